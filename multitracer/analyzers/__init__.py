@@ -1,0 +1,1 @@
+"""Questions: one file each. They never see a path, a format or matplotlib."""

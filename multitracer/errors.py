@@ -1,0 +1,249 @@
+"""What can go wrong: one exception tree, and issues for damage that does not stop the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["info", "warning", "error"]
+
+
+class MultiTracerError(Exception):
+    """Base of every error that MultiTracer raises on purpose."""
+
+
+class UnreadableFile(MultiTracerError):
+    """A file that cannot be opened or read (missing, no permission, a directory, an I/O error)."""
+
+
+class UnknownFormat(MultiTracerError):
+    """No parser claims the file, or two do; the message lists what was tried."""
+
+
+class CorruptTrace(MultiTracerError):
+    """The format is known, but nothing in the file can be used."""
+
+
+class NothingToRead(MultiTracerError):
+    """A directory, or a list of paths, without one readable trace."""
+
+
+class AlignmentError(MultiTracerError):
+    """Sources that cannot be put on one timeline: the same capture twice, or clocks given wrongly."""
+
+
+class UsageError(MultiTracerError):
+    """A request that makes no sense: an unknown series, an empty time window, a bad setting."""
+
+
+@dataclass(frozen=True)
+class IssueKind:
+    """One entry of the closed list of issues."""
+
+    code: str
+    severity: Severity
+    meaning: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Issue:
+    """Damage or doubt found while reading or aligning; the data around it is kept.
+
+    Attributes
+    ----------
+    code : str
+        Key into `ISSUE_KINDS`.
+    count : int
+        How many records show it.
+    first_record : int
+        Packet or line number (from 1) of the first; 0 if no single record is to blame.
+    detail : str
+        Words about the first occurrence.
+    path : str
+        The file, or "" if the issue is about several.
+    """
+
+    code: str
+    count: int = 1
+    first_record: int = 0
+    detail: str = ""
+    path: str = ""
+
+    @property
+    def kind(self) -> IssueKind:
+        """The documented entry of this issue's code."""
+        return ISSUE_KINDS[self.code]
+
+    def to_dict(self) -> dict[str, object]:
+        """As printed by ``--json``."""
+        return {
+            "code": self.code,
+            "severity": self.kind.severity,
+            "count": self.count,
+            "first_record": self.first_record,
+            "detail": self.detail,
+            "advice": self.kind.advice,
+            "path": self.path,
+        }
+
+
+def _kinds(*kinds: IssueKind) -> dict[str, IssueKind]:
+    return {kind.code: kind for kind in kinds}
+
+
+ISSUE_KINDS: dict[str, IssueKind] = _kinds(
+    # captures
+    IssueKind(
+        "truncated-file",
+        "error",
+        "The file ends inside a record or a compressed stream; everything before is kept.",
+        "Was the capture still being written, or the disk full? Copy the file again.",
+    ),
+    IssueKind(
+        "bad-record",
+        "error",
+        "A record's header makes no sense (length beyond the limit, impossible block); reading stopped there.",
+        "The file is damaged from this record on; repair it with pcapfix, or capture again.",
+    ),
+    IssueKind(
+        "snaplen-cut",
+        "info",
+        "Packets were captured only in part; lengths are taken from the headers.",
+        "Nothing to do: payload is not needed. TCP checksums cannot be verified.",
+    ),
+    IssueKind(
+        "options-cut",
+        "warning",
+        "The snap length cut TCP headers: options (SACK, timestamps) are missing from some segments.",
+        "Capture with tcpdump -s 128 or more.",
+    ),
+    IssueKind(
+        "bad-timestamp",
+        "warning",
+        "A sub-second field holds more than a second; it was carried over.",
+        "The writer of the capture is faulty; check the times.",
+    ),
+    IssueKind(
+        "time-backwards",
+        "warning",
+        "A record is older than the one before it.",
+        "Captures merged from several interfaces do that; sort with reordercap if the order matters.",
+    ),
+    IssueKind(
+        "malformed-packet",
+        "warning",
+        "A packet's headers contradict each other (length, offsets); it was counted, not decoded.",
+        "See the record in Wireshark; many of them mean a damaged file or a wrong link type.",
+    ),
+    IssueKind(
+        "unsupported-link-type",
+        "error",
+        "The capture's link type is not decoded.",
+        "Convert with editcap -T, or capture on another interface; `multitracer formats` lists the types.",
+    ),
+    IssueKind(
+        "bad-tcp-checksum",
+        "warning",
+        "TCP segments whose checksum is wrong over all their bytes.",
+        "At the receiver: damaged, e.g. by a failed header decompressor. At the sender: checksum offload.",
+    ),
+    IssueKind(
+        "duplicate-record",
+        "warning",
+        "The same packet was captured twice (capture on `any`, mirrored port); the copies are not counted.",
+        "Capture on one interface.",
+    ),
+    IssueKind(
+        "missing-handshake",
+        "info",
+        "A connection began before the capture: window scale and ISN are unknown.",
+        "Start the capture before the transfer.",
+    ),
+    IssueKind(
+        "capture-loss",
+        "warning",
+        "Data was acknowledged that the capture never saw: the capture lost packets.",
+        "Raise the capture buffer (tcpdump -B), cut the snap length, write to a faster disk.",
+    ),
+    # text logs
+    IssueKind(
+        "unparsed-line",
+        "warning",
+        "A line is not of the format; it was skipped.",
+        "Look at the line; output of another program often gets into logs.",
+    ),
+    IssueKind(
+        "unknown-verb",
+        "info",
+        "A link event that this version does not know; kept as an opaque event.",
+        "Nothing to do; the event is in the table with its own words.",
+    ),
+    IssueKind(
+        "lost-events",
+        "warning",
+        "The log itself says that events were lost (ring buffer overrun).",
+        "Enlarge the trace buffer (buffer_size_kb), or filter events in the kernel.",
+    ),
+    IssueKind(
+        "out-of-order-lines",
+        "info",
+        "Lines are not in time order; they were sorted.",
+        "Nothing to do.",
+    ),
+    IssueKind(
+        "no-timestamp",
+        "warning",
+        "Samples before the first time stamp; they were skipped.",
+        "Print the time before each sample (date +%s.%N).",
+    ),
+    IssueKind(
+        "line-too-long",
+        "warning",
+        "A line beyond the length limit; it was skipped.",
+        "Probably not a text log.",
+    ),
+    IssueKind(
+        "bad-number",
+        "warning",
+        "A number out of range or malformed; the line was skipped.",
+        "Look at the line.",
+    ),
+    # alignment
+    IssueKind(
+        "unjoined-source",
+        "warning",
+        "A source shares nothing with the others and stays on its own clock.",
+        "Does it belong to this transfer? State its clock in measurement.toml.",
+    ),
+    IssueKind(
+        "identical-sources",
+        "error",
+        "Two sources hold the same records: the same capture given twice.",
+        "Give the capture of the other side.",
+    ),
+    IssueKind(
+        "clock-step",
+        "warning",
+        "The clock of a source jumped within the measurement.",
+        "Disable NTP stepping during measurements.",
+    ),
+    IssueKind(
+        "wide-clock-bound",
+        "info",
+        "The clocks of two sources are only known to a wide bound (path asymmetry).",
+        "Order events across these sources only beyond the bound.",
+    ),
+    IssueKind(
+        "inconsistent-metadata",
+        "warning",
+        "measurement.toml and the traces contradict each other.",
+        "Correct measurement.toml.",
+    ),
+    IssueKind(
+        "foreign-flow",
+        "info",
+        "A log holds flows that no capture of this measurement has.",
+        "Nothing to do; they are left out of the analysis.",
+    ),
+)

@@ -1,0 +1,130 @@
+"""The traces of one transfer on one timeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from multitracer import schema
+from multitracer.errors import Issue
+from multitracer.table import Table
+from multitracer.trace import Source, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Grade = Literal["reference", "exact", "accurate", "approximate", "assumed", "unjoined"]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How one source's clock maps to the reference timeline.
+
+    ``t_reference = t_source + offset_ns`` at the source's first event, and drifts by `skew_ppm` from there.
+
+    Attributes
+    ----------
+    source : int
+        Index of the source.
+    reference : int or None
+        Index of the source it was joined to; None for the reference itself and for unjoined sources.
+    offset_ns : int
+    skew_ppm : float
+    uncertainty_ns : int or None
+        Bound of the error of the offset against the reference timeline; None if unknown.
+    method : str
+        How it was found: "reference", "hull", "ack-match", "causality", "declared", "as-stamped", "none".
+    grade : str
+        reference; exact (same clock); accurate; approximate; assumed (no evidence against); unjoined.
+    evidence : dict
+        Matches, residual percentiles, bounds; JSON-serialisable.
+    """
+
+    source: int
+    reference: int | None
+    offset_ns: int
+    skew_ppm: float
+    uncertainty_ns: int | None
+    method: str
+    grade: Grade
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One TCP connection of the measurement, however many captures saw it.
+
+    Attributes
+    ----------
+    index : int
+        Value of the `conn` columns.
+    endpoints : tuple
+        ``((address, port), (address, port))``; direction "forward" is from the first to the second.
+    data_dir : int
+        Direction that carries the bulk of the data: 0 forward, 1 reverse.
+    summaries : dict of int to dict
+        The tracker's summary per capture (key: source index).
+    """
+
+    index: int
+    endpoints: tuple[tuple[str, int], tuple[str, int]]
+    data_dir: int
+    summaries: dict[int, dict[str, Any]]
+
+
+@dataclass
+class Measurement:
+    """What all sources say, on the reference timeline.
+
+    Tables are dense `Table`s with `source`, `conn` and `t_ns` filled in; `events` joins them.
+
+    Attributes
+    ----------
+    snd, rcv : int or None
+        Source index of the capture next to the data sender and next to the data receiver.
+    t0_ns : int
+        First TCP event on the reference timeline: zero of all printed times.
+    settings : dict
+        Contents of measurement.toml.
+    """
+
+    traces: list[Trace]
+    clocks: list[Clock]
+    connections: list[Connection]
+    entities: list[str]
+    tables: dict[str, Table]
+    snd: int | None
+    rcv: int | None
+    t0_ns: int
+    issues: list[Issue] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    _events: Table | None = field(default=None, repr=False)
+
+    @property
+    def sources(self) -> list[Source]:
+        """The sources, in the order that the `source` columns index."""
+        return [trace.source for trace in self.traces]
+
+    def table(self, name: str) -> Table:
+        """A dense table by schema name; empty if no source provides it."""
+        found = self.tables.get(name)
+        return found if found is not None else Table.empty(schema.SCHEMAS[name])
+
+    def seconds(self, t_ns: int | np.integer[Any]) -> float:
+        """A time on the reference timeline as seconds from the first TCP event."""
+        return float(int(t_ns) - self.t0_ns) / 1e9
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """The unified, time-ordered table over all layers."""
+        return self.events_table().frame()
+
+    def events_table(self) -> Table:
+        """`events` as a `Table`, built at the first call."""
+        if self._events is None:
+            from multitracer.eventtable import unify
+
+            self._events = unify(self)
+        return self._events

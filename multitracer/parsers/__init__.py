@@ -1,0 +1,1 @@
+"""File formats: one file each, with sniff and parse."""

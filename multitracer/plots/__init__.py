@@ -1,0 +1,1 @@
+"""Figures as panels of series (data), and their renderers."""

@@ -1,0 +1,98 @@
+"""What exists: parsers, analyzers and plots by name, each loaded when it is first used.
+
+Built-ins are in explicit tables of ``module:attribute``; third parties add theirs by entry points
+(`multitracer.parsers`, `multitracer.analyzers`, `multitracer.plots`). A broken plug-in warns, it does not kill.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any
+
+from multitracer.trace import Layer, Trace
+
+PARSERS = {
+    "pcap": "multitracer.parsers.pcap:PARSER",
+    "ftrace": "multitracer.parsers.ftrace:PARSER",
+    "ss": "multitracer.parsers.ss:PARSER",
+    "rlpdump": "multitracer.parsers.rlpdump:PARSER",
+}
+
+ANALYZERS = {
+    "connections": "multitracer.analyzers.connections:ANALYZER",
+    "throughput": "multitracer.analyzers.throughput:ANALYZER",
+    "timeouts": "multitracer.analyzers.timeouts:ANALYZER",
+    "link_resets": "multitracer.analyzers.link_resets:ANALYZER",
+    "link_retransmissions": "multitracer.analyzers.link_retransmissions:ANALYZER",
+    "flow_control": "multitracer.analyzers.flow_control:ANALYZER",
+    "local_drops": "multitracer.analyzers.local_drops:ANALYZER",
+    "idle_phases": "multitracer.analyzers.idle_phases:ANALYZER",
+    "utilization": "multitracer.analyzers.utilization:ANALYZER",
+}
+
+PLOTS = {
+    "multilayer": "multitracer.plots.multilayer:PLOT",
+}
+
+
+@dataclass(frozen=True)
+class Parser:
+    """One file format.
+
+    Attributes
+    ----------
+    name : str
+        Value of `--format`.
+    title : str
+        One line for `multitracer formats`.
+    layer : {"tcp", "kernel", "link"}
+    sniff : callable
+        ``sniff(head: bytes) -> bool``: whether the first bytes of the (decompressed) file are of this format.
+        Judges structure only, never raises.
+    parse : callable
+        ``parse(path: str) -> Trace``. Raises `CorruptTrace` if nothing can be used, `UnreadableFile` on I/O errors.
+    """
+
+    name: str
+    title: str
+    layer: Layer
+    sniff: Callable[[bytes], bool]
+    parse: Callable[[str], Trace]
+
+
+def load(reference: str) -> Any:
+    """The object behind ``module:attribute``."""
+    module, _, attribute = reference.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def parsers() -> dict[str, Parser]:
+    """All parsers by name."""
+    return _collect("multitracer.parsers", PARSERS)
+
+
+def analyzers() -> dict[str, Any]:
+    """All analyzers by name."""
+    return _collect("multitracer.analyzers", ANALYZERS)
+
+
+def plots() -> dict[str, Any]:
+    """All plots by name."""
+    return _collect("multitracer.plots", PLOTS)
+
+
+def _collect(group: str, builtin: dict[str, str]) -> dict[str, Any]:
+    found = {name: load(reference) for name, reference in builtin.items()}
+    for entry in entry_points(group=group):
+        if entry.name in found:
+            warnings.warn(f"plug-in {entry.value} ignored: {group} {entry.name!r} exists", stacklevel=3)
+            continue
+        try:
+            found[entry.name] = entry.load()
+        except Exception as error:  # a plug-in may fail in any way
+            warnings.warn(f"plug-in {entry.value} ignored: {error!r}", stacklevel=3)
+    return found

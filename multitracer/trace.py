@@ -1,0 +1,88 @@
+"""What one file said: a source, its tables, its issues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from multitracer.errors import Issue
+from multitracer.table import Table
+
+Layer = Literal["tcp", "kernel", "link"]
+ClockKind = Literal["realtime", "monotonic", "unknown"]
+
+
+class Flow(NamedTuple):
+    """A socket as a kernel log names it: the local end first. IPv4-mapped addresses are plain IPv4."""
+
+    local_address: str
+    local_port: int
+    remote_address: str
+    remote_port: int
+
+
+@dataclass
+class Source:
+    """Where a trace came from, and on which clock.
+
+    Attributes
+    ----------
+    path : str
+        As the user gave it.
+    format : str
+        Name of the parser that read it.
+    layer : {"tcp", "kernel", "link"}
+        tcp for captures, kernel for TCP-state logs, link for link-layer logs.
+    records : int
+        Packets or lines of data in the file.
+    clock : {"realtime", "monotonic", "unknown"}
+        realtime: nanoseconds since the Unix epoch.
+    first_ns, last_ns : int or None
+        Times of the first and last record on its own clock; None if empty.
+    resolution_ns : int
+        The step of the clock as written in the file.
+    point : str or None
+        Observation point: "snd", "rcv" (relative to the bulk of the data), link entities joined by "+", or None while unknown.
+    tcp_segments : int or None
+        Captures: segments among the records; None elsewhere.
+    details : dict
+        Format-specific facts for `info` (link types, packets by kind, header keys ...); JSON-serialisable.
+    """
+
+    path: str
+    format: str
+    layer: Layer
+    records: int = 0
+    clock: ClockKind = "unknown"
+    first_ns: int | None = None
+    last_ns: int | None = None
+    resolution_ns: int = 1
+    point: str | None = None
+    tcp_segments: int | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Trace:
+    """One file, read.
+
+    Attributes
+    ----------
+    source : Source
+    tables : dict of str to Table
+        By schema name; `conn` and `source` columns are filled in by `align`.
+    issues : list of Issue
+    flows : list of Flow
+        Kernel logs: sockets, indexed by the `flow` column.
+    entities : list of str
+        Link logs: entity names, indexed by the `entity` column.
+    connections : list of dict
+        Captures: summaries by the TCP tracker, indexed by the `conn` column.
+    """
+
+    source: Source
+    tables: dict[str, Table] = field(default_factory=dict)
+    issues: list[Issue] = field(default_factory=list)
+    flows: list[Flow] = field(default_factory=list)
+    entities: list[str] = field(default_factory=list)
+    connections: list[dict[str, Any]] = field(default_factory=list)

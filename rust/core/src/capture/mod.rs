@@ -1,0 +1,1 @@
+//! Packet captures to segments.

@@ -1,0 +1,13 @@
+//! The hot core of MultiTracer: what reads untrusted bytes and tens of millions of packets.
+//!
+//! No I/O beyond reading the given files, no Python, no global state. Three parts:
+//!
+//! * [`capture`]: packet captures to [`segment::Segment`]s,
+//! * [`tracker`]: segments to connections, retransmissions, timeouts and columns,
+//! * [`text`]: line-oriented logs to columns.
+
+pub mod capture;
+pub mod issue;
+pub mod segment;
+pub mod text;
+pub mod tracker;

@@ -1,0 +1,121 @@
+//! One TCP segment as it was seen at an observation point: the line between decoding and tracking.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// TCP flag bits as in the header (RFC 9293 section 3.1; AE is RFC 9768's).
+pub mod flags {
+    #![allow(missing_docs)]
+    pub const FIN: u16 = 0x001;
+    pub const SYN: u16 = 0x002;
+    pub const RST: u16 = 0x004;
+    pub const PSH: u16 = 0x008;
+    pub const ACK: u16 = 0x010;
+    pub const URG: u16 = 0x020;
+    pub const ECE: u16 = 0x040;
+    pub const CWR: u16 = 0x080;
+    pub const AE: u16 = 0x100;
+}
+
+/// An IP address in 16 bytes; IPv4 in mapped form (`::ffff:a.b.c.d`), so that one key serves both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address(pub [u8; 16]);
+
+impl Address {
+    /// From the four octets of an IPv4 header.
+    pub fn v4(octets: [u8; 4]) -> Self {
+        Address(Ipv4Addr::from(octets).to_ipv6_mapped().octets())
+    }
+
+    /// From the sixteen octets of an IPv6 header.
+    pub fn v6(octets: [u8; 16]) -> Self {
+        Address(octets)
+    }
+
+    /// For printing: mapped addresses come out as IPv4.
+    pub fn to_ip(self) -> IpAddr {
+        Ipv6Addr::from(self.0).to_canonical()
+    }
+}
+
+/// Whether the TCP checksum holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Checksum {
+    /// Not verified: the segment was not captured whole.
+    #[default]
+    Unverified = 0,
+    /// Right over the whole segment.
+    Good = 1,
+    /// Wrong over the whole segment (on the sending host: perhaps left to the network card).
+    Bad = 2,
+}
+
+/// TCP options that the tracker uses (RFC 9293, 7323, 2018).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Maximum segment size.
+    pub mss: Option<u16>,
+    /// Window scale shift count, as sent (values over 14 are used as 14, RFC 7323 section 2.3).
+    pub window_scale: Option<u8>,
+    /// SACK permitted.
+    pub sack_permitted: bool,
+    /// TSval and TSecr.
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks, left and right edge.
+    pub sack: [(u32, u32); 4],
+    /// How many of `sack` are present.
+    pub sack_count: u8,
+    /// A TCP Fast Open option (kind 34 or the experimental form).
+    pub fast_open: bool,
+    /// Whether all option bytes were captured: if not, what is missing above is unknown, not absent.
+    pub complete: bool,
+}
+
+impl Options {
+    /// The SACK blocks present.
+    pub fn sack_blocks(&self) -> &[(u32, u32)] {
+        &self.sack[..self.sack_count as usize]
+    }
+}
+
+/// One TCP segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Time stamp of the record, nanoseconds since the epoch.
+    pub t_ns: i64,
+    /// Number of the record in its file, from 1 (Wireshark's frame number).
+    pub record: u64,
+    /// Source address and port.
+    pub source: (Address, u16),
+    /// Destination address and port.
+    pub destination: (Address, u16),
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgment number; meaningful with ACK.
+    pub ack: u32,
+    /// Flags, see [`flags`].
+    pub flags: u16,
+    /// Window as in the header, unscaled.
+    pub window: u16,
+    /// Payload bytes on the wire, from the IP length, whatever was captured.
+    pub length: u32,
+    /// Bytes of the IP packet on the wire, headers included.
+    pub ip_length: u32,
+    /// IPv4 identification; 0 for IPv6.
+    pub ip_id: u16,
+    /// TTL or hop limit.
+    pub ttl: u8,
+    /// ECN field of the IP header (RFC 3168): 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    pub ecn: u8,
+    /// TCP checksum.
+    pub checksum: Checksum,
+    /// Options.
+    pub options: Options,
+}
+
+impl Segment {
+    /// Whether a flag of [`flags`] is set.
+    pub fn has(&self, flag: u16) -> bool {
+        self.flags & flag != 0
+    }
+}

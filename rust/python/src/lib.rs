@@ -1,0 +1,14 @@
+//! The Python binding: nothing but conversions. The logic is in `multitracer-core`.
+
+use pyo3::prelude::*;
+
+mod capture;
+mod text;
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    capture::register(m)?;
+    text::register(m)?;
+    Ok(())
+}

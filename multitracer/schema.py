@@ -39,7 +39,7 @@ class Schema:
 
 
 DIRECTIONS = ("forward", "reverse")
-CAUSES = ("", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "syn_fin", "unknown")
+CAUSES = ("", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown")
 ACK_KINDS = ("", "advance", "duplicate", "window_update", "repeat", "old")
 CHECKSUMS = ("unverified", "good", "bad")
 VERDICTS = ("inconclusive", "spurious", "genuine")

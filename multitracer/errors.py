@@ -93,6 +93,19 @@ def _kinds(*kinds: IssueKind) -> dict[str, IssueKind]:
 
 
 ISSUE_KINDS: dict[str, IssueKind] = _kinds(
+    # files
+    IssueKind(
+        "skipped-file",
+        "info",
+        "A file of the directory is not a trace; it was left out.",
+        "Nothing to do; if it is a trace, name its format with --format FILE=NAME.",
+    ),
+    IssueKind(
+        "unreadable-file",
+        "error",
+        "A trace of the directory could not be read; the others were.",
+        "See the reason; copy the file again or leave it out.",
+    ),
     # captures
     IssueKind(
         "truncated-file",

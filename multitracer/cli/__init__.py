@@ -1,1 +1,1 @@
-"""The command line: one small file per command."""
+"""The command line. click and rich stay in here; each command is one small file, loaded when it is used."""

@@ -1,0 +1,56 @@
+"""MultiTracer: packet captures, kernel TCP logs and link-layer logs of one transfer on one timeline.
+
+>>> import multitracer as mt
+>>> m = mt.read("sample_traces/flow-control")
+>>> a = mt.analyze(m)
+>>> round(a.utilization.value, 2) > 0.9
+True
+
+Importing this package loads nothing heavy: each name below is loaded when it is first used (PEP 562).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from multitracer.alignment import align as align
+    from multitracer.measurement import Measurement as Measurement
+    from multitracer.pipeline import analyze as analyze
+    from multitracer.pipeline import open_trace as open_trace
+    from multitracer.pipeline import plot as plot
+    from multitracer.pipeline import read as read
+    from multitracer.results import Analysis as Analysis
+
+    __version__: str
+
+_LAZY = {
+    "read": "multitracer.pipeline",
+    "open_trace": "multitracer.pipeline",
+    "align": "multitracer.alignment",
+    "analyze": "multitracer.pipeline",
+    "plot": "multitracer.pipeline",
+    "Measurement": "multitracer.measurement",
+    "Analysis": "multitracer.results",
+}
+
+__all__ = ["Analysis", "Measurement", "__version__", "align", "analyze", "open_trace", "plot", "read"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("multitracer")
+    elif name in _LAZY:
+        from importlib import import_module
+
+        value = getattr(import_module(_LAZY[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, "__version__"})

@@ -1,0 +1,76 @@
+"""``multitracer analyze``: the answers about one measurement."""
+
+from __future__ import annotations
+
+import click
+
+from multitracer.cli.common import (
+    DATA_LOSS,
+    LOSS_CODES,
+    THRESHOLD_MISSED,
+    format_option,
+    json_option,
+    load,
+    paths_argument,
+    print_json,
+)
+
+
+@click.command()
+@paths_argument
+@format_option
+@json_option
+@click.option(
+    "--strict", is_flag=True, help="Exit with status 4 if anything was lost on the way into the results."
+)
+@click.option(
+    "--min-utilization",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="Exit with status 5 if TCP used less of the link than this (or if it cannot be told).",
+)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    paths: tuple[str, ...],
+    formats: tuple[str, ...],
+    as_json: bool,
+    strict: bool,
+    min_utilization: float | None,
+) -> None:
+    """Analyse one transfer: files, or the directory that holds them.
+
+    Times are in seconds from the first TCP event.
+
+    \b
+    multitracer analyze sample_traces/link-resets-vj
+    multitracer analyze snd.pcap rcv.pcap rlp.log.gz --json
+    multitracer analyze run7 --min-utilization 95
+    """
+    from multitracer.pipeline import analyze
+
+    measurement = load(paths, formats, quiet=False)
+    analysis = analyze(measurement)
+    contract = analysis.to_dict()
+    if as_json:
+        print_json(contract)
+    else:
+        from multitracer.cli.render import summary
+
+        summary(contract)
+    lost = sorted(
+        {
+            issue["code"]
+            for issue in contract["issues"]
+            if issue["severity"] == "error" or issue["code"] in LOSS_CODES
+        }
+    )
+    if strict and lost:
+        click.echo(f"multitracer: --strict: data was lost ({', '.join(lost)}); see the issues", err=True)
+        ctx.exit(DATA_LOSS)
+    if min_utilization is not None:
+        value = contract["utilization"]["value"]
+        if value is None or 100 * value < min_utilization:
+            told = "cannot be told" if value is None else f"is {100 * value:.1f} %"
+            click.echo(f"multitracer: utilization {told}, the threshold is {min_utilization:g} %", err=True)
+            ctx.exit(THRESHOLD_MISSED)

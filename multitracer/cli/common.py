@@ -1,0 +1,153 @@
+"""What the commands share: options, exit statuses, printing."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from multitracer.errors import (
+    AlignmentError,
+    MultiTracerError,
+    UnreadableFile,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from multitracer.measurement import Measurement
+    from multitracer.pipeline import Formats
+
+USAGE = 2
+NOTHING_READABLE = 3
+DATA_LOSS = 4
+THRESHOLD_MISSED = 5
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+LOSS_CODES = frozenset(
+    {
+        "bad-number",
+        "capture-loss",
+        "line-too-long",
+        "lost-events",
+        "malformed-packet",
+        "no-timestamp",
+        "options-cut",
+        "unparsed-line",
+    }
+)
+"""Issues, besides those of severity "error", that mean: something is missing from the results."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def exit_status(error: MultiTracerError) -> int:
+    """The exit status for an error that ended a command."""
+    return USAGE if isinstance(error, UsageError | AlignmentError) else NOTHING_READABLE
+
+
+def paths_argument(command: F) -> F:
+    """``PATH...``: files, or directories. Existence is ours to judge: status 3, not click's 2."""
+    return click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())(command)
+
+
+def format_option(command: F) -> F:
+    """``--format NAME`` for all files, ``--format FILE=NAME`` for one; repeatable."""
+    return click.option(
+        "--format",
+        "formats",
+        multiple=True,
+        metavar="[FILE=]NAME",
+        help="Read all files, or one, as this format whatever their content says. Repeatable.",
+    )(command)
+
+
+def json_option(command: F) -> F:
+    """``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md) instead of text.")(
+        command
+    )
+
+
+def parse_formats(values: Sequence[str]) -> Formats:
+    """What `--format` said.
+
+    Raises
+    ------
+    UsageError
+        Two formats for all files, or one for all besides one for a file.
+    """
+    for_all = [value for value in values if "=" not in value]
+    by_file: dict[str, str] = {}
+    for value in values:
+        if "=" in value:
+            file, _, name = value.rpartition("=")
+            by_file[file] = name
+    if len(for_all) > 1 or (for_all and by_file):
+        raise UsageError("--format: give one NAME for all files, or FILE=NAME for each")
+    if for_all:
+        return for_all[0]
+    return by_file or None
+
+
+def load(paths: Sequence[str], formats: Sequence[str], quiet: bool) -> Measurement:
+    """Read a measurement with progress on a terminal."""
+    from multitracer.cli.progress import progress
+    from multitracer.pipeline import read
+
+    with progress("reading", quiet) as step:
+        return read(*paths, format=parse_formats(formats), progress=step)
+
+
+def print_json(data: Any) -> None:
+    """Print one JSON object; NaN and infinity are faults, not output."""
+    click.echo(json.dumps(data, indent=2, allow_nan=False))
+
+
+def window(measurement: Measurement, start: float | None, end: float | None) -> tuple[int, int]:
+    """A time window in seconds from the first TCP event, as nanoseconds on the reference timeline.
+
+    Raises
+    ------
+    UsageError
+        An empty window.
+    """
+    if start is not None and end is not None and end <= start:
+        raise UsageError(f"--from {start:g} --to {end:g}: the window is empty")
+    low = -(2**62) if start is None else measurement.t0_ns + round(start * 1e9)
+    high = 2**62 if end is None else measurement.t0_ns + round(end * 1e9)
+    return low, high
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[str]:
+    """A temporary name next to `path`, renamed to it when all went well and removed when not.
+
+    Raises
+    ------
+    UnreadableFile
+        The directory cannot be written to.
+    """
+    directory = os.path.dirname(path) or "."
+    ending = os.path.splitext(path)[1]
+    try:
+        handle, name = tempfile.mkstemp(prefix=".multitracer-", suffix=ending, dir=directory)
+    except OSError as error:
+        raise UnreadableFile(f"{path}: cannot be written: {error.strerror}; choose another place") from error
+    os.close(handle)
+    try:
+        yield name
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, path)
+    except OSError as error:
+        raise UnreadableFile(f"{path}: cannot be written: {error.strerror}; choose another place") from error
+    finally:
+        if os.path.exists(name):
+            os.unlink(name)

@@ -1,0 +1,32 @@
+"""``multitracer formats``: what can be read."""
+
+from __future__ import annotations
+
+import click
+
+from multitracer.cli.common import json_option, print_json
+
+
+@click.command()
+@json_option
+def command(as_json: bool) -> None:
+    """List the file formats that are recognised.
+
+    The name is what `--format` takes. All of them may be compressed with gzip.
+    """
+    from multitracer import registry
+
+    known = registry.parsers()
+    if as_json:
+        print_json(
+            {
+                "formats": [
+                    {"name": parser.name, "layer": parser.layer, "title": parser.title}
+                    for parser in known.values()
+                ]
+            }
+        )
+        return
+    from multitracer.cli.render import formats_table
+
+    formats_table(list(known.values()))

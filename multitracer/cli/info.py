@@ -1,0 +1,48 @@
+"""``multitracer info``: what each file is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multitracer.cli.common import (
+    NOTHING_READABLE,
+    format_option,
+    json_option,
+    parse_formats,
+    paths_argument,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    from multitracer.trace import Trace
+
+
+@click.command()
+@paths_argument
+@format_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, paths: tuple[str, ...], formats: tuple[str, ...], as_json: bool) -> None:
+    """Say what each file is: format, layer, observation point, records, time span, damage.
+
+    A file that cannot be read does not hide the others.
+
+    \b
+    multitracer info sample_traces/flow-control
+    multitracer info snd.pcap rlp.log.gz --json
+    """
+    from multitracer.cli.progress import progress
+    from multitracer.inventory import inspect
+
+    with progress("reading", quiet=False) as step:
+        found = inspect(paths, format=parse_formats(formats), progress=step)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        from multitracer.cli.render import info_table
+
+        info_table(found)
+    if not found.traces:
+        ctx.exit(NOTHING_READABLE)

@@ -1,0 +1,99 @@
+"""From the paths that a user gives to the files of one measurement."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from multitracer.errors import UnreadableFile, UsageError
+
+SETTINGS_FILE = "measurement.toml"
+
+
+@dataclass
+class Files:
+    """What was found.
+
+    Attributes
+    ----------
+    named : list of str
+        Files that the user named: each must be readable.
+    found : list of str
+        Files of directories that the user named, in name order: those that are no traces are left out.
+    settings : dict
+        Contents of measurement.toml; empty without one.
+    """
+
+    named: list[str] = field(default_factory=list)
+    found: list[str] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
+    """Files behind `paths`: the files among them, and what lies in the directories among them, one level deep.
+
+    Raises
+    ------
+    UnreadableFile
+        A path that does not exist, or a directory or measurement.toml that cannot be read.
+    UsageError
+        The same file named twice, two measurement.toml, or one that is not TOML.
+    """
+    files = Files()
+    tomls: list[str] = []
+    named: set[str] = set()
+    for path in (os.fspath(path) for path in paths):
+        if os.path.isdir(path):
+            for entry in _entries(path):
+                (tomls if os.path.basename(entry) == SETTINGS_FILE else files.found).append(entry)
+        elif not os.path.lexists(path):
+            raise UnreadableFile(f"{path}: no such file or directory; check the path")
+        elif os.path.basename(path) == SETTINGS_FILE:
+            tomls.append(path)
+        else:
+            real = os.path.realpath(path)
+            if real in named:
+                raise UsageError(f"{path}: named twice; name each file once")
+            named.add(real)
+            files.named.append(path)
+    files.found = _once(files.found, named)
+    if len({os.path.realpath(toml) for toml in tomls}) > 1:
+        raise UsageError(
+            f"two {SETTINGS_FILE}: {tomls[0]} and {tomls[1]}; one call reads one measurement, read them apart"
+        )
+    if tomls:
+        files.settings = _settings(tomls[0])
+    return files
+
+
+def _entries(directory: str) -> list[str]:
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError as error:
+        raise UnreadableFile(f"{directory}: {error.strerror}; check its permissions") from error
+    paths = [os.path.join(directory, name) for name in names if not name.startswith(".")]
+    return [path for path in paths if not os.path.isdir(path)]
+
+
+def _once(found: list[str], named: set[str]) -> list[str]:
+    seen = set(named)
+    kept = []
+    for path in found:
+        real = os.path.realpath(path)
+        if real not in seen:
+            seen.add(real)
+            kept.append(path)
+    return kept
+
+
+def _settings(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise UnreadableFile(f"{path}: {error.strerror}; check its permissions") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not valid TOML ({error}); correct it or move it away") from error

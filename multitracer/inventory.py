@@ -1,0 +1,136 @@
+"""What each of some files is, whether or not they belong together and whether or not all can be read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from multitracer import registry
+from multitracer.discovery import discover
+from multitracer.errors import MultiTracerError, UnknownFormat, UnreadableFile
+from multitracer.pipeline import Formats, Progress, check_formats, format_of, open_trace
+from multitracer.trace import Trace
+
+
+@dataclass
+class Inventory:
+    """The files of some paths.
+
+    Attributes
+    ----------
+    traces : list of Trace
+        Those that could be read, in the order given; `Source.point` is filled in where they belong together.
+    errors : dict of str to str
+        Path to reason, for those that could not.
+    skipped : dict of str to str
+        Path to reason, for files of a directory that are no traces.
+    order : list of str
+        Paths of traces and errors, in the order found.
+    """
+
+    traces: list[Trace] = field(default_factory=list)
+    errors: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As printed by ``multitracer info --json``."""
+        by_path = {trace.source.path: trace for trace in self.traces}
+        sources: list[dict[str, Any]] = []
+        for path in self.order:
+            if path in self.errors:
+                sources.append({"path": path, "error": self.errors[path]})
+            else:
+                sources.append(source_entry(by_path[path]))
+        return {
+            "sources": sources,
+            "skipped": [{"path": path, "reason": reason} for path, reason in self.skipped.items()],
+        }
+
+
+def inspect(
+    paths: Iterable[str | os.PathLike[str]], format: Formats = None, progress: Progress | None = None
+) -> Inventory:
+    """Read every file on its own.
+
+    Parameters
+    ----------
+    paths : iterable of str or path-like
+        Files and directories.
+    format : str or mapping, optional
+        As of `multitracer.read`.
+
+    Raises
+    ------
+    UsageError
+        A format that does not exist, or for a file that was not given.
+    """
+    found = Inventory()
+    named: list[str] = []
+    candidates: list[str] = []
+    settings: dict[str, Any] = {}
+    for path in map(os.fspath, paths):
+        try:
+            files = discover([path])
+        except UnreadableFile as error:
+            found.errors[path] = _reason(path, error)
+            found.order.append(path)
+            continue
+        named += files.named
+        candidates += [file for file in files.named + files.found if file not in candidates]
+        settings = settings or files.settings
+    known = registry.parsers()
+    check_formats(format, candidates + found.order, known)
+    for done, path in enumerate(candidates):
+        if progress:
+            progress(done, len(candidates), path)
+        try:
+            trace = open_trace(path, format_of(path, format), known)
+        except UnknownFormat as error:
+            (found.errors if path in named else found.skipped)[path] = _reason(path, error)
+        except MultiTracerError as error:
+            found.errors[path] = _reason(path, error)
+        else:
+            found.traces.append(trace)
+        if path not in found.skipped:
+            found.order.append(path)
+    _locate(found.traces, settings)
+    return found
+
+
+def source_entry(trace: Trace) -> dict[str, Any]:
+    """One file as an entry of ``sources``; times in seconds on the file's own clock."""
+    source = trace.source
+    return {
+        "path": source.path,
+        "format": source.format,
+        "layer": source.layer,
+        "point": source.point,
+        "clock": source.clock,
+        "records": source.records,
+        "tcp_segments": source.tcp_segments,
+        "first_s": None if source.first_ns is None else source.first_ns / 1e9,
+        "last_s": None if source.last_ns is None else source.last_ns / 1e9,
+        "details": source.details,
+        "issues": [issue.to_dict() for issue in trace.issues],
+    }
+
+
+def _locate(traces: list[Trace], settings: dict[str, Any]) -> None:
+    """Fill in the observation points, as far as the files belong to one transfer."""
+    if not traces:
+        return
+    from multitracer.alignment import align
+
+    try:
+        measurement = align(traces, settings)
+    except MultiTracerError:
+        return  # files of different transfers, or one twice: each still says what it is
+    for trace, source in zip(traces, measurement.sources, strict=False):
+        trace.source.point = source.point
+
+
+def _reason(path: str, error: MultiTracerError) -> str:
+    return str(error).removeprefix(f"{path}: ")

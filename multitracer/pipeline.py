@@ -1,0 +1,316 @@
+"""The walk of the data: files to traces to one timeline to results to a figure.
+
+The command line, reports and notebooks call exactly these functions.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from multitracer import registry
+from multitracer.analysis import Analyzer, Result
+from multitracer.discovery import discover
+from multitracer.errors import (
+    CorruptTrace,
+    Issue,
+    MultiTracerError,
+    NothingToRead,
+    UnknownFormat,
+    UnreadableFile,
+    UsageError,
+)
+from multitracer.measurement import Measurement
+from multitracer.results import Analysis
+from multitracer.trace import Trace
+
+Progress = Callable[[int, int, str], None]
+"""Called before each step: ``progress(done, total, what)``."""
+
+Formats = str | Mapping[str, str] | None
+"""One parser's name for all files, or names by file (path as given, or base name)."""
+
+HEAD_BYTES = 65536
+
+_PROVIDERS = {
+    "segments": "a packet capture with TCP segments (pcap)",
+    "retransmissions": "a packet capture with retransmissions",
+    "timeouts": "a packet capture",
+    "tcp_states": "a kernel log of TCP state (tcp_probe, ss)",
+    "kernel_events": "a kernel event log (ftrace)",
+    "link_frames": "a link log (rlpdump)",
+    "link_events": "a link log with signals (rlpdump)",
+    "snd": "a capture next to the data sender",
+    "rcv": "a capture next to the data receiver",
+}
+
+
+def read(
+    *paths: str | os.PathLike[str], format: Formats = None, progress: Progress | None = None
+) -> Measurement:
+    """Read the traces of one transfer and put them on one timeline.
+
+    Parameters
+    ----------
+    *paths : str or path-like
+        Files, or directories whose files are taken one level deep. Files are recognised by content. A file that
+        is named must be a trace; in a directory, what is no trace is left out and listed in `Measurement.issues`.
+    format : str or mapping, optional
+        Name of the parser for all files, or by file, instead of what content says.
+    progress : callable, optional
+        ``progress(done, total, what)``, called before each file and before the alignment.
+
+    Returns
+    -------
+    Measurement
+
+    Raises
+    ------
+    UnreadableFile, UnknownFormat, CorruptTrace
+        A named file that cannot be used.
+    NothingToRead
+        No trace at all.
+    AlignmentError
+        Traces that cannot be put on one timeline.
+
+    Examples
+    --------
+    >>> import multitracer as mt
+    >>> m = mt.read("sample_traces/flow-control")
+    >>> m.events.columns[0]
+    't_ns'
+    """
+    if not paths:
+        raise UsageError("nothing to read: name files or a directory")
+    files = discover(paths)
+    total = len(files.named) + len(files.found) + 1
+    known = registry.parsers()
+    check_formats(format, files.named + files.found, known)
+    traces: list[Trace] = []
+    issues: list[Issue] = []
+    for done, path in enumerate(files.named + files.found):
+        if progress:
+            progress(done, total, path)
+        try:
+            traces.append(open_trace(path, format_of(path, format), known))
+        except MultiTracerError as error:
+            if path in files.named:
+                raise
+            code = "skipped-file" if isinstance(error, UnknownFormat) else "unreadable-file"
+            issues.append(Issue(code, detail=_without(path, str(error)), path=path))
+    if not traces:
+        raise NothingToRead(_nothing(paths, issues))
+    if progress:
+        progress(total - 1, total, "timeline")
+    from multitracer.alignment import align
+
+    measurement = align(traces, files.settings)
+    measurement.issues.extend(issues)
+    return measurement
+
+
+def open_trace(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    parsers: Mapping[str, registry.Parser] | None = None,
+) -> Trace:
+    """Read one file.
+
+    Parameters
+    ----------
+    path : str or path-like
+    format : str, optional
+        Name of the parser; without it, the content decides (its first 64 KiB, decompressed).
+    parsers : mapping, optional
+        The parsers to choose from; all that are registered by default.
+
+    Raises
+    ------
+    UnreadableFile, UnknownFormat, CorruptTrace, UsageError
+    """
+    from multitracer import native
+
+    path = os.fspath(path)
+    known = registry.parsers() if parsers is None else parsers
+    if os.path.isdir(path):
+        raise UnreadableFile(f"{path}: is a directory; name a file in it")
+    if format is not None:
+        if format not in known:
+            raise UsageError(f"unknown format {format!r}; known are {', '.join(known)}")
+        return known[format].parse(path)
+    head = native.head(path, HEAD_BYTES)
+    if not head:
+        raise CorruptTrace(f"{path}: the file is empty; was the capture ever written?")
+    claims = [parser for parser in known.values() if parser.sniff(head)]
+    if not claims:
+        raise UnknownFormat(
+            f"{path}: not a trace of a known format (tried {', '.join(known)}); name one with --format if it is"
+        )
+    if len(claims) > 1:
+        names = " and ".join(parser.name for parser in claims)
+        raise UnknownFormat(f"{path}: claimed by {names}; choose one with --format")
+    return claims[0].parse(path)
+
+
+def analyze(
+    measurement: Measurement, only: Iterable[str] | None = None, progress: Progress | None = None
+) -> Analysis:
+    """Answer all questions, or some, about a measurement.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    only : iterable of str, optional
+        Names of analyzers; what they need is run too, but is not part of the outcome.
+    progress : callable, optional
+
+    Returns
+    -------
+    Analysis
+        A question that the traces cannot answer is in it as "inconclusive", with the reason.
+
+    Raises
+    ------
+    UsageError
+        An unknown name in `only`.
+    """
+    known: dict[str, Analyzer] = registry.analyzers()
+    wanted = list(known) if only is None else list(only)
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")
+    order = _order(known, wanted)
+    results: dict[str, Result] = {}
+    for done, name in enumerate(order):
+        if progress:
+            progress(done, len(order), name)
+        results[name] = _answer(known[name], measurement, results)
+    return Analysis(measurement, {name: results[name] for name in known if name in wanted})
+
+
+def plot(
+    subject: Measurement | Analysis,
+    kind: str = "multilayer",
+    path: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Any:
+    """Draw a figure.
+
+    Parameters
+    ----------
+    subject : Measurement or Analysis
+        A measurement is analysed first: the figure marks verdicts and resets.
+    kind : str
+        Name of the plot.
+    path : str or path-like, optional
+        Where to save it; the ending (png, svg, pdf) decides on the format.
+    **options
+        Fields of `multitracer.plots.plot.PlotOptions`: the time window, offsets, colours.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    known = registry.plots()
+    if kind not in known:
+        raise UsageError(f"unknown plot {kind!r}; known are {', '.join(known)}")
+    from multitracer.plots import plot as drawing
+
+    analysis = subject if isinstance(subject, Analysis) else analyze(subject)
+    figure = drawing.draw(known[kind], analysis.measurement, analysis.results, drawing.PlotOptions(**options))
+    if path is not None:
+        drawing.save(figure, os.fspath(path))
+    return figure
+
+
+def _answer(analyzer: Analyzer, measurement: Measurement, results: Mapping[str, Result]) -> Result:
+    reason = _missing(analyzer, measurement, results)
+    if reason is not None:
+        return Result(analyzer.name, inconclusive=f"needs {reason}")
+    try:
+        return analyzer.run(measurement, results)
+    except MultiTracerError as error:
+        return Result(analyzer.name, inconclusive=str(error))
+    except Exception as error:
+        # A fault in a built-in analyzer must be seen; a plug-in's must not take the other answers with it.
+        if analyzer.name in registry.ANALYZERS:
+            raise
+        warnings.warn(f"analyzer {analyzer.name!r} failed: {error!r}", stacklevel=3)
+        return Result(analyzer.name, inconclusive=f"the analyzer failed: {error!r}")
+
+
+def _missing(analyzer: Analyzer, measurement: Measurement, results: Mapping[str, Result]) -> str | None:
+    for need in analyzer.needs:
+        if need.startswith("result:"):
+            name = need.removeprefix("result:")
+            if name not in results:
+                return f"the analyzer {name}, which does not exist"
+            reason = results[name].inconclusive
+            if reason is not None:
+                return reason.removeprefix("needs ")
+        elif need in ("snd", "rcv"):
+            if getattr(measurement, need) is None:
+                return _PROVIDERS[need]
+        elif len(measurement.table(need)) == 0:
+            return _PROVIDERS.get(need, f"rows in the table {need}")
+    return None
+
+
+def _order(known: Mapping[str, Analyzer], wanted: list[str]) -> list[str]:
+    """Names of the analyzers to run, what is needed first."""
+    graph: dict[str, list[str]] = {}
+    todo = list(wanted)
+    while todo:
+        name = todo.pop()
+        if name in graph:
+            continue
+        analyzer = known[name]
+        before = [need.removeprefix("result:") for need in analyzer.needs if need.startswith("result:")]
+        before += [use.removeprefix("result:") for use in analyzer.uses]
+        graph[name] = [other for other in before if other in known]
+        todo += graph[name]
+    try:
+        return list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        raise UsageError(f"analyzers need each other in a circle: {' -> '.join(error.args[1])}") from error
+
+
+def format_of(path: str, formats: Formats) -> str | None:
+    """The format that was asked for a file; None if none was."""
+    if formats is None or isinstance(formats, str):
+        return formats
+    return formats.get(path, formats.get(os.path.basename(path)))
+
+
+def check_formats(formats: Formats, paths: list[str], known: Mapping[str, registry.Parser]) -> None:
+    """Refuse formats that do not exist and files that were not given.
+
+    Raises
+    ------
+    UsageError
+    """
+    names = [formats] if isinstance(formats, str) else list((formats or {}).values())
+    for name in names:
+        if name not in known:
+            raise UsageError(f"unknown format {name!r}; known are {', '.join(known)}")
+    if isinstance(formats, Mapping):
+        have = {*paths, *map(os.path.basename, paths)}
+        for file in formats:
+            if file not in have:
+                raise UsageError(f"--format {file}=...: no file {file!r} among those given")
+
+
+def _without(path: str, message: str) -> str:
+    return message.removeprefix(f"{path}: ")
+
+
+def _nothing(paths: Iterable[str | os.PathLike[str]], issues: list[Issue]) -> str:
+    where = ", ".join(os.fspath(path) for path in paths)
+    if not issues:
+        return f"{where}: no files here; name a directory with traces (captures, kernel logs, link logs)"
+    looked = "; ".join(f"{os.path.basename(issue.path)}: {issue.detail}" for issue in issues[:3])
+    more = f"; and {len(issues) - 3} more" if len(issues) > 3 else ""
+    return f"{where}: no readable trace among {len(issues)} files ({looked}{more})"

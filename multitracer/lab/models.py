@@ -1,0 +1,58 @@
+"""The link models by name: settings in, a link out.
+
+========  =====================================================  =====================
+model     what it is                                             settings
+========  =====================================================  =====================
+rlp       a GSM data call: PPP, L2R, RLP                         `RlpSettings`
+arq       stop-and-wait per packet, as Wi-Fi does                `ArqSettings`
+rlc_am    radio bearer in acknowledged mode (PDUs, reports)      `RlcAmSettings`
+plain     rate, delay, jitter, loss, reordering, ...             `PlainDirection` twice
+========  =====================================================  =====================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from multitracer.errors import UsageError
+from multitracer.lab.link import Link
+from multitracer.lab.settings import ArqSettings, RlcAmSettings, RlpSettings, from_mapping, plain_settings
+
+MODELS = ("rlp", "arq", "rlc_am", "plain")
+
+
+def build_link(settings: Mapping[str, Any], seed: int) -> Link:
+    """Make a link.
+
+    Parameters
+    ----------
+    settings : mapping
+        "model" (one of `MODELS`) and any settings of that model; absent ones take their defaults.
+    seed : int
+        Everything random on the link follows from it: the same seed and the same input repeat a run exactly.
+
+    Raises
+    ------
+    UsageError
+        For an unknown model or setting, or a value that makes no sense; the message names it.
+    """
+    model = settings.get("model")
+    rest = {key: value for key, value in settings.items() if key != "model"}
+    if model == "rlp":
+        from multitracer.lab.rlp_link import RlpLink
+
+        return RlpLink(from_mapping(RlpSettings, rest), seed)
+    if model == "arq":
+        from multitracer.lab.arq import ArqLink
+
+        return ArqLink(from_mapping(ArqSettings, rest), seed)
+    if model == "rlc_am":
+        from multitracer.lab.rlc_am import RlcAmLink
+
+        return RlcAmLink(from_mapping(RlcAmSettings, rest), seed)
+    if model == "plain":
+        from multitracer.lab.plain import PlainLink
+
+        return PlainLink(plain_settings(rest), seed)
+    raise UsageError(f"model: {model!r} is not one of {', '.join(MODELS)}")

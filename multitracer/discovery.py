@@ -33,7 +33,7 @@ class Files:
 
 
 def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
-    """Files behind `paths`: the files among them, and what lies in the directories among them, one level deep.
+    """Files behind `paths`: the files among them, and those in the directories among them, one level deep.
 
     Raises
     ------

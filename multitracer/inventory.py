@@ -71,7 +71,7 @@ def inspect(
     named: list[str] = []
     candidates: list[str] = []
     settings: dict[str, Any] = {}
-    for path in map(os.fspath, paths):
+    for path in [os.fspath(path) for path in paths]:
         try:
             files = discover([path])
         except UnreadableFile as error:

@@ -56,8 +56,9 @@ def read(
     Parameters
     ----------
     *paths : str or path-like
-        Files, or directories whose files are taken one level deep. Files are recognised by content. A file that
-        is named must be a trace; in a directory, what is no trace is left out and listed in `Measurement.issues`.
+        Files, or directories whose files are taken one level deep. Files are recognised by content. A file
+        that is named must be a trace; in a directory, what is no trace is left out and listed in
+        `Measurement.issues`.
     format : str or mapping, optional
         Name of the parser for all files, or by file, instead of what content says.
     progress : callable, optional
@@ -146,9 +147,8 @@ def open_trace(
         raise CorruptTrace(f"{path}: the file is empty; was the capture ever written?")
     claims = [parser for parser in known.values() if parser.sniff(head)]
     if not claims:
-        raise UnknownFormat(
-            f"{path}: not a trace of a known format (tried {', '.join(known)}); name one with --format if it is"
-        )
+        tried = ", ".join(known)
+        raise UnknownFormat(f"{path}: not a trace of a known format (tried {tried}); name one with --format")
     if len(claims) > 1:
         names = " and ".join(parser.name for parser in claims)
         raise UnknownFormat(f"{path}: claimed by {names}; choose one with --format")

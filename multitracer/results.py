@@ -93,8 +93,8 @@ class Answer:
 class Analysis:
     """Named results of one measurement.
 
-    Each result is an attribute (``analysis.utilization``) and prints itself; `results` holds the plain `Result`
-    objects.
+    Each result is an attribute (``analysis.utilization``) and prints itself; `results` holds the plain
+    `Result` objects.
 
     Parameters
     ----------

@@ -62,20 +62,30 @@ SEGMENTS = Schema(
         _RECORD,
         _CONN,
         _DIR,
-        Column("seq", "int64", "bytes", "first byte, unwrapped, relative to the ISN (SYN is 0)", "RFC 9293 3.4"),
+        Column(
+            "seq", "int64", "bytes", "first byte, unwrapped, relative to the ISN (SYN is 0)", "RFC 9293 3.4"
+        ),
         Column("ack", "int64", "bytes", "next byte expected, unwrapped, relative; -1 without ACK"),
         Column("length", "int32", "bytes", "payload on the wire, whatever was captured"),
         Column("flags", "uint16", "", "TCP flag bits, FIN is 1", "RFC 9293 3.1"),
-        Column("window", "int64", "bytes", "advertised window, scaled; -1 if the scale is unknown", "RFC 7323 2"),
+        Column(
+            "window", "int64", "bytes", "advertised window, scaled; -1 if the scale is unknown", "RFC 7323 2"
+        ),
         Column("duplicate", "int32", "bytes", "payload bytes already sent before", "Paper 4.3"),
         Column("transmission", "int16", "", "how often its first byte has now been sent; 0 without payload"),
         Column("cause", "int8", "", "why it was sent again", "METRICS: retransmission cause", CAUSES),
         Column("ack_kind", "int8", "", "what its ACK says", "RFC 5681 2", ACK_KINDS),
-        Column("flight", "int64", "bytes", "sent and not acknowledged in its direction, after it", "RFC 5681 2"),
-        Column("rtt_ns", "int64", "ns", "round-trip time that its ACK measures (Karn); -1 if none", "RFC 6298 3"),
+        Column(
+            "flight", "int64", "bytes", "sent and not acknowledged in its direction, after it", "RFC 5681 2"
+        ),
+        Column(
+            "rtt_ns", "int64", "ns", "round-trip time that its ACK measures (Karn); -1 if none", "RFC 6298 3"
+        ),
         Column("ts_val", "int64", "", "TSval; -1 if absent", "RFC 7323 3"),
         Column("ts_ecr", "int64", "", "TSecr; -1 if absent", "RFC 7323 3"),
-        Column("sack_high", "int64", "bytes", "highest byte selectively acknowledged; -1 if none", "RFC 2018"),
+        Column(
+            "sack_high", "int64", "bytes", "highest byte selectively acknowledged; -1 if none", "RFC 2018"
+        ),
         Column("sack_count", "int8", "", "number of SACK blocks"),
         Column("checksum", "int8", "", "TCP checksum", "", CHECKSUMS),
         Column("ip_length", "int32", "bytes", "IP packet on the wire, headers included"),
@@ -103,7 +113,9 @@ RETRANSMISSIONS = Schema(
         Column("since_ack_ns", "int64", "ns", "since the last segment from the other side; -1 if none"),
         Column("dupacks", "int32", "", "duplicate ACKs since the last advance"),
         Column("sacked", "int64", "bytes", "selectively acknowledged above it at that time"),
-        Column("rto_ns", "int64", "ns", "retransmission timeout estimated at that time; -1 if none", "RFC 6298"),
+        Column(
+            "rto_ns", "int64", "ns", "retransmission timeout estimated at that time; -1 if none", "RFC 6298"
+        ),
         Column("episode", "int32", "", "loss recovery episode within the direction, from 1"),
     ),
 )
@@ -121,13 +133,21 @@ TIMEOUTS = Schema(
         Column("length", "int32", "bytes", "payload sent again"),
         Column("backoff", "int16", "", "expiries in a row before this one: the timer was 2**backoff RTO"),
         Column("silence_ns", "int64", "ns", "the sender had sent nothing for so long"),
-        Column("rto_ns", "int64", "ns", "retransmission timeout estimated, without backoff; -1 if none", "RFC 6298"),
+        Column(
+            "rto_ns",
+            "int64",
+            "ns",
+            "retransmission timeout estimated, without backoff; -1 if none",
+            "RFC 6298",
+        ),
         Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
         Column("frto", "int8", "", "vote by ACKs of data not sent again", "RFC 5682", VOTES),
         Column("too_early", "int8", "", "vote by an ACK sooner than the smallest RTT", "METRICS", VOTES),
         Column("receiver", "int8", "", "vote by the receiver's capture", "METRICS", VOTES),
-        Column("link", "int8", "", "vote by the link log: all frames of the original delivered", "METRICS", VOTES),
+        Column(
+            "link", "int8", "", "vote by the link log: all frames of the original delivered", "METRICS", VOTES
+        ),
         Column("kernel", "int8", "", "vote by the kernel log (undo)", "METRICS", VOTES),
         Column("verdict", "int8", "", "the votes together", "Paper 5.4", VERDICTS),
         Column("answer_record", "int64", "", "the ACK that decided; 0 if none"),
@@ -144,8 +164,20 @@ TCP_STATES = Schema(
         _CONN,
         _DIR,
         Column("flow", "int32", "", "index of the socket in `Trace.flows` (local end first)"),
-        Column("snd_nxt", "int64", "bytes", "relative once aligned, else as logged; -1 if absent", "RFC 9293 3.3.1"),
-        Column("snd_una", "int64", "bytes", "relative once aligned, else as logged; -1 if absent", "RFC 9293 3.3.1"),
+        Column(
+            "snd_nxt",
+            "int64",
+            "bytes",
+            "relative once aligned, else as logged; -1 if absent",
+            "RFC 9293 3.3.1",
+        ),
+        Column(
+            "snd_una",
+            "int64",
+            "bytes",
+            "relative once aligned, else as logged; -1 if absent",
+            "RFC 9293 3.3.1",
+        ),
         Column("data_length", "int32", "bytes", "payload of the segment that caused the event; -1 if absent"),
         Column("cwnd", "int32", "packets", "congestion window; -1 if absent", "RFC 5681"),
         Column("ssthresh", "int64", "packets", "slow start threshold; -1 if absent or infinite", "RFC 5681"),
@@ -223,7 +255,9 @@ LINK_FRAMES = Schema(
         Column("entity", "int16", "", "index of the link entity in `Measurement.entities`"),
         Column("action", "int8", "", "snd or rcv", "", LINK_ACTIONS),
         Column("ns", "int32", "", "N(S), the frame's sequence number; -1 if absent", "GSM 04.22"),
-        Column("offset", "int64", "bytes", "first byte in the direction's stream, across resets", "rlpdump 1"),
+        Column(
+            "offset", "int64", "bytes", "first byte in the direction's stream, across resets", "rlpdump 1"
+        ),
         Column("length", "int32", "bytes", "user bytes; shorter than the frame: the send buffer ran empty"),
         Column("attempt", "int16", "", "0 for the first transmission, k for the k-th retransmission"),
         Column("duplicate", "int8", "", "1 if received before"),
@@ -251,7 +285,18 @@ LINK_EVENTS = Schema(
 )
 
 EVENT_LAYERS = ("tcp", "kernel", "link")
-EVENT_KINDS = ("data", "ack", "retransmission", "control", "state", "frame", "frame_retransmission", "signal", "reset", "drop")
+EVENT_KINDS = (
+    "data",
+    "ack",
+    "retransmission",
+    "control",
+    "state",
+    "frame",
+    "frame_retransmission",
+    "signal",
+    "reset",
+    "drop",
+)
 
 EVENTS = Schema(
     "events",
@@ -266,7 +311,9 @@ EVENTS = Schema(
         Column("seq", "int64", "bytes", "sequence number, ACK number or link offset; -1 if none"),
         Column("length", "int64", "bytes", "payload or frame length; -1 if none"),
         Column("name", "str", "", "series name (TcpSnd_data, RlpSnd_rexmt, ...)", "Paper 4.5"),
-        Column("value", "float64", "", "number that belongs to the name (bytes, packets, seconds); NaN if none"),
+        Column(
+            "value", "float64", "", "number that belongs to the name (bytes, packets, seconds); NaN if none"
+        ),
         _RECORD,
     ),
 )

@@ -38,7 +38,7 @@ def command(
     strict: bool,
     min_utilization: float | None,
 ) -> None:
-    """Analyse one transfer: files, or the directory that holds them.
+    r"""Analyse one transfer: files, or the directory that holds them.
 
     Times are in seconds from the first TCP event.
 
@@ -49,7 +49,7 @@ def command(
     """
     from multitracer.pipeline import analyze
 
-    measurement = load(paths, formats, quiet=False)
+    measurement = load(paths, formats)
     analysis = analyze(measurement)
     contract = analysis.to_dict()
     if as_json:
@@ -59,11 +59,7 @@ def command(
 
         summary(contract)
     lost = sorted(
-        {
-            issue["code"]
-            for issue in contract["issues"]
-            if issue["severity"] == "error" or issue["code"] in LOSS_CODES
-        }
+        {i["code"] for i in contract["issues"] if i["severity"] == "error" or i["code"] in LOSS_CODES}
     )
     if strict and lost:
         click.echo(f"multitracer: --strict: data was lost ({', '.join(lost)}); see the issues", err=True)

@@ -95,12 +95,12 @@ def parse_formats(values: Sequence[str]) -> Formats:
     return by_file or None
 
 
-def load(paths: Sequence[str], formats: Sequence[str], quiet: bool) -> Measurement:
+def load(paths: Sequence[str], formats: Sequence[str]) -> Measurement:
     """Read a measurement with progress on a terminal."""
     from multitracer.cli.progress import progress
     from multitracer.pipeline import read
 
-    with progress("reading", quiet) as step:
+    with progress("reading") as step:
         return read(*paths, format=parse_formats(formats), progress=step)
 
 

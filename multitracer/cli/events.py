@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -47,7 +47,7 @@ def command(
     start: float | None,
     end: float | None,
 ) -> None:
-    """Write the events of all layers in time order, as CSV or Parquet.
+    r"""Write the events of all layers in time order, as CSV or Parquet.
 
     Seconds count from the first TCP event. `record` is the packet or line number in `file`.
 
@@ -63,18 +63,20 @@ def command(
         raise UsageError(f"--json -o {output}: give the file the ending .json")
     if ending == ".parquet":
         _require_pyarrow()
-    measurement = load(paths, formats, quiet=False)
+    measurement = load(paths, formats)
     frame = _select(measurement, layers, names, start, end)
     if output is None:
         stream = click.get_text_stream("stdout")
-        _write_json(frame, stream) if as_json else _write_csv(frame, stream)
+        write = _write_json if as_json else _write_csv
+        write(frame, stream)
         return
     with replacing(output) as temporary:
         if ending == ".parquet":
             frame.to_parquet(temporary, index=False)
             return
         with open(temporary, "w", encoding="utf-8", newline="") as stream:
-            _write_csv(frame, stream) if ending == ".csv" else _write_json(frame, stream)
+            write = _write_csv if ending == ".csv" else _write_json
+            write(frame, stream)
 
 
 def _select(
@@ -129,8 +131,7 @@ def _write_json(frame: pd.DataFrame, stream: TextIO) -> None:
     stream.write('{"events": [')
     comma = "\n"
     for chunk in _chunks(frame):
-        rows: list[dict[str, Any]] = chunk.astype(object).where(chunk.notna(), None).to_dict("records")
-        for row in rows:
+        for row in chunk.astype(object).where(chunk.notna(), None).to_dict("records"):
             stream.write(comma + json.dumps(row, allow_nan=False))
             comma = ",\n"
     stream.write("\n]}\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import click
 
 from multitracer.cli.common import (
@@ -15,9 +13,6 @@ from multitracer.cli.common import (
     print_json,
 )
 
-if TYPE_CHECKING:
-    from multitracer.trace import Trace
-
 
 @click.command()
 @paths_argument
@@ -25,7 +20,7 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_context
 def command(ctx: click.Context, paths: tuple[str, ...], formats: tuple[str, ...], as_json: bool) -> None:
-    """Say what each file is: format, layer, observation point, records, time span, damage.
+    r"""Say what each file is: format, layer, observation point, records, time span, damage.
 
     A file that cannot be read does not hide the others.
 
@@ -36,7 +31,7 @@ def command(ctx: click.Context, paths: tuple[str, ...], formats: tuple[str, ...]
     from multitracer.cli.progress import progress
     from multitracer.inventory import inspect
 
-    with progress("reading", quiet=False) as step:
+    with progress("reading") as step:
         found = inspect(paths, format=parse_formats(formats), progress=step)
     if as_json:
         print_json(found.to_dict())

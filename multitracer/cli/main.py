@@ -62,13 +62,13 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 done; 2 usage; 3 nothing readable; 4 data loss under --strict; 5 a threshold was missed.",
+    epilog="Exit status: 0 done; 2 usage; 3 nothing readable; 4 data loss (--strict); 5 threshold missed.",
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
 )
 def group() -> None:
-    """Why was this TCP transfer slow?
+    r"""Say why a TCP transfer was slow.
 
     MultiTracer puts packet captures, kernel TCP logs and link-layer logs of one transfer on one timeline and
     explains what it sees: throughput, utilization, retransmissions by cause, spurious timeouts, link resets.
@@ -91,8 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 0 done, 2 usage, 3 nothing readable, 4 data loss under ``--strict``, 5 a threshold was
-        missed, 130 interrupted, 141 the reader of the output went away.
+        The exit status: 0 done, 2 usage, 3 nothing readable, 4 data loss under ``--strict``,
+        5 a threshold was missed, 130 interrupted, 141 the reader of the output went away.
     """
     try:
         status = group.main(

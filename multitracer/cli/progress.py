@@ -11,15 +11,15 @@ Step = Callable[[int, int, str], None]
 
 
 @contextmanager
-def progress(verb: str, quiet: bool = False) -> Iterator[Step | None]:
+def progress(verb: str) -> Iterator[Step | None]:
     """A bar on stderr while the block runs.
 
     Yields
     ------
     callable or None
-        ``step(done, total, what)``; None if stderr is no terminal or `quiet` is set, so that rich is not loaded.
+        ``step(done, total, what)``; None if stderr is no terminal: rich is not loaded.
     """
-    if quiet or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

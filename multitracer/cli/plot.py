@@ -1,0 +1,98 @@
+"""``multitracer plot``: a figure of one measurement."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from multitracer.cli.common import format_option, json_option, load, paths_argument, print_json, replacing
+from multitracer.errors import UsageError
+
+ENDINGS = (".png", ".svg", ".pdf")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path())
+@format_option
+@json_option
+@click.option("-o", "--output", metavar="FILE", help="Where to write: .png, .svg or .pdf.")
+@click.option("--kind", default="multilayer", show_default=True, metavar="NAME", help="Which figure.")
+@click.option("--list", "list_kinds", is_flag=True, help="List the kinds of figures.")
+@click.option("--from", "start", type=float, metavar="SECONDS", help="Begin of the time window.")
+@click.option("--to", "end", type=float, metavar="SECONDS", help="End of the time window.")
+@click.option(
+    "--offset",
+    type=click.IntRange(0),
+    default=10_000,
+    show_default=True,
+    metavar="BYTES",
+    help="Distance between the graphs of different layers; 0 draws true values.",
+)
+@click.option(
+    "--conn", type=click.IntRange(0), metavar="N", help="Connection; by default that with most data."
+)
+@click.option("--dark", is_flag=True, help="Light on dark.")
+def command(
+    paths: tuple[str, ...],
+    formats: tuple[str, ...],
+    as_json: bool,
+    output: str | None,
+    kind: str,
+    list_kinds: bool,
+    start: float | None,
+    end: float | None,
+    offset: int,
+    conn: int | None,
+    dark: bool,
+) -> None:
+    r"""Draw the multi-layer time/sequence plot, whole or any time window of it.
+
+    Seconds count from the first TCP event. Graphs of lower layers are moved down by the offset, so that they do
+    not hide each other.
+
+    \b
+    multitracer plot sample_traces/link-resets-vj -o resets.png
+    multitracer plot sample_traces/link-resets-vj --from 25 --to 60 -o gap.pdf
+    multitracer plot sample_traces/flow-control --offset 0 --dark -o xoff.svg
+    """
+    if list_kinds:
+        _list(as_json)
+        return
+    if not paths:
+        raise click.UsageError("Missing argument 'PATH...'.")
+    if output is None:
+        raise click.UsageError("Missing option '-o FILE': where to write the figure (.png, .svg or .pdf).")
+    if os.path.splitext(output)[1].lower() not in ENDINGS:
+        raise UsageError(f"-o {output}: unknown ending; use {', '.join(ENDINGS)}")
+    if start is not None and end is not None and end <= start:
+        raise UsageError(f"--from {start:g} --to {end:g}: the window is empty")
+    from multitracer.pipeline import plot
+
+    measurement = load(paths, formats)
+    with replacing(output) as temporary:
+        plot(
+            measurement,
+            kind,
+            temporary,
+            from_s=start,
+            to_s=end,
+            offset_bytes=offset,
+            conn=conn,
+            dark=dark,
+        )
+    if as_json:
+        print_json({"figures": [{"path": output, "kind": kind}]})
+    else:
+        click.echo(output)
+
+
+def _list(as_json: bool) -> None:
+    from multitracer import registry
+
+    known = registry.plots()
+    if as_json:
+        print_json({"kinds": [{"name": plot.name, "title": plot.title} for plot in known.values()]})
+        return
+    for plot in known.values():
+        click.echo(f"{plot.name:14}{plot.title}")

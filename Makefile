@@ -1,0 +1,75 @@
+# Everything is made inside this clone: .venv/ (Python), target/ (Rust), demo-output/ (the demo).
+# Needs Python 3.11 or newer and cargo; tshark and tcptrace, where installed, serve as oracles in the tests.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+BIN := .venv/bin
+export CARGO_TARGET_DIR := $(CURDIR)/target
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
+
+.PHONY: help demo build test test-rust test-python golden lint format bench clean
+
+help:
+	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
+	@echo "make build    the package with its Rust core, into .venv/"
+	@echo "make test     cargo test, then pytest"
+	@echo "make golden   rewrite tests/golden/ from what the code says now; read the difference before committing"
+	@echo "make lint     ruff, mypy --strict, cargo fmt, cargo clippy"
+	@echo "make format   let ruff and cargo format the code"
+	@echo "make bench    packets per second and memory against tcptrace and tshark"
+	@echo "make clean    remove everything that was made"
+
+demo: build
+	@$(BIN)/python scripts/demo.py sample_traces demo-output
+
+build: .venv/built
+
+test: test-rust test-python
+
+test-rust: .venv/tools
+	cargo test --quiet --package multitracer-core
+
+test-python: build .venv/dev
+	$(BIN)/python -m pytest
+
+golden: build .venv/dev
+	$(BIN)/python -m pytest tests/test_golden.py --update-golden
+
+lint: build .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+
+format: .venv/dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	cargo fmt --all
+
+bench: build
+	$(BIN)/python benchmarks/bench_analyze.py
+
+clean:
+	rm -rf .venv target demo-output dist build benchmarks/data multitracer/_core*.so
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# .venv/tools: what builds; .venv/built: the package, newer than its Rust sources; .venv/dev: what checks.
+.venv/tools: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "make: needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
+	@command -v cargo >/dev/null || { echo "make: needs cargo; see https://rustup.rs"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
+	  { rm -rf .venv; echo "make: $(PYTHON) cannot make virtual environments (Debian: python3-venv)"; exit 1; }
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1" "maturin>=1.9,<2"
+	@touch $@
+
+.venv/built: .venv/tools $(SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --quiet
+	@touch $@
+
+.venv/dev: .venv/tools pyproject.toml
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@

@@ -1,0 +1,103 @@
+"""Arithmetic on sets of intervals of time (or of bytes), on arrays.
+
+An interval set is an ``int64`` array of shape ``(n, 2)``: half-open intervals ``[start, end)`` in ascending order
+that neither overlap nor touch. Every function returns such a set, and every function takes any ``(n, 2)`` array:
+intervals in any order, overlapping, empty or reversed (the last two contain nothing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+Intervals = npt.NDArray[np.int64]
+
+
+def intervals(pairs: Iterable[tuple[int, int]] | npt.NDArray[np.integer] = ()) -> Intervals:
+    """An interval set from pairs in any order; what overlaps or touches becomes one."""
+    return _covered(_rows(pairs), 1)
+
+
+def union(*sets: Intervals) -> Intervals:
+    """What is in any of the sets."""
+    return _covered(np.concatenate([_rows(one) for one in sets] or [_rows(())]), 1)
+
+
+def intersect(a: Intervals, b: Intervals) -> Intervals:
+    """What is in both sets."""
+    return _covered(np.concatenate([intervals(a), intervals(b)]), 2)
+
+
+def subtract(a: Intervals, b: Intervals) -> Intervals:
+    """What is in `a` and not in `b`."""
+    a, b = intervals(a), intervals(b)
+    if not len(a) or not len(b):
+        return a
+    low, high = min(a[0, 0], b[0, 0]), max(a[-1, 1], b[-1, 1])
+    gaps = np.column_stack([np.append(low, b[:, 1]), np.append(b[:, 0], high)])
+    return intersect(a, gaps)
+
+
+def total(a: Intervals) -> int:
+    """Summed length."""
+    a = intervals(a)
+    return int((a[:, 1] - a[:, 0]).sum())
+
+
+def overlap(rows: Intervals, a: Intervals) -> npt.NDArray[np.int64]:
+    """For each row (kept as given, rows may overlap each other): the length of it that is in set `a`."""
+    rows = _rows(rows)
+    return np.where(rows[:, 1] > rows[:, 0], measure(rows[:, 1], a) - measure(rows[:, 0], a), 0)
+
+
+def measure(points: npt.NDArray[np.int64], a: Intervals) -> npt.NDArray[np.int64]:
+    """For each point: the length of set `a` below it."""
+    a = intervals(a)
+    points = np.asarray(points, dtype=np.int64)
+    if not len(a):
+        return np.zeros(points.shape, dtype=np.int64)
+    before = np.concatenate([[0], np.cumsum(a[:, 1] - a[:, 0])])
+    index = np.searchsorted(a[:, 0], points, side="right")
+    last = np.maximum(index - 1, 0)
+    over = np.maximum(points - a[last, 1], 0)  # beyond the end of the last interval that began
+    inside = points - a[last, 0] - over
+    return np.where(index > 0, before[last] + inside, 0).astype(np.int64)
+
+
+def contains(a: Intervals, points: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """For each point: whether it is in set `a` (starts are, ends are not)."""
+    a = intervals(a)
+    points = np.asarray(points, dtype=np.int64)
+    if not len(a):
+        return np.zeros(points.shape, dtype=np.bool_)
+    index = np.searchsorted(a[:, 0], points, side="right") - 1
+    return np.asarray((index >= 0) & (points < a[np.maximum(index, 0), 1]), dtype=np.bool_)
+
+
+def longer_than(a: Intervals, length: int) -> Intervals:
+    """Those intervals of the set that are longer than `length`."""
+    a = intervals(a)
+    return a[a[:, 1] - a[:, 0] > length]
+
+
+def _rows(pairs: Iterable[tuple[int, int]] | npt.NDArray[np.integer]) -> Intervals:
+    if not isinstance(pairs, np.ndarray):
+        pairs = np.array(list(pairs), dtype=np.int64)
+    return pairs.astype(np.int64, copy=False).reshape(-1, 2)
+
+
+def _covered(rows: Intervals, times: int) -> Intervals:
+    """What at least `times` rows cover: a sweep over all ends."""
+    rows = rows[rows[:, 1] > rows[:, 0]]
+    if not len(rows):
+        return np.empty((0, 2), dtype=np.int64)
+    points, where = np.unique(rows, return_inverse=True)
+    change = np.zeros(len(points), dtype=np.int64)
+    where = where.reshape(-1, 2)
+    np.add.at(change, where[:, 0], 1)
+    np.add.at(change, where[:, 1], -1)
+    inside = np.cumsum(change) >= times
+    edges = np.diff(inside.astype(np.int8), prepend=np.int8(0))
+    return np.column_stack([points[edges == 1], points[edges == -1]])

@@ -22,10 +22,15 @@ pub struct Issues {
 impl Issues {
     /// Count one occurrence; `detail` is only evaluated for the first.
     pub fn add(&mut self, code: &'static str, record: u64, detail: impl FnOnce() -> String) {
+        self.add_many(code, 1, record, detail);
+    }
+
+    /// Count `count` occurrences that one record tells of.
+    pub fn add_many(&mut self, code: &'static str, count: u64, record: u64, detail: impl FnOnce() -> String) {
         self.by_code
             .entry(code)
-            .and_modify(|o| o.count += 1)
-            .or_insert_with(|| Occurrences { count: 1, first_record: record, detail: detail() });
+            .and_modify(|o| o.count = o.count.saturating_add(count))
+            .or_insert_with(|| Occurrences { count, first_record: record, detail: detail() });
     }
 
     /// Codes in alphabetical order.

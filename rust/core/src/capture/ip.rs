@@ -1,0 +1,180 @@
+//! IPv4 and IPv6 headers, extension headers included: where the transport header begins and how long it is.
+//!
+//! Reference: RFC 791, RFC 8200, RFC 4302 (AH), RFC 2675 (jumbograms).
+
+use super::kinds::Kind;
+use super::record::{Stop, be16, be32, require};
+use crate::segment::Address;
+
+pub(crate) const TCP: u8 = 6;
+
+/// Far beyond what any offload builds (Linux: 512 KiB).
+const MAX_LENGTH: u32 = 16 << 20;
+
+/// A fragment of a larger packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fragment {
+    /// Identification.
+    pub(crate) id: u32,
+    /// Offset of the payload in the original packet's, bytes.
+    pub(crate) offset: u32,
+    /// Whether more fragments follow.
+    pub(crate) more: bool,
+    /// Kind under which it is counted.
+    pub(crate) kind: Kind,
+}
+
+/// An IP packet down to its transport payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Packet<'a> {
+    pub(crate) source: Address,
+    pub(crate) destination: Address,
+    /// Bytes on the wire, headers included.
+    pub(crate) length: u32,
+    pub(crate) id: u16,
+    pub(crate) ttl: u8,
+    pub(crate) ecn: u8,
+    pub(crate) protocol: u8,
+    pub(crate) fragment: Option<Fragment>,
+    /// Whether the destination is still another one than the pseudo header's (routing header not used up).
+    pub(crate) rerouted: bool,
+    /// Transport header and what was captured behind it, link padding removed.
+    pub(crate) payload: &'a [u8],
+    /// Bytes of transport header and payload on the wire.
+    pub(crate) payload_length: u32,
+}
+
+/// Decode the IP packet at the start of `data`, of which `wire` bytes were on the wire.
+#[inline]
+pub(crate) fn parse(data: &[u8], wire: u32) -> Result<Packet<'_>, Stop> {
+    require(data, wire, 1, "no IP header")?;
+    match data[0] >> 4 {
+        4 => v4(data, wire),
+        6 => v6(data, wire),
+        _ => Err(Stop::Malformed("IP version is neither 4 nor 6")),
+    }
+}
+
+#[inline]
+fn v4(data: &[u8], wire: u32) -> Result<Packet<'_>, Stop> {
+    require(data, wire, 20, "packet shorter than an IPv4 header")?;
+    let header = usize::from(data[0] & 0x0f) * 4;
+    if header < 20 {
+        return Err(Stop::Malformed("IPv4 header length below 20"));
+    }
+    let length = match be16(data, 2) {
+        0 => length_of_record(wire)?,
+        total => u32::from(total),
+    };
+    if (length as usize) < header {
+        return Err(Stop::Malformed("IPv4 total length below the header length"));
+    }
+    let data = &data[..data.len().min(length as usize)];
+    let flags = be16(data, 6);
+    let fragment = (flags & 0x3fff != 0).then(|| Fragment {
+        id: u32::from(be16(data, 4)),
+        offset: u32::from(flags & 0x1fff) * 8,
+        more: flags & 0x2000 != 0,
+        kind: Kind::Ipv4Fragment,
+    });
+    let packet = Packet {
+        source: Address::v4([data[12], data[13], data[14], data[15]]),
+        destination: Address::v4([data[16], data[17], data[18], data[19]]),
+        length,
+        id: be16(data, 4),
+        ttl: data[8],
+        ecn: data[1] & 3,
+        protocol: data[9],
+        fragment,
+        rerouted: false,
+        payload: data.get(header..).unwrap_or_default(),
+        payload_length: length - header as u32,
+    };
+    if packet.protocol == TCP || fragment.is_some() { Ok(packet) } else { extensions(packet, false) }
+}
+
+#[inline]
+fn v6(data: &[u8], wire: u32) -> Result<Packet<'_>, Stop> {
+    require(data, wire, 40, "packet shorter than an IPv6 header")?;
+    let length = match be16(data, 4) {
+        0 if data[6] != NO_NEXT_HEADER => length_of_record(wire)?,
+        payload => 40 + u32::from(payload),
+    };
+    let data = &data[..data.len().min(length as usize)];
+    let address = |at: usize| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&data[at..at + 16]);
+        Address::v6(octets)
+    };
+    let packet = Packet {
+        source: address(8),
+        destination: address(24),
+        length,
+        id: 0,
+        ttl: data[7],
+        ecn: data[1] >> 4 & 3,
+        protocol: data[6],
+        fragment: None,
+        rerouted: false,
+        payload: &data[40..],
+        payload_length: length - 40,
+    };
+    if packet.protocol == TCP { Ok(packet) } else { extensions(packet, true) }
+}
+
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const NO_NEXT_HEADER: u8 = 59;
+const DESTINATION_OPTIONS: u8 = 60;
+const MOBILITY: u8 = 135;
+const HIP: u8 = 139;
+const SHIM6: u8 = 140;
+
+/// Walk extension headers up to the transport header; AH occurs behind IPv4 as well.
+fn extensions(mut packet: Packet<'_>, v6: bool) -> Result<Packet<'_>, Stop> {
+    loop {
+        match packet.protocol {
+            AUTHENTICATION => {}
+            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | FRAGMENT | MOBILITY | HIP | SHIM6 if v6 => {}
+            _ => return Ok(packet),
+        }
+        let (data, wire) = (packet.payload, packet.payload_length);
+        require(data, wire, 8, "packet ends inside an IP extension header")?;
+        let header = match packet.protocol {
+            FRAGMENT => 8,
+            AUTHENTICATION => (usize::from(data[1]) + 2) * 4,
+            _ => (usize::from(data[1]) + 1) * 8,
+        };
+        require(data, wire, header, "packet ends inside an IP extension header")?;
+        if packet.protocol == ROUTING && data[3] > 0 {
+            packet.rerouted = true;
+        }
+        let fragment = (packet.protocol == FRAGMENT).then(|| Fragment {
+            id: be32(data, 4),
+            offset: u32::from(be16(data, 2) & !7),
+            more: data[3] & 1 != 0,
+            kind: Kind::Ipv6Fragment,
+        });
+        packet.protocol = data[0];
+        packet.payload = &data[header..];
+        packet.payload_length = wire - header as u32;
+        // An atomic fragment (RFC 6946) is a whole packet.
+        if let Some(f) = fragment.filter(|f| f.offset > 0 || f.more) {
+            packet.fragment = Some(f);
+            return Ok(packet);
+        }
+    }
+}
+
+/// Length of a packet whose length field is 0: segmentation offload and BIG TCP leave it empty (with or
+/// without a jumbo payload option), and the record knows.
+#[inline]
+fn length_of_record(wire: u32) -> Result<u32, Stop> {
+    if wire <= MAX_LENGTH {
+        Ok(wire)
+    } else {
+        Err(Stop::Malformed("IP length 0 in a record of impossible length"))
+    }
+}

@@ -1,0 +1,216 @@
+//! The pcap file format: file header, record headers, both byte orders and resolutions.
+//!
+//! Reference: draft-ietf-opsawg-pcap; libpcap's `sf-pcap.c` for the old versions with swapped lengths.
+
+use super::ReadError;
+use super::link::LinkType;
+use super::record::{Damage, Record};
+use super::source::{End, Source};
+
+/// Bytes of the file header.
+pub(crate) const FILE_HEADER: usize = 24;
+
+/// What tcpdump and Wireshark write at most; a larger snap length in the file header raises it.
+const USUAL_LIMIT: u32 = 262_144;
+/// No record may ask for more memory than this.
+const HARD_LIMIT: u32 = 16 << 20;
+
+/// Which of the two length fields comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LengthOrder {
+    CapturedFirst,
+    OriginalFirst,
+    /// Version 2.3 was written both ways: the smaller one is the captured length.
+    Either,
+}
+
+/// The file header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileHeader {
+    pub(crate) big_endian: bool,
+    pub(crate) nanosecond: bool,
+    pub(crate) snaplen: u32,
+    pub(crate) link_type: u16,
+    /// Bytes of frame check sequence that the original lengths include.
+    pub(crate) fcs: u32,
+    /// Alexey Kuznetzov's patched libpcap: 8 more bytes in each record header.
+    modified: bool,
+    lengths: LengthOrder,
+}
+
+impl FileHeader {
+    /// Read a header; `None` if the magic number is none of pcap's.
+    pub(crate) fn parse(bytes: &[u8; FILE_HEADER]) -> Option<Self> {
+        let (big_endian, nanosecond, modified) = magic(bytes)?;
+        let u16_at = |at: usize| {
+            let b = [bytes[at], bytes[at + 1]];
+            if big_endian { u16::from_be_bytes(b) } else { u16::from_le_bytes(b) }
+        };
+        let u32_at = |at| u32_of(bytes, at, big_endian);
+        let lengths = match (u16_at(4), u16_at(6)) {
+            (2, 0..=2) | (543, _) => LengthOrder::OriginalFirst,
+            (2, 3) => LengthOrder::Either,
+            _ => LengthOrder::CapturedFirst,
+        };
+        let network = u32_at(20);
+        // Bit 26 says that the top four bits hold the FCS length in 16-bit words.
+        let fcs = if network & 0x0400_0000 != 0 { (network >> 28) * 2 } else { 0 };
+        let link_type = (network & 0xffff) as u16;
+        Some(FileHeader { big_endian, nanosecond, snaplen: u32_at(16), link_type, fcs, modified, lengths })
+    }
+
+    fn record_header(&self) -> usize {
+        if self.modified { 24 } else { 16 }
+    }
+
+    fn limit(&self) -> u32 {
+        self.snaplen.clamp(USUAL_LIMIT, HARD_LIMIT)
+    }
+}
+
+/// Byte order, resolution and variant that a magic number stands for.
+fn magic(head: &[u8]) -> Option<(bool, bool, bool)> {
+    match head.first_chunk::<4>()? {
+        [0xd4, 0xc3, 0xb2, 0xa1] => Some((false, false, false)),
+        [0xa1, 0xb2, 0xc3, 0xd4] => Some((true, false, false)),
+        [0x4d, 0x3c, 0xb2, 0xa1] => Some((false, true, false)),
+        [0xa1, 0xb2, 0x3c, 0x4d] => Some((true, true, false)),
+        [0x34, 0xcd, 0xb2, 0xa1] => Some((false, false, true)),
+        [0xa1, 0xb2, 0xcd, 0x34] => Some((true, false, true)),
+        _ => None,
+    }
+}
+
+/// Whether a file's content begins like a pcap file.
+pub(crate) fn sniff(head: &[u8]) -> bool {
+    magic(head).is_some()
+}
+
+#[inline(always)]
+fn u32_of(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
+    let b = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+    if big_endian { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) }
+}
+
+/// The records of a pcap file, one after the other.
+pub(crate) struct Records<'p> {
+    source: Source<'p>,
+    header: FileHeader,
+    link: LinkType,
+    number: u64,
+    /// Bytes of the record handed out last, still in the window.
+    pending: usize,
+    damage: Option<Damage>,
+}
+
+impl<'p> Records<'p> {
+    /// Read the file header.
+    pub(crate) fn new(mut source: Source<'p>) -> Result<Self, ReadError> {
+        let complete = source.ensure(FILE_HEADER)?;
+        let head = source.bytes();
+        if !sniff(head) {
+            return Err(ReadError::NotPcap(describe(head)));
+        }
+        let Some(header) = head.first_chunk().filter(|_| complete).and_then(FileHeader::parse) else {
+            return Err(ReadError::Corrupt("the file ends inside its header".into()));
+        };
+        source.consume(FILE_HEADER);
+        let link = LinkType::from_code(header.link_type);
+        Ok(Records { source, header, link, number: 0, pending: 0, damage: None })
+    }
+
+    pub(crate) fn header(&self) -> &FileHeader {
+        &self.header
+    }
+
+    pub(crate) fn compressed(&self) -> Option<&'static str> {
+        self.source.compressed()
+    }
+
+    /// Why reading stopped, if not at the end of the file.
+    pub(crate) fn damage(&self) -> Option<&Damage> {
+        self.damage.as_ref()
+    }
+
+    /// The next record, or `None` at the end or at the first damage.
+    #[inline]
+    pub(crate) fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        self.source.consume(self.pending);
+        self.pending = 0;
+        let header_length = self.header.record_header();
+        if !self.source.ensure(header_length)? {
+            self.ended("record header");
+            return Ok(None);
+        }
+        let header = self.source.bytes();
+        let field = |at| u32_of(header, at, self.header.big_endian);
+        let (seconds, fraction) = (field(0), field(4));
+        let (mut captured, mut original) = (field(8), field(12));
+        if self.header.lengths != LengthOrder::CapturedFirst
+            && (self.header.lengths == LengthOrder::OriginalFirst || captured > original)
+        {
+            std::mem::swap(&mut captured, &mut original);
+        }
+        if captured > self.header.limit() {
+            self.impossible(captured);
+            return Ok(None);
+        }
+        let length = header_length + captured as usize;
+        if !self.source.ensure(length)? {
+            self.ended("record");
+            return Ok(None);
+        }
+        self.number += 1;
+        self.pending = length;
+        let (unit, per_second) = if self.header.nanosecond { (1, 1_000_000_000) } else { (1_000, 1_000_000) };
+        Ok(Some(Record {
+            number: self.number,
+            // Seconds are unsigned: captures stay readable until 2106. Neither product can overflow.
+            t_ns: i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * unit,
+            fraction_overflow: fraction >= per_second,
+            original_length: original.max(captured),
+            wire_length: original.max(captured).saturating_sub(self.header.fcs),
+            link: self.link,
+            data: &self.source.bytes()[header_length..length],
+        }))
+    }
+
+    #[cold]
+    fn ended(&mut self, inside: &str) {
+        let number = self.number + 1;
+        let left = self.source.bytes().len();
+        self.damage = match self.source.end() {
+            Some(End::Damaged(why)) => {
+                Some(Damage { code: "bad-record", record: number, detail: format!("compressed data: {why}") })
+            }
+            Some(End::Truncated) => Some(Damage {
+                code: "truncated-file",
+                record: number,
+                detail: format!("the compressed data ends inside record {number}"),
+            }),
+            _ if left > 0 => Some(Damage {
+                code: "truncated-file",
+                record: number,
+                detail: format!("{left} bytes are left for the {inside} of packet {number}"),
+            }),
+            _ => None,
+        };
+    }
+
+    #[cold]
+    fn impossible(&mut self, captured: u32) {
+        self.damage = Some(Damage {
+            code: "bad-record",
+            record: self.number + 1,
+            detail: format!("captured length {captured} is beyond the limit of {}", self.header.limit()),
+        });
+    }
+}
+
+fn describe(head: &[u8]) -> String {
+    match head.first_chunk::<4>() {
+        _ if head.is_empty() => "the file is empty".into(),
+        Some(b) => format!("the first bytes are {:02x} {:02x} {:02x} {:02x}", b[0], b[1], b[2], b[3]),
+        None => format!("the file has only {} bytes", head.len()),
+    }
+}

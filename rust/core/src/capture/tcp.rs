@@ -1,0 +1,98 @@
+//! The TCP header and its options.
+//!
+//! Reference: RFC 9293 section 3.1; options RFC 7323, RFC 2018, RFC 7413.
+
+use super::kinds::Kind;
+use super::record::{Stop, be16, be32};
+use crate::segment::Options;
+
+/// A TCP header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) source_port: u16,
+    pub(crate) destination_port: u16,
+    pub(crate) seq: u32,
+    pub(crate) ack: u32,
+    pub(crate) flags: u16,
+    pub(crate) window: u16,
+    /// Bytes of the header with options.
+    pub(crate) length: u32,
+    pub(crate) options: Options,
+}
+
+/// Decode a header; `wire` counts the bytes of the segment on the wire, header included.
+#[inline]
+pub(crate) fn parse(data: &[u8], wire: u32) -> Result<Header, Stop> {
+    if wire < 20 {
+        return Err(Stop::Malformed("segment shorter than a TCP header"));
+    }
+    let Some(fixed) = data.first_chunk::<20>() else {
+        return Err(Stop::Kind(Kind::TcpHeaderCut));
+    };
+    let length = u32::from(fixed[12] >> 4) * 4;
+    if length < 20 {
+        return Err(Stop::Malformed("TCP data offset below 5"));
+    }
+    if length > wire {
+        return Err(Stop::Malformed("TCP data offset beyond the end of the segment"));
+    }
+    let end = length as usize;
+    let mut options =
+        if end == 20 { Options::default() } else { parse_options(&data[20..end.min(data.len())]) };
+    options.complete = data.len() >= end;
+    Ok(Header {
+        source_port: be16(fixed, 0),
+        destination_port: be16(fixed, 2),
+        seq: be32(fixed, 4),
+        ack: be32(fixed, 8),
+        flags: be16(fixed, 12) & 0x1ff,
+        window: be16(fixed, 14),
+        length,
+        options,
+    })
+}
+
+/// Read options up to their end, or to the first that is cut or impossible.
+#[inline]
+fn parse_options(mut bytes: &[u8]) -> Options {
+    let mut options = Options::default();
+    // Nearly every segment of a modern connection: NOP, NOP, timestamps.
+    if let [1, 1, 8, 10, rest @ ..] = bytes
+        && let Some(value) = rest.first_chunk::<8>()
+    {
+        options.timestamps = Some((be32(value, 0), be32(value, 4)));
+        bytes = &rest[8..];
+    }
+    loop {
+        bytes = match bytes {
+            [] | [0, ..] => return options,
+            [1, rest @ ..] => rest,
+            [kind, length, ..] if *length >= 2 && usize::from(*length) <= bytes.len() => {
+                let (option, rest) = bytes.split_at(usize::from(*length));
+                set(&mut options, *kind, &option[2..]);
+                rest
+            }
+            _ => return options,
+        };
+    }
+}
+
+fn set(options: &mut Options, kind: u8, value: &[u8]) {
+    match (kind, value.len()) {
+        (2, 2) => options.mss = Some(be16(value, 0)),
+        (3, 1) => options.window_scale = Some(value[0]),
+        (4, 0) => options.sack_permitted = true,
+        (5, 8 | 16 | 24 | 32) => {
+            let (blocks, _) = value.as_chunks::<8>();
+            for (slot, block) in options.sack.iter_mut().zip(blocks) {
+                *slot = (be32(block, 0), be32(block, 4));
+            }
+            options.sack_count = blocks.len() as u8;
+        }
+        (8, 8) => options.timestamps = Some((be32(value, 0), be32(value, 4))),
+        (34, _) => options.fast_open = true,
+        // The experimental form of RFC 7413 section 4.1.1, by its identifier.
+        (253 | 254, 2..) if be16(value, 0) == 0xf989 => options.fast_open = true,
+        _ => {}
+    }
+}

@@ -1,0 +1,106 @@
+"""The paper of a matplotlib drawing: figure, axes in fixed places, and coordinates in pixels."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from multitracer.plots.panel import Figure, Floats, Panel
+from multitracer.plots.theme import THEMES, ThemeName
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Margins in inches: fixed, because text does not grow with the paper.
+LEFT, RIGHT, TOP, BOTTOM, BETWEEN = 0.95, 3.05, 0.48, 0.62, 0.14
+LINE = 0.21  # each line under the title
+
+
+class Canvas:
+    """A matplotlib figure with one axes per panel, legends to the right of them.
+
+    Attributes
+    ----------
+    mpl : matplotlib.figure.Figure
+    axes : list of matplotlib.axes.Axes
+        From the top; they share the time axis.
+    window : tuple of float
+        Times shown, in the coordinates of the axes.
+    day : datetime.date or None
+        Day of the time axis if it is absolute.
+    """
+
+    def __init__(self, figure: Figure, size: tuple[float, float], dpi: float, theme: ThemeName) -> None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure as MplFigure
+
+        self.figure = figure
+        self.theme = THEMES[theme]
+        self.mpl = MplFigure(figsize=size, dpi=dpi, facecolor=self.theme.ground)
+        FigureCanvasAgg(self.mpl)
+        self._shift, self.day = _midnight(figure)
+        self.window = (figure.window[0] + self._shift, figure.window[1] + self._shift)
+        self.axes = self._place(size)
+
+    def _place(self, size: tuple[float, float]) -> list[Axes]:
+        width, height = size
+        left, right = min(LEFT, 0.2 * width), min(RIGHT, 0.35 * width)
+        lines = bool(self.figure.subtitle) + bool(self.figure.notes)
+        top, bottom = min(TOP + LINE * lines, 0.25 * height), min(BOTTOM, 0.15 * height)
+        panels = self.figure.panels
+        between = min(BETWEEN, 0.1 * height / max(len(panels), 1))
+        free = height - top - bottom - between * (len(panels) - 1)
+        total = sum(panel.height for panel in panels)
+        found: list[Axes] = []
+        upper = height - top
+        for panel in panels:
+            tall = free * panel.height / total
+            box = (left / width, (upper - tall) / height, (width - left - right) / width, tall / height)
+            found.append(self.mpl.add_axes(box, sharex=found[0] if found else None))
+            upper -= tall + between
+        return found
+
+    def x(self, seconds: Floats) -> Floats:
+        """Seconds from the first TCP event in the coordinates of the time axis."""
+        return seconds + self._shift if self._shift else seconds
+
+    def pixels(self, axes: Axes) -> tuple[float, float]:
+        """Width and height of an axes in pixels."""
+        box = axes.get_position()
+        width, height = self.mpl.get_size_inches() * self.mpl.dpi
+        return float(box.width * width), float(box.height * height)
+
+    def to_pixels(self, axes: Axes, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Data coordinates as pixels from the lower left corner of the axes."""
+        width, height = self.pixels(axes)
+        low, high = axes.get_ylim()
+        across = (np.asarray(x) - self.window[0]) / (self.window[1] - self.window[0])
+        return across * width, (np.asarray(y) - low) / (high - low) * height
+
+    def points(self, points: float) -> float:
+        """A length in points as pixels."""
+        return points * float(self.mpl.dpi) / 72.0
+
+    @property
+    def legend_letters(self) -> int:
+        """How many letters fit beside a panel."""
+        width = float(self.mpl.get_size_inches()[0])
+        return max(int((min(RIGHT, 0.35 * width) - 0.5) / 0.073), 8)
+
+    def is_last(self, panel: Panel) -> bool:
+        """Whether the panel carries the time axis."""
+        return panel is self.figure.panels[-1]
+
+
+def _midnight(figure: Figure) -> tuple[float, datetime.date | None]:
+    """Seconds from midnight (UTC) to the zero of the time axis, and the day; 0 and None on relative axes."""
+    if not figure.absolute:
+        return 0.0, None
+    days, rest_ns = divmod(figure.t0_ns, 86_400 * 10**9)
+    try:
+        day = datetime.date(1970, 1, 1) + datetime.timedelta(days=days)
+    except OverflowError:
+        return rest_ns / 1e9, None
+    return rest_ns / 1e9, day

@@ -1,0 +1,195 @@
+"""Axes, ticks, titles and legends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from multitracer.plots.canvas import BOTTOM, LINE, Canvas
+from multitracer.plots.panel import Marks, Panel, Series, Spans
+from multitracer.plots.theme import Look
+from multitracer.plots.words import FONT, drawable
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
+
+
+def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
+    """Limits, ticks, grid and labels of one panel."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    theme = canvas.theme
+    axes.set_facecolor(theme.ground)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(theme.faint)
+    last = canvas.is_last(panel)
+    axes.tick_params(
+        colors=theme.faint, labelcolor=theme.ink, labelsize=10, labelfontfamily=FONT, labelbottom=last
+    )
+    axes.grid(True, color=theme.grid, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.set_xlim(*canvas.window)
+    if panel.lanes:
+        axes.set_ylim(len(panel.lanes) - 0.5, -0.5)
+        axes.set_yticks(range(len(panel.lanes)), [drawable(lane, 14) for lane in panel.lanes])
+        axes.tick_params(axis="y", length=0)
+        axes.grid(False, axis="y")
+    else:
+        axes.set_ylim(*panel.limits(canvas.figure.window))
+        axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", integer=True))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        _text(axes.set_ylabel(drawable(str(panel.y), 60), color=theme.ink, fontsize=11))
+    if last:
+        _time_axis(canvas, axes)
+
+
+def _time_axis(canvas: Canvas, axes: Axes) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
+
+    label = drawable(str(canvas.figure.x), 80)
+    if canvas.figure.absolute:
+        span = canvas.window[1] - canvas.window[0]
+        step = next((s for s in CLOCK_STEPS if span / s <= 12), None)
+        if step is not None and span > 3:
+            axes.xaxis.set_major_locator(MultipleLocator(step))
+            decimals = 0
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=8))
+            decimals = 3
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: clock(value, decimals)))
+        day = f", {canvas.day.isoformat()}" if canvas.day is not None else ""
+        label = f"Time of day (UTC{day}) [h:min:s]"
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=14, steps=[1, 2, 2.5, 5, 10]))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.12g}"))
+    _text(axes.set_xlabel(label, color=canvas.theme.ink, fontsize=11))
+
+
+def clock(seconds: float, decimals: int) -> str:
+    """Seconds since midnight as h:min:s; days beyond the first wrap."""
+    units = round(seconds * 10**decimals)
+    rest, fraction = divmod(units, 10**decimals)
+    hours, rest = divmod(rest % 86_400, 3600)
+    tail = f".{fraction:0{decimals}d}" if decimals else ""
+    return f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}{tail}"
+
+
+def dress_figure(canvas: Canvas) -> None:
+    """Title, facts and notes over the panels."""
+    figure, theme, mpl = canvas.figure, canvas.theme, canvas.mpl
+    width, height = (float(inches) for inches in mpl.get_size_inches())
+    left = canvas.axes[0].get_position().x0 if canvas.axes else 0.05
+    letters = int((width - left * width - 0.2) / 0.105)
+    top = min(0.32, BOTTOM / 2)
+    _text(
+        mpl.text(
+            left,
+            1 - top / height,
+            drawable(figure.title, letters),
+            color=theme.ink,
+            fontsize=14,
+            weight="bold",
+        )
+    )
+    lines = [figure.subtitle, "; ".join(figure.notes)]
+    small = int((width - left * width - 0.2) / 0.08)
+    for row, words in enumerate(line for line in lines if line):
+        place = 1 - (top + 0.24 + LINE * row) / height
+        noted = words is lines[1]
+        color = theme.faint if noted else theme.ink
+        style = "italic" if noted else "normal"
+        _text(mpl.text(left, place, drawable(words, small), color=color, fontsize=11, style=style))
+
+
+def legend(canvas: Canvas, panel: Panel, axes: Axes) -> None:
+    """What the panel shows, to its right: groups in bold, each entry with the look of its role."""
+    from matplotlib.lines import Line2D
+
+    theme = canvas.theme
+    handles: list[Artist] = []
+    labels: list[str] = []
+    headings: list[int] = []
+    for group, entries in _groups(canvas, panel).items():
+        if group:
+            headings.append(len(labels))
+            handles.append(Line2D([], [], linestyle="none"))
+            labels.append(drawable(group, canvas.legend_letters))
+        for entry in entries:
+            handles.append(_handle(entry, theme.looks[entry.role]))
+            labels.append(drawable(entry.label, canvas.legend_letters))
+    if not handles:
+        return
+    box = axes.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
+        borderpad=0.0,
+        frameon=False,
+        labelcolor=theme.ink,
+        labelspacing=0.35,
+        handlelength=2.2,
+        prop={"family": FONT, "size": 9.5},
+    )
+    for row, text in enumerate(box.get_texts()):
+        text.set_parse_math(False)
+        if row in headings:
+            text.set_fontweight("bold")
+
+
+def _groups(canvas: Canvas, panel: Panel) -> dict[str, list[Series | Marks | Spans]]:
+    """Entries that the window shows, by group; one entry per label."""
+    window = canvas.figure.window
+    found: dict[str, list[Series | Marks | Spans]] = {}
+    seen = set()
+    entries: list[Series | Marks | Spans] = [*panel.series, *panel.marks, *panel.spans]
+    for entry in entries:
+        if isinstance(entry, Spans):
+            shown = bool(entry.inside(window).any()) and (bool(entry.lane) or not canvas_has_lanes(canvas))
+        elif isinstance(entry, Series) and entry.kind != "points":
+            shown = bool((entry.x <= window[1]).any()) and bool((entry.x >= window[0]).any())
+        else:
+            shown = bool(((entry.x >= window[0]) & (entry.x <= window[1])).any())
+        if shown and entry.label and entry.label not in seen:
+            found.setdefault(entry.group, []).append(entry)
+            seen.add(entry.label)
+    return found
+
+
+def canvas_has_lanes(canvas: Canvas) -> bool:
+    """Whether a lane panel explains the shades, so that the legend need not say it twice."""
+    return any(panel.lanes for panel in canvas.figure.panels)
+
+
+def _handle(entry: Series | Marks | Spans, look: Look) -> Artist:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    if isinstance(entry, Spans):
+        return Patch(facecolor=look.color, alpha=max(look.alpha, 0.3))
+    lined = entry.y is None if isinstance(entry, Marks) else entry.kind != "points"
+    settings: dict[str, Any] = {"color": look.color, "alpha": look.alpha, "linewidth": max(look.width, 1.2)}
+    if lined:
+        return Line2D([], [], linestyle=look.dash, **settings)
+    return Line2D([], [], linestyle="none", **symbol(look, at_least=4.0))
+
+
+def symbol(look: Look, *, at_least: float = 0.0) -> dict[str, Any]:
+    """Marker settings of a role."""
+    return {
+        "marker": look.symbol or "o",
+        "markersize": max(look.size, at_least),
+        "markerfacecolor": "none" if look.hollow else look.color,
+        "markeredgecolor": look.color,
+        "markeredgewidth": look.width if look.hollow or look.symbol in ("x", "+") else 0.0,
+    }
+
+
+def _text(text: Any) -> None:
+    """No word from a trace is ever read as mathematics."""
+    text.set_parse_math(False)
+    text.set_fontfamily(FONT)

@@ -1,0 +1,165 @@
+"""The multi-layer time/sequence plot: TCP sender, link sender and TCP receiver on one time axis.
+
+Three panels: what held when (XOFF, reset gaps, idle phases) as lanes; the sequence numbers of all layers,
+their graphs moved apart; the sender's windows.
+
+References
+----------
+Paper 4.5, Figure 5; with a time window, Figures 7 to 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from multitracer.errors import UsageError
+from multitracer.measurement import Measurement
+from multitracer.plots import findings, link_layer, regression, tcp_layer
+from multitracer.plots.findings import Results
+from multitracer.plots.headline import missing_layers, title_words
+from multitracer.plots.panel import Axis, Figure, Floats, Panel, Series, Spans
+from multitracer.plots.plot import Plot, PlotOptions
+from multitracer.plots.selection import select
+from multitracer.plots.window_layer import window_panel
+
+LANES = {"xoff": "XOFF", "gap": "reset gap", "idle": "link idle"}
+# More intervals than this are shown in the lanes only: a striped background would hide the curves.
+SHADED = 40
+
+
+def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+    """The figure of one connection; see `Plot.build`."""
+    selection = select(measurement, options)
+    frames, events = selection.link("link_frames"), selection.link("link_events")
+    entity = link_layer.sending_entity(frames)
+    step = options.offset_bytes
+    groups = {
+        name: _group(name, rank * step) for name, rank in (("RLP", 2), ("TCP sender", 1), ("TCP receiver", 0))
+    }
+
+    rlp = (
+        []
+        if entity is None
+        else [*link_layer.frame_series(selection, frames, entity, 2 * step, groups["RLP"])]
+    )
+    snd = [*tcp_layer.data_series(selection, "Snd", step, groups["TCP sender"])]
+    rcv = [*tcp_layer.data_series(selection, "Rcv", 0, groups["TCP receiver"])]
+    window = _window([*snd, *rcv] or rlp, [*rlp, *snd, *rcv], options)
+
+    starts, ends = findings.xoff(selection, results, events, entity)
+    resets = findings.resets(selection, results, events)
+    if options.trends:
+        rlp += _link_trends(rlp, starts, ends, window, groups["RLP"])
+        rcv += _trend(rcv, "TcpRcv_data", window, groups["TCP receiver"])
+
+    judged = findings.timeout_rows(selection, results)
+    marks = [*findings.reset_marks(resets, groups["RLP"])]
+    if judged is not None:
+        marks += findings.timeout_marks(selection, judged, step, groups["TCP sender"])
+    marks += tcp_layer.retransmission_marks(
+        selection, step, groups["TCP sender"], without=None if judged is None else judged["record"]
+    )
+    marks += findings.local_drop_marks(selection, events, step, groups["TCP sender"])
+    marks += tcp_layer.ruined_marks(selection, 0, groups["TCP receiver"])
+
+    shades = [*findings.gap_spans(resets, ""), *findings.xoff_spans(starts, ends, "")]
+    sequence = Panel(
+        "sequence",
+        Axis("Sequence number" if step == 0 else "Sequence number + offset of its group", "bytes"),
+        (*rlp, *snd, *rcv),
+        tuple(marks),
+        tuple(spans for spans in shades if int(spans.inside(window).sum()) <= SHADED),
+    )
+    lanes = _lanes(
+        [
+            *findings.xoff_spans(starts, ends, LANES["xoff"]),
+            *findings.gap_spans(resets, LANES["gap"]),
+            *findings.idle_spans(results, LANES["idle"]),
+        ]
+    )
+    windows = window_panel(selection)
+    title, subtitle = title_words(selection, results)
+    return Figure(
+        PLOT.name,
+        title,
+        tuple(panel for panel in (lanes, sequence, windows) if panel is not None),
+        window,
+        subtitle=subtitle,
+        notes=tuple(missing_layers(selection, entity)),
+        t0_ns=measurement.t0_ns,
+        absolute=options.absolute_time and _on_wall_clock(measurement),
+        theme="dark" if options.dark else "light",
+    )
+
+
+def _group(name: str, shift: int) -> str:
+    return f"{name} (+{shift:,} bytes)" if shift else name
+
+
+def _window(ruling: list[Series], shown: list[Series], options: PlotOptions) -> tuple[float, float]:
+    """The time window: as asked, else all of the connection; refused if nothing lies in it."""
+    if not shown:
+        raise UsageError("nothing to plot: neither TCP segments nor link frames on the timeline")
+    low = min(float(series.x[0]) for series in ruling)
+    high = max(float(series.x[-1]) for series in ruling)
+    margin = 0.01 * max(high - low, 1e-3)
+    window = (
+        low - margin if options.from_s is None else options.from_s,
+        high + margin if options.to_s is None else options.to_s,
+    )
+    if window[0] >= window[1] or not any(series.inside(window).any() for series in shown):
+        raise UsageError(
+            f"nothing between {window[0]:g} s and {window[1]:g} s: "
+            f"the data lies between {low:.3f} s and {high:.3f} s"
+        )
+    return window
+
+
+def _trend(series: list[Series], name: str, window: tuple[float, float], group: str) -> Iterator[Series]:
+    for one in series:
+        if one.name == name:
+            inside = one.inside(window)
+            found = regression.fit(one.x[inside], one.y[inside])
+            if found is not None:
+                label = f"trend: {regression.rate_words(found.rate)}"
+                yield regression.line(f"{name} trend", found, label=label, group=group)
+
+
+def _link_trends(
+    series: list[Series], starts: Floats, ends: Floats, window: tuple[float, float], group: str
+) -> Iterator[Series]:
+    """The link's rate over all, and while it is not flow controlled (Figure 12)."""
+    yield from _trend(series, "RlpSnd_data", window, group)
+    inside = (starts < window[1]) & (ends > window[0])
+    if not inside.any():
+        return
+    for one in series:
+        if one.name != "RlpSnd_data":
+            continue
+        rate = link_layer.rate_between(one, starts[inside], ends[inside], window)
+        run = link_layer.longest_run(one, starts[inside], ends[inside], window)
+        found = regression.fit(run.x, run.y) if run is not None else None
+        if rate is not None and found is not None:
+            # Drawn beyond its stretch, so that the two slopes can be told apart.
+            until = min(window[1], found.x1 + max(found.x1 - found.x0, 0.08 * (window[1] - window[0])))
+            label = f"while not held off: {regression.rate_words(rate)}"
+            yield regression.line("RlpSnd_data slope", found, label=label, group=group, until=until)
+
+
+def _lanes(spans: list[Spans]) -> Panel | None:
+    used = tuple(lane for lane in LANES.values() if any(one.lane == lane for one in spans))
+    if not used:
+        return None
+    return Panel("lanes", Axis("", ""), spans=tuple(spans), lanes=used, height=0.07 * len(used))
+
+
+def _on_wall_clock(measurement: Measurement) -> bool:
+    source = next((s for s in measurement.sources if s.layer == "tcp"), None)
+    if source is None or source.clock != "realtime":
+        raise UsageError("absolute time needs a capture whose clock is the time of day")
+    return True
+
+
+PLOT = Plot(
+    "multilayer", "Sequence numbers of all layers over time, with windows and verdicts (Figure 5)", build
+)

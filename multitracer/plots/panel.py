@@ -1,0 +1,267 @@
+"""What a figure is made of: panels of series, marks and spans, as data.
+
+Nothing here knows a colour or a renderer: a role says what a thing is, the renderer what it looks like.
+All x values are seconds from the first TCP event; `Figure.t0_ns` makes them absolute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+SeriesKind = Literal["points", "steps", "line"]
+Role = Literal[
+    "snd_data",
+    "snd_ack",
+    "rcv_data",
+    "rcv_ack",
+    "link_data",
+    "link_retransmission",
+    "link_reset",
+    "trend",
+    "cwnd",
+    "ssthresh",
+    "flight",
+    "rwnd",
+    "timeout",
+    "timeout_spurious",
+    "timeout_genuine",
+    "timeout_inconclusive",
+    "fast_retransmit",
+    "slow_start_refill",
+    "tail_loss_probe",
+    "other_retransmission",
+    "ruined",
+    "local_drop",
+    "flow_control",
+    "reset_handshake",
+    "reset_gap",
+    "idle_handshake",
+    "idle_timeout_wait",
+    "idle_receiver_window",
+    "idle_application",
+    "idle_local_drop",
+    "idle_recovery_stall",
+    "idle_unknown",
+]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: what it shows and in which unit ("" for a pure number)."""
+
+    label: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.label} [{self.unit}]" if self.unit else self.label
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One curve or cloud of points.
+
+    Attributes
+    ----------
+    name : str
+        As in METRICS (TcpSnd_data); unique within its panel.
+    role : str
+    x, y : arrays of float64
+        Seconds and the unit of the panel's y axis, in order of x.
+    kind : {"points", "steps", "line"}
+        steps: the value holds until the next x.
+    label : str
+        Words for the legend.
+    group : str
+        Heading under which the legend lists it.
+    record, source : array of int64 and int
+        Row in the source file behind each point, and the index of the source; None and -1 if there is none.
+    in_limits : bool
+        Whether the y range makes room for it.
+    """
+
+    name: str
+    role: Role
+    x: Floats
+    y: Floats
+    kind: SeriesKind = "points"
+    label: str = ""
+    group: str = ""
+    record: Integers | None = None
+    source: int = -1
+    in_limits: bool = True
+
+    def __post_init__(self) -> None:
+        _same_length(self.name, self.x, self.y, self.record)
+
+    def inside(self, window: tuple[float, float]) -> npt.NDArray[np.bool_]:
+        """Which points lie in a time window (both ends included)."""
+        return (self.x >= window[0]) & (self.x <= window[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """Places of one kind that must be seen: never decimated away.
+
+    Attributes
+    ----------
+    x : array of float64
+    y : array of float64 or None
+        None: a vertical line across the panel.
+    letter : str
+        Glyph drawn beside each place, in tcptrace's vocabulary; "" for the role's symbol alone.
+    texts : tuple of str
+        Words printed beside each place where there is room; empty or one per place.
+    details : tuple of str
+        Words shown on demand (hover); empty or one per place.
+    """
+
+    name: str
+    role: Role
+    x: Floats
+    y: Floats | None = None
+    letter: str = ""
+    label: str = ""
+    group: str = ""
+    texts: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _same_length(self.name, self.x, self.y, self.texts or None, self.details or None)
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Times during which something held.
+
+    Attributes
+    ----------
+    start, end : arrays of float64
+        Seconds.
+    lane : str
+        Row of the lane panel they lie in; "" to shade the panel's whole height.
+    texts, details : tuple of str
+        As in `Marks`.
+    """
+
+    name: str
+    role: Role
+    start: Floats
+    end: Floats
+    lane: str = ""
+    label: str = ""
+    group: str = ""
+    texts: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _same_length(self.name, self.start, self.end, self.texts or None, self.details or None)
+
+    def inside(self, window: tuple[float, float]) -> npt.NDArray[np.bool_]:
+        """Which spans overlap a time window."""
+        return (self.end >= window[0]) & (self.start <= window[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One coordinate system; all panels of a figure share the time axis.
+
+    Attributes
+    ----------
+    name : str
+        Identifier, unique within the figure.
+    y : Axis
+    lanes : tuple of str
+        If given, the panel is a stack of rows, from the top, and has no y values.
+    height : float
+        Relative to the other panels.
+    zero : bool
+        Whether the y range begins at zero whatever the data.
+    """
+
+    name: str
+    y: Axis
+    series: tuple[Series, ...] = ()
+    marks: tuple[Marks, ...] = ()
+    spans: tuple[Spans, ...] = ()
+    lanes: tuple[str, ...] = ()
+    height: float = 1.0
+    zero: bool = False
+
+    def limits(self, window: tuple[float, float]) -> tuple[float, float]:
+        """Range of y over the data inside a time window, with a margin.
+
+        A step series also counts with the value that it carries into the window.
+        """
+        found: list[Floats] = []
+        for series in self.series:
+            if not series.in_limits:
+                continue
+            found.append(series.y[series.inside(window)])
+            if series.kind == "steps":
+                before = int(np.searchsorted(series.x, window[0], side="right")) - 1
+                if before >= 0:
+                    found.append(series.y[before : before + 1])
+        found.extend(
+            marks.y[(marks.x >= window[0]) & (marks.x <= window[1])]
+            for marks in self.marks
+            if marks.y is not None
+        )
+        values = np.concatenate(found) if found else np.empty(0)
+        values = values[np.isfinite(values)]
+        if len(values) == 0:
+            return 0.0, 1.0
+        low, high = float(values.min()), float(values.max())
+        if self.zero:
+            low = min(low, 0.0)
+        if high <= low:
+            high = low + max(1.0, abs(low) * 1e-3)
+        margin = 0.05 * (high - low)
+        return (low if self.zero and low == 0.0 else low - margin), high + margin
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """Panels over one time axis, with the words around them.
+
+    Attributes
+    ----------
+    window : tuple of float
+        Times shown first, in seconds; the series hold all data.
+    t0_ns : int
+        Zero of the time axis, nanoseconds since the Unix epoch if `absolute`.
+    absolute : bool
+        Whether the time axis shows the time of day (UTC).
+    notes : tuple of str
+        What the reader must know: missing layers, doubtful clocks.
+    """
+
+    name: str
+    title: str
+    panels: tuple[Panel, ...]
+    window: tuple[float, float]
+    subtitle: str = ""
+    notes: tuple[str, ...] = ()
+    x: Axis = field(default_factory=lambda: Axis("Time since the first TCP event", "s"))
+    t0_ns: int = 0
+    absolute: bool = False
+    theme: Literal["light", "dark"] = "light"
+
+    def panel(self, name: str) -> Panel:
+        """A panel by name; `KeyError` if there is none."""
+        for panel in self.panels:
+            if panel.name == name:
+                return panel
+        raise KeyError(name)
+
+
+def _same_length(name: str, *columns: npt.NDArray[np.generic] | tuple[str, ...] | None) -> None:
+    lengths = {len(column) for column in columns if column is not None}
+    if len(lengths) > 1:
+        raise ValueError(f"{name}: columns of different lengths {sorted(lengths)}")

@@ -1,0 +1,103 @@
+"""The contract of a plot: a name, a title, and a function from results to a figure."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from multitracer.analysis import Result
+from multitracer.errors import UsageError
+from multitracer.measurement import Measurement
+from multitracer.plots.panel import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MplFigure
+
+
+@dataclass(frozen=True)
+class PlotOptions:
+    """What the user may set; every plot accepts all of it and uses what applies.
+
+    Attributes
+    ----------
+    from_s, to_s : float or None
+        Time window in seconds from the first TCP event; None for the beginning and the end.
+    offset_bytes : int
+        Distance by which the graphs of different layers are moved apart (Paper 4.5); 0 draws true values.
+    conn : int or None
+        Connection; None for the one with the most data.
+    dark : bool
+        Light on dark.
+    absolute_time : bool
+        Time of day (UTC) on the time axis.
+    trends : bool
+        Regression lines with their rates.
+
+    Raises
+    ------
+    UsageError
+        If a time is not finite, the window is empty, or the offset is negative.
+    """
+
+    from_s: float | None = None
+    to_s: float | None = None
+    offset_bytes: int = 10_000
+    conn: int | None = None
+    dark: bool = False
+    absolute_time: bool = False
+    trends: bool = True
+
+    def __post_init__(self) -> None:
+        for value in (self.from_s, self.to_s):
+            if value is not None and not math.isfinite(value):
+                raise UsageError(f"time window: {value} is not a time")
+        if self.from_s is not None and self.to_s is not None and self.from_s >= self.to_s:
+            raise UsageError(f"time window from {self.from_s:g} s to {self.to_s:g} s is empty")
+        if self.offset_bytes < 0:
+            raise UsageError(f"offset between the layers must not be negative: {self.offset_bytes}")
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One kind of figure.
+
+    Attributes
+    ----------
+    name : str
+        As given to `multitracer plot`.
+    title : str
+        One line for `--help` and the docs.
+    build : callable
+        ``build(measurement, results, options) -> Figure``. Every result is optional: the figure shows what
+        there is and its notes say what is missing. Raises `UsageError` if the measurement has nothing to show
+        in the window.
+    """
+
+    name: str
+    title: str
+    build: Callable[[Measurement, Mapping[str, Result], PlotOptions], Figure]
+
+
+def draw(
+    plot: Plot, measurement: Measurement, results: Mapping[str, Result], options: PlotOptions | None = None
+) -> MplFigure:
+    """Build a plot and draw it with matplotlib.
+
+    Raises
+    ------
+    UsageError
+        If there is nothing to show in the window.
+    """
+    from multitracer.plots import mpl
+
+    return mpl.draw(plot.build(measurement, results, options or PlotOptions()))
+
+
+def save(figure: MplFigure, path: str | os.PathLike[str]) -> None:
+    """Write a drawn figure; see `multitracer.plots.mpl.save`."""
+    from multitracer.plots import mpl
+
+    mpl.save(figure, os.fspath(path))

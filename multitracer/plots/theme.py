@@ -1,0 +1,103 @@
+"""What each role looks like, in light and dark, for every renderer.
+
+Colours are Okabe and Ito's (2008), told apart with any colour vision; shape and line style carry every
+distinction a second time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from multitracer.plots.panel import Role
+
+ThemeName = Literal["light", "dark"]
+
+ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
+BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a role is drawn.
+
+    Attributes
+    ----------
+    color : str
+    symbol : str
+        Marker of a point, in matplotlib's letters; "" for none.
+    size : float
+        Of the symbol, in points.
+    hollow : bool
+        Symbol drawn as an outline.
+    dash : {"solid", "dashed", "dotted", "dashdot"}
+    width : float
+        Of the line, in points.
+    alpha : float
+    """
+
+    color: str
+    symbol: str = ""
+    size: float = 3.0
+    hollow: bool = False
+    dash: Literal["solid", "dashed", "dotted", "dashdot"] = "solid"
+    width: float = 1.0
+    alpha: float = 1.0
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Ground, ink and the looks of all roles."""
+
+    ground: str
+    ink: str
+    faint: str
+    grid: str
+    looks: dict[Role, Look]
+
+
+def _looks(ink: str, snd: str, link: str, rcv: str, flight: str) -> dict[Role, Look]:
+    return {
+        "snd_data": Look(snd, "o", 3.2),
+        "snd_ack": Look(GREEN, width=1.3),
+        "rcv_data": Look(rcv, "o", 3.2),
+        "rcv_ack": Look(GREEN, width=1.3),
+        "link_data": Look(link, "o", 1.8),
+        "link_retransmission": Look(ORANGE, "D", 2.4),
+        "link_reset": Look(VERMILION, dash="dashdot", width=1.4),
+        "trend": Look(ink, dash="dashed", width=0.9, alpha=0.75),
+        "cwnd": Look(link, width=1.8),
+        "ssthresh": Look(VERMILION, dash="dashed", width=1.3),
+        "flight": Look(flight, width=1.0),
+        "rwnd": Look(GREEN, dash="dotted", width=1.5),
+        "timeout": Look(VERMILION, "o", 4.5),
+        "timeout_spurious": Look(VERMILION, "s", 6.5, hollow=True, width=1.4),
+        "timeout_genuine": Look(VERMILION, "s", 6.5),
+        "timeout_inconclusive": Look(VERMILION, "s", 6.5, hollow=True, dash="dotted", width=1.4),
+        "fast_retransmit": Look(VERMILION, "^", 5.5),
+        "slow_start_refill": Look(PURPLE, "v", 4.5),
+        "tail_loss_probe": Look(ORANGE, "P", 5.5),
+        "other_retransmission": Look(GREY, "X", 5.5),
+        "ruined": Look(VERMILION, "x", 5.0, width=1.3),
+        "local_drop": Look(VERMILION, "x", 7.0, width=1.8),
+        "flow_control": Look(YELLOW, alpha=0.40),
+        "reset_handshake": Look(VERMILION, alpha=0.30),
+        "reset_gap": Look(VERMILION, alpha=0.13),
+        "idle_handshake": Look(SKY),
+        "idle_timeout_wait": Look(VERMILION),
+        "idle_receiver_window": Look(GREEN),
+        "idle_application": Look(PURPLE),
+        "idle_local_drop": Look(BLUE),
+        "idle_recovery_stall": Look(ORANGE),
+        "idle_unknown": Look(GREY),
+    }
+
+
+THEMES: dict[ThemeName, Theme] = {
+    "light": Theme(
+        "#ffffff", "#1a1a1a", "#5f5f5f", "#e4e4e4", _looks("#1a1a1a", "#1a1a1a", BLUE, PURPLE, "#8a8a8a")
+    ),
+    "dark": Theme(
+        "#16181c", "#ececec", "#a8a8a8", "#33373d", _looks("#ececec", "#ececec", SKY, PURPLE, "#8f949c")
+    ),
+}

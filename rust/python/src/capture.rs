@@ -1,5 +1,358 @@
-use pyo3::prelude::*;
+//! Captures: one call reads, decodes and tracks; what comes back are plain dictionaries and NumPy columns.
 
-pub(crate) fn register(_m: &Bound<'_, PyModule>) -> PyResult<()> {
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
+use multitracer_core::issue::Issues;
+use multitracer_core::tracker::{
+    CAUSES, Columns, Connection, Retransmission, Sender, Timeout, Tracker, Verdict,
+};
+use numpy::{Element, IntoPyArray};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+/// How often a watching thread looks for Ctrl-C and reports progress.
+const WATCH: Duration = Duration::from_millis(50);
+
+/// Words for the causes, in the order of `Cause`; those of retransmissions are keys of the public contract.
+const CAUSE_NAMES: [&str; CAUSES] =
+    ["", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown"];
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(read_capture, m)?)?;
+    m.add_function(wrap_pyfunction!(sniff_capture, m)?)?;
+    m.add_function(wrap_pyfunction!(packet, m)?)?;
     Ok(())
+}
+
+fn error_to_python(error: ReadError) -> PyErr {
+    match error {
+        ReadError::Io(error) => PyOSError::new_err((error.raw_os_error(), error.to_string())),
+        ReadError::Cancelled => PyKeyboardInterrupt::new_err(()),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
+
+#[pyfunction]
+fn sniff_capture(head: &[u8]) -> bool {
+    capture::sniff(head)
+}
+
+type Outcome = Result<(CaptureInfo, Vec<Connection>, Option<Columns>, Issues), ReadError>;
+
+fn read_and_track(path: &Path, keep_segments: bool, progress: &Progress) -> Outcome {
+    let mut tracker = Tracker::new(keep_segments);
+    let mut issues = Issues::default();
+    let info = capture::read_with(path, &mut tracker, &mut issues, Some(progress))?;
+    let (connections, columns) = tracker.finish(&mut issues);
+    Ok((info, connections, columns, issues))
+}
+
+/// Read on a thread of its own, so that this one can answer Ctrl-C and report.
+fn read_watched(
+    py: Python<'_>,
+    path: PathBuf,
+    keep_segments: bool,
+    report: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Outcome> {
+    let progress = Progress::default();
+    let mut interrupted = None;
+    let outcome = std::thread::scope(|scope| {
+        let (done, wait) = mpsc::channel();
+        let progress = &progress;
+        scope.spawn(move || done.send(read_and_track(&path, keep_segments, progress)));
+        loop {
+            match py.detach(|| wait.recv_timeout(WATCH)) {
+                Ok(outcome) => return Some(outcome),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let bytes = progress.bytes_read.load(Ordering::Relaxed);
+                    let told = report.map_or(Ok(()), |report| report.call1((bytes,)).map(drop));
+                    if let Err(error) = py.check_signals().and(told) {
+                        interrupted = Some(error);
+                        progress.cancel.store(true, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    });
+    match (interrupted, outcome) {
+        (Some(error), _) => Err(error),
+        (None, Some(outcome)) => Ok(outcome),
+        (None, None) => Err(PyValueError::new_err("reading ended without a result")),
+    }
+}
+
+/// Read a capture; see the stub for the shape of the result.
+#[pyfunction]
+#[pyo3(signature = (path, keep_segments, report=None))]
+fn read_capture<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    keep_segments: bool,
+    report: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let outcome = read_watched(py, path, keep_segments, report.as_ref())?;
+    let (info, connections, columns, issues) = outcome.map_err(error_to_python)?;
+    let result = PyDict::new(py);
+    result.set_item("info", info_to_python(py, &info)?)?;
+    let found = PyList::empty(py);
+    for (code, seen) in issues.iter() {
+        found.append((code, seen.count, seen.first_record, &seen.detail))?;
+    }
+    result.set_item("issues", found)?;
+    if let Some(columns) = columns {
+        result.set_item("segments", segments_to_python(py, columns)?)?;
+        result.set_item("retransmissions", retransmissions_to_python(py, &connections)?)?;
+        result.set_item("timeouts", timeouts_to_python(py, &connections)?)?;
+    }
+    let summaries = PyList::empty(py);
+    for connection in &connections {
+        summaries.append(connection_to_python(py, connection)?)?;
+    }
+    result.set_item("connections", summaries)?;
+    Ok(result)
+}
+
+/// One record: time, original length, bytes, link type; None if there are fewer.
+#[pyfunction]
+fn packet<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    record: u64,
+) -> PyResult<Option<(i64, u32, Bound<'py, PyBytes>, u16)>> {
+    let found = py.detach(|| capture::packet(&path, record)).map_err(error_to_python)?;
+    Ok(found.map(|raw| (raw.t_ns, raw.orig_len, PyBytes::new(py, &raw.data), raw.link_type)))
+}
+
+fn info_to_python<'py>(py: Python<'py>, info: &CaptureInfo) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    d.set_item("format", info.format)?;
+    d.set_item("link_type", info.link_type)?;
+    d.set_item("link_type_name", info.link_type_name)?;
+    d.set_item("snaplen", info.snaplen)?;
+    d.set_item("records", info.records)?;
+    d.set_item("tcp_segments", info.tcp_segments)?;
+    d.set_item("first_ns", info.first_ns)?;
+    d.set_item("last_ns", info.last_ns)?;
+    d.set_item("resolution_ns", info.resolution_ns)?;
+    d.set_item("bytes", info.bytes)?;
+    d.set_item("captured_bytes", info.captured_bytes)?;
+    d.set_item("packets_by_kind", &info.kinds)?;
+    d.set_item("offloaded_checksums", info.offloaded_checksums)?;
+    d.set_item("compressed", info.compressed)?;
+    d.set_item("swapped", info.swapped)?;
+    Ok(d)
+}
+
+macro_rules! set_columns {
+    ($dict:expr, $py:expr, $table:expr, $($name:ident),+ $(,)?) => {
+        $( $dict.set_item(stringify!($name), $table.$name.into_pyarray($py))?; )+
+    };
+}
+
+fn segments_to_python<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    set_columns!(
+        d,
+        py,
+        columns,
+        t_ns,
+        record,
+        conn,
+        dir,
+        seq,
+        ack,
+        length,
+        flags,
+        window,
+        duplicate,
+        transmission,
+        cause,
+        ack_kind,
+        flight,
+        rtt_ns,
+        ts_val,
+        ts_ecr,
+        sack_high,
+        sack_count,
+        checksum,
+        ip_length,
+        ip_id,
+        seq_raw,
+        ack_raw,
+    );
+    Ok(d)
+}
+
+/// The rows that a list in every sender holds, with connection and direction, in order of time.
+fn gather<'a, T>(
+    connections: &'a [Connection],
+    rows: impl Fn(&'a Sender) -> &'a [T],
+    time: impl Fn(&T) -> i64,
+) -> Vec<(i32, i8, &'a T)> {
+    let mut found: Vec<(i32, i8, &T)> = Vec::new();
+    for (index, connection) in connections.iter().enumerate() {
+        for direction in 0..2 {
+            let rows = rows(connection.senders_at(direction));
+            found.extend(rows.iter().map(|row| (index as i32, direction as i8, row)));
+        }
+    }
+    found.sort_by_key(|(_, _, row)| time(row));
+    found
+}
+
+/// A column out of gathered rows.
+fn column<'py, T, E: Element>(
+    py: Python<'py>,
+    d: &Bound<'py, PyDict>,
+    name: &str,
+    rows: &[T],
+    value: impl Fn(&T) -> E,
+) -> PyResult<()> {
+    d.set_item(name, rows.iter().map(value).collect::<Vec<E>>().into_pyarray(py))
+}
+
+fn retransmissions_to_python<'py>(
+    py: Python<'py>,
+    connections: &[Connection],
+) -> PyResult<Bound<'py, PyDict>> {
+    let rows = gather(connections, Sender::retransmissions, |r: &Retransmission| r.t_ns);
+    let d = PyDict::new(py);
+    column(py, &d, "t_ns", &rows, |r| r.2.t_ns)?;
+    column(py, &d, "record", &rows, |r| r.2.record as i64)?;
+    column(py, &d, "conn", &rows, |r| r.0)?;
+    column(py, &d, "dir", &rows, |r| r.1)?;
+    column(py, &d, "seq", &rows, |r| r.2.seq)?;
+    column(py, &d, "length", &rows, |r| r.2.length as i32)?;
+    column(py, &d, "duplicate", &rows, |r| r.2.duplicate as i32)?;
+    column(py, &d, "cause", &rows, |r| r.2.cause as i8)?;
+    column(py, &d, "transmission", &rows, |r| r.2.transmission.min(i16::MAX as u16) as i16)?;
+    column(py, &d, "since_sent_ns", &rows, |r| r.2.since_sent_ns)?;
+    column(py, &d, "since_ack_ns", &rows, |r| r.2.since_ack_ns)?;
+    column(py, &d, "dupacks", &rows, |r| r.2.dupacks as i32)?;
+    column(py, &d, "sacked", &rows, |r| r.2.sacked)?;
+    column(py, &d, "rto_ns", &rows, |r| r.2.rto_ns)?;
+    column(py, &d, "episode", &rows, |r| r.2.episode as i32)?;
+    Ok(d)
+}
+
+fn timeouts_to_python<'py>(py: Python<'py>, connections: &[Connection]) -> PyResult<Bound<'py, PyDict>> {
+    let rows = gather(connections, Sender::timeouts, |t: &Timeout| t.t_ns);
+    let min_rtt = |r: &(i32, i8, &Timeout)| connections[r.0 as usize].min_rtt_ns(r.1 as usize);
+    let d = PyDict::new(py);
+    column(py, &d, "t_ns", &rows, |r| r.2.t_ns)?;
+    column(py, &d, "record", &rows, |r| r.2.record as i64)?;
+    column(py, &d, "conn", &rows, |r| r.0)?;
+    column(py, &d, "dir", &rows, |r| r.1)?;
+    column(py, &d, "seq", &rows, |r| r.2.seq)?;
+    column(py, &d, "length", &rows, |r| r.2.length as i32)?;
+    column(py, &d, "backoff", &rows, |r| r.2.backoff.min(i16::MAX as u16) as i16)?;
+    column(py, &d, "silence_ns", &rows, |r| r.2.silence_ns)?;
+    column(py, &d, "rto_ns", &rows, |r| r.2.rto_ns)?;
+    column(py, &d, "eifel", &rows, |r| r.2.eifel as i8)?;
+    column(py, &d, "dsack", &rows, |r| r.2.dsack as i8)?;
+    column(py, &d, "frto", &rows, |r| r.2.frto as i8)?;
+    column(py, &d, "too_early", &rows, |r| r.2.too_early(min_rtt(r)) as i8)?;
+    column(py, &d, "verdict", &rows, |r| r.2.verdict(min_rtt(r)) as i8)?;
+    column(py, &d, "answer_record", &rows, |r| r.2.answer_record as i64)?;
+    Ok(d)
+}
+
+fn connection_to_python<'py>(py: Python<'py>, connection: &Connection) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    let ends = connection.endpoints.map(|(address, port)| (address.to_ip().to_string(), port));
+    d.set_item("endpoints", (ends[0].clone(), ends[1].clone()))?;
+    d.set_item("first_ns", connection.first_ns)?;
+    d.set_item("last_ns", connection.last_ns)?;
+    d.set_item("handshake", connection.handshake())?;
+    let senders = [connection.senders_at(0), connection.senders_at(1)];
+    d.set_item("isn", senders.map(Sender::isn))?;
+    d.set_item("base", senders.map(Sender::base))?;
+    for (direction, name) in ["forward", "reverse"].into_iter().enumerate() {
+        d.set_item(name, direction_to_python(py, connection, direction)?)?;
+    }
+    Ok(d)
+}
+
+fn direction_to_python<'py>(
+    py: Python<'py>,
+    connection: &Connection,
+    direction: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let sender = connection.senders_at(direction);
+    let totals = sender.totals();
+    let d = PyDict::new(py);
+    d.set_item("segments", totals.segments)?;
+    d.set_item("data_segments", totals.data_segments)?;
+    d.set_item("data_bytes", totals.data_bytes)?;
+    d.set_item("unique_bytes", sender.unique_bytes())?;
+    d.set_item("duplicate_bytes", totals.duplicate_bytes)?;
+    d.set_item("acked_bytes", sender.acked_bytes())?;
+    d.set_item("unseen_acked_bytes", totals.unseen_acked_bytes)?;
+    let causes = PyDict::new(py);
+    for (name, count) in CAUSE_NAMES.iter().zip(totals.retransmissions).skip(1) {
+        causes.set_item(name, count)?;
+    }
+    d.set_item("retransmissions", causes)?;
+    d.set_item("timeouts", verdicts_to_python(py, connection, direction)?)?;
+    d.set_item("probe_segments", totals.probe_segments)?;
+    d.set_item("out_of_order", totals.out_of_order)?;
+    d.set_item("corrupted", totals.corrupted)?;
+    d.set_item("syn", totals.syn)?;
+    d.set_item("fin", totals.fin)?;
+    d.set_item("rst", totals.rst)?;
+    d.set_item("duplicate_acks", totals.duplicate_acks)?;
+    d.set_item("sack_segments", totals.sack_segments)?;
+    d.set_item("dsacks", totals.dsacks)?;
+    d.set_item("zero_windows", totals.zero_windows)?;
+    d.set_item("window_updates", totals.window_updates)?;
+    d.set_item("ece", totals.ece)?;
+    d.set_item("ce", totals.ce)?;
+    d.set_item("max_flight_bytes", totals.max_flight)?;
+    d.set_item("max_window_bytes", totals.max_window)?;
+    d.set_item("first_data_ns", totals.first_data_ns)?;
+    d.set_item("last_data_ns", totals.last_data_ns)?;
+    d.set_item("last_advance_ns", totals.last_advance_ns)?;
+    let rtt = sender.rtt();
+    if rtt.count > 0 {
+        let mean_ns = rtt.sum_ns / rtt.count as i64;
+        let r = PyDict::new(py);
+        r.set_item("samples", rtt.count)?;
+        r.set_item("min_ns", rtt.min_ns)?;
+        r.set_item("mean_ns", mean_ns)?;
+        r.set_item("max_ns", rtt.max_ns)?;
+        r.set_item("srtt_ns", sender.rto().srtt_us() * 1000)?;
+        r.set_item("rto_ns", sender.rto().rto_us() * 1000)?;
+        d.set_item("rtt", r)?;
+    } else {
+        d.set_item("rtt", py.None())?;
+    }
+    let (mss, window_scale, sack_permitted, timestamps) = sender.options();
+    d.set_item("mss", mss)?;
+    d.set_item("window_scale", window_scale)?;
+    d.set_item("sack_permitted", sack_permitted)?;
+    d.set_item("timestamps", timestamps)?;
+    d.set_item("largest_segment", sender.largest_segment())?;
+    Ok(d)
+}
+
+fn verdicts_to_python<'py>(
+    py: Python<'py>,
+    connection: &Connection,
+    direction: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let timeouts = connection.senders_at(direction).timeouts();
+    let min_rtt_ns = connection.min_rtt_ns(direction);
+    let count = |verdict: Verdict| timeouts.iter().filter(|t| t.verdict(min_rtt_ns) == verdict).count();
+    let d = PyDict::new(py);
+    d.set_item("total", timeouts.len())?;
+    d.set_item("spurious", count(Verdict::Spurious))?;
+    d.set_item("genuine", count(Verdict::Genuine))?;
+    d.set_item("inconclusive", count(Verdict::Inconclusive))?;
+    Ok(d)
 }

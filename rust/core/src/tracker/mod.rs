@@ -1,1 +1,93 @@
-//! Segments to connections.
+//! Segments to connections: byte-exact accounting, ACK and SACK state, retransmissions with their causes,
+//! timeouts with their votes, round-trip times. One pass, memory in proportion to connections unless the
+//! segments table is asked for.
+
+mod columns;
+mod connection;
+mod flow;
+mod interval;
+mod outstanding;
+mod recovery;
+mod rtt;
+mod sender;
+mod sequence;
+mod timeout;
+
+pub use columns::{Columns, Row};
+pub use connection::Connection;
+pub use flow::Endpoint;
+pub use interval::IntervalSet;
+pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};
+pub use sender::{AckKind, CAUSES, Cause, Retransmission, Sender, State, Totals};
+pub use timeout::{Timeout, Verdict, Vote};
+
+use crate::capture::Sink;
+use crate::issue::Issues;
+use crate::segment::Segment;
+use flow::{FlowKey, FlowTable};
+
+/// Tracks all connections of one capture.
+#[derive(Default)]
+pub struct Tracker {
+    flows: FlowTable,
+    connections: Vec<Connection>,
+    columns: Option<Columns>,
+}
+
+impl Tracker {
+    /// With or without the segments table.
+    pub fn new(keep_segments: bool) -> Self {
+        Tracker { columns: keep_segments.then(Columns::default), ..Tracker::default() }
+    }
+
+    /// All connections in order of their first segment, and the segments table if it was asked for.
+    pub fn finish(self, issues: &mut Issues) -> (Vec<Connection>, Option<Columns>) {
+        for connection in &self.connections {
+            let name = || {
+                let [a, b] = connection.endpoints;
+                format!("{}:{} - {}:{}", a.0.to_ip(), a.1, b.0.to_ip(), b.1)
+            };
+            if !connection.handshake() {
+                issues.add("missing-handshake", 0, name);
+            }
+            let unseen: u64 = connection.senders.iter().map(|s| s.totals.unseen_acked_bytes).sum();
+            if unseen > 0 && connection.senders.iter().all(|s| s.totals.segments > 0) {
+                issues.add("capture-loss", 0, || {
+                    format!("{}: {unseen} bytes acknowledged, never seen", name())
+                });
+            }
+            if connection.senders.iter().any(|s| s.totals.corrupted > 0) {
+                let corrupted: u64 = connection.senders.iter().map(|s| s.totals.corrupted).sum();
+                issues.add("bad-tcp-checksum", 0, || format!("{}: {corrupted} segments", name()));
+            }
+        }
+        (self.connections, self.columns)
+    }
+
+    fn connection(&mut self, segment: &Segment) -> u32 {
+        let key = FlowKey::of(segment);
+        match self.flows.get(key) {
+            Some(index) if !self.connections[index as usize].is_reused_by(segment) => index,
+            _ => {
+                let index = self.connections.len() as u32;
+                self.connections.push(Connection::new(segment));
+                self.flows.set(key, index);
+                index
+            }
+        }
+    }
+}
+
+impl Sink for Tracker {
+    #[inline]
+    fn segment(&mut self, segment: &Segment) {
+        let index = self.connection(segment);
+        let row = self.connections[index as usize].track(segment);
+        if let Some(columns) = &mut self.columns {
+            columns.push(segment, index, &row);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

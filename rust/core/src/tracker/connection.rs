@@ -1,0 +1,173 @@
+//! One connection: two directions, and what belongs to both.
+
+use super::columns::Row;
+use super::flow::Endpoint;
+use super::sender::{AckOutcome, SendOutcome, Sender};
+use super::sequence::Unwrapper;
+use crate::segment::{Checksum, Segment, flags};
+
+/// A TCP connection as one observation point saw it.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// Both ends; direction 0 goes from the first to the second, which is from the side that sent the SYN.
+    pub endpoints: [Endpoint; 2],
+    /// Time of the first segment.
+    pub first_ns: i64,
+    /// Time of the last segment.
+    pub last_ns: i64,
+    /// The two directions.
+    pub senders: [Sender; 2],
+}
+
+impl Connection {
+    /// A connection that begins with `segment`.
+    pub fn new(segment: &Segment) -> Self {
+        // A SYN+ACK comes from the side that was called.
+        let answered = segment.has(flags::SYN) && segment.has(flags::ACK);
+        let (first, second) = if answered {
+            (segment.destination, segment.source)
+        } else {
+            (segment.source, segment.destination)
+        };
+        Connection {
+            endpoints: [first, second],
+            first_ns: segment.t_ns,
+            last_ns: segment.t_ns,
+            senders: [Sender::default(), Sender::default()],
+        }
+    }
+
+    /// 0 or 1.
+    #[inline]
+    pub fn direction(&self, segment: &Segment) -> usize {
+        usize::from(segment.source != self.endpoints[0])
+    }
+
+    /// Whether a SYN means that the ports are used again, for a new connection.
+    pub fn is_reused_by(&self, segment: &Segment) -> bool {
+        if !segment.has(flags::SYN) || segment.has(flags::ACK) {
+            return false;
+        }
+        let sender = &self.senders[self.direction(segment)];
+        match sender.isn {
+            Some(isn) => isn != segment.seq,
+            None => sender.space.is_some(),
+        }
+    }
+
+    /// The sender of a direction.
+    pub fn senders_at(&self, direction: usize) -> &Sender {
+        &self.senders[direction]
+    }
+
+    /// Both SYNs were seen.
+    pub fn handshake(&self) -> bool {
+        self.senders.iter().all(|s| s.isn.is_some())
+    }
+
+    /// Smallest RTT that either side measured: 90 % of it cannot be undercut.
+    pub fn min_rtt_ns(&self, direction: usize) -> Option<i64> {
+        self.senders[direction].rtt.min()
+    }
+
+    /// Track a segment; the row that describes it.
+    pub fn track(&mut self, segment: &Segment) -> Row {
+        let direction = self.direction(segment);
+        self.first_ns = self.first_ns.min(segment.t_ns);
+        self.last_ns = self.last_ns.max(segment.t_ns);
+        let (left, right) = self.senders.split_at_mut(1);
+        let (own, peer) =
+            if direction == 0 { (&mut left[0], &mut right[0]) } else { (&mut right[0], &mut left[0]) };
+        let syn = segment.has(flags::SYN);
+        own.totals.segments += 1;
+        let corrupted = is_corrupted(own, segment);
+        if !corrupted {
+            learn_options(own, segment);
+        }
+        let seq = own.unwrap(segment.seq, syn);
+        let ack = if segment.has(flags::ACK) { peer.unwrap(segment.ack, false) } else { -1 };
+        let (mut sent, mut acked) = (SendOutcome::default(), AckOutcome::default());
+        let window = window_bytes(own, peer, segment);
+        if !corrupted {
+            count_flags(own, segment);
+            own.totals.max_window = own.totals.max_window.max(window);
+            own.totals.zero_windows += u64::from(window == 0 && !segment.has(flags::RST) && !syn);
+            if segment.has(flags::ACK) && !segment.has(flags::RST) {
+                acked = peer.on_ack(segment, ack);
+            }
+            sent = own.on_send(segment, seq);
+        }
+        Row {
+            direction: direction as u8,
+            seq,
+            ack,
+            window,
+            duplicate: sent.duplicate,
+            transmission: sent.transmission,
+            cause: sent.cause as u8,
+            ack_kind: acked.kind as u8,
+            flight: own.flight(),
+            rtt_ns: acked.rtt_ns.unwrap_or(-1),
+            sack_high: sack_high(peer, segment, ack),
+        }
+    }
+}
+
+/// Whether a segment was damaged on its way: its checksum is wrong while others of its sender were right.
+/// (Where all are wrong, the network card was to fill them in.) The receiver discards it, so it moves no state.
+fn is_corrupted(own: &mut Sender, segment: &Segment) -> bool {
+    match segment.checksum {
+        Checksum::Good => own.totals.good_checksums += 1,
+        Checksum::Bad => {
+            own.totals.bad_checksums += 1;
+            if own.totals.good_checksums > 0 {
+                own.totals.corrupted += 1;
+                return true;
+            }
+        }
+        Checksum::Unverified => {}
+    }
+    false
+}
+
+fn learn_options(own: &mut Sender, segment: &Segment) {
+    if !segment.has(flags::SYN) {
+        return;
+    }
+    if own.isn.is_none() {
+        if own.space.is_none() {
+            own.space = Some(Unwrapper::new(segment.seq));
+        }
+        own.isn = Some(segment.seq);
+    }
+    own.mss = segment.options.mss.or(own.mss);
+    own.window_scale = segment.options.window_scale.or(own.window_scale);
+    own.sack_permitted |= segment.options.sack_permitted;
+}
+
+fn count_flags(own: &mut Sender, segment: &Segment) {
+    own.totals.rst += u32::from(segment.has(flags::RST));
+    own.totals.ece += u64::from(segment.has(flags::ECE) && !segment.has(flags::SYN));
+    own.totals.ce += u64::from(segment.ecn == 3);
+}
+
+/// The window that `own` advertises, in bytes; -1 while the scale is unknown (RFC 7323 section 2.2).
+fn window_bytes(own: &Sender, peer: &Sender, segment: &Segment) -> i64 {
+    let raw = i64::from(segment.window);
+    if segment.has(flags::SYN) {
+        return raw;
+    }
+    if own.isn.is_none() {
+        return -1;
+    }
+    match (own.window_scale, peer.window_scale, peer.isn) {
+        (Some(own), Some(_), _) => raw << own.min(14),
+        (Some(_), None, None) => -1,
+        _ => raw,
+    }
+}
+
+fn sack_high(peer: &Sender, segment: &Segment, ack: i64) -> i64 {
+    let Some(space) = peer.space else { return -1 };
+    segment.options.sack_blocks().iter().map(|&(_, right)| space.unwrap(right, ack)).max().unwrap_or(-1)
+}

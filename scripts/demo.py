@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from multitracer.cli.render import summary
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 import multitracer as mt
-from multitracer.cli.render import summary
 
 
 def main(traces: Path, output: Path) -> None:
@@ -40,7 +40,15 @@ def main(traces: Path, output: Path) -> None:
 
 def _overview(found: dict[str, dict[str, Any]]) -> Table:
     table = Table(title="How well did TCP use the link, and what was in the way?", box=box.SIMPLE_HEAD)
-    for heading in ("measurement", "utilization", "bytes", "sent twice", "timeouts", "spurious", "link resets"):
+    for heading in (
+        "measurement",
+        "utilization",
+        "bytes",
+        "sent twice",
+        "timeouts",
+        "spurious",
+        "link resets",
+    ):
         table.add_column(heading, justify="left" if heading == "measurement" else "right")
     for name, result in found.items():
         utilization = result["utilization"]["value"]

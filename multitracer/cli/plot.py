@@ -6,7 +6,7 @@ import os
 
 import click
 
-from multitracer.cli.common import format_option, json_option, load, paths_argument, print_json, replacing
+from multitracer.cli.common import format_option, json_option, load, print_json, replacing
 from multitracer.errors import UsageError
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -48,8 +48,8 @@ def command(
 ) -> None:
     r"""Draw the multi-layer time/sequence plot, whole or any time window of it.
 
-    Seconds count from the first TCP event. Graphs of lower layers are moved down by the offset, so that they do
-    not hide each other.
+    Seconds count from the first TCP event. Graphs of different layers are moved apart by the offset, so that
+    they do not hide each other.
 
     \b
     multitracer plot sample_traces/link-resets-vj -o resets.png

@@ -1,0 +1,123 @@
+"""Packets per second and peak memory of `multitracer analyze --json` against tcptrace and tshark; start-up.
+
+The capture is made on the spot: iperf3 between two network namespaces over a veth pair, with some loss where
+the kernel has netem, and tcpdump with a snap length of 96 bytes (needs root, ip, iperf3, tcpdump). Without them
+a capture is synthesised.
+
+Usage: python benchmarks/bench_analyze.py [--packets N] [--capture FILE] [--runs N] [--skip-tshark]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from captures import count_packets, record, synthesise
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE / "data"
+SAMPLE = HERE.parent / "sample_traces" / "flow-control" / "snd.pcap"
+MULTITRACER = str(Path(sys.executable).with_name("multitracer"))
+
+
+class Cost(NamedTuple):
+    """What one process cost."""
+
+    seconds: float
+    peak_mb: float
+
+
+def measure(command: list[str]) -> Cost:
+    """Wall-clock time and peak resident memory of one process; its output goes nowhere."""
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - begin
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: exit status {process.returncode}")
+    return Cost(seconds, usage.ru_maxrss / 1024)
+
+
+def median(command: list[str], runs: int) -> Cost:
+    """Median time and highest memory of some runs."""
+    costs = [measure(command) for _ in range(runs)]
+    return Cost(statistics.median(c.seconds for c in costs), max(c.peak_mb for c in costs))
+
+
+def version(command: list[str], line: Callable[[str], bool] = bool) -> str:
+    """First line of a program's output that fits."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return next((text.strip() for text in (done.stdout + done.stderr).splitlines() if line(text)), "?")
+
+
+def machine() -> str:
+    """Processor, cores and memory."""
+    model = version(["sh", "-c", "grep -m1 'model name' /proc/cpuinfo | cut -d: -f2"])
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{model}, {os.cpu_count()} cores, {memory:.0f} GiB, Linux {platform.release()}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--packets", type=int, default=3_000_000, help="about so many packets (default %(default)s)"
+    )
+    parser.add_argument("--capture", type=Path, help="use this capture instead of making one")
+    parser.add_argument(
+        "--runs", type=int, default=3, help="runs of each, the median counts (default %(default)s)"
+    )
+    parser.add_argument(
+        "--skip-tshark", action="store_true", help="tshark takes half a minute for millions of packets"
+    )
+    options = parser.parse_args()
+
+    DATA.mkdir(exist_ok=True)
+    capture = options.capture or DATA / f"bench-{options.packets}.pcap"
+    if not capture.exists() and not record(capture, options.packets):
+        print("no namespaces, iperf3 or tcpdump here: the capture is synthetic")
+        synthesise(capture, options.packets)
+    packets = count_packets(capture)
+    print(f"machine    {machine()}")
+    print(f"capture    {capture.name}: {packets:,} packets, {capture.stat().st_size / 1e6:.0f} MB")
+
+    tools = {"multitracer": [MULTITRACER, "analyze", "--json", str(capture)]}
+    print(f"versions   {version([MULTITRACER, '--version'])}; Python {platform.python_version()}", end="")
+    if shutil.which("tcptrace"):
+        tools["tcptrace"] = ["tcptrace", "-lnr", str(capture)]
+        print(";", version(["tcptrace", "-v"], lambda text: "Version" in text), end="")
+    if shutil.which("tshark") and not options.skip_tshark:
+        tools["tshark"] = ["tshark", "-n", "-r", str(capture), "-q", "-z", "conv,tcp"]
+        print(";", version(["tshark", "--version"]).split(" (")[0], end="")
+    print(f"\n\n{'':14}{'seconds':>9}{'packets/s':>14}{'peak MB':>9}{'time ratio':>12}")
+    capture.read_bytes()  # warm page cache for all alike
+    base = None
+    for name, command in tools.items():
+        cost = median(command, 1 if name == "tshark" else options.runs)
+        base = base or cost.seconds
+        print(
+            f"{name:14}{cost.seconds:9.2f}{packets / cost.seconds:14,.0f}{cost.peak_mb:9.0f}"
+            f"{cost.seconds / base:11.1f}x"
+        )
+    print(f"\n{'start-up':14}{'seconds':>9}{'':14}{'peak MB':>9}")
+    for label, command in {
+        "--help": [MULTITRACER, "--help"],
+        "small file": [MULTITRACER, "analyze", "--json", str(SAMPLE)],
+    }.items():
+        cost = median(command, 5)
+        print(f"{label:14}{cost.seconds:9.3f}{'':14}{cost.peak_mb:9.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""What tests share: where real traces are, and the flag that rewrites golden files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "sample_traces"
+SAMPLE_NAMES = ("flow-control", "link-resets-sack", "link-resets-vj", "local-drops", "spurious-timeouts")
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite tests/golden/ from the present results"
+    )
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The five measurements of this repository."""
+    return SAMPLES
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """A folder with more real traces and files, outside of the repository."""
+    folder = os.environ.get("MULTITRACER_SHARED")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("MULTITRACER_SHARED does not name a folder with more real traces")
+    return Path(folder)
+
+
+@pytest.fixture(params=SAMPLE_NAMES)
+def sample(request: pytest.FixtureRequest) -> Path:
+    """Each of the five measurements in turn."""
+    return SAMPLES / str(request.param)
+
+
+@pytest.fixture(scope="session")
+def analyzed() -> Callable[[str], dict[str, Any]]:
+    """``analyzed(name)``: the JSON object of a sample, computed once a session."""
+    import multitracer as mt
+
+    done: dict[str, dict[str, Any]] = {}
+
+    def analyze(name: str) -> dict[str, Any]:
+        if name not in done:
+            # Through text, so that what is compared is what a user gets.
+            done[name] = json.loads(mt.analyze(mt.read(SAMPLES / name)).to_json())
+        return done[name]
+
+    return analyze
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    """``run(*arguments)``: the command line in a process of its own."""
+
+    def call(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-m", "multitracer", *map(str, arguments)]
+        return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, **options)
+
+    return call

@@ -1,0 +1,250 @@
+"""Finding files, choosing parsers, ordering analyzers: with parsers and analyzers made up here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from multitracer import pipeline, registry
+from multitracer.analysis import Analyzer, Result
+from multitracer.discovery import discover
+from multitracer.errors import (
+    CorruptTrace,
+    NothingToRead,
+    UnknownFormat,
+    UnreadableFile,
+    UsageError,
+)
+from multitracer.measurement import Measurement
+from multitracer.registry import Parser
+from multitracer.results import Analysis
+from multitracer.trace import Source, Trace
+
+
+def parser(name: str, magic: bytes) -> Parser:
+    def parse(path: str) -> Trace:
+        if b"broken" in Path(path).read_bytes():
+            raise CorruptTrace(f"{path}: broken")
+        return Trace(Source(path, name, "link"))
+
+    return Parser(name, f"made up {name}", "link", lambda head: head.startswith(magic), parse)
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, Any]]]:
+    """Two parsers, and an alignment that only notes what it was given."""
+    known = {"aa": parser("aa", b"A"), "ab": parser("ab", b"AB")}
+    seen: list[tuple[list[str], dict[str, Any]]] = []
+
+    def align(traces: list[Trace], settings: dict[str, Any]) -> Measurement:
+        seen.append(([trace.source.path for trace in traces], settings))
+        return Measurement(traces, [], [], [], {}, None, None, 0, settings=settings)
+
+    monkeypatch.setattr(registry, "parsers", lambda: known)
+    monkeypatch.setattr("multitracer.alignment.align", align)
+    return seen
+
+
+Seen = list[tuple[list[str], dict[str, Any]]]
+
+
+def test_directory_is_taken_one_level_deep(tmp_path: Path, made_up: Seen) -> None:
+    (tmp_path / "one").write_text("A1")
+    (tmp_path / "notes.txt").write_text("nothing")
+    (tmp_path / ".hidden").write_text("A2")
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "two").write_text("A3")
+    measurement = pipeline.read(tmp_path)
+    assert made_up[0][0] == [str(tmp_path / "one")]
+    assert [(issue.code, os.path.basename(issue.path)) for issue in measurement.issues] == [
+        ("skipped-file", "notes.txt")
+    ]
+    assert "tried aa, ab" in measurement.issues[0].detail
+
+
+def test_settings_are_read(tmp_path: Path, made_up: Seen) -> None:
+    (tmp_path / "one").write_text("A1")
+    (tmp_path / "measurement.toml").write_text("[link]\nrate_bps = 9600\n")
+    pipeline.read(tmp_path)
+    assert made_up[0][1] == {"link": {"rate_bps": 9600}}
+
+
+@pytest.mark.parametrize("content", [b"[link", b"a = \xff"])
+def test_bad_settings_are_named(tmp_path: Path, made_up: Seen, content: bytes) -> None:
+    (tmp_path / "one").write_text("A1")
+    (tmp_path / "measurement.toml").write_bytes(content)
+    with pytest.raises(UsageError, match=r"measurement\.toml: not valid TOML"):
+        pipeline.read(tmp_path)
+
+
+def test_two_settings_are_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "measurement.toml").write_text("")
+    with pytest.raises(UsageError, match=r"two measurement\.toml"):
+        discover([tmp_path / "a", tmp_path / "b"])
+
+
+def test_directory_and_a_file_in_it_count_once(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("A1")
+    files = discover([tmp_path, tmp_path / "one"])
+    assert files.named + files.found == [str(tmp_path / "one")]
+
+
+def test_same_file_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("A1")
+    with pytest.raises(UsageError, match="named twice"):
+        discover([tmp_path / "one", tmp_path / "." / "one"])
+
+
+def test_missing_path_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match=r"gone\.pcap: no such file"):
+        pipeline.read(tmp_path / "gone.pcap")
+
+
+def test_two_claims_are_an_error_with_both_names(tmp_path: Path, made_up: Seen) -> None:
+    path = tmp_path / "one"
+    path.write_text("AB")
+    with pytest.raises(UnknownFormat, match="aa and ab"):
+        pipeline.read(path)
+    assert pipeline.read(path, format="ab").sources[0].format == "ab"
+    assert pipeline.read(path, format={"one": "aa"}).sources[0].format == "aa"
+
+
+def test_named_file_must_be_a_trace(tmp_path: Path, made_up: Seen) -> None:
+    (tmp_path / "one").write_text("A1")
+    (tmp_path / "notes").write_text("nothing")
+    with pytest.raises(UnknownFormat, match=r"notes: not a trace of a known format \(tried aa, ab\)"):
+        pipeline.read(tmp_path / "one", tmp_path / "notes")
+
+
+def test_empty_file_is_corrupt_not_unknown(tmp_path: Path, made_up: Seen) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    with pytest.raises(CorruptTrace, match="empty: the file is empty"):
+        pipeline.read(tmp_path / "empty")
+
+
+def test_broken_file_in_a_directory_is_an_issue(tmp_path: Path, made_up: Seen) -> None:
+    (tmp_path / "one").write_text("A1")
+    (tmp_path / "two").write_text("A broken")
+    measurement = pipeline.read(tmp_path)
+    assert [(issue.code, issue.detail) for issue in measurement.issues] == [("unreadable-file", "broken")]
+
+
+def test_nothing_readable_says_what_was_there(tmp_path: Path, made_up: Seen) -> None:
+    with pytest.raises(NothingToRead, match="no files here"):
+        pipeline.read(tmp_path)
+    (tmp_path / "notes").write_text("nothing")
+    with pytest.raises(NothingToRead, match="no readable trace among 1 files"):
+        pipeline.read(tmp_path)
+
+
+@pytest.mark.parametrize("format", ["zz", {"one": "zz"}, {"other": "aa"}])
+def test_bad_format_is_a_usage_error(tmp_path: Path, made_up: Seen, format: Any) -> None:
+    (tmp_path / "one").write_text("A1")
+    with pytest.raises(UsageError):
+        pipeline.read(tmp_path, format=format)
+
+
+def test_progress_is_told(tmp_path: Path, made_up: Seen) -> None:
+    (tmp_path / "one").write_text("A1")
+    steps: list[tuple[int, int, str]] = []
+    pipeline.read(tmp_path, progress=lambda *step: steps.append(step))
+    assert steps == [(0, 2, str(tmp_path / "one")), (1, 2, "timeline")]
+
+
+EMPTY = Measurement([], [], [], [], {}, None, None, 0)
+
+
+def analyzer(name: str, needs: tuple[str, ...] = (), uses: tuple[str, ...] = (), value: Any = 1) -> Analyzer:
+    def run(_measurement: Measurement, results: Mapping[str, Result]) -> Result:
+        if isinstance(value, Exception):
+            raise value
+        return Result(name, {"value": value, "after": sorted(results)})
+
+    return Analyzer(name, f"is it {name}?", run, needs, uses)
+
+
+def analyze(monkeypatch: pytest.MonkeyPatch, *analyzers: Analyzer, **options: Any) -> Analysis:
+    monkeypatch.setattr(registry, "analyzers", lambda: {a.name: a for a in analyzers})
+    return pipeline.analyze(EMPTY, **options)
+
+
+def test_order_follows_needs_and_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = analyze(
+        monkeypatch,
+        analyzer("c", needs=("result:b",)),
+        analyzer("b", uses=("result:a", "result:elsewhere")),
+        analyzer("a"),
+    )
+    assert list(analysis.results) == ["c", "b", "a"]
+    assert analysis.c["after"] == ["a", "b"]
+    assert float(analysis.c) == 1.0
+
+
+def test_only_runs_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = analyze(
+        monkeypatch,
+        analyzer("b", needs=("result:a",)),
+        analyzer("a"),
+        analyzer("z", value=ZeroDivisionError("must not run")),
+        only=["b"],
+    )
+    assert list(analysis.results) == ["b"]
+    with pytest.raises(UsageError, match="unknown analyzer 'y'"):
+        analyze(monkeypatch, analyzer("a"), only=["y"])
+
+
+@pytest.mark.parametrize(
+    ("need", "words"), [("link_frames", "link log"), ("snd", "capture next to the data sender")]
+)
+def test_missing_input_is_inconclusive(monkeypatch: pytest.MonkeyPatch, need: str, words: str) -> None:
+    analysis = analyze(monkeypatch, analyzer("b", needs=("result:a",)), analyzer("a", needs=(need,)))
+    for answer in (analysis.a, analysis.b):
+        assert answer.inconclusive is not None
+        assert answer.inconclusive.startswith("needs a ")
+        assert words in answer.inconclusive
+        assert answer.value is None
+        assert "inconclusive" in repr(answer)
+        with pytest.raises(UsageError):
+            float(answer)
+
+
+def test_refusal_is_inconclusive_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = analyze(monkeypatch, analyzer("a", value=UsageError("no data there")), analyzer("b"))
+    assert analysis.a.inconclusive == "no data there"
+    assert analysis.b.value == 1
+
+
+def test_plugin_failure_warns_and_fault_of_ours_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.warns(UserWarning, match="analyzer 'plugin' failed"):
+        analysis = analyze(monkeypatch, analyzer("plugin", value=ZeroDivisionError("oops")), analyzer("b"))
+    assert "oops" in str(analysis.plugin.inconclusive)
+    assert analysis.b.value == 1
+    with pytest.raises(ZeroDivisionError):
+        analyze(monkeypatch, analyzer("timeouts", value=ZeroDivisionError("oops")))
+
+
+def test_circle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="circle"):
+        analyze(monkeypatch, analyzer("a", needs=("result:b",)), analyzer("b", uses=("result:a",)))
+
+
+def test_representations(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = analyze(monkeypatch, analyzer("a<b>", value=0.123456789), analyzer("b", needs=("snd",)))
+    assert "value=0.123457" in repr(analysis)
+    assert "inconclusive" in repr(analysis)
+    page = analysis._repr_html_()
+    assert "a&lt;b&gt;" in page
+    assert "0.123457" in page
+    assert "a<b>" not in page
+    assert "value=0.123457" in repr(analysis["a<b>"])
+    assert {"b", "to_dict"} <= set(dir(analysis))
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = analysis.nothing_like_it
+    with pytest.raises(UsageError, match="no table"):
+        analysis.b.frame()

@@ -6,7 +6,7 @@ use super::ip::{self, TCP};
 use super::kinds::{Kind, KindCounts};
 use super::record::{Record, Stop};
 use super::{Sink, tcp};
-use crate::issue::{Issues, Occurrences};
+use crate::issue::Issues;
 use crate::segment::{Checksum, Segment};
 
 /// Occurrences of one issue; much cheaper per packet than a map.
@@ -27,8 +27,7 @@ impl Tally {
 
     fn report(self, code: &'static str, issues: &mut Issues, detail: impl FnOnce() -> String) {
         if self.count > 0 {
-            let occurrences = Occurrences { count: self.count, first_record: self.first, detail: detail() };
-            issues.merge(code, occurrences);
+            issues.add_many(code, self.count, self.first, detail);
         }
     }
 }

@@ -1,8 +1,8 @@
 """Packets per second and peak memory of `multitracer analyze --json` against tcptrace and tshark; start-up.
 
 The capture is made on the spot: iperf3 between two network namespaces over a veth pair, with some loss where
-the kernel has netem, and tcpdump with a snap length of 96 bytes (needs root, ip, iperf3, tcpdump). Without them
-a capture is synthesised.
+the kernel has netem, and tcpdump with a snap length of 96 bytes (needs root). Without them a
+capture is synthesised.
 
 Usage: python benchmarks/bench_analyze.py [--packets N] [--capture FILE] [--runs N] [--skip-tshark]
 """

@@ -11,12 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
-SAMPLES = ROOT / "sample_traces"
-SAMPLE_NAMES = ("flow-control", "link-resets-sack", "link-resets-vj", "local-drops", "spurious-timeouts")
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+from support_samples import SAMPLE_NAMES, SAMPLES, Run
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from support_samples import Run
 
 from multitracer.cli import main as cli_main
 from multitracer.cli.common import parse_formats

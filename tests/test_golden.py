@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, SAMPLE_NAMES
+from support_samples import ROOT, SAMPLE_NAMES
 
 GOLDEN = Path(__file__).parent / "golden"
 

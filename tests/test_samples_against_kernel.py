@@ -1,5 +1,4 @@
-"""What is computed from the samples against independent truth: the kernels' counters, the link's own record of
-what it did, tcptrace and capinfos."""
+"""The samples' results against independent truth: the kernels' counters, the link's own record, tcptrace, capinfos."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SAMPLE_NAMES, SAMPLES
+from support_samples import SAMPLE_NAMES, SAMPLES
 
 import multitracer as mt
 

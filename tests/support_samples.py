@@ -1,0 +1,13 @@
+"""Where the samples are, and the type of the fixture that runs the command line."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "sample_traces"
+SAMPLE_NAMES = ("flow-control", "link-resets-sack", "link-resets-vj", "local-drops", "spurious-timeouts")
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]

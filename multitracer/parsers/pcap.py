@@ -22,7 +22,7 @@ def sniff(head: bytes) -> bool:
 
 
 def parse(path: str) -> Trace:
-    """Read a capture with the tables segments, retransmissions and timeouts, and a summary of each connection.
+    """Read a capture: segments, retransmissions, timeouts, and a summary of each connection.
 
     Raises
     ------

@@ -1,0 +1,131 @@
+"""What each sender put on the wire, per connection.
+
+Byte counts are exact interval arithmetic over the capture next to the data sender; retransmissions carry the
+cause that the tracker found for each.
+
+Reference: Paper section 4.3 (duplicate bytes); METRICS "TCP sender analysis"; RFC 6298 section 3 (Karn).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from multitracer.analysis import Analyzer, Result
+from multitracer.measurement import Connection, Measurement
+
+_DIRECTIONS = ("forward", "reverse")
+_COUNTED = ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown")
+
+
+def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
+    """Summaries per connection, by the capture that sees its data best."""
+    found = [_describe(measurement, connection) for connection in measurement.connections]
+    return Result("connections", {"connections": found})
+
+
+def _describe(measurement: Measurement, connection: Connection) -> dict[str, Any]:
+    source = vantage(measurement, connection)
+    summary = connection.summaries[source]
+    data = summary[_DIRECTIONS[connection.data_dir]]
+    acks = summary[_DIRECTIONS[1 - connection.data_dir]]
+    return {
+        "index": connection.index,
+        "endpoints": [endpoint(*end) for end in connection.endpoints],
+        "data_direction": _DIRECTIONS[connection.data_dir],
+        "source": source,
+        "point": measurement.sources[source].point,
+        "start": round(_seconds(measurement, source, summary["first_ns"]), 9),
+        "end": round(_seconds(measurement, source, summary["last_ns"]), 9),
+        "handshake": summary["handshake"],
+        "closed": _closed(data, acks),
+        "packets": {
+            "sent": data["segments"],
+            "data": data["data_segments"],
+            "received": acks["segments"],
+        },
+        "bytes": {
+            "sent": data["data_bytes"],
+            "unique": data["unique_bytes"],
+            "duplicate": data["duplicate_bytes"],
+            "acked": data["acked_bytes"],
+        },
+        "reverse_bytes": {
+            "sent": acks["data_bytes"],
+            "unique": acks["unique_bytes"],
+            "duplicate": acks["duplicate_bytes"],
+            "acked": acks["acked_bytes"],
+        },
+        "retransmissions": _retransmissions(data),
+        "reverse_retransmissions": _retransmissions(acks),
+        "timeouts": dict(data["timeouts"]),
+        "rtt_ms": _rtt_ms(data["rtt"]),
+        "throughput_bps": _rate_bps(data, data["data_bytes"]),
+        "goodput_bps": _rate_bps(data, data["acked_bytes"]),
+        "duplicate_acks": data["duplicate_acks"],
+        "out_of_order": data["out_of_order"],
+        "damaged_segments": data["corrupted"],
+        "probe_segments": data["probe_segments"],
+        "zero_windows": acks["zero_windows"],
+        "mss": data["mss"],
+        "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),
+        "timestamps": bool(data["timestamps"] and acks["timestamps"]),
+        "max_flight_bytes": data["max_flight_bytes"],
+        "max_window_bytes": acks["max_window_bytes"],
+    }
+
+
+def vantage(measurement: Measurement, connection: Connection) -> int:
+    """The source that sees a connection's data best: next to the sender, else any that saw most segments."""
+    for preferred in (measurement.snd, measurement.rcv):
+        if preferred in connection.summaries:
+            assert preferred is not None
+            return preferred
+    return max(
+        connection.summaries,
+        key=lambda source: sum(connection.summaries[source][name]["segments"] for name in _DIRECTIONS),
+    )
+
+
+def endpoint(address: str, port: int) -> str:
+    """``address:port``, an IPv6 address in brackets."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _retransmissions(direction: Mapping[str, Any]) -> dict[str, int]:
+    causes = {name: direction["retransmissions"][name] for name in _COUNTED}
+    # Probes carry no byte that a receiver waits for: they are counted apart.
+    return {"total": sum(causes.values()) - causes["unneeded_probe"], **causes}
+
+
+def _closed(data: Mapping[str, Any], acks: Mapping[str, Any]) -> str:
+    if data["rst"] or acks["rst"]:
+        return "reset"
+    return "fin" if data["fin"] and acks["fin"] else "open"
+
+
+def _rtt_ms(rtt: Mapping[str, int] | None) -> dict[str, Any] | None:
+    if rtt is None:
+        return None
+    milliseconds = {name: round(rtt[f"{name}_ns"] / 1e6, 3) for name in ("min", "mean", "max", "srtt", "rto")}
+    return {"samples": rtt["samples"], **milliseconds}
+
+
+def _rate_bps(direction: Mapping[str, Any], count_bytes: int) -> float | None:
+    first, last = direction["first_data_ns"], direction["last_advance_ns"]
+    if first is None or last is None or last <= first:
+        return None
+    return round(float(count_bytes) * 8e9 / float(last - first), 3)
+
+
+def _seconds(measurement: Measurement, source: int, t_ns: int) -> float:
+    clock = measurement.clocks[source]
+    return measurement.seconds(t_ns + clock.offset_ns)
+
+
+ANALYZER = Analyzer(
+    name="connections",
+    question="Which connections are there, and what did each sender put on the wire?",
+    run=run,
+    needs=("segments",),
+)

@@ -1,0 +1,193 @@
+"""Retransmission timeouts, and which of them were spurious.
+
+A timeout is spurious if the ACK for a segment that was received reaches the sender after its timer fired.
+The sender's capture votes by echoed timestamps (Eifel), duplicate SACK, F-RTO and answers that come too
+early; the receiver's capture knows; the kernel's log shows where the stack took the recovery back.
+
+Reference: Paper section 5.4; RFC 3522, 2883, 3708, 5682.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer import schema
+from multitracer.analysis import Analyzer, Result
+from multitracer.measurement import Connection, Measurement
+from multitracer.table import Array, Table
+
+_SPURIOUS = schema.VOTES.index("spurious")
+_GENUINE = schema.VOTES.index("genuine")
+_BAD = schema.CHECKSUMS.index("bad")
+_LOSS, _OPEN = 4, 0
+
+VOTERS = ("receiver", "dsack", "too_early", "eifel", "kernel", "frto")
+"""In the order in which they are believed: what the receiver saw, then proofs, then inference."""
+
+_KERNEL_WINDOW_NS = 5_000_000
+"""The state changes within this time of the segment that the capture shows."""
+
+
+def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
+    """Judge every timeout of every connection by all votes."""
+    table = _own(measurement)
+    votes = {name: table[name].copy() for name in ("receiver", "kernel")}
+    for row in range(len(table)):
+        votes["receiver"][row] = _receiver_vote(measurement, table, row)
+        votes["kernel"][row] = _kernel_vote(measurement, table, row)
+    table = table.replace(**votes)
+    table = table.replace(verdict=_verdicts(table))
+    listed = [_describe(measurement, table, row) for row in range(len(table))]
+    verdicts = table.words("verdict")
+    summary: dict[str, Any] = {
+        "total": len(table),
+        **{word: int(np.count_nonzero(verdicts == word)) for word in ("spurious", "genuine", "inconclusive")},
+        "timeouts": listed,
+    }
+    return Result("timeouts", summary, {"timeouts": table})
+
+
+def _own(measurement: Measurement) -> Table:
+    """Each direction's timeouts as seen next to its sender (else by the only capture that has them)."""
+    table = measurement.table("timeouts")
+    keep = np.zeros(len(table), dtype=bool)
+    for connection in measurement.connections:
+        for direction in (0, 1):
+            near = measurement.snd if direction == connection.data_dir else measurement.rcv
+            if near not in connection.summaries:
+                near = min(connection.summaries, key=lambda s: s != measurement.snd)
+            keep |= (
+                (table["conn"] == connection.index) & (table["dir"] == direction) & (table["source"] == near)
+            )
+    return table.where(keep)
+
+
+def _verdicts(table: Table) -> Array:
+    verdict = np.zeros(len(table), dtype=np.int8)
+    for name in reversed(VOTERS):
+        verdict = np.where(table[name] != 0, table[name], verdict)
+    return verdict
+
+
+def _receiver_vote(measurement: Measurement, table: Table, row: int) -> int:
+    """Whether a copy sent before the timer fired arrived intact, and an ACK for it came back."""
+    connection = _connection(measurement, table, row)
+    sender = int(table["source"][row])
+    receiver = measurement.rcv if sender == measurement.snd else measurement.snd
+    if connection is None or receiver is None or receiver == sender or receiver not in connection.summaries:
+        return 0
+    segments = measurement.table("segments")
+    of_flow = (segments["conn"] == connection.index) & (segments["dir"] == table["dir"][row])
+    seq, t_ns = table["seq"][row], table["t_ns"][row]
+    covers = of_flow & (segments["seq"] <= seq) & (segments["seq"] + segments["length"] > seq)
+    before = np.flatnonzero(covers & (segments["source"] == sender) & (segments["t_ns"] < t_ns))
+    there = covers & (segments["source"] == receiver) & (segments["checksum"] != _BAD)
+    if len(before) == 0 or table["length"][row] == 0:
+        return 0
+    marks = segments["ip_id"][before]
+    stamps = segments["ts_val"][before]
+    if np.all(marks == 0) and np.all(stamps < 0):
+        return 0
+    same = (
+        np.isin(segments["ip_id"], marks) if not np.all(marks == 0) else np.isin(segments["ts_val"], stamps)
+    )
+    arrived = np.flatnonzero(there & same)
+    if len(arrived) == 0:
+        return _GENUINE
+    return _SPURIOUS if _acknowledged(measurement, table, row, sender, receiver, arrived) else 0
+
+
+def _acknowledged(
+    measurement: Measurement, table: Table, row: int, sender: int, receiver: int, arrived: Array
+) -> bool:
+    """Whether an ACK that covers the arrived copy left the receiver before the copy sent again got there."""
+    segments = measurement.table("segments")
+    back = (segments["conn"] == table["conn"][row]) & (segments["dir"] == 1 - table["dir"][row])
+    at_sender = back & (segments["source"] == sender) & (segments["ack"] > table["seq"][row])
+    late = np.flatnonzero(at_sender & (segments["t_ns"] > table["t_ns"][row]))
+    if len(late) == 0:
+        return False
+    first = late[0]
+    left = np.flatnonzero(
+        back
+        & (segments["source"] == receiver)
+        & (segments["ack_raw"] == segments["ack_raw"][first])
+        & (segments["seq_raw"] == segments["seq_raw"][first])
+        & (segments["ts_val"] == segments["ts_val"][first])
+    )
+    again = (
+        (segments["conn"] == table["conn"][row])
+        & (segments["dir"] == table["dir"][row])
+        & (segments["source"] == receiver)
+        & (segments["seq"] == table["seq"][row])
+        & (segments["t_ns"] > segments["t_ns"][arrived[0]])
+    )
+    t_again = segments["t_ns"][again]
+    return len(left) > 0 and (len(t_again) == 0 or bool(segments["t_ns"][left[0]] < t_again[0]))
+
+
+def _kernel_vote(measurement: Measurement, table: Table, row: int) -> int:
+    """The stack went from Loss back to Open before all that was outstanding was acknowledged: an undo."""
+    kernel = measurement.table("kernel_events")
+    if len(kernel) == 0:
+        return 0
+    states = np.flatnonzero(
+        (kernel["kind"] == schema.KERNEL_EVENTS.code("kind", "cong_state"))
+        & (kernel["conn"] == table["conn"][row])
+        & (kernel["dir"] == table["dir"][row])
+    )
+    t_ns = table["t_ns"][row]
+    entered = [
+        i for i in states if abs(kernel["t_ns"][i] - t_ns) < _KERNEL_WINDOW_NS and kernel["value"][i] == _LOSS
+    ]
+    if not entered:
+        return 0
+    left = [
+        i for i in states if kernel["t_ns"][i] > kernel["t_ns"][entered[0]] and kernel["value"][i] != _LOSS
+    ]
+    if not left or kernel["value"][left[0]] != _OPEN:
+        return 0
+    segments = measurement.table("segments")
+    here = (segments["conn"] == table["conn"][row]) & (segments["source"] == table["source"][row])
+    own = here & (segments["dir"] == table["dir"][row])
+    sent = own & (segments["t_ns"] < t_ns)
+    recover = int(np.max(segments["seq"][sent] + segments["length"][sent], initial=0))
+    back = here & (segments["dir"] != table["dir"][row])
+    seen = back & (segments["t_ns"] <= changed_ns[left[0]] + _KERNEL_WINDOW_NS)
+    acked = int(np.max(segments["ack"][seen], initial=0))
+    return _SPURIOUS if acked < recover else 0
+
+
+def _connection(measurement: Measurement, table: Table, row: int) -> Connection | None:
+    index = int(table["conn"][row])
+    return next((c for c in measurement.connections if c.index == index), None)
+
+
+def _describe(measurement: Measurement, table: Table, row: int) -> dict[str, Any]:
+    votes = {name: schema.VOTES[int(table[name][row])] for name in VOTERS}
+    rto_ns = int(table["rto_ns"][row])
+    return {
+        "t": round(measurement.seconds(table["t_ns"][row]), 6),
+        "conn": int(table["conn"][row]),
+        "direction": schema.DIRECTIONS[int(table["dir"][row])],
+        "record": int(table["record"][row]),
+        "seq": int(table["seq"][row]),
+        "backoff": int(table["backoff"][row]),
+        "silence_s": round(int(table["silence_ns"][row]) / 1e9, 6),
+        "rto_s": round(rto_ns / 1e9, 6) if rto_ns >= 0 else None,
+        "verdict": schema.VERDICTS[int(table["verdict"][row])],
+        "votes": {name: vote for name, vote in votes.items() if vote != "abstains"},
+        "answer_record": int(table["answer_record"][row]) or None,
+    }
+
+
+ANALYZER = Analyzer(
+    name="timeouts",
+    question="Which retransmission timeouts were there, and which of them were spurious?",
+    run=run,
+    needs=("segments",),
+    uses=("kernel_events", "snd", "rcv"),
+)

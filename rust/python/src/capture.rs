@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
@@ -63,10 +63,14 @@ fn read_watched(
     let mut interrupted = None;
     let outcome = std::thread::scope(|scope| {
         let (done, wait) = mpsc::channel();
+        // A receiver is not Sync, which letting go of the interpreter asks for; nobody else takes this lock.
+        let wait = Mutex::new(wait);
         let progress = &progress;
         scope.spawn(move || done.send(read_and_track(&path, keep_segments, progress)));
         loop {
-            match py.detach(|| wait.recv_timeout(WATCH)) {
+            match py.detach(|| {
+                wait.lock().map_or(Err(mpsc::RecvTimeoutError::Disconnected), |w| w.recv_timeout(WATCH))
+            }) {
                 Ok(outcome) => return Some(outcome),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return None,
                 Err(mpsc::RecvTimeoutError::Timeout) => {

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from multitracer import registry
+from multitracer.contract import source_object
 from multitracer.discovery import discover
 from multitracer.errors import MultiTracerError, UnknownFormat, UnreadableFile
 from multitracer.pipeline import Formats, Progress, check_formats, format_of, open_trace
@@ -43,7 +44,7 @@ class Inventory:
             if path in self.errors:
                 sources.append({"path": path, "error": self.errors[path]})
             else:
-                sources.append(source_entry(by_path[path]))
+                sources.append(source_object(by_path[path]))
         return {
             "sources": sources,
             "skipped": [{"path": path, "reason": reason} for path, reason in self.skipped.items()],
@@ -98,24 +99,6 @@ def inspect(
             found.order.append(path)
     _locate(found.traces, settings)
     return found
-
-
-def source_entry(trace: Trace) -> dict[str, Any]:
-    """One file as an entry of ``sources``; times in seconds on the file's own clock."""
-    source = trace.source
-    return {
-        "path": source.path,
-        "format": source.format,
-        "layer": source.layer,
-        "point": source.point,
-        "clock": source.clock,
-        "records": source.records,
-        "tcp_segments": source.tcp_segments,
-        "first_s": None if source.first_ns is None else source.first_ns / 1e9,
-        "last_s": None if source.last_ns is None else source.last_ns / 1e9,
-        "details": source.details,
-        "issues": [issue.to_dict() for issue in trace.issues],
-    }
 
 
 def _locate(traces: list[Trace], settings: dict[str, Any]) -> None:

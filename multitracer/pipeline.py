@@ -270,7 +270,7 @@ def _order(known: Mapping[str, Analyzer], wanted: list[str]) -> list[str]:
         analyzer = known[name]
         before = [need.removeprefix("result:") for need in analyzer.needs if need.startswith("result:")]
         before += [use.removeprefix("result:") for use in analyzer.uses]
-        graph[name] = [other for other in before if other in known]
+        graph[name] = [other for other in before if other in known and other != name]
         todo += graph[name]
     try:
         return list(TopologicalSorter(graph).static_order())

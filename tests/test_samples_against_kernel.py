@@ -1,4 +1,4 @@
-"""The samples' results against independent truth: the kernels' counters, the link's own record, tcptrace, capinfos."""
+"""The samples against independent truth: the kernels' counters, the link's own record, tcptrace, capinfos."""
 
 from __future__ import annotations
 

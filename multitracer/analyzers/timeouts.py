@@ -140,15 +140,12 @@ def _kernel_vote(measurement: Measurement, table: Table, row: int) -> int:
         & (kernel["dir"] == table["dir"][row])
     )
     t_ns = table["t_ns"][row]
-    entered = [
-        i for i in states if abs(kernel["t_ns"][i] - t_ns) < _KERNEL_WINDOW_NS and kernel["value"][i] == _LOSS
-    ]
-    if not entered:
+    changed_ns, state = kernel["t_ns"][states], kernel["value"][states]
+    entered = np.flatnonzero((np.abs(changed_ns - t_ns) < _KERNEL_WINDOW_NS) & (state == _LOSS))
+    if len(entered) == 0:
         return 0
-    left = [
-        i for i in states if kernel["t_ns"][i] > kernel["t_ns"][entered[0]] and kernel["value"][i] != _LOSS
-    ]
-    if not left or kernel["value"][left[0]] != _OPEN:
+    left = np.flatnonzero((changed_ns > changed_ns[entered[0]]) & (state != _LOSS))
+    if len(left) == 0 or state[left[0]] != _OPEN:
         return 0
     segments = measurement.table("segments")
     here = (segments["conn"] == table["conn"][row]) & (segments["source"] == table["source"][row])

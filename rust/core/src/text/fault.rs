@@ -1,0 +1,64 @@
+//! Why a line was skipped, and what every scanner keeps while it runs.
+
+use super::number::resolution_ns;
+use super::words::excerpt;
+use crate::issue::Issues;
+
+/// Why a line was skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It is not of the format.
+    NotOurs,
+    /// It is, but a number in it is malformed or out of range.
+    BadNumber,
+}
+
+impl Fault {
+    /// Count it, with the line for the first of its kind.
+    pub fn report(self, number: u64, line: &[u8], issues: &mut Issues) {
+        let code = match self {
+            Fault::NotOurs => "unparsed-line",
+            Fault::BadNumber => "bad-number",
+        };
+        issues.add(code, number, || excerpt(line));
+    }
+}
+
+/// The finest step of the clock seen in a log.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Resolution(u8);
+
+impl Resolution {
+    /// A time was written with so many decimals.
+    #[inline]
+    pub fn saw(&mut self, decimals: u8) {
+        self.0 = self.0.max(decimals);
+    }
+
+    /// In nanoseconds.
+    pub fn ns(self) -> i64 {
+        resolution_ns(self.0)
+    }
+}
+
+/// Watches the order of times.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Order(i64);
+
+impl Default for Order {
+    fn default() -> Self {
+        Order(i64::MIN)
+    }
+}
+
+impl Order {
+    /// Report a time that is older than the one before it.
+    #[inline]
+    pub fn check(&mut self, t_ns: i64, number: u64, issues: &mut Issues) {
+        if t_ns < self.0 {
+            let back = self.0 - t_ns;
+            issues.add("out-of-order-lines", number, || format!("{back} ns older than the line before"));
+        }
+        self.0 = t_ns;
+    }
+}

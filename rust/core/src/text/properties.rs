@@ -1,0 +1,76 @@
+//! Whatever the bytes: no panic, columns of equal length, the same result twice.
+
+use proptest::prelude::*;
+
+use super::{ftrace, rlpdump, ss};
+
+/// Pieces of real lines, so that random text reaches past the first check.
+fn piece() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        proptest::sample::select(vec![
+            "\n",
+            " ",
+            "\t",
+            "1795248023.5",
+            "1795248023",
+            "2026-11-21T08:00:22,5+00:00",
+            "ms",
+            "iwf",
+            "snd",
+            "rcv",
+            "evt",
+            "I",
+            "RR",
+            "reset",
+            "ns=1",
+            "off=24",
+            "len=24",
+            "cause=n2",
+            "try=9",
+            "# rlpdump 1 clock=realtime",
+            "ESTAB 0 5 10.0.0.1:1 [::1]:2",
+            "LISTEN",
+            "cwnd:10",
+            "rtt:1.5/2",
+            "timer:(on,1min2.5ms,0)",
+            "busy:5ms(1%)",
+            " a-1 [000] ..... 240.5: tcp_probe:",
+            "src=10.0.0.1:1",
+            "dest=[::ffff:1.2.3.4]:5",
+            "snd_nxt=0xffffffff",
+            "inet_sock_set_state:",
+            "oldstate=TCP_CLOSE",
+            "newstate=0x1",
+            "CPU:1 [LOST 5 EVENTS]",
+            "ssthresh=2147483647",
+            "# entries-in-buffer/entries-written: 1/99999999999999999999",
+            "99999999999999999999",
+            "-1",
+            ":",
+            "=",
+            "[",
+            "/",
+        ])
+        .prop_map(|text| text.as_bytes().to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..12),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn arbitrary_bytes_never_panic(pieces in proptest::collection::vec(piece(), 0..120)) {
+        let text = pieces.concat();
+        let link = rlpdump::scan(&text[..]).unwrap();
+        prop_assert_eq!(link.frames.t_ns.len(), link.frames.poll.len());
+        prop_assert_eq!(link.events.t_ns.len(), link.events.length.len());
+        prop_assert!(link.events.entity.iter().all(|at| (*at as usize) < link.entities.len()));
+        let kernel = ftrace::scan(&text[..]).unwrap();
+        prop_assert_eq!(kernel.probes.t_ns.len(), kernel.probes.srtt_ns.len());
+        prop_assert!(kernel.probes.flow.iter().all(|at| (*at as usize) < kernel.flows.flows().len()));
+        let sockets = ss::scan(&text[..]).unwrap();
+        prop_assert_eq!(sockets.samples.t_ns.len(), sockets.samples.timer_ns.len());
+        prop_assert_eq!(sockets.samples, ss::scan(&text[..]).unwrap().samples);
+    }
+}

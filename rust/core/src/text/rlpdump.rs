@@ -1,0 +1,325 @@
+//! rlpdump 1: the log of a reliable link's entities.
+
+use std::io::{self, Read};
+
+use super::fault::{Fault, Order, Resolution};
+use super::lines::Lines;
+use super::number::{fit, seconds};
+use super::words::{Words, excerpt, split_once};
+use crate::issue::Issues;
+
+/// Entities beyond this many mean that the file is not an rlpdump.
+const MAX_ENTITIES: usize = 1024;
+const MAX_SETTINGS: usize = 64;
+
+/// Frame and event types; the position is the code in the column. `opaque` is what is not known.
+pub const KINDS: [&str; 16] = [
+    "opaque", "RR", "RNR", "REJ", "SREJ", "SABM", "UA", "DISC", "DM", "NULL", "UI", "XID", "TEST", "REMAP",
+    "reset", "drop",
+];
+const RESET: i8 = 14;
+const DROP: i8 = 15;
+
+/// Causes of a reset; the position is the code in the column.
+pub const CAUSES: [&str; 5] = ["", "n2", "protocol", "peer", "other"];
+
+const SND: i8 = 0;
+const RCV: i8 = 1;
+const EVT: i8 = 2;
+
+/// Information frames, one row per sending and reception; -1 where a value is absent.
+#[derive(Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Frames {
+    pub t_ns: Vec<i64>,
+    pub record: Vec<i64>,
+    pub entity: Vec<i16>,
+    pub action: Vec<i8>,
+    pub ns: Vec<i32>,
+    pub offset: Vec<i64>,
+    pub length: Vec<i32>,
+    pub attempt: Vec<i16>,
+    pub duplicate: Vec<i8>,
+    pub nr: Vec<i32>,
+    pub poll: Vec<i8>,
+}
+
+/// Everything else; -1 where a value is absent.
+#[derive(Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Events {
+    pub t_ns: Vec<i64>,
+    pub record: Vec<i64>,
+    pub entity: Vec<i16>,
+    pub action: Vec<i8>,
+    pub kind: Vec<i8>,
+    pub nr: Vec<i32>,
+    pub cause: Vec<i8>,
+    pub flush_tx: Vec<i64>,
+    pub flush_rx: Vec<i64>,
+    pub length: Vec<i32>,
+}
+
+/// What an rlpdump says.
+#[derive(Debug, Default)]
+pub struct RlpLog {
+    /// Information frames.
+    pub frames: Frames,
+    /// Everything else.
+    pub events: Events,
+    /// Names that the `entity` columns index.
+    pub entities: Vec<String>,
+    /// Version in the first line; None without such a line.
+    pub version: Option<u32>,
+    /// Settings of the first line, in its order.
+    pub settings: Vec<(String, String)>,
+    /// Lines in the file.
+    pub lines: u64,
+    /// Step of the clock as written.
+    pub resolution_ns: i64,
+    /// Damage.
+    pub issues: Issues,
+}
+
+/// Read an rlpdump.
+///
+/// # Errors
+/// Errors of the system while reading.
+pub fn scan(reader: impl Read) -> io::Result<RlpLog> {
+    let mut scanner = Scanner::default();
+    let mut lines = Lines::new(reader);
+    let mut issues = Issues::default();
+    while let Some((number, line)) = lines.next_line(&mut issues)? {
+        let outcome = match line.first() {
+            None => Ok(()),
+            Some(b'#') => {
+                scanner.comment(line);
+                Ok(())
+            }
+            Some(_) => scanner.line(number, line, &mut issues),
+        };
+        if let Err(fault) = outcome {
+            fault.report(number, line, &mut issues);
+        }
+    }
+    let mut log = scanner.log;
+    log.lines = lines.count();
+    log.resolution_ns = scanner.resolution.ns();
+    log.issues = issues;
+    Ok(log)
+}
+
+#[derive(Default)]
+struct Scanner {
+    log: RlpLog,
+    resolution: Resolution,
+    /// The two entities' lines may stand one after the other: only the order within each says something.
+    order: Vec<Order>,
+    last_entity: usize,
+}
+
+/// The key=value words of a line; None where absent.
+#[derive(Default)]
+struct Fields<'a> {
+    ns: Option<i32>,
+    off: Option<i64>,
+    len: Option<i32>,
+    nr: Option<i32>,
+    attempt: Option<i16>,
+    poll: Option<i8>,
+    duplicate: Option<i8>,
+    cause: Option<&'a [u8]>,
+    flush_tx: Option<i64>,
+    flush_rx: Option<i64>,
+}
+
+impl<'a> Fields<'a> {
+    #[inline]
+    fn read(words: Words<'a>) -> Result<Self, Fault> {
+        fn number<T: TryFrom<u64>>(value: &[u8]) -> Result<Option<T>, Fault> {
+            fit(value).map(Some).ok_or(Fault::BadNumber)
+        }
+        let mut fields = Fields::default();
+        for word in words {
+            let Some((key, value)) = split_once(word, b'=') else { continue };
+            match key {
+                b"ns" => fields.ns = number(value)?,
+                b"off" => fields.off = number(value)?,
+                b"len" => fields.len = number(value)?,
+                b"nr" => fields.nr = number(value)?,
+                b"try" => fields.attempt = number(value)?,
+                b"pf" => fields.poll = number(value)?,
+                b"dup" => fields.duplicate = number(value)?,
+                b"cause" => fields.cause = Some(value),
+                b"flush_tx" => fields.flush_tx = number(value)?,
+                b"flush_rx" => fields.flush_rx = number(value)?,
+                _ => {}
+            }
+        }
+        Ok(fields)
+    }
+}
+
+impl Scanner {
+    fn comment(&mut self, line: &[u8]) {
+        let mut words = Words(&line[1..]);
+        if self.log.version.is_some() || words.next() != Some(b"rlpdump") {
+            return;
+        }
+        let Some(version) = words.next().and_then(fit) else { return };
+        self.log.version = Some(version);
+        let settings = words.filter_map(|word| split_once(word, b'=')).take(MAX_SETTINGS);
+        self.log.settings = settings.map(|(key, value)| (excerpt(key), excerpt(value))).collect();
+    }
+
+    fn line(&mut self, number: u64, line: &[u8], issues: &mut Issues) -> Result<(), Fault> {
+        let mut words = Words(line);
+        let Some(time) = words.next() else { return Ok(()) };
+        let (Some(entity), Some(action), Some(verb)) = (words.next(), words.next(), words.next()) else {
+            return Err(Fault::NotOurs);
+        };
+        let action = match action {
+            b"snd" => SND,
+            b"rcv" => RCV,
+            b"evt" => EVT,
+            _ => return Err(Fault::NotOurs),
+        };
+        let (t_ns, decimals) = match seconds(time) {
+            Some(read) => read,
+            None if time[0].is_ascii_digit() => return Err(Fault::BadNumber),
+            None => return Err(Fault::NotOurs),
+        };
+        let fields = Fields::read(words)?;
+        if verb == b"I" && action != EVT {
+            let (Some(offset), Some(length)) = (fields.off, fields.len) else { return Err(Fault::NotOurs) };
+            let entity = self.entity(entity)?;
+            self.order[entity as usize].check(t_ns, number, issues);
+            self.frame((t_ns, number), (entity, action), offset, length, &fields);
+        } else {
+            let entity = self.entity(entity)?;
+            self.order[entity as usize].check(t_ns, number, issues);
+            let kind = kind(action, verb);
+            if kind == 0 {
+                issues.add("unknown-verb", number, || excerpt(verb));
+            }
+            self.event((t_ns, number), (entity, action), kind, &fields);
+        }
+        self.resolution.saw(decimals);
+        Ok(())
+    }
+
+    fn frame(&mut self, at: (i64, u64), by: (i16, i8), offset: i64, length: i32, fields: &Fields) {
+        let frames = &mut self.log.frames;
+        frames.t_ns.push(at.0);
+        frames.record.push(at.1 as i64);
+        frames.entity.push(by.0);
+        frames.action.push(by.1);
+        frames.ns.push(fields.ns.unwrap_or(-1));
+        frames.offset.push(offset);
+        frames.length.push(length);
+        frames.attempt.push(fields.attempt.unwrap_or(0));
+        frames.duplicate.push(fields.duplicate.unwrap_or(0));
+        frames.nr.push(fields.nr.unwrap_or(-1));
+        frames.poll.push(fields.poll.unwrap_or(0));
+    }
+
+    fn event(&mut self, at: (i64, u64), by: (i16, i8), kind: i8, fields: &Fields) {
+        let events = &mut self.log.events;
+        events.t_ns.push(at.0);
+        events.record.push(at.1 as i64);
+        events.entity.push(by.0);
+        events.action.push(by.1);
+        events.kind.push(kind);
+        events.nr.push(fields.nr.unwrap_or(-1));
+        events.cause.push(if kind == RESET { cause(fields.cause) } else { 0 });
+        events.flush_tx.push(fields.flush_tx.unwrap_or(-1));
+        events.flush_rx.push(fields.flush_rx.unwrap_or(-1));
+        events.length.push(if kind == DROP { fields.len.unwrap_or(-1) } else { -1 });
+    }
+
+    #[inline]
+    fn entity(&mut self, name: &[u8]) -> Result<i16, Fault> {
+        let known = &self.log.entities;
+        if known.get(self.last_entity).is_none_or(|last| last.as_bytes() != name) {
+            let name = std::str::from_utf8(name).map_err(|_| Fault::NotOurs)?;
+            self.last_entity = match known.iter().position(|entity| entity == name) {
+                Some(at) => at,
+                None if known.len() < MAX_ENTITIES => {
+                    self.log.entities.push(name.to_owned());
+                    self.order.push(Order::default());
+                    self.log.entities.len() - 1
+                }
+                None => return Err(Fault::NotOurs),
+            };
+        }
+        Ok(self.last_entity as i16)
+    }
+}
+
+fn kind(action: i8, verb: &[u8]) -> i8 {
+    match (action, KINDS.iter().position(|word| word.as_bytes() == verb)) {
+        (EVT, Some(kind)) if kind as i8 >= RESET => kind as i8,
+        (SND | RCV, Some(kind)) if (kind as i8) < RESET => kind as i8,
+        _ => 0,
+    }
+}
+
+fn cause(word: Option<&[u8]>) -> i8 {
+    let Some(word) = word else { return 0 };
+    CAUSES.iter().position(|cause| cause.as_bytes() == word).unwrap_or(CAUSES.len() - 1) as i8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &[u8] = b"# rlpdump 1 clock=monotonic slot_ms=20\n\
+        # a remark\n\
+        1.000001 ms snd I ns=60 off=24 len=16 nr=3 try=2 pf=1 colour=red\n\
+        1.000001 iwf rcv I ns=60 off=24 len=16 dup=1\n\
+        1.1 iwf snd SREJ nr=61\n\
+        1.2 ms rcv HELLO nr=2\n\
+        1.3 ms evt reset cause=n2 flush_tx=824\n\
+        1.4 iwf evt drop queue=if len=512\n\
+        0.9 ms snd RNR\n\
+        tcpdump: listening on ppp0\n\
+        1.5 ms snd I ns=1 off=x len=3\n";
+
+    #[test]
+    fn every_kind_of_line() {
+        let log = scan(LOG).unwrap();
+        assert_eq!(log.version, Some(1));
+        assert_eq!(log.settings[1], ("slot_ms".into(), "20".into()));
+        assert_eq!(log.entities, ["ms", "iwf"]);
+        let frames = &log.frames;
+        assert_eq!(frames.t_ns, [1_000_001_000; 2]);
+        assert_eq!((&frames.record[..], &frames.ns[..]), (&[3, 4][..], &[60, 60][..]));
+        assert_eq!((frames.attempt[0], frames.nr[0], frames.poll[0], frames.duplicate[0]), (2, 3, 1, 0));
+        assert_eq!((frames.attempt[1], frames.nr[1], frames.poll[1], frames.duplicate[1]), (0, -1, 0, 1));
+        let events = &log.events;
+        let kinds: Vec<_> = events.kind.iter().map(|kind| KINDS[*kind as usize]).collect();
+        assert_eq!(kinds, ["SREJ", "opaque", "reset", "drop", "RNR"]);
+        assert_eq!((events.flush_tx[2], events.flush_rx[2], events.length[3]), (824, -1, 512));
+        assert_eq!(CAUSES[events.cause[2] as usize], "n2");
+        let issues: Vec<_> = log.issues.iter().map(|(code, found)| (code, found.first_record)).collect();
+        let expected =
+            [("bad-number", 11), ("out-of-order-lines", 9), ("unknown-verb", 6), ("unparsed-line", 10)];
+        assert_eq!(issues, expected);
+        assert_eq!((log.lines, log.resolution_ns), (11, 1000));
+    }
+
+    #[test]
+    fn entities_one_after_the_other_are_in_order() {
+        let log = scan(&b"5.0 ms snd RR\n6.0 ms snd RR\n5.1 iwf snd RR\n"[..]).unwrap();
+        assert!(log.issues.is_empty());
+        assert_eq!(log.version, None);
+    }
+
+    #[test]
+    fn entities_are_bounded() {
+        let text: String = (0..MAX_ENTITIES + 7).map(|i| format!("1.0 e{i} snd RR\n")).collect();
+        let log = scan(text.as_bytes()).unwrap();
+        assert_eq!(log.entities.len(), MAX_ENTITIES);
+        assert_eq!(log.issues.iter().next().unwrap().1.count, 7);
+    }
+}

@@ -143,7 +143,7 @@ class RlpSettings(QueueSettings):
     delay_ms: float = 180.0
     drain_bps: float = 0.0
     drain_sides: str = "both"
-    xoff_bytes: int = 1400
+    xoff_bytes: int = 1100
     xon_bytes: int = 400
     send_buffer_bytes: int = 48
     vj: bool = False

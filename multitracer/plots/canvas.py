@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Margins in inches: fixed, because text does not grow with the paper.
-LEFT, RIGHT, TOP, BOTTOM, BETWEEN = 0.95, 3.05, 0.48, 0.62, 0.14
+LEFT, RIGHT, TOP, BOTTOM, BETWEEN = 0.95, 3.1, 0.48, 0.62, 0.14
 LINE = 0.21  # each line under the title
 
 
@@ -30,6 +30,8 @@ class Canvas:
         Times shown, in the coordinates of the axes.
     day : datetime.date or None
         Day of the time axis if it is absolute.
+    legend_top : float
+        Fraction of the height below which the next legend may begin.
     """
 
     def __init__(self, figure: Figure, size: tuple[float, float], dpi: float, theme: ThemeName) -> None:
@@ -43,6 +45,7 @@ class Canvas:
         self._shift, self.day = _midnight(figure)
         self.window = (figure.window[0] + self._shift, figure.window[1] + self._shift)
         self.axes = self._place(size)
+        self.legend_top = 1.0  # how far down the legends of the panels above reach
 
     def _place(self, size: tuple[float, float]) -> list[Axes]:
         width, height = size

@@ -12,7 +12,7 @@ import numpy as np
 
 from multitracer.analysis import Result
 from multitracer.plots.link_layer import xoff_intervals
-from multitracer.plots.panel import Floats, Marks, Role, Spans
+from multitracer.plots.panel import Floats, Marks, Role, Spans, duration_words
 from multitracer.plots.selection import Selection
 from multitracer.table import Array, Table
 
@@ -22,7 +22,7 @@ IDLE_LOOKS: dict[str, tuple[Role, str]] = {
     "handshake": ("idle_handshake", "handshake"),
     "slow_start": ("idle_handshake", "slow start"),
     "handshake/slow_start": ("idle_handshake", "handshake, slow start"),
-    "timeout_wait": ("idle_timeout_wait", "waiting for a timeout"),
+    "timeout_wait": ("idle_timeout_wait", "timeout wait"),
     "receiver_window": ("idle_receiver_window", "receiver window"),
     "application": ("idle_application", "application"),
     "local_drop": ("idle_local_drop", "local drop"),
@@ -89,7 +89,7 @@ def timeout_marks(selection: Selection, rows: Table, shift: int, group: str) -> 
             selection.seconds(some["t_ns"]),
             (some["seq"] + shift).astype(np.float64),
             letter="R",
-            label=f"{words} ({len(some):,})",
+            label=words,
             group=group,
             texts=tuple(f"{2 ** min(b, 20)} \N{MULTIPLICATION SIGN} RTO" if b else "" for b in backoffs),
             details=tuple(
@@ -137,7 +137,7 @@ def reset_marks(found: list[Reset], group: str) -> Iterator[Marks]:
     if found:
         words = tuple(reset.words for reset in found)
         x = np.array([reset.t for reset in found])
-        label = f"RlpSnd_rst (link resets, {len(found):,})"
+        label = "RlpSnd_rst: link resets"
         yield Marks("RlpSnd_rst", "link_reset", x, label=label, group=group, texts=words, details=words)
 
 
@@ -146,7 +146,7 @@ def gap_spans(found: list[Reset], lane: str) -> Iterator[Spans]:
     gaps = [reset.gap for reset in found if reset.gap is not None]
     if gaps:
         start, end = np.array(gaps).T
-        yield _spans("reset_gap", "reset_gap", start, end, lane, "gap after a link reset")
+        yield _spans("reset_gap", "reset_gap", start, end, lane, "gap after reset")
 
 
 def xoff(selection: Selection, results: Results, events: Table, entity: int | None) -> tuple[Floats, Floats]:
@@ -187,28 +187,23 @@ def idle_spans(results: Results, lane: str) -> Iterator[Spans]:
 
 def _spans(name: str, role: Role, starts: Array, ends: Array, lane: str, words: str) -> Spans:
     lengths = ends - starts
-    count = f"{len(starts):,} x " if len(starts) > 1 else ""
-    mean = float(lengths.mean())
-    label = f"{words} ({count}{seconds_words(mean)})"
-    texts = tuple(seconds_words(float(length)) for length in lengths)
+    texts = tuple(duration_words(float(length)) for length in lengths)
     details = tuple(f"{words}: {length:.3f} s" for length in lengths)
-    return Spans(name, role, starts, ends, lane, label, texts=texts, details=details)
-
-
-def seconds_words(seconds: float) -> str:
-    """A duration in the words of a label."""
-    return f"{seconds * 1e3:,.0f} ms" if seconds < 0.9995 else f"{seconds:,.1f} s"
+    return Spans(name, role, starts, ends, lane, words, texts=texts, details=details)
 
 
 def local_drop_marks(selection: Selection, events: Table, shift: int, group: str) -> Iterator[Marks]:
     """Segments that the interface queue dropped: TCP sent them, the link never did (Paper 5.2, Figure 7).
 
     The queue's log names the time only; the capture taps packets just before the queue, so the segment is the
-    last one captured by then.
+    last one captured by then, and of several drops in a burst each has its own.
     """
     drops = events["t_ns"][events.words("kind") == "drop"]
     sent = selection.segments(selection.snd, data=True)
-    before = np.searchsorted(sent["t_ns"], drops, side="right") - 1
+    latest = np.searchsorted(sent["t_ns"], drops, side="right") - 1
+    # Going back in time, a segment that is taken leaves the one before it to the earlier drop.
+    rank = np.arange(len(latest))
+    before = np.minimum.accumulate((latest - rank)[::-1])[::-1] + rank
     before = before[before >= 0]
     if len(before):
         yield Marks(
@@ -216,7 +211,7 @@ def local_drop_marks(selection: Selection, events: Table, shift: int, group: str
             "local_drop",
             selection.seconds(sent["t_ns"][before]),
             (sent["seq"][before] + shift).astype(np.float64),
-            label=f"dropped by the local queue ({len(before):,})",
+            label="dropped by the local queue",
             group=group,
             details=tuple(
                 f"dropped by the interface queue: byte {seq:,}" for seq in sent["seq"][before].tolist()

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multitracer.plots.findings import Results, number, seconds_words, summary
+from multitracer.plots.findings import Results, number, summary
+from multitracer.plots.panel import duration_words
 from multitracer.plots.regression import rate_words
 from multitracer.plots.selection import Selection, unjoined
 
@@ -30,7 +31,7 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
         # New bytes: the payload without what had been sent before (METRICS: duplicate bytes).
         unique = int(data["length"].sum() - data["duplicate"].sum())
         seconds = (end - start) / 1e9
-        yield f"{unique:,} bytes in {seconds_words(seconds)}"
+        yield f"{unique:,} bytes in {duration_words(seconds)}"
         if seconds > 0:
             yield f"{rate_words(unique / seconds)} on average"
         again = int(np.count_nonzero(data["duplicate"] > 0))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+Entry = Series | Marks | Spans
 CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
 
@@ -113,20 +114,25 @@ def legend(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     labels: list[str] = []
     headings: list[int] = []
     for group, entries in _groups(canvas, panel).items():
+        if labels:  # a line of air between groups
+            handles.append(Line2D([], [], linestyle="none"))
+            labels.append("")
         if group:
             headings.append(len(labels))
             handles.append(Line2D([], [], linestyle="none"))
             labels.append(drawable(group, canvas.legend_letters))
-        for entry in entries:
+        for entry, words in entries:
             handles.append(_handle(entry, theme.looks[entry.role]))
-            labels.append(drawable(entry.label, canvas.legend_letters))
+            labels.append(drawable(words, canvas.legend_letters))
     if not handles:
         return
+    place = axes.get_position()
     box = axes.legend(
         handles,
         labels,
         loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
+        bbox_to_anchor=(place.x1 + 0.01, min(place.y1, canvas.legend_top)),
+        bbox_transform=canvas.mpl.transFigure,
         borderaxespad=0.0,
         borderpad=0.0,
         frameon=False,
@@ -139,33 +145,25 @@ def legend(canvas: Canvas, panel: Panel, axes: Axes) -> None:
         text.set_parse_math(False)
         if row in headings:
             text.set_fontweight("bold")
+    height = float(canvas.mpl.get_size_inches()[1] * canvas.mpl.dpi)
+    canvas.legend_top = float(box.get_window_extent().y0) / height - 0.02
 
 
-def _groups(canvas: Canvas, panel: Panel) -> dict[str, list[Series | Marks | Spans]]:
-    """Entries that the window shows, by group; one entry per label."""
-    window = canvas.figure.window
-    found: dict[str, list[Series | Marks | Spans]] = {}
-    seen = set()
-    entries: list[Series | Marks | Spans] = [*panel.series, *panel.marks, *panel.spans]
+def _groups(canvas: Canvas, panel: Panel) -> dict[str, list[tuple[Entry, str]]]:
+    """Entries that the window shows, with their words, by group."""
+    # Shades that a lane panel explains need not be explained twice.
+    explained = any(other.lanes for other in canvas.figure.panels)
+    entries: list[Entry] = [*panel.series, *panel.marks]
+    entries += [spans for spans in panel.spans if spans.lane or not explained]
+    found: dict[str, list[tuple[Entry, str]]] = {}
     for entry in entries:
-        if isinstance(entry, Spans):
-            shown = bool(entry.inside(window).any()) and (bool(entry.lane) or not canvas_has_lanes(canvas))
-        elif isinstance(entry, Series) and entry.kind != "points":
-            shown = bool((entry.x <= window[1]).any()) and bool((entry.x >= window[0]).any())
-        else:
-            shown = bool(((entry.x >= window[0]) & (entry.x <= window[1])).any())
-        if shown and entry.label and entry.label not in seen:
-            found.setdefault(entry.group, []).append(entry)
-            seen.add(entry.label)
+        words = entry.words(canvas.figure.window)
+        if words:
+            found.setdefault(entry.group, []).append((entry, words))
     return found
 
 
-def canvas_has_lanes(canvas: Canvas) -> bool:
-    """Whether a lane panel explains the shades, so that the legend need not say it twice."""
-    return any(panel.lanes for panel in canvas.figure.panels)
-
-
-def _handle(entry: Series | Marks | Spans, look: Look) -> Artist:
+def _handle(entry: Entry, look: Look) -> Artist:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -22,10 +22,12 @@ LABELLED = 5_000  # marks of one kind from which letters could only hide each ot
 def draw_marks(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     """All marks of a panel; vertical ones cross every panel of the figure."""
     placement = Placement(*canvas.pixels(axes))
-    if not panel.lanes:
-        for marks in panel.marks:
-            if marks.y is not None:
-                placement.block(*canvas.to_pixels(axes, canvas.x(marks.x), marks.y))
+    if any(marks.letter or marks.texts for marks in panel.marks):
+        for series in panel.series:
+            placement.block(*canvas.to_pixels(axes, canvas.x(series.x), series.y), data=True)
+    for marks in panel.marks:
+        if marks.y is not None:
+            placement.block(*canvas.to_pixels(axes, canvas.x(marks.x), marks.y), data=False)
     for marks in panel.marks:
         if marks.y is None:
             _vertical(canvas, marks, axes, placement)
@@ -34,14 +36,9 @@ def draw_marks(canvas: Canvas, panel: Panel, axes: Axes) -> None:
             _letters(canvas, marks, axes, placement)
 
 
-def _visible(canvas: Canvas, marks: Marks) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    window = canvas.figure.window
-    return np.flatnonzero((marks.x >= window[0]) & (marks.x <= window[1]))
-
-
 def _symbols(canvas: Canvas, marks: Marks, axes: Axes) -> None:
     look = canvas.theme.looks[marks.role]
-    seen = _visible(canvas, marks)
+    seen = np.flatnonzero(marks.inside(canvas.figure.window))
     if not len(seen) or marks.y is None:
         return
     line = axes.plot(
@@ -59,7 +56,7 @@ def _letters(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) -> 
     """The letter over each mark and the words beside it, as far as they find room."""
     from matplotlib.patheffects import withStroke
 
-    seen = _visible(canvas, marks)
+    seen = np.flatnonzero(marks.inside(canvas.figure.window))
     if marks.y is None or len(seen) > LABELLED or not (marks.letter or any(marks.texts)):
         return
     look = canvas.theme.looks[marks.role]
@@ -70,13 +67,12 @@ def _letters(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) -> 
     for index, left, low in zip(seen.tolist(), x.tolist(), y.tolist(), strict=True):
         words = marks.texts[index] if marks.texts else ""
         full = drawable(" ".join(part for part in (marks.letter, words) if part), 24)
-        for label in dict.fromkeys((full, drawable(marks.letter, 2))):
-            # Over the mark, or under it if that is taken.
+        letter = drawable(marks.letter, 2)
+        # Over the mark, or under it, clear of the data; else the letter alone, on top of it.
+        tries = [(full, lift, False), (full, -lift, False), (letter, lift, False), (letter, lift, True)]
+        for label, side, over_data in tries:
             wide = 0.68 * tall * len(label)
-            side = next(
-                (s for s in (lift, -lift) if label and placement.take(left, low + s, wide, tall)), None
-            )
-            if side is None:
+            if not label or not placement.take(left, low + side, wide, tall, over_data=over_data):
                 continue
             text = axes.annotate(
                 label,
@@ -101,7 +97,7 @@ def _letters(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) -> 
 def _vertical(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) -> None:
     """Lines through all panels, named at the top of the one that holds them."""
     look = canvas.theme.looks[marks.role]
-    seen = _visible(canvas, marks)
+    seen = np.flatnonzero(marks.inside(canvas.figure.window))
     x = canvas.x(marks.x[seen])
     for one in canvas.axes:
         low, high = one.get_ylim()
@@ -115,13 +111,10 @@ def _vertical(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) ->
     for index, place, at in zip(seen.tolist(), left.tolist(), x.tolist(), strict=True):
         words = drawable(marks.texts[index], 30)
         wide = 0.62 * tall * len(words)
-        for toward, align in ((1, "left"), (-1, "right")):
-            centre = place + toward * (4 + wide / 2)
-            row = next(
-                (r for r in range(3) if placement.take(centre, height - tall * (0.9 + 1.3 * r), wide, tall)),
-                None,
-            )
-            if row is None:
+        tries = [(toward, row, over) for over in (False, True) for row in range(3) for toward in (1, -1)]
+        for toward, row, over_data in tries:
+            middle = height - tall * (0.9 + 1.3 * row)
+            if not placement.take(place + toward * (4 + wide / 2), middle, wide, tall, over_data=over_data):
                 continue
             text = axes.annotate(
                 words,
@@ -129,7 +122,7 @@ def _vertical(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) ->
                 xycoords=("data", "axes fraction"),
                 xytext=(toward * 4 * 72.0 / float(canvas.mpl.dpi), -9.0 * (0.9 + 1.3 * row)),
                 textcoords="offset points",
-                ha=align,
+                ha="left" if toward > 0 else "right",
                 va="center",
             )
             text.set(color=look.color, fontsize=9.0, fontfamily=FONT, parse_math=False, zorder=6)

@@ -122,7 +122,7 @@ def _trend(series: list[Series], name: str, window: tuple[float, float], group: 
             found = regression.fit(one.x[inside], one.y[inside])
             if found is not None:
                 label = f"trend: {regression.rate_words(found.rate)}"
-                yield regression.line(f"{name} trend", found, label=label, group=group)
+                yield regression.line(f"{name} trend", found, "trend", label=label, group=group)
 
 
 def _link_trends(
@@ -142,8 +142,10 @@ def _link_trends(
         if rate is not None and found is not None:
             # Drawn beyond its stretch, so that the two slopes can be told apart.
             until = min(window[1], found.x1 + max(found.x1 - found.x0, 0.08 * (window[1] - window[0])))
-            label = f"while not held off: {regression.rate_words(rate)}"
-            yield regression.line("RlpSnd_data slope", found, label=label, group=group, until=until)
+            label = f"between XOFFs: {regression.rate_words(rate)}"
+            yield regression.line(
+                "RlpSnd_data slope", found, "trend_between", label=label, group=group, until=until
+            )
 
 
 def _lanes(spans: list[Spans]) -> Panel | None:

@@ -25,6 +25,7 @@ Role = Literal[
     "link_retransmission",
     "link_reset",
     "trend",
+    "trend_between",
     "cwnd",
     "ssthresh",
     "flight",
@@ -39,6 +40,7 @@ Role = Literal[
     "other_retransmission",
     "ruined",
     "local_drop",
+    "zero_window",
     "flow_control",
     "reset_handshake",
     "reset_gap",
@@ -104,6 +106,12 @@ class Series:
         """Which points lie in a time window (both ends included)."""
         return (self.x >= window[0]) & (self.x <= window[1])
 
+    def words(self, window: tuple[float, float]) -> str:
+        """Legend entry for a time window; "" if the window shows nothing of it."""
+        if self.kind == "points":
+            return self.label if self.inside(window).any() else ""
+        return self.label if len(self.x) and self.x[0] <= window[1] and self.x[-1] >= window[0] else ""
+
 
 @dataclass(frozen=True, eq=False)
 class Marks:
@@ -134,6 +142,15 @@ class Marks:
 
     def __post_init__(self) -> None:
         _same_length(self.name, self.x, self.y, self.texts or None, self.details or None)
+
+    def inside(self, window: tuple[float, float]) -> npt.NDArray[np.bool_]:
+        """Which places lie in a time window (both ends included)."""
+        return (self.x >= window[0]) & (self.x <= window[1])
+
+    def words(self, window: tuple[float, float]) -> str:
+        """Legend entry with the number of places in a time window; "" if there are none."""
+        count = int(self.inside(window).sum())
+        return f"{self.label} ({count:,})" if count and self.label else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +183,14 @@ class Spans:
     def inside(self, window: tuple[float, float]) -> npt.NDArray[np.bool_]:
         """Which spans overlap a time window."""
         return (self.end >= window[0]) & (self.start <= window[1])
+
+    def words(self, window: tuple[float, float]) -> str:
+        """Legend entry with number and mean length of the spans in a time window; "" if there are none."""
+        lengths = (self.end - self.start)[self.inside(window)]
+        if not len(lengths) or not self.label:
+            return ""
+        count = f"{len(lengths):,} \N{MULTIPLICATION SIGN} " if len(lengths) > 1 else ""
+        return f"{self.label} ({count}{duration_words(float(lengths.mean()))})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,11 +233,7 @@ class Panel:
                 before = int(np.searchsorted(series.x, window[0], side="right")) - 1
                 if before >= 0:
                     found.append(series.y[before : before + 1])
-        found.extend(
-            marks.y[(marks.x >= window[0]) & (marks.x <= window[1])]
-            for marks in self.marks
-            if marks.y is not None
-        )
+        found.extend(marks.y[marks.inside(window)] for marks in self.marks if marks.y is not None)
         values = np.concatenate(found) if found else np.empty(0)
         values = values[np.isfinite(values)]
         if len(values) == 0:
@@ -259,6 +280,11 @@ class Figure:
             if panel.name == name:
                 return panel
         raise KeyError(name)
+
+
+def duration_words(seconds: float) -> str:
+    """A duration in the words of a label."""
+    return f"{seconds * 1e3:,.0f} ms" if seconds < 0.9995 else f"{seconds:,.1f} s"
 
 
 def _same_length(name: str, *columns: npt.NDArray[np.generic] | tuple[str, ...] | None) -> None:

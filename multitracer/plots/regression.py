@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multitracer.plots.panel import Floats, Series
+from multitracer.plots.panel import Floats, Role, Series
 
 
 class Trend(NamedTuple):
@@ -34,11 +34,13 @@ def fit(x: Floats, y: Floats) -> Trend | None:
     return Trend(rate, middle + rate * (start - centre), start, float(x[-1]))
 
 
-def line(name: str, trend: Trend, *, label: str, group: str, until: float | None = None) -> Series:
+def line(
+    name: str, trend: Trend, role: Role, *, label: str, group: str, until: float | None = None
+) -> Series:
     """A trend as a series of two points, drawn on to `until` if given."""
     x = np.array([trend.x0, trend.x1 if until is None else until])
     y = np.array([trend.at(float(value)) for value in x])
-    return Series(name, "trend", x, y, kind="line", label=label, group=group, in_limits=False)
+    return Series(name, role, x, y, kind="line", label=label, group=group, in_limits=False)
 
 
 def rate_words(bytes_per_second: float) -> str:

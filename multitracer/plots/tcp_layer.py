@@ -87,7 +87,7 @@ def retransmission_marks(
             selection.seconds(rows["t_ns"]),
             (rows["seq"] + shift).astype(np.float64),
             letter=look.letter,
-            label=f"{look.label} ({len(rows):,})",
+            label=look.label,
             group=group,
             details=tuple(
                 f"{look.label}: bytes {seq:,}-{seq + length:,}, transmission {transmission}"
@@ -115,7 +115,7 @@ def ruined_marks(selection: Selection, shift: int, group: str) -> Iterator[Marks
             "ruined",
             selection.seconds(ruined["t_ns"]),
             (ruined["seq"] + shift).astype(np.float64),
-            label=f"discarded: bad checksum ({len(ruined):,})",
+            label="discarded: bad checksum",
             group=group,
             details=tuple(
                 f"bad TCP checksum, sequence number as read {seq:,}" for seq in ruined["seq"].tolist()

@@ -56,16 +56,18 @@ class Theme:
     looks: dict[Role, Look]
 
 
-def _looks(ink: str, snd: str, link: str, rcv: str, flight: str) -> dict[Role, Look]:
+def _looks(ink: str, link: str, rcv_ack: str, flight: str) -> dict[Role, Look]:
     return {
-        "snd_data": Look(snd, "o", 3.2),
+        "snd_data": Look(ink, "o", 3.2),
         "snd_ack": Look(GREEN, width=1.3),
-        "rcv_data": Look(rcv, "o", 3.2),
-        "rcv_ack": Look(GREEN, width=1.3),
+        "rcv_data": Look(PURPLE, "o", 3.2),
+        "rcv_ack": Look(rcv_ack, width=1.3),
         "link_data": Look(link, "o", 1.8),
         "link_retransmission": Look(ORANGE, "D", 2.4),
         "link_reset": Look(VERMILION, dash="dashdot", width=1.4),
         "trend": Look(ink, dash="dashed", width=0.9, alpha=0.75),
+        "trend_between": Look(link, dash="dotted", width=1.6),
+        "zero_window": Look(GREEN, "s", 4.0),
         "cwnd": Look(link, width=1.8),
         "ssthresh": Look(VERMILION, dash="dashed", width=1.3),
         "flight": Look(flight, width=1.0),
@@ -94,10 +96,6 @@ def _looks(ink: str, snd: str, link: str, rcv: str, flight: str) -> dict[Role, L
 
 
 THEMES: dict[ThemeName, Theme] = {
-    "light": Theme(
-        "#ffffff", "#1a1a1a", "#5f5f5f", "#e4e4e4", _looks("#1a1a1a", "#1a1a1a", BLUE, PURPLE, "#8a8a8a")
-    ),
-    "dark": Theme(
-        "#16181c", "#ececec", "#a8a8a8", "#33373d", _looks("#ececec", "#ececec", SKY, PURPLE, "#8f949c")
-    ),
+    "light": Theme("#ffffff", "#1a1a1a", "#5f5f5f", "#e4e4e4", _looks("#1a1a1a", BLUE, SKY, "#8a8a8a")),
+    "dark": Theme("#16181c", "#ececec", "#a8a8a8", "#33373d", _looks("#ececec", SKY, YELLOW, "#8f949c")),
 }

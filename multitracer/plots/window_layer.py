@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from multitracer.plots.panel import Axis, Floats, Panel, Role, Series
+from multitracer.plots.panel import Axis, Floats, Marks, Panel, Role, Series
 from multitracer.plots.selection import Selection
 from multitracer.plots.tcp_layer import good
 from multitracer.table import Array, Table
@@ -13,14 +15,17 @@ from multitracer.table import Array, Table
 ROOM = 2.5
 
 
+GROUP = "TCP sender's windows"
+
+
 def window_panel(selection: Selection) -> Panel | None:
     """Congestion window, threshold, flight and receiver window over time; None without any of them."""
     states = selection.states()
     kernel = [
         series
         for series in (
-            _packets(selection, states, "cwnd", "TcpSnd_cwnd (congestion window)"),
-            _packets(selection, states, "ssthresh", "TcpSnd_ssthresh"),
+            _packets(selection, states, "cwnd", "TcpSnd_cwnd (congestion)"),
+            _packets(selection, states, "ssthresh", "TcpSnd_ssthresh (threshold)"),
         )
         if series is not None
     ]
@@ -32,7 +37,25 @@ def window_panel(selection: Selection) -> Panel | None:
     fitted = tuple(
         s if float(np.median(s.y)) <= room else Series(**{**vars(s), "in_limits": False}) for s in found
     )
-    return Panel("window", Axis("Window", "bytes"), fitted, height=0.42, zero=True)
+    marks = tuple(_zero_windows(fitted))
+    return Panel("window", Axis("Window", "bytes"), fitted, marks, height=0.42, zero=True)
+
+
+def _zero_windows(series: tuple[Series, ...]) -> Iterator[Marks]:
+    """Where the receiver closed its window: tcptrace's Z."""
+    for one in series:
+        closed = one.x[one.y == 0]
+        if one.role == "rwnd" and len(closed):
+            label = "zero window"
+            yield Marks(
+                "zero_window",
+                "zero_window",
+                closed,
+                np.zeros(len(closed)),
+                letter="Z",
+                label=label,
+                group=GROUP,
+            )
 
 
 def _packets(selection: Selection, states: Table, name: str, label: str) -> Series | None:
@@ -49,7 +72,7 @@ def _packets(selection: Selection, states: Table, name: str, label: str) -> Seri
         rows[name].astype(np.float64) * mss,
         kind="steps",
         label=label,
-        group=f"TCP sender (MSS {mss:,} bytes)",
+        group=GROUP,
         record=rows["record"],
     )
 
@@ -66,7 +89,7 @@ def _capture(selection: Selection) -> list[Series]:
     if len(t_ns):
         x = selection.seconds(t_ns)
         label = "TcpSnd_flight (sent, not acked)"
-        found.append(Series("TcpSnd_flight", "flight", x, flight, kind="steps", label=label))
+        found.append(Series("TcpSnd_flight", "flight", x, flight, kind="steps", label=label, group=GROUP))
     windows = acks.where(acks["window"] >= 0)
     if len(windows):
         found.append(
@@ -77,6 +100,7 @@ def _capture(selection: Selection) -> list[Series]:
                 windows["window"].astype(np.float64),
                 kind="steps",
                 label="TcpSnd_rwnd (receiver's window)",
+                group=GROUP,
                 record=windows["record"],
                 source=selection.snd,
             )

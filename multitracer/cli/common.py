@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -11,12 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from multitracer.errors import (
-    AlignmentError,
-    MultiTracerError,
-    UnreadableFile,
-    UsageError,
-)
+from multitracer.errors import AlignmentError, MultiTracerError, UsageError
 
 if TYPE_CHECKING:
     from multitracer.measurement import Measurement
@@ -115,8 +111,11 @@ def window(measurement: Measurement, start: float | None, end: float | None) -> 
     Raises
     ------
     UsageError
-        An empty window.
+        An empty window, or a time that is none.
     """
+    for value in (start, end):
+        if value is not None and not math.isfinite(value):
+            raise UsageError(f"time window: {value} is not a time")
     if start is not None and end is not None and end <= start:
         raise UsageError(f"--from {start:g} --to {end:g}: the window is empty")
     low = -(2**62) if start is None else measurement.t0_ns + round(start * 1e9)
@@ -130,7 +129,7 @@ def replacing(path: str) -> Iterator[str]:
 
     Raises
     ------
-    UnreadableFile
+    UsageError
         The directory cannot be written to.
     """
     directory = os.path.dirname(path) or "."
@@ -138,7 +137,7 @@ def replacing(path: str) -> Iterator[str]:
     try:
         handle, name = tempfile.mkstemp(prefix=".multitracer-", suffix=ending, dir=directory)
     except OSError as error:
-        raise UnreadableFile(f"{path}: cannot be written: {error.strerror}; choose another place") from error
+        raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
     os.close(handle)
     try:
         yield name
@@ -147,7 +146,7 @@ def replacing(path: str) -> Iterator[str]:
         os.chmod(name, 0o666 & ~umask)
         os.replace(name, path)
     except OSError as error:
-        raise UnreadableFile(f"{path}: cannot be written: {error.strerror}; choose another place") from error
+        raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
     finally:
         if os.path.exists(name):
             os.unlink(name)

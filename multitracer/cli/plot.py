@@ -6,7 +6,7 @@ import os
 
 import click
 
-from multitracer.cli.common import format_option, json_option, load, print_json, replacing
+from multitracer.cli.common import format_option, json_option, load, print_json
 from multitracer.errors import UsageError
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -70,17 +70,7 @@ def command(
     from multitracer.pipeline import plot
 
     measurement = load(paths, formats)
-    with replacing(output) as temporary:
-        plot(
-            measurement,
-            kind,
-            temporary,
-            from_s=start,
-            to_s=end,
-            offset_bytes=offset,
-            conn=conn,
-            dark=dark,
-        )
+    plot(measurement, kind, output, from_s=start, to_s=end, offset_bytes=offset, conn=conn, dark=dark)
     if as_json:
         print_json({"figures": [{"path": output, "kind": kind}]})
     else:

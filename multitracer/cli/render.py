@@ -1,0 +1,251 @@
+"""Results as an expert would tell them: tables and sentences on the terminal.
+
+Loaded only when something is printed for people; everything here works on the JSON objects, so that text and
+JSON cannot disagree.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from multitracer.cli import words
+
+if TYPE_CHECKING:
+    from multitracer.inventory import Inventory
+    from multitracer.registry import Parser
+
+Object = Mapping[str, Any]
+
+SHOWN = 12
+"""Rows of a list that are printed; the rest is counted, and all of them are in the JSON."""
+
+VERDICT_STYLES = {"spurious": "yellow", "genuine": "red", "inconclusive": "dim"}
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
+
+
+def formats_table(parsers: Sequence[Parser]) -> None:
+    """Print the formats that are recognised."""
+    table = _table("name", "layer", "what it is")
+    for parser in parsers:
+        table.add_row(parser.name, parser.layer, parser.title)
+    Console().print(table)
+
+
+def info_table(found: Inventory) -> None:
+    """Print what each file is."""
+    console = Console()
+    table = _table("file", "format", "layer", "point", "#records", "#TCP segments", "begin", "#duration")
+    contract = found.to_dict()
+    for source in contract["sources"]:
+        if "error" in source:
+            continue
+        first, last = source["first_s"], source["last_s"]
+        table.add_row(
+            os.path.basename(source["path"]),
+            source["format"],
+            source["layer"],
+            source["point"] or "?",
+            f"{source['records']:,}",
+            "" if source["tcp_segments"] is None else f"{source['tcp_segments']:,}",
+            words.begin(first, source["clock"]),
+            "" if first is None else words.duration(last - first),
+        )
+    if table.row_count:
+        console.print(table)
+    for source in contract["sources"]:
+        if "error" in source:
+            _line(console, "cannot read", f"{source['path']}: {source['error']}", "red")
+    if contract["skipped"]:
+        names = ", ".join(os.path.basename(entry["path"]) for entry in contract["skipped"])
+        _line(console, "not traces", names, "dim")
+    _issues(console, [issue for source in contract["sources"] for issue in source.get("issues", [])])
+
+
+def summary(contract: Object, console: Console | None = None) -> None:
+    """Print the JSON object of an analysis for people."""
+    console = console or Console()
+    for connection in contract["connections"][:SHOWN]:
+        _connection(console, connection)
+    _more(console, contract["connections"], "connections")
+    _link(console, contract)
+    _utilization(console, contract)
+    _clocks(console, contract["clocks"])
+    _inconclusive(console, contract["inconclusive"])
+    _issues(console, contract["issues"])
+
+
+def _connection(console: Console, found: Object) -> None:
+    begin, end = found["endpoints"]
+    arrow = "->" if found["data_direction"] == "forward" else "<-"
+    _heading(console, f"Connection {found['index']}: {begin} {arrow} {end}")
+    count = found["bytes"]
+    again = f", {count['duplicate']:,} of them sent before" if count["duplicate"] else ", none of them twice"
+    _line(
+        console,
+        "Data",
+        f"{count['unique']:,} bytes, {count['acked']:,} acknowledged; {count['sent']:,} sent{again}",
+    )
+    span = words.duration(found["end"] - found["start"])
+    rates = f"throughput {words.rate(found['throughput_bps'])}, goodput {words.rate(found['goodput_bps'])}"
+    _line(console, "Speed", f"{rates}, over {span}")
+    _line(console, "Sent again", words.causes(found["retransmissions"]))
+    timeouts = found["timeouts"]
+    _line(console, "Timeouts", words.verdicts(timeouts))
+    _timeouts(console, timeouts.get("events", []))
+    _line(console, "Round trip", words.round_trip(found["rtt_ms"]))
+
+
+def _timeouts(console: Console, events: Sequence[Object]) -> None:
+    if not events:
+        return
+    table = _table("#at", "verdict", "#silent for", "timer", "#byte", "#packet", "evidence")
+    for event in events[:SHOWN]:
+        votes = ", ".join(f"{name}: {vote}" for name, vote in event["votes"].items())
+        table.add_row(
+            f"{event['t']:.3f} s",
+            Text(event["verdict"], VERDICT_STYLES[event["verdict"]]),
+            words.duration(event["silence_s"]),
+            words.timer(event["backoff"], event["rto_s"]),
+            f"{event['seq']:,}",
+            f"{event['record']:,}",
+            votes or "none",
+        )
+    console.print(table)
+    _more(console, events, "timeouts")
+
+
+def _link(console: Console, contract: Object) -> None:
+    link = contract["link"]
+    if link["frames"] is None:
+        return
+    _heading(console, "Link")
+    share = link["retransmitted"] / link["frames"] if link["frames"] else 0.0
+    _line(
+        console, "Frames", f"{link['frames']:,} sent, {link['retransmitted']:,} of them again ({share:.1%})"
+    )
+    for entity in link["retransmissions"].get("entities", []):
+        _line(console, f"  {entity['entity']}", words.entity(entity))
+    if link["flow_control"] is not None:
+        _line(console, "Flow control", words.flow_control(link["flow_control"]))
+    _line(console, "Resets", words.count(len(link["resets"]), "link reset"))
+    if link["resets"]:
+        table = _table("#at", "by", "cause", "#gap", "what it took")
+        for reset in link["resets"][:SHOWN]:
+            gap = "none" if reset.get("gap_s") is None else words.duration(reset["gap_s"])
+            table.add_row(f"{reset['t']:.3f} s", reset["entity"], reset["cause"], gap, words.toll(reset))
+        console.print(table)
+        _more(console, link["resets"], "resets")
+    if "local_drops" not in contract["inconclusive"]:
+        drops = link["local_drops"]
+        at = ", ".join(f"{drop['t']:.1f}" for drop in drops[:SHOWN])
+        _line(console, "Local drops", words.count(len(drops), "segment") + (f", at {at} s" if drops else ""))
+
+
+def _utilization(console: Console, contract: Object) -> None:
+    found = contract["utilization"]
+    if found["value"] is None:
+        return
+    _heading(console, f"Utilization: {found['value']:.1%}")
+    low = found["value"] <= 0.95
+    style = "bold red" if low else "bold green"
+    verdict = (
+        "TCP left the link idle or sent data twice" if low else "TCP used nearly all that the link offered"
+    )
+    console.print(Text(verdict, style))
+    _line(console, "Link idle", f"{found['idle_share']:.1%} of the time in which it could have sent")
+    _line(console, "Sent twice", f"{found['duplicate_share']:.1%} of the bytes")
+    _line(console, "Told from", str(found["basis"]).replace("_", " "))
+    causes: dict[str, list[float]] = {}
+    for phase in contract["idle_phases"]:
+        causes.setdefault(phase["cause"], []).append(phase["end"] - phase["start"])
+    if causes:
+        table = _table("idle because of", "#phases", "#in all", "#longest")
+        for cause, lengths in sorted(causes.items(), key=lambda item: -sum(item[1])):
+            table.add_row(
+                cause.replace("_", " "),
+                str(len(lengths)),
+                words.duration(sum(lengths)),
+                words.duration(max(lengths)),
+            )
+        console.print(table)
+
+
+def _clocks(console: Console, clocks: Sequence[Object]) -> None:
+    if not clocks:
+        return
+    _heading(console, "Clocks")
+    table = _table("file", "is", "#offset", "#known to", "#skew", "by", "against")
+    for clock in clocks:
+        reference = clock["grade"] == "reference"
+        table.add_row(
+            os.path.basename(clock["source"]),
+            clock["grade"],
+            "" if reference else words.offset(clock["offset_s"]),
+            "" if reference else words.uncertainty(clock["uncertainty_s"]),
+            "" if not clock["skew_ppm"] else f"{clock['skew_ppm']:.2f} ppm",
+            "" if reference else clock["method"],
+            os.path.basename(clock["reference"] or ""),
+        )
+    console.print(table)
+
+
+def _inconclusive(console: Console, reasons: Object) -> None:
+    if not reasons:
+        return
+    _heading(console, "Not answered")
+    for name, reason in reasons.items():
+        _line(console, name.replace("_", " "), reason, "dim")
+
+
+def _issues(console: Console, issues: Sequence[Object]) -> None:
+    shown = [issue for issue in issues if issue["code"] != "skipped-file"]
+    if not shown:
+        return
+    _heading(console, "Issues")
+    for issue in shown[:SHOWN]:
+        where = os.path.basename(issue["path"])
+        at = f", record {issue['first_record']:,}" if issue["first_record"] else ""
+        times = f" ({issue['count']:,} times)" if issue["count"] > 1 else ""
+        line = Text(f"{issue['severity']}: ", SEVERITY_STYLES[issue["severity"]])
+        line.append(
+            f"{where}{at}{': ' if where or at else ''}{issue['code']}{times}", "default not bold not dim"
+        )
+        line.append(f": {issue['detail']}" if issue["detail"] else "", "default not bold not dim")
+        console.print(line, highlight=False)
+        console.print(Text(f"    {issue['advice']}", "dim"), highlight=False)
+    _more(console, shown, "issues")
+
+
+def _heading(console: Console, text: str) -> None:
+    console.print()
+    console.print(Text(text, "bold"), highlight=False)
+
+
+def _line(console: Console, label: str, text: str, style: str = "") -> None:
+    """A label and its text, which is indented where it wraps."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=max(14, len(label)), no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(label, "cyan"), Text(text, style))
+    console.print(grid)
+
+
+def _table(*headings: str) -> Table:
+    """A table; a heading that begins with # is of a column of numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", show_edge=False)
+    for heading in headings:
+        number = heading.startswith("#")
+        table.add_column(heading.lstrip("#"), justify="right" if number else "left", no_wrap=number)
+    return table
+
+
+def _more(console: Console, rows: Sequence[Any], what: str) -> None:
+    if len(rows) > SHOWN:
+        console.print(Text(f"... and {len(rows) - SHOWN:,} more {what}; --json has all", "dim"))

@@ -1,0 +1,134 @@
+"""Numbers of the JSON objects in words, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+Object = Mapping[str, Any]
+
+CAUSES = {
+    "timeout": "after a timeout",
+    "fast": "by fast retransmit",
+    "slow_start": "in the slow start behind a timeout",
+    "tail_loss_probe": "as tail loss probe",
+    "unknown": "for an unknown cause",
+}
+
+
+def count(number: int, thing: str) -> str:
+    """``3 link resets``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}" if number else f"no {thing}s"
+
+
+def duration(seconds: float) -> str:
+    """A time span with three or four digits."""
+    if seconds >= 100:
+        return f"{seconds:,.0f} s"
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    if seconds >= 1e-3:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds * 1e6:.3g} us"
+
+
+def rate(bits_per_s: float | None) -> str:
+    """A data rate in the unit that suits it, and in bytes while it is slow."""
+    if bits_per_s is None:
+        return "unknown"
+    for limit, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s")):
+        if bits_per_s >= limit:
+            return f"{bits_per_s / limit:.3g} {unit}"
+    return f"{bits_per_s / 1e3:.3g} kbit/s ({bits_per_s / 8:,.0f} bytes/s)"
+
+
+def causes(counts: Object) -> str:
+    """Retransmissions by cause."""
+    parts = [f"{counts[key]:,} {text}" for key, text in CAUSES.items() if counts.get(key)]
+    return f"{count(counts['total'], 'segment')}{': ' if parts else ''}{', '.join(parts)}"
+
+
+def verdicts(counts: Object) -> str:
+    """Timeouts by verdict."""
+    parts = [f"{counts[key]} {key}" for key in ("spurious", "genuine", "inconclusive") if counts[key]]
+    return f"{count(counts['total'], 'timeout')}{': ' if parts else ''}{', '.join(parts)}"
+
+
+def round_trip(rtt_ms: Object | None) -> str:
+    """RTT samples."""
+    if rtt_ms is None:
+        return "no sample"
+    low, mean, high = (duration(rtt_ms[key] / 1e3) for key in ("min", "mean", "max"))
+    return f"{low} to {high}, {mean} on average ({rtt_ms['samples']:,} samples)"
+
+
+def timer(backoff: int, rto_s: float | None) -> str:
+    """What the timer had been set to."""
+    times = f"{2 ** min(backoff, 62):,} RTO" if backoff else "RTO"
+    return times if rto_s is None else f"{times} of {duration(rto_s)}"
+
+
+def entity(found: Object) -> str:
+    """One end of the link."""
+    parts = [f"{found['frames']:,} frames, {found['retransmitted']:,} again"]
+    if found.get("rate_bytes_per_s") is not None:
+        parts.append(f"{found['rate_bytes_per_s']:,.0f} bytes/s of new data")
+    burst = found.get("longest_burst")
+    if burst:
+        parts.append(f"longest burst of retransmissions {duration(burst['duration_ms'] / 1e3)}")
+    return "; ".join(parts)
+
+
+def flow_control(found: Object) -> str:
+    """XOFF intervals of the data-sending entity."""
+    if not found["count"]:
+        return "none"
+    text = f"{found['entity']} held off {found['count']:,} times, {found['share']:.1%} of the transfer"
+    gaps, rates = found["gap_ms"], found["rate_bytes_per_s"]
+    if gaps:
+        text += f"; gaps of {gaps['min']:,.0f} to {gaps['max']:,.0f} ms"
+    if rates["outside"] is not None:
+        text += f"; {rates['outside']:,.0f} bytes/s outside of them, {rates['overall']:,.0f} overall"
+    return text
+
+
+def toll(reset: Object) -> str:
+    """What a link reset did to TCP."""
+    parts = []
+    for key, thing in (
+        ("segments_lost", "{} lost"),
+        ("segments_discarded", "{} discarded as damaged"),
+        ("acks_lost", "{} of the other direction lost"),
+        ("timeouts", "{} in the gap"),
+    ):
+        number = reset.get(key)
+        if number:
+            parts.append(thing.format(count(number, "timeout" if key == "timeouts" else "segment")))
+    return ", ".join(parts) or "nothing"
+
+
+def offset(seconds: float) -> str:
+    """How far a clock is off; zero if it is the same clock."""
+    if seconds == 0:
+        return "0"
+    if abs(seconds) >= 1e6:
+        return f"{seconds:+.6f} s"
+    return ("-" if seconds < 0 else "+") + duration(abs(seconds))
+
+
+def uncertainty(seconds: float | None) -> str:
+    """Bound of a clock's error."""
+    return "unknown" if seconds is None else f"±{duration(seconds)}" if seconds else "exactly"
+
+
+def begin(seconds: float | None, clock: str) -> str:
+    """Begin of a file: time of day, or seconds where its clock has none."""
+    if seconds is None:
+        return ""
+    if clock == "realtime":
+        try:
+            return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        except (OverflowError, ValueError, OSError):
+            return f"{seconds:.0f} s"
+    return f"{seconds:.3f} s ({clock})"

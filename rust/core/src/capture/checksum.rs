@@ -26,7 +26,7 @@ impl Verdict {
 
 /// Verify the checksum of a TCP segment with its whole payload.
 #[inline]
-pub(crate) fn verify(source: Address, destination: Address, segment: &[u8]) -> Verdict {
+pub(crate) fn verify(source: &Address, destination: &Address, segment: &[u8]) -> Verdict {
     // The ffff of a mapped IPv4 address is zero in ones' complement: one sum serves both families.
     let addresses = sum(&source.0) + sum(&destination.0) + sum(&[0, 6]);
     let pseudo = addresses + sum(&(segment.len() as u32).to_be_bytes());

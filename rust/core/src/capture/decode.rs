@@ -7,7 +7,7 @@ use super::kinds::{Kind, KindCounts};
 use super::record::{Record, Stop};
 use super::{Sink, tcp};
 use crate::issue::Issues;
-use crate::segment::{Checksum, Segment};
+use crate::segment::{Address, Checksum, Options, Segment};
 
 /// Occurrences of one issue; much cheaper per packet than a map.
 #[derive(Debug, Clone, Copy, Default)]
@@ -94,11 +94,13 @@ pub(crate) struct Decoder<'s, S: Sink + ?Sized> {
     sink: &'s mut S,
     totals: Totals,
     fragments: Reassembly,
+    /// The segment being decoded; each layer fills in its part.
+    segment: Segment,
 }
 
 impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     pub(crate) fn new(sink: &'s mut S) -> Self {
-        Decoder { sink, totals: Totals::default(), fragments: Reassembly::default() }
+        Decoder { sink, totals: Totals::default(), fragments: Reassembly::default(), segment: blank() }
     }
 
     pub(crate) fn finish(self) -> Totals {
@@ -129,18 +131,22 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     fn packet(&mut self, record: &Record<'_>, cut: &mut bool) -> Result<Kind, Stop> {
         let at = record.link.network(record.data, record.wire_length)?;
         let wire = record.wire_length - at as u32;
-        let packet = ip::parse(&record.data[at..], wire)?;
+        let segment = &mut self.segment;
+        let packet = ip::parse(&record.data[at..], wire, segment)?;
         // Some tools write the captured length into both fields: the IP header knows better.
-        *cut |= packet.length > wire;
-        if packet.fragment.is_some() {
-            return Ok(self.fragment(record, &packet));
+        *cut |= segment.ip_length > wire;
+        segment.t_ns = record.t_ns;
+        segment.record = record.number;
+        segment.checksum = Checksum::Unverified;
+        if let Some(fragment) = packet.fragment {
+            return Ok(self.fragment(&packet, fragment));
         }
         if packet.protocol != TCP {
             return Err(Stop::Kind(Kind::of_protocol(packet.protocol)));
         }
-        let (mut segment, _) = decode(record, &packet)?;
+        tcp::parse(packet.payload, packet.payload_length, segment)?;
         if packet.payload.len() == packet.payload_length as usize && !packet.rerouted {
-            let verdict = checksum::verify(packet.source, packet.destination, packet.payload);
+            let verdict = checksum::verify(&segment.source.0, &segment.destination.0, packet.payload);
             segment.checksum = verdict.to_checksum();
             match verdict {
                 Verdict::Good => {}
@@ -152,7 +158,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
             self.totals.options_cut.hit(record.number);
         }
         self.totals.tcp_segments += 1;
-        self.sink.segment(&segment);
+        self.sink.segment(segment);
         Ok(Kind::Tcp)
     }
 
@@ -166,16 +172,14 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     }
 
     #[cold]
-    fn fragment(&mut self, record: &Record<'_>, packet: &ip::Packet<'_>) -> Kind {
-        let Some(fragment) = packet.fragment else { return Kind::Malformed };
+    fn fragment(&mut self, packet: &ip::Packet<'_>, fragment: ip::Fragment) -> Kind {
         if packet.protocol == TCP {
-            let first = (fragment.offset == 0)
-                .then(|| decode(record, packet).ok())
-                .flatten()
-                .map(|(segment, tcp_header)| First { segment, tcp_header, payload: packet.payload_length });
-            let addresses = (packet.source, packet.destination);
-            let whole = self.fragments.add(record.t_ns, addresses, fragment, packet.payload_length, first);
-            if let Some(segment) = whole {
+            let (payload, length) = (packet.payload, packet.payload_length);
+            let header =
+                if fragment.offset == 0 { tcp::parse(payload, length, &mut self.segment).ok() } else { None };
+            let first = header.map(|tcp_header| First { segment: self.segment, tcp_header, payload: length });
+            let addresses = (self.segment.source.0, self.segment.destination.0);
+            if let Some(segment) = self.fragments.add(self.segment.t_ns, addresses, fragment, length, first) {
                 self.totals.tcp_segments += 1;
                 self.sink.segment(&segment);
             }
@@ -184,26 +188,23 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     }
 }
 
-/// The TCP header behind an IP header, as a segment not yet verified, and the length of the header.
-#[inline(always)]
-fn decode(record: &Record<'_>, packet: &ip::Packet<'_>) -> Result<(Segment, u32), Stop> {
-    let header = tcp::parse(packet.payload, packet.payload_length)?;
-    let segment = Segment {
-        t_ns: record.t_ns,
-        record: record.number,
-        source: (packet.source, header.source_port),
-        destination: (packet.destination, header.destination_port),
-        seq: header.seq,
-        ack: header.ack,
-        flags: header.flags,
-        window: header.window,
-        length: packet.payload_length - header.length,
-        ip_length: packet.length,
-        ip_id: packet.id,
-        ttl: packet.ttl,
-        ecn: packet.ecn,
+fn blank() -> Segment {
+    let nowhere = (Address([0; 16]), 0);
+    Segment {
+        t_ns: 0,
+        record: 0,
+        source: nowhere,
+        destination: nowhere,
+        seq: 0,
+        ack: 0,
+        flags: 0,
+        window: 0,
+        length: 0,
+        ip_length: 0,
+        ip_id: 0,
+        ttl: 0,
+        ecn: 0,
         checksum: Checksum::Unverified,
-        options: header.options,
-    };
-    Ok((segment, header.length))
+        options: Options::default(),
+    }
 }

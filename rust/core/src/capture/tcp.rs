@@ -4,25 +4,13 @@
 
 use super::kinds::Kind;
 use super::record::{Stop, be16, be32};
-use crate::segment::Options;
+use crate::segment::{Options, Segment};
 
-/// A TCP header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) source_port: u16,
-    pub(crate) destination_port: u16,
-    pub(crate) seq: u32,
-    pub(crate) ack: u32,
-    pub(crate) flags: u16,
-    pub(crate) window: u16,
-    /// Bytes of the header with options.
-    pub(crate) length: u32,
-    pub(crate) options: Options,
-}
-
-/// Decode a header; `wire` counts the bytes of the segment on the wire, header included.
+/// Decode a header into `segment`; `wire` counts the bytes on the wire, header included.
+///
+/// Returns the length of the header.
 #[inline]
-pub(crate) fn parse(data: &[u8], wire: u32) -> Result<Header, Stop> {
+pub(crate) fn parse(data: &[u8], wire: u32, segment: &mut Segment) -> Result<u32, Stop> {
     if wire < 20 {
         return Err(Stop::Malformed("segment shorter than a TCP header"));
     }
@@ -36,26 +24,22 @@ pub(crate) fn parse(data: &[u8], wire: u32) -> Result<Header, Stop> {
     if length > wire {
         return Err(Stop::Malformed("TCP data offset beyond the end of the segment"));
     }
+    segment.source.1 = be16(fixed, 0);
+    segment.destination.1 = be16(fixed, 2);
+    segment.seq = be32(fixed, 4);
+    segment.ack = be32(fixed, 8);
+    segment.flags = be16(fixed, 12) & 0x1ff;
+    segment.window = be16(fixed, 14);
+    segment.length = wire - length;
     let end = length as usize;
-    let mut options =
-        if end == 20 { Options::default() } else { parse_options(&data[20..end.min(data.len())]) };
-    options.complete = data.len() >= end;
-    Ok(Header {
-        source_port: be16(fixed, 0),
-        destination_port: be16(fixed, 2),
-        seq: be32(fixed, 4),
-        ack: be32(fixed, 8),
-        flags: be16(fixed, 12) & 0x1ff,
-        window: be16(fixed, 14),
-        length,
-        options,
-    })
+    segment.options = Options { complete: data.len() >= end, ..Options::default() };
+    parse_options(&data[20..end.min(data.len())], &mut segment.options);
+    Ok(length)
 }
 
 /// Read options up to their end, or to the first that is cut or impossible.
 #[inline]
-fn parse_options(mut bytes: &[u8]) -> Options {
-    let mut options = Options::default();
+fn parse_options(mut bytes: &[u8], options: &mut Options) {
     // Nearly every segment of a modern connection: NOP, NOP, timestamps.
     if let [1, 1, 8, 10, rest @ ..] = bytes
         && let Some(value) = rest.first_chunk::<8>()
@@ -65,14 +49,14 @@ fn parse_options(mut bytes: &[u8]) -> Options {
     }
     loop {
         bytes = match bytes {
-            [] | [0, ..] => return options,
+            [] | [0, ..] => return,
             [1, rest @ ..] => rest,
             [kind, length, ..] if *length >= 2 && usize::from(*length) <= bytes.len() => {
                 let (option, rest) = bytes.split_at(usize::from(*length));
-                set(&mut options, *kind, &option[2..]);
+                set(options, *kind, &option[2..]);
                 rest
             }
-            _ => return options,
+            _ => return,
         };
     }
 }

@@ -34,16 +34,16 @@ def line(x: Floats, y: Floats, window: tuple[float, float], columns: int) -> Ind
     """
     first = int(np.searchsorted(x, window[0], side="left"))
     last = int(np.searchsorted(x, window[1], side="right"))
-    first, last = max(first - 1, 0), min(last + 1, len(x))
-    if last - first <= 4 * columns:
-        return np.arange(first, last, dtype=np.intp)
-    column = _bins(x[first:last], window, columns)
-    starts = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
-    ends = np.r_[starts[1:], len(column)] - 1
-    # A stable order by (column, y) puts the lowest of a column at its start and the highest at its end.
-    order = np.lexsort((y[first:last], column))
-    kept = np.concatenate((starts, ends, order[starts], order[ends], [0, len(column) - 1]))
-    return (np.unique(kept) + first).astype(np.intp)
+    outside = [edge for edge in (first - 1, last) if 0 <= edge < len(x)]
+    inside = np.arange(first, last, dtype=np.intp)
+    if len(inside) > 4 * columns:
+        column = _bins(x[first:last], window, columns)
+        starts = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
+        ends = np.r_[starts[1:], len(column)] - 1
+        # An order by (column, y) puts the lowest of a column at its start and the highest at its end.
+        order = np.lexsort((y[first:last], column))
+        inside = np.concatenate((starts, ends, order[starts], order[ends])) + first
+    return np.unique(np.concatenate((inside, np.array(outside, dtype=np.intp)))).astype(np.intp)
 
 
 def points(

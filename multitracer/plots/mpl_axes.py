@@ -36,6 +36,8 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     if panel.lanes:
         axes.set_ylim(len(panel.lanes) - 0.5, -0.5)
         axes.set_yticks(range(len(panel.lanes)), [drawable(lane, 14) for lane in panel.lanes])
+        for text in axes.get_yticklabels():
+            text.set_parse_math(False)
         axes.tick_params(axis="y", length=0)
         axes.grid(False, axis="y")
     else:

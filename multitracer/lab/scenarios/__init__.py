@@ -1,0 +1,1 @@
+"""The scenarios that come with the lab, one TOML file each."""

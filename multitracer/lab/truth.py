@@ -1,0 +1,155 @@
+"""What really happened, as the files of a measurement say it."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from multitracer.lab.capture import CaptureCounts
+from multitracer.lab.flows import FlowResult
+from multitracer.lab.link import Truth
+from multitracer.lab.measurement_dir import flattened
+from multitracer.lab.pump import Lateness
+from multitracer.lab.scenario import Flow, Network, Scenario
+
+_ENTITIES = ("ms", "iwf")
+
+
+def truth_json(
+    scenario: Scenario, seed: int, flows: Sequence[FlowResult], truth: Truth, lab: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The contents of ``truth.json``.
+
+    Every total of the link stands at the top level as [side 0, side 1]. ``resets`` lists time (Unix seconds),
+    side, cause and bytes flushed (send and receive buffer) of each reset of each entity; ``if_queue_drops``
+    time and side. ``events`` has all single facts.
+    """
+    resets = [
+        [_seconds(e), e["side"], e.get("cause", ""), e.get("flush_tx", 0), e.get("flush_rx", 0)]
+        for e in truth.events
+        if e["what"] == "reset"
+    ]
+    return {
+        "settings": {"seed": seed, **scenario.to_dict()},
+        "complete": all(flow.done and not flow.error for flow in flows),
+        "received": sum(flow.received for flow in flows),
+        "flows": [flow.to_dict() for flow in flows],
+        "resets": resets,
+        "if_queue_drops": [[_seconds(e), e["side"]] for e in truth.events if e["what"] == "queue_drop"],
+        "frames_lost_on_air": [0, 0],
+        "link_retransmissions": [0, 0],
+        "vj_dropped": [0, 0],
+        "ppp_bad_fcs": [0, 0],
+        **truth.counts,
+        # The totals are counted apart: truth.counts has a "resets" of its own.
+        **({"resets": resets} if resets or "resets" in truth.counts else {}),
+        "events": truth.events,
+        "lab": dict(lab),
+    }
+
+
+def measurement_toml(scenario: Scenario, seed: int, start_ns: int, files: Sequence[str]) -> dict[str, Any]:
+    """The contents of ``measurement.toml``: what the other files' contents cannot say."""
+    sender = scenario.network.sender_side
+    clock = scenario.trace.event_clock
+    known = {
+        "snd.pcap": {"point": "snd", "clock": "realtime", "entity": _ENTITIES[sender]},
+        "rcv.pcap": {"point": "rcv", "clock": "realtime", "entity": _ENTITIES[1 - sender]},
+        "tcp_probe.txt.gz": {"point": "snd+rcv", "clock": clock},
+        "ss.log.gz": {"point": "snd", "clock": "realtime"},
+        "rlp.log.gz": {"point": "ms+iwf", "clock": "realtime"},
+        "rlp.pcap": {"point": "ms+iwf", "clock": "realtime"},
+    }
+    rate = link_rate_bps(scenario.link, sender)
+    return {
+        "name": scenario.name,
+        "shows": scenario.shows,
+        "paper": scenario.paper,
+        "seed": seed,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(start_ns / 1e9)),
+        "kernel": platform.release(),
+        **({"link_rate_bps": rate} if rate else {}),
+        "files": {name: known.get(name, {}) for name in files},
+        "parameters": {
+            "scenario": scenario.name,
+            "seed": seed,
+            **flattened(parameters(scenario)),
+        },
+    }
+
+
+def parameters(scenario: Scenario) -> dict[str, Any]:
+    """What distinguishes the run: all of the link, and whatever is not at its default elsewhere."""
+    usual = [asdict(Flow())] * len(scenario.flows)
+    flows = [
+        {
+            key: value
+            for key, value in asdict(flow).items()
+            if key in ("kind", "bytes") or value != default[key]
+        }
+        for flow, default in zip(scenario.flows, usual, strict=True)
+    ]
+    network = asdict(scenario.network)
+    common = asdict(Network())
+    return {
+        "network": {k: v for k, v in network.items() if k in ("sender", "mtu_bytes") or v != common[k]},
+        "tcp": {"congestion_control": scenario.congestion_control("sender"), **scenario.tcp},
+        "link": dict(scenario.link),
+        "flow": flows,
+    }
+
+
+def link_rate_bps(link: Mapping[str, Any], sender_side: int) -> float:
+    """User bits per second that the link offers from the sender, before retransmissions; 0 if unlimited."""
+    from multitracer.lab.settings import ArqSettings, RlcAmSettings, RlpSettings, from_mapping, plain_settings
+
+    rest = {key: value for key, value in link.items() if key != "model"}
+    if link.get("model") == "rlp":
+        rlp = from_mapping(RlpSettings, rest)
+        full = rlp.payload_bytes * 8000 / rlp.slot_ms
+        receiver = _ENTITIES[1 - sender_side]
+        return min(full, rlp.drain_bps) if rlp.drain_bps and rlp.drain_sides in ("both", receiver) else full
+    if link.get("model") == "rlc_am":
+        am = from_mapping(RlcAmSettings, rest)
+        return am.payload_bytes * am.pdus_per_tti * 8000 / am.tti_ms
+    if link.get("model") == "arq":
+        return from_mapping(ArqSettings, rest).rate_bps
+    plain = plain_settings(rest)
+    return (plain.down if sender_side else plain.up).rate_bps
+
+
+def lab_facts(
+    captures: Mapping[str, CaptureCounts],
+    lateness: Lateness,
+    refused: Sequence[int],
+    overrun: int,
+    unsent: int,
+) -> dict[str, Any]:
+    """How well the measurement itself went.
+
+    Parameters
+    ----------
+    captures : mapping
+        By file name.
+    lateness : Lateness
+    refused : sequence of int
+        Packets that the kernels refused from the link (no IP packet any more).
+    overrun : int
+        Kernel events lost.
+    unsent : int
+        Connections still open when the drain time was over.
+    """
+    return {
+        "captures": {name: counts.to_dict() for name, counts in captures.items()},
+        "lateness": lateness.to_dict(),
+        "packets_refused_by_kernel": list(refused),
+        "events_lost": overrun,
+        "connections_left_open": unsent,
+    }
+
+
+def _seconds(event: Mapping[str, Any]) -> float:
+    return int(event["t_ns"]) / 1e9

@@ -1,0 +1,163 @@
+"""The Rust core, as the rest of the package sees it: typed, and with the package's errors.
+
+Nothing else imports `multitracer._core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from multitracer import _core
+from multitracer.errors import CorruptTrace, Issue, UnreadableFile
+from multitracer.table import Array
+
+_Result = TypeVar("_Result")
+
+
+def _called(path: str, work: Callable[[], _Result]) -> _Result:
+    """The result of a call into the core, whose errors name the file."""
+    try:
+        return work()
+    except OSError as error:
+        raise UnreadableFile(
+            f"{path}: {error.strerror or error}; check the path and its permissions"
+        ) from error
+    except ValueError as error:
+        raise CorruptTrace(f"{path}: {error}") from error
+
+
+# text logs
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What a scanner of text logs found.
+
+    Attributes
+    ----------
+    tables : dict of str to dict of str to array
+        Columns by the name of the schema; columns that the format does not have are left out.
+    issues : list of Issue
+    facts : dict
+        Facts about the file; which ones depends on the format (see ``_core.pyi``).
+    """
+
+    tables: dict[str, dict[str, Array]]
+    issues: list[Issue]
+    facts: dict[str, Any]
+
+
+def head(path: str, count: int) -> bytes:
+    """The first `count` bytes of a file, after decompression (gzip, by content).
+
+    Raises
+    ------
+    UnreadableFile
+        If it cannot be opened or read, or is not a regular file.
+    """
+    return _called(path, lambda: _core.head(path, count))
+
+
+def scan_rlpdump(path: str) -> Scan:
+    """Tables `link_frames` and `link_events` of an rlpdump.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, _core.scan_rlpdump)
+
+
+def scan_ftrace(path: str) -> Scan:
+    """Tables `tcp_states` and `kernel_events` of kernel tracepoints as text.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, _core.scan_ftrace)
+
+
+def scan_ss(path: str) -> Scan:
+    """Table `tcp_states` of a loop of ``ss -ti``.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, _core.scan_ss)
+
+
+def _scan(path: str, scanner: Callable[[str], _core.TextScan]) -> Scan:
+    tables, issues, facts = _called(path, lambda: scanner(path))
+    return Scan(
+        tables, [Issue(code, count, record, detail, path) for code, count, record, detail in issues], facts
+    )
+
+
+# captures
+
+
+@dataclass(frozen=True)
+class RawPacket:
+    """One record of a capture.
+
+    Attributes
+    ----------
+    t_ns : int
+    original_length : int
+        Bytes of the packet on the wire.
+    data : bytes
+        The bytes that were kept, link header included.
+    link_type : int
+        LINKTYPE_ number.
+    """
+
+    t_ns: int
+    original_length: int
+    data: bytes
+    link_type: int
+
+
+def sniff_capture(head: bytes) -> bool:
+    """Whether these are the first bytes of a capture that `read_capture` takes."""
+    return _core.sniff_capture(head)
+
+
+def read_capture(
+    path: str, *, keep_segments: bool, report: Callable[[int], None] | None = None
+) -> dict[str, Any]:
+    """Decode a capture and track its TCP connections, in one pass.
+
+    Parameters
+    ----------
+    path : str
+    keep_segments : bool
+        Whether to keep the tables; without them, memory is in proportion to connections.
+    report : callable, optional
+        Called with the bytes read so far, some twenty times a second.
+
+    Returns
+    -------
+    dict
+        ``info``, ``issues`` (code, count, first record, detail), ``connections``; with `keep_segments` also
+        the columns of ``segments``, ``retransmissions`` and ``timeouts``.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    return _called(path, lambda: _core.read_capture(path, keep_segments, report))
+
+
+def packet(path: str, record: int) -> RawPacket | None:
+    """One record of a capture by its number from 1; None if there are fewer.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    found = _called(path, lambda: _core.packet(path, record))
+    return None if found is None else RawPacket(*found)

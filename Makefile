@@ -31,20 +31,20 @@ test: test-rust test-python
 test-rust: .venv/tools
 	cargo test --quiet --package multitracer-core
 
-test-python: build .venv/dev
+test-python: build
 	$(BIN)/python -m pytest
 
-golden: build .venv/dev
+golden: build
 	$(BIN)/python -m pytest tests/test_golden.py --update-golden
 
-lint: build .venv/dev
+lint: build
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 
-format: .venv/dev
+format: .venv/tools
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	cargo fmt --all
@@ -57,19 +57,16 @@ clean:
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# .venv/tools: what builds; .venv/built: the package, newer than its Rust sources; .venv/dev: what checks.
+# .venv/tools: what builds and checks; .venv/built: the package, newer than its Rust sources.
 .venv/tools: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "make: needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
 	@command -v cargo >/dev/null || { echo "make: needs cargo; see https://rustup.rs"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
 	  { rm -rf .venv; echo "make: $(PYTHON) cannot make virtual environments (Debian: python3-venv)"; exit 1; }
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1" "maturin>=1.9,<2"
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet "maturin>=1.9,<2" --group dev
 	@touch $@
 
 .venv/built: .venv/tools $(SOURCES)
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --quiet
-	@touch $@
-
-.venv/dev: .venv/tools pyproject.toml
-	$(BIN)/python -m pip install --quiet --group dev
 	@touch $@

@@ -43,7 +43,7 @@ def analysis_object(measurement: Measurement, results: Results) -> Object:
         "sources": [_source(measurement, index) for index in range(len(measurement.traces))],
         "clocks": [_clock(measurement, clock) for clock in measurement.clocks],
         "connections": _connections(measurement, results),
-        "throughput": _summary(results, "throughput"),
+        "trends": _summary(results, "throughput").get("trends", []),
         "link": _link(results),
         "utilization": {
             "value": None,
@@ -107,10 +107,11 @@ def _clock(measurement: Measurement, clock: Clock) -> Object:
 
 
 def _connections(measurement: Measurement, results: Results) -> list[Object]:
-    """Each connection with its timeouts as all sources together judge them."""
+    """Each connection with its rates, and its timeouts as all sources together judge them."""
     paths = [source.path for source in measurement.sources]
     judged = results.get("timeouts")
     events = None if judged is None or judged.inconclusive else judged.summary["timeouts"]
+    rates = {rate["conn"]: rate for rate in _summary(results, "throughput").get("connections", [])}
     found = []
     for entry in _summary(results, "connections").get("connections", []):
         timeouts = dict(entry["timeouts"])
@@ -122,7 +123,10 @@ def _connections(measurement: Measurement, results: Results) -> list[Object]:
             for verdict in ("spurious", "genuine", "inconclusive"):
                 timeouts[verdict] = sum(event["verdict"] == verdict for event in own)
             timeouts["events"] = own
-        found.append(entry | {"source": paths[entry["source"]], "timeouts": timeouts})
+        entry = entry | {"source": paths[entry["source"]], "timeouts": timeouts}
+        for key in ("throughput_bps", "goodput_bps"):
+            entry[key] = rates.get(entry["index"], entry)[key]
+        found.append(entry)
     return found
 
 

@@ -38,7 +38,7 @@ def command(
     strict: bool,
     min_utilization: float | None,
 ) -> None:
-    r"""Analyse one transfer: files, or the directory that holds them.
+    """Analyse one transfer: files, or the directory that holds them.
 
     Times are in seconds from the first TCP event.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -47,7 +47,7 @@ def command(
     start: float | None,
     end: float | None,
 ) -> None:
-    r"""Write the events of all layers in time order, as CSV or Parquet.
+    """Write the events of all layers in time order, as CSV or Parquet.
 
     Seconds count from the first TCP event. `record` is the packet or line number in `file`.
 
@@ -67,16 +67,14 @@ def command(
     frame = _select(measurement, layers, names, start, end)
     if output is None:
         stream = click.get_text_stream("stdout")
-        write = _write_json if as_json else _write_csv
-        write(frame, stream)
+        _writer(as_json)(frame, stream)
         return
     with replacing(output) as temporary:
         if ending == ".parquet":
             frame.to_parquet(temporary, index=False)
             return
         with open(temporary, "w", encoding="utf-8", newline="") as stream:
-            write = _write_csv if ending == ".csv" else _write_json
-            write(frame, stream)
+            _writer(ending == ".json")(frame, stream)
 
 
 def _select(
@@ -118,6 +116,10 @@ def _distinct(paths: list[str]) -> list[str]:
 def _chunks(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
     for first in range(0, len(frame), ROWS):
         yield frame.iloc[first : first + ROWS]
+
+
+def _writer(as_json: bool) -> Callable[[pd.DataFrame, TextIO], None]:
+    return _write_json if as_json else _write_csv
 
 
 def _write_csv(frame: pd.DataFrame, stream: TextIO) -> None:

@@ -20,7 +20,7 @@ from multitracer.cli.common import (
 @json_option
 @click.pass_context
 def command(ctx: click.Context, paths: tuple[str, ...], formats: tuple[str, ...], as_json: bool) -> None:
-    r"""Say what each file is: format, layer, observation point, records, time span, damage.
+    """Say what each file is: format, layer, observation point, records, time span, damage.
 
     A file that cannot be read does not hide the others.
 

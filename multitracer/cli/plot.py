@@ -46,7 +46,7 @@ def command(
     conn: int | None,
     dark: bool,
 ) -> None:
-    r"""Draw the multi-layer time/sequence plot, whole or any time window of it.
+    """Draw the multi-layer time/sequence plot, whole or any time window of it.
 
     Seconds count from the first TCP event. Graphs of different layers are moved apart by the offset, so that
     they do not hide each other.

@@ -8,6 +8,9 @@ arq       stop-and-wait per packet, as Wi-Fi does                `ArqSettings`
 rlc_am    radio bearer in acknowledged mode (PDUs, reports)      `RlcAmSettings`
 plain     rate, delay, jitter, loss, reordering, ...             `PlainDirection` twice
 ========  =====================================================  =====================
+
+In ``truth.counts`` frames, queue drops, resets and flushed bytes stand at the side of the entity that sent,
+dropped or flushed; packets (in, out, lost, ruined, tossed) stand at the side where they entered the link.
 """
 
 from __future__ import annotations

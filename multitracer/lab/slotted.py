@@ -90,9 +90,10 @@ class SlottedLink(Generic[F]):
 
     def next_ns(self) -> int | None:
         """Return the next time at which something happens by itself, if any."""
+        return self._now_ns if self._outbox else self._next_event_ns()
+
+    def _next_event_ns(self) -> int | None:
         times = [self._arrivals[0][0]] if self._arrivals else []
-        if self._outbox:
-            times.append(self._now_ns)
         for entity in self._entities:
             t_ns = entity.next_ns()
             if t_ns is not None:
@@ -108,7 +109,7 @@ class SlottedLink(Generic[F]):
 
     def deliver(self, t_ns: int, side: int, packet: bytes) -> None:
         """Let a packet leave the link at `side`."""
-        self.truth.count("packets_out", side)
+        self.truth.count("packets_out", 1 - side)
         self._outbox.append(Delivery(t_ns, side, packet))
 
     def event(self, t_ns: int, what: str, side: int, **details: object) -> None:
@@ -122,9 +123,7 @@ class SlottedLink(Generic[F]):
 
     def _run(self, limit_ns: int, inclusive: bool) -> None:
         while True:
-            held, self._outbox = self._outbox, []
-            t_ns = self.next_ns()
-            self._outbox = held
+            t_ns = self._next_event_ns()
             if t_ns is None or t_ns > limit_ns or (t_ns == limit_ns and not inclusive):
                 return
             self._now_ns = t_ns

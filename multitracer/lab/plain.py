@@ -1,0 +1,176 @@
+"""A plain link: rate, delay, jitter, loss, reordering, duplication, corruption and pauses, per direction."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from typing import Any
+
+from multitracer.lab.air import Air
+from multitracer.lab.link import Delivery, Truth
+from multitracer.lab.queue import InterfaceQueue, QueueDrops
+from multitracer.lab.settings import PlainDirection, PlainSettings
+
+
+class PlainLink:
+    """A link that keeps no log, made for TCP ground truth at megabits per second.
+
+    Parameters
+    ----------
+    settings : PlainSettings
+        Of both directions.
+    seed : int
+        Of everything random.
+    """
+
+    def __init__(self, settings: PlainSettings, seed: int) -> None:
+        self.settings = settings
+        self.truth = Truth()
+        self._now_ns = 0
+        self._directions = [
+            _Direction(direction, side, self.truth, f"{side} {seed}")
+            for side, direction in enumerate((settings.up, settings.down))
+        ]
+
+    @property
+    def queues(self) -> list[InterfaceQueue]:
+        """The interface queues at side 0 and 1."""
+        return [direction.queue for direction in self._directions]
+
+    def send(self, side: int, packet: bytes, t_ns: int) -> bool:
+        """Hand the link an IP packet that enters at `side`; False if the interface queue dropped it."""
+        self._now_ns = max(t_ns, self._now_ns)
+        return self._directions[side].send(packet, self._now_ns)
+
+    def advance(self, t_ns: int) -> list[Delivery]:
+        """Let time pass up to and including `t_ns`; packets that came out, in time order."""
+        self._now_ns = max(t_ns, self._now_ns)
+        up, down = (direction.advance(self._now_ns) for direction in self._directions)
+        return sorted(up + down, key=lambda delivery: delivery.t_ns) if up and down else up + down
+
+    def next_ns(self) -> int | None:
+        """Return the next time at which something happens by itself, if any."""
+        times = [t_ns for d in self._directions if (t_ns := d.next_ns()) is not None]
+        return min(times, default=None)
+
+    def drain_log(self) -> list[str]:
+        """Nothing: a plain link keeps no log."""
+        return []
+
+    def log_header(self) -> str | None:
+        """Nothing: a plain link keeps no log."""
+        return None
+
+
+class _Direction:
+    """From one side to the other: a queue, a server of fixed rate, and packets under way."""
+
+    def __init__(self, settings: PlainDirection, side: int, truth: Truth, seed: str) -> None:
+        self._settings = settings
+        self._side = side
+        self._truth = truth
+        self.queue = InterfaceQueue(settings, QueueDrops(truth, None, side))
+        self._air = Air(settings.air, f"air {seed}")
+        self._random = random.Random(f"plain {seed}")
+        self._ns_per_byte = 8e9 / settings.rate_bps if settings.rate_bps else 0.0
+        self._delay_ns = round(settings.delay_ms * 1e6)
+        self._jitter_ns = settings.jitter_ms * 1e6
+        self._fifo = not settings.jitter_reorders
+        self._pauses = sorted((round(a * 1e9), round((a + b) * 1e9)) for a, b in settings.pauses_s)
+        self._serving: bytes | None = None
+        self._served_ns = 0
+        self._last_exit_ns = 0
+        self._under_way: list[tuple[int, int, bytes]] = []
+        self._order = 0
+        self._begin_ns: int | None = None
+
+    def send(self, packet: bytes, t_ns: int) -> bool:
+        self._truth.count("packets_in", self._side)
+        if self._begin_ns is None:
+            self._begin_ns = t_ns
+        self._serve(t_ns)
+        accepted = self.queue.push(packet, t_ns)
+        if self._serving is None:
+            self._start(t_ns)
+        return accepted
+
+    def next_ns(self) -> int | None:
+        served = self._served_ns if self._serving is not None else None
+        if not self._under_way:
+            return served
+        exits = self._under_way[0][0]
+        return exits if served is None or exits < served else served
+
+    def advance(self, t_ns: int) -> list[Delivery]:
+        self._serve(t_ns)
+        out: list[Delivery] = []
+        under_way, to = self._under_way, 1 - self._side
+        while under_way and under_way[0][0] <= t_ns:
+            exit_ns, _, packet = heapq.heappop(under_way)
+            out.append(Delivery(exit_ns, to, packet))
+        if out:
+            self._truth.count("packets_out", self._side, len(out))
+        return out
+
+    def _serve(self, t_ns: int) -> None:
+        """Finish what the server has sent by `t_ns`, and start what waits."""
+        while self._serving is not None and self._served_ns <= t_ns:
+            packet, self._serving = self._serving, None
+            self._leave(packet, self._served_ns)
+            self._start(self._served_ns)
+
+    def _start(self, t_ns: int) -> None:
+        packet = self.queue.pop(t_ns)
+        if packet is None:
+            return
+        self._serving = packet
+        self._served_ns = self._not_paused(t_ns) + round(len(packet) * self._ns_per_byte)
+
+    def _not_paused(self, t_ns: int) -> int:
+        since_ns = t_ns - (self._begin_ns or 0)
+        while self._pauses and self._pauses[0][1] <= since_ns:
+            self._pauses.pop(0)
+        if self._pauses and self._pauses[0][0] <= since_ns:
+            return t_ns - since_ns + self._pauses[0][1]
+        return t_ns
+
+    def _leave(self, packet: bytes, t_ns: int) -> None:
+        settings, draw = self._settings, self._random.random
+        lost = self._air.lost_at(t_ns - (self._begin_ns or 0))
+        if lost or (settings.loss and draw() < settings.loss):
+            self._note(t_ns, "packet_lost", packet, cause="air" if lost else "loss")
+            return
+        exit_ns = t_ns + self._delay_ns
+        if self._jitter_ns:
+            exit_ns += int(draw() * self._jitter_ns)
+        if settings.reorder and draw() < settings.reorder:
+            exit_ns += round(settings.reorder_ms * 1e6)
+            self._note(t_ns, "packet_reordered", packet)
+        elif self._fifo:
+            # Packets held back on purpose are overtaken; among the others jitter changes no order.
+            exit_ns = self._last_exit_ns = max(exit_ns, self._last_exit_ns)
+        if settings.corrupt and draw() < settings.corrupt:
+            packet = self._flip_bit(packet)
+            self._note(t_ns, "packet_ruined", packet)
+        self._push(exit_ns, packet)
+        if settings.duplicate and draw() < settings.duplicate:
+            self._note(t_ns, "packet_duplicated", packet)
+            self._push(exit_ns, packet)
+
+    def _push(self, exit_ns: int, packet: bytes) -> None:
+        self._order += 1
+        heapq.heappush(self._under_way, (exit_ns, self._order, packet))
+
+    def _flip_bit(self, packet: bytes) -> bytes:
+        """Flip one bit behind the IP header, where only the TCP checksum can find it."""
+        begin = (packet[0] & 15) * 4 if packet[0] >> 4 == 4 else 40
+        bit = self._random.randrange(min(begin, len(packet) - 1) * 8, len(packet) * 8)
+        changed = bytearray(packet)
+        changed[bit // 8] ^= 1 << bit % 8
+        return bytes(changed)
+
+    def _note(self, t_ns: int, what: str, packet: bytes, **details: Any) -> None:
+        self._truth.count(what.replace("packet_", "packets_"), self._side)
+        self._truth.events.append(
+            {"t_ns": t_ns, "what": what, "side": self._side, "length": len(packet), **details}
+        )

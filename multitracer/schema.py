@@ -255,10 +255,10 @@ LINK_FRAMES = Schema(
         Column("entity", "int16", "", "index of the link entity in `Measurement.entities`"),
         Column("action", "int8", "", "snd or rcv", "", LINK_ACTIONS),
         Column("ns", "int32", "", "N(S), the frame's sequence number; -1 if absent", "GSM 04.22"),
+        Column("offset", "int64", "bytes", "first byte in the stream, across resets; -1 if absent", "rlpdump 1"),
         Column(
-            "offset", "int64", "bytes", "first byte in the direction's stream, across resets", "rlpdump 1"
+            "length", "int32", "bytes", "user bytes; -1 if absent; shorter than the frame: send buffer ran empty"
         ),
-        Column("length", "int32", "bytes", "user bytes; shorter than the frame: the send buffer ran empty"),
         Column("attempt", "int16", "", "0 for the first transmission, k for the k-th retransmission"),
         Column("duplicate", "int8", "", "1 if received before"),
         Column("nr", "int32", "", "N(R) it carries; -1 if absent", "GSM 04.22"),

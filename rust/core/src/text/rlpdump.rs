@@ -190,14 +190,11 @@ impl Scanner {
             None => return Err(Fault::NotOurs),
         };
         let fields = Fields::read(words)?;
+        let entity = self.entity(entity)?;
+        self.order[entity as usize].check(t_ns, number, issues);
         if verb == b"I" && action != EVT {
-            let (Some(offset), Some(length)) = (fields.off, fields.len) else { return Err(Fault::NotOurs) };
-            let entity = self.entity(entity)?;
-            self.order[entity as usize].check(t_ns, number, issues);
-            self.frame((t_ns, number), (entity, action), offset, length, &fields);
+            self.frame((t_ns, number), (entity, action), &fields);
         } else {
-            let entity = self.entity(entity)?;
-            self.order[entity as usize].check(t_ns, number, issues);
             let kind = kind(action, verb);
             if kind == 0 {
                 issues.add("unknown-verb", number, || excerpt(verb));
@@ -208,15 +205,16 @@ impl Scanner {
         Ok(())
     }
 
-    fn frame(&mut self, at: (i64, u64), by: (i16, i8), offset: i64, length: i32, fields: &Fields) {
+    fn frame(&mut self, at: (i64, u64), by: (i16, i8), fields: &Fields) {
         let frames = &mut self.log.frames;
         frames.t_ns.push(at.0);
         frames.record.push(at.1 as i64);
         frames.entity.push(by.0);
         frames.action.push(by.1);
         frames.ns.push(fields.ns.unwrap_or(-1));
-        frames.offset.push(offset);
-        frames.length.push(length);
+        // A duplicate may come without: the receiver has thrown its bytes away.
+        frames.offset.push(fields.off.unwrap_or(-1));
+        frames.length.push(fields.len.unwrap_or(-1));
         frames.attempt.push(fields.attempt.unwrap_or(0));
         frames.duplicate.push(fields.duplicate.unwrap_or(0));
         frames.nr.push(fields.nr.unwrap_or(-1));
@@ -276,7 +274,7 @@ mod tests {
     const LOG: &[u8] = b"# rlpdump 1 clock=monotonic slot_ms=20\n\
         # a remark\n\
         1.000001 ms snd I ns=60 off=24 len=16 nr=3 try=2 pf=1 colour=red\n\
-        1.000001 iwf rcv I ns=60 off=24 len=16 dup=1\n\
+        1.000001 iwf rcv I ns=60 dup=1\n\
         1.1 iwf snd SREJ nr=61\n\
         1.2 ms rcv HELLO nr=2\n\
         1.3 ms evt reset cause=n2 flush_tx=824\n\
@@ -295,6 +293,7 @@ mod tests {
         assert_eq!(frames.t_ns, [1_000_001_000; 2]);
         assert_eq!((&frames.record[..], &frames.ns[..]), (&[3, 4][..], &[60, 60][..]));
         assert_eq!((frames.attempt[0], frames.nr[0], frames.poll[0], frames.duplicate[0]), (2, 3, 1, 0));
+        assert_eq!((&frames.offset[..], &frames.length[..]), (&[24, -1][..], &[16, -1][..]));
         assert_eq!((frames.attempt[1], frames.nr[1], frames.poll[1], frames.duplicate[1]), (0, -1, 0, 1));
         let events = &log.events;
         let kinds: Vec<_> = events.kind.iter().map(|kind| KINDS[*kind as usize]).collect();

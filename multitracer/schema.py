@@ -255,9 +255,14 @@ LINK_FRAMES = Schema(
         Column("entity", "int16", "", "index of the link entity in `Measurement.entities`"),
         Column("action", "int8", "", "snd or rcv", "", LINK_ACTIONS),
         Column("ns", "int32", "", "N(S), the frame's sequence number; -1 if absent", "GSM 04.22"),
-        Column("offset", "int64", "bytes", "first byte in the stream, across resets; -1 if absent", "rlpdump 1"),
         Column(
-            "length", "int32", "bytes", "user bytes; -1 if absent; shorter than the frame: send buffer ran empty"
+            "offset", "int64", "bytes", "first byte in the stream, across resets; -1 if absent", "rlpdump 1"
+        ),
+        Column(
+            "length",
+            "int32",
+            "bytes",
+            "user bytes; -1 if absent; shorter than the frame: send buffer ran empty",
         ),
         Column("attempt", "int16", "", "0 for the first transmission, k for the k-th retransmission"),
         Column("duplicate", "int8", "", "1 if received before"),

@@ -131,31 +131,45 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     fn packet(&mut self, record: &Record<'_>, cut: &mut bool) -> Result<Kind, Stop> {
         let at = record.link.network(record.data, record.wire_length)?;
         let wire = record.wire_length - at as u32;
-        let segment = &mut self.segment;
-        let packet = ip::parse(&record.data[at..], wire, segment)?;
+        let packet = ip::parse(&record.data[at..], wire, &mut self.segment)?;
         // Some tools write the captured length into both fields: the IP header knows better.
-        *cut |= segment.ip_length > wire;
-        segment.t_ns = record.t_ns;
-        segment.record = record.number;
-        segment.checksum = Checksum::Unverified;
-        if let Some(fragment) = packet.fragment {
-            return Ok(self.fragment(&packet, fragment));
+        *cut |= self.segment.ip_length > wire;
+        self.segment.t_ns = record.t_ns;
+        self.segment.record = record.number;
+        self.segment.checksum = Checksum::Unverified;
+        if packet.protocol == TCP && packet.fragment.is_none() {
+            self.tcp(&packet)
+        } else {
+            self.other(packet)
         }
-        if packet.protocol != TCP {
-            return Err(Stop::Kind(Kind::of_protocol(packet.protocol)));
+    }
+
+    /// Whatever needs a closer look; kept apart so that the way to TCP stays in registers.
+    #[inline(never)]
+    fn other(&mut self, packet: ip::Packet<'_>) -> Result<Kind, Stop> {
+        let packet = packet.transport()?;
+        match (packet.fragment, packet.protocol) {
+            (Some(fragment), _) => Ok(self.fragment(&packet, fragment)),
+            (None, TCP) => self.tcp(&packet),
+            (None, protocol) => Ok(Kind::of_protocol(protocol)),
         }
+    }
+
+    #[inline(always)]
+    fn tcp(&mut self, packet: &ip::Packet<'_>) -> Result<Kind, Stop> {
+        let segment = &mut self.segment;
         tcp::parse(packet.payload, packet.payload_length, segment)?;
         if packet.payload.len() == packet.payload_length as usize && !packet.rerouted {
             let verdict = checksum::verify(&segment.source.0, &segment.destination.0, packet.payload);
             segment.checksum = verdict.to_checksum();
             match verdict {
                 Verdict::Good => {}
-                Verdict::Bad => self.totals.bad_checksum.hit(record.number),
+                Verdict::Bad => self.totals.bad_checksum.hit(segment.record),
                 Verdict::Offloaded => self.totals.offloaded_checksums += 1,
             }
         }
         if !segment.options.complete {
-            self.totals.options_cut.hit(record.number);
+            self.totals.options_cut.hit(segment.record);
         }
         self.totals.tcp_segments += 1;
         self.sink.segment(segment);

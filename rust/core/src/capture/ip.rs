@@ -24,9 +24,11 @@ pub(crate) struct Fragment {
     pub(crate) kind: Kind,
 }
 
-/// The transport payload of an IP packet.
+/// The payload of an IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Packet<'a> {
+    v6: bool,
+    /// What the payload is: an extension header, until [`Packet::transport`].
     pub(crate) protocol: u8,
     pub(crate) fragment: Option<Fragment>,
     /// Whether the destination is still another one than the pseudo header's (routing header not used up).
@@ -40,7 +42,7 @@ pub(crate) struct Packet<'a> {
 /// Decode the IP packet at the start of `data`, of which `wire` bytes were on the wire.
 ///
 /// What the header says of a segment is written in place: moving 140 bytes about costs more than decoding them.
-#[inline]
+#[inline(always)]
 pub(crate) fn parse<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Result<Packet<'a>, Stop> {
     require(data, wire, 1, "no IP header")?;
     match data[0] >> 4 {
@@ -50,7 +52,7 @@ pub(crate) fn parse<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Res
     }
 }
 
-#[inline]
+#[inline(always)]
 fn v4<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Result<Packet<'a>, Stop> {
     require(data, wire, 20, "packet shorter than an IPv4 header")?;
     let header = usize::from(data[0] & 0x0f) * 4;
@@ -78,17 +80,17 @@ fn v4<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Result<Packet<'a>
     segment.ip_id = be16(data, 4);
     segment.ttl = data[8];
     segment.ecn = data[1] & 3;
-    let packet = Packet {
+    Ok(Packet {
+        v6: false,
         protocol: data[9],
         fragment,
         rerouted: false,
         payload: data.get(header..).unwrap_or_default(),
         payload_length: length - header as u32,
-    };
-    if packet.protocol == TCP || fragment.is_some() { Ok(packet) } else { extensions(packet, false) }
+    })
 }
 
-#[inline]
+#[inline(always)]
 fn v6<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Result<Packet<'a>, Stop> {
     require(data, wire, 40, "packet shorter than an IPv6 header")?;
     let length = match be16(data, 4) {
@@ -102,14 +104,14 @@ fn v6<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Result<Packet<'a>
     segment.ip_id = 0;
     segment.ttl = data[7];
     segment.ecn = data[1] >> 4 & 3;
-    let packet = Packet {
+    Ok(Packet {
+        v6: true,
         protocol: data[6],
         fragment: None,
         rerouted: false,
         payload: &data[40..],
         payload_length: length - 40,
-    };
-    if packet.protocol == TCP { Ok(packet) } else { extensions(packet, true) }
+    })
 }
 
 const HOP_BY_HOP: u8 = 0;
@@ -122,39 +124,48 @@ const MOBILITY: u8 = 135;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
 
-/// Walk extension headers up to the transport header; AH occurs behind IPv4 as well.
-fn extensions(mut packet: Packet<'_>, v6: bool) -> Result<Packet<'_>, Stop> {
-    loop {
-        match packet.protocol {
-            AUTHENTICATION => {}
-            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | FRAGMENT | MOBILITY | HIP | SHIM6 if v6 => {}
-            _ => return Ok(packet),
+impl Packet<'_> {
+    /// Walk extension headers up to the transport header or a fragment; AH occurs behind IPv4 as well.
+    pub(crate) fn transport(mut self) -> Result<Self, Stop> {
+        while self.fragment.is_none() {
+            match self.protocol {
+                AUTHENTICATION => {}
+                HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | FRAGMENT | MOBILITY | HIP | SHIM6 if self.v6 => {
+                }
+                _ => break,
+            }
+            self.skip_extension()?;
         }
-        let (data, wire) = (packet.payload, packet.payload_length);
+        Ok(self)
+    }
+
+    fn skip_extension(&mut self) -> Result<(), Stop> {
+        let (data, wire) = (self.payload, self.payload_length);
         require(data, wire, 8, "packet ends inside an IP extension header")?;
-        let header = match packet.protocol {
+        let header = match self.protocol {
             FRAGMENT => 8,
             AUTHENTICATION => (usize::from(data[1]) + 2) * 4,
             _ => (usize::from(data[1]) + 1) * 8,
         };
         require(data, wire, header, "packet ends inside an IP extension header")?;
-        if packet.protocol == ROUTING && data[3] > 0 {
-            packet.rerouted = true;
+        match self.protocol {
+            ROUTING => self.rerouted |= data[3] > 0,
+            FRAGMENT => {
+                let (offset, more) = (u32::from(be16(data, 2) & !7), data[3] & 1 != 0);
+                // An atomic fragment (RFC 6946) is a whole packet.
+                self.fragment = (offset > 0 || more).then(|| Fragment {
+                    id: be32(data, 4),
+                    offset,
+                    more,
+                    kind: Kind::Ipv6Fragment,
+                });
+            }
+            _ => {}
         }
-        let fragment = (packet.protocol == FRAGMENT).then(|| Fragment {
-            id: be32(data, 4),
-            offset: u32::from(be16(data, 2) & !7),
-            more: data[3] & 1 != 0,
-            kind: Kind::Ipv6Fragment,
-        });
-        packet.protocol = data[0];
-        packet.payload = &data[header..];
-        packet.payload_length = wire - header as u32;
-        // An atomic fragment (RFC 6946) is a whole packet.
-        if let Some(f) = fragment.filter(|f| f.offset > 0 || f.more) {
-            packet.fragment = Some(f);
-            return Ok(packet);
-        }
+        self.protocol = data[0];
+        self.payload = &data[header..];
+        self.payload_length = wire - header as u32;
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from multitracer import schema
-from multitracer.errors import Issue
+from multitracer.errors import Issue, UsageError
 from multitracer.table import Table
 from multitracer.trace import Source, Trace
 
@@ -128,3 +128,25 @@ class Measurement:
 
             self._events = unify(self)
         return self._events
+
+    def packet(self, record: int, source: int | None = None) -> Any:
+        """One packet of a capture, decoded whole, as dpkt gives it.
+
+        Parameters
+        ----------
+        record : int
+            Its number in the file, from 1: the `record` column of every table.
+        source : int, optional
+            Index of the capture; the one next to the data sender by default.
+
+        Raises
+        ------
+        UsageError
+            If the source is no capture, or has no such record.
+        """
+        from multitracer.packet import decode
+
+        index = self.snd if source is None else source
+        if index is None or not 0 <= index < len(self.traces) or self.traces[index].source.layer != "tcp":
+            raise UsageError(f"source {index} is not a packet capture; name one with source=")
+        return decode(self.traces[index].source.path, record)

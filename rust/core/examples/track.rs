@@ -1,0 +1,26 @@
+//! Read and track a capture, and print how long it took: `cargo run --release --example track FILE [table]`.
+
+use multitracer_core::capture;
+use multitracer_core::issue::Issues;
+use multitracer_core::tracker::Tracker;
+use std::path::Path;
+use std::time::Instant;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().expect("a capture file");
+    let mut tracker = Tracker::new(arguments.next().is_some());
+    let mut issues = Issues::default();
+    let start = Instant::now();
+    let info = capture::read(Path::new(&path), &mut tracker, &mut issues).expect("a readable capture");
+    let (connections, columns) = tracker.finish(&mut issues);
+    let seconds = start.elapsed().as_secs_f64();
+    println!(
+        "{} records, {} segments, {} connections, {} rows in {seconds:.3} s: {:.1} ns a record",
+        info.records,
+        info.tcp_segments,
+        connections.len(),
+        columns.map_or(0, |c| c.t_ns.len()),
+        seconds * 1e9 / info.records as f64
+    );
+}

@@ -146,7 +146,15 @@ def results() -> dict[str, Result]:
         "verdict": [schema.VERDICTS.index("genuine")],
     }
     rows = Table.filled(schema.TIMEOUTS, 1, timeout)
-    reset = {"t": 12.0, "entity": "iwf", "cause": "n2", "gap_start": 10.4, "gap_end": 15.9, "gap_s": 5.5}
+    reset = {
+        "t": 12.0,
+        "end": 13.0,
+        "entity": "iwf",
+        "cause": "n2",
+        "gap_start": 10.4,
+        "gap_end": 15.9,
+        "gap_s": 5.5,
+    }
     phases = [
         {"start": 0.0, "end": 0.5, "cause": "handshake"},
         {"start": 13.0, "end": 15.5, "cause": "timeout_wait"},

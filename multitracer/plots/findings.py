@@ -38,11 +38,12 @@ VERDICT_LOOKS: dict[str, tuple[Role, str]] = {
 
 
 class Reset(NamedTuple):
-    """A link reset: when, by whom, why, and the gap behind it (None if unknown)."""
+    """A link reset: when it began and was over, by whom, why, and the gap behind it (None if unknown)."""
 
     t: float
     words: str
-    gap: tuple[float, float] | None
+    end: float | None = None
+    gap: tuple[float, float] | None = None
 
 
 def summary(results: Results, name: str) -> Mapping[str, Any]:
@@ -115,13 +116,14 @@ def resets(selection: Selection, results: Results, events: Table) -> list[Reset]
             if t is not None:
                 start, end = number(entry.get("gap_start")), number(entry.get("gap_end"))
                 gap = (start, end) if start is not None and end is not None and end > start else None
-                found.append(Reset(t, _reset_words(entry.get("entity"), entry.get("cause")), gap))
+                words = _reset_words(entry.get("entity"), entry.get("cause"))
+                found.append(Reset(t, words, number(entry.get("end")), gap))
         return found
     causes = events.words("cause")
     rows = np.flatnonzero((events.words("kind") == "reset") & (causes != "peer"))
     for row, t in zip(rows.tolist(), selection.seconds(events["t_ns"][rows]).tolist(), strict=True):
         entity = selection.measurement.entities[int(events["entity"][row])]
-        found.append(Reset(t, _reset_words(entity, causes[row]), None))
+        found.append(Reset(t, _reset_words(entity, causes[row])))
     return found
 
 
@@ -139,6 +141,14 @@ def reset_marks(found: list[Reset], group: str) -> Iterator[Marks]:
         x = np.array([reset.t for reset in found])
         label = "RlpSnd_rst: link resets"
         yield Marks("RlpSnd_rst", "link_reset", x, label=label, group=group, texts=words, details=words)
+
+
+def handshake_spans(found: list[Reset], lane: str) -> Iterator[Spans]:
+    """From the reset until both entities had made it: the link carried nothing, and not by TCP's fault."""
+    spans = [(reset.t, reset.end) for reset in found if reset.end is not None and reset.end > reset.t]
+    if spans:
+        start, end = np.array(spans).T
+        yield _spans("reset_handshake", "reset_handshake", start, end, lane, "reset handshake")
 
 
 def gap_spans(found: list[Reset], lane: str) -> Iterator[Spans]:
@@ -192,28 +202,37 @@ def _spans(name: str, role: Role, starts: Array, ends: Array, lane: str, words: 
     return Spans(name, role, starts, ends, lane, words, texts=texts, details=details)
 
 
-def local_drop_marks(selection: Selection, events: Table, shift: int, group: str) -> Iterator[Marks]:
-    """Segments that the interface queue dropped: TCP sent them, the link never did (Paper 5.2, Figure 7).
+def local_drop_marks(
+    selection: Selection, results: Results, events: Table, shift: int, group: str
+) -> Iterator[Marks]:
+    """Segments that the interface queue dropped: TCP sent them, the link never did (Paper 5.2, Figure 7)."""
+    sent = selection.segments(selection.snd, data=True)
+    known = table(results, "local_drops")
+    if known is not None and selection.connection is not None:
+        mine = (known["conn"] == selection.connection.index) & (known["dir"] == selection.data_dir)
+        dropped = sent.where(np.isin(sent["record"], known["record"][mine & (known["record"] > 0)]))
+    else:
+        dropped = sent.where(_captured_before(sent, events["t_ns"][events.words("kind") == "drop"]))
+    if len(dropped):
+        yield Marks(
+            "TcpSnd_local_drop",
+            "local_drop",
+            selection.seconds(dropped["t_ns"]),
+            (dropped["seq"] + shift).astype(np.float64),
+            label="dropped by the local queue",
+            group=group,
+            details=tuple(f"dropped by the interface queue: byte {seq:,}" for seq in dropped["seq"].tolist()),
+        )
+
+
+def _captured_before(sent: Table, drops: Array) -> Array:
+    """Rows of the segments that drops without further evidence stand for.
 
     The queue's log names the time only; the capture taps packets just before the queue, so the segment is the
     last one captured by then, and of several drops in a burst each has its own.
     """
-    drops = events["t_ns"][events.words("kind") == "drop"]
-    sent = selection.segments(selection.snd, data=True)
     latest = np.searchsorted(sent["t_ns"], drops, side="right") - 1
     # Going back in time, a segment that is taken leaves the one before it to the earlier drop.
     rank = np.arange(len(latest))
     before = np.minimum.accumulate((latest - rank)[::-1])[::-1] + rank
-    before = before[before >= 0]
-    if len(before):
-        yield Marks(
-            "TcpSnd_local_drop",
-            "local_drop",
-            selection.seconds(sent["t_ns"][before]),
-            (sent["seq"][before] + shift).astype(np.float64),
-            label="dropped by the local queue",
-            group=group,
-            details=tuple(
-                f"dropped by the interface queue: byte {seq:,}" for seq in sent["seq"][before].tolist()
-            ),
-        )
+    return before[before >= 0]

@@ -8,8 +8,8 @@ import numpy as np
 
 from multitracer.plots.findings import Results, number, summary
 from multitracer.plots.panel import duration_words
-from multitracer.plots.regression import rate_words
 from multitracer.plots.selection import Selection, unjoined
+from multitracer.plots.trends import rate_words
 
 
 def title_words(selection: Selection, results: Results) -> tuple[str, str]:

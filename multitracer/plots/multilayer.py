@@ -14,15 +14,16 @@ from collections.abc import Iterator
 
 from multitracer.errors import UsageError
 from multitracer.measurement import Measurement
-from multitracer.plots import findings, link_layer, regression, tcp_layer
+from multitracer.plots import findings, link_layer, tcp_layer, trends
 from multitracer.plots.findings import Results
 from multitracer.plots.headline import missing_layers, title_words
 from multitracer.plots.panel import Axis, Figure, Floats, Panel, Series, Spans
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.selection import select
 from multitracer.plots.window_layer import window_panel
+from multitracer.regression import fit
 
-LANES = {"xoff": "XOFF", "gap": "reset gap", "idle": "link idle"}
+LANES = {"xoff": "XOFF", "reset": "link reset", "gap": "reset gap", "idle": "link idle"}
 # More intervals than this are shown in the lanes only: a striped background would hide the curves.
 SHADED = 40
 
@@ -59,7 +60,7 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     marks += tcp_layer.retransmission_marks(
         selection, step, groups["TCP sender"], without=None if judged is None else judged["record"]
     )
-    marks += findings.local_drop_marks(selection, events, step, groups["TCP sender"])
+    marks += findings.local_drop_marks(selection, results, events, step, groups["TCP sender"])
     marks += tcp_layer.ruined_marks(selection, 0, groups["TCP receiver"])
 
     shades = [*findings.gap_spans(resets, ""), *findings.xoff_spans(starts, ends, "")]
@@ -73,6 +74,7 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     lanes = _lanes(
         [
             *findings.xoff_spans(starts, ends, LANES["xoff"]),
+            *findings.handshake_spans(resets, LANES["reset"]),
             *findings.gap_spans(resets, LANES["gap"]),
             *findings.idle_spans(results, LANES["idle"]),
         ]
@@ -119,10 +121,10 @@ def _trend(series: list[Series], name: str, window: tuple[float, float], group: 
     for one in series:
         if one.name == name:
             inside = one.inside(window)
-            found = regression.fit(one.x[inside], one.y[inside])
+            found = fit(one.x[inside], one.y[inside])
             if found is not None:
-                label = f"trend: {regression.rate_words(found.rate)}"
-                yield regression.line(f"{name} trend", found, "trend", label=label, group=group)
+                label = f"trend: {trends.rate_words(found.rate)}"
+                yield trends.series(f"{name} trend", found, "trend", label=label, group=group)
 
 
 def _link_trends(
@@ -138,12 +140,12 @@ def _link_trends(
             continue
         rate = link_layer.rate_between(one, starts[inside], ends[inside], window)
         run = link_layer.longest_run(one, starts[inside], ends[inside], window)
-        found = regression.fit(run.x, run.y) if run is not None else None
+        found = fit(run.x, run.y) if run is not None else None
         if rate is not None and found is not None:
             # Drawn beyond its stretch, so that the two slopes can be told apart.
-            until = min(window[1], found.x1 + max(found.x1 - found.x0, 0.08 * (window[1] - window[0])))
-            label = f"between XOFFs: {regression.rate_words(rate)}"
-            yield regression.line(
+            until = min(window[1], found.end + max(found.end - found.start, 0.08 * (window[1] - window[0])))
+            label = f"between XOFFs: {trends.rate_words(rate)}"
+            yield trends.series(
                 "RlpSnd_data slope", found, "trend_between", label=label, group=group, until=until
             )
 

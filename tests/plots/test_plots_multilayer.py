@@ -11,6 +11,8 @@ from multitracer.analysis import Result
 from multitracer.errors import UsageError
 from multitracer.plots.panel import Figure, Marks, Series, Spans
 from multitracer.plots.plot import PlotOptions
+from multitracer.schema_results import LOCAL_DROPS
+from multitracer.table import Table
 
 
 def build(m=None, r=None, **options) -> Figure:
@@ -118,11 +120,28 @@ def test_a_local_drop_is_the_segment_captured_last_before_it():
     assert marks(figure, "TcpSnd_local_drop").y.tolist() == [1 + MSS * 3]
 
 
+def test_a_local_drop_that_the_analysis_matched_is_taken_from_it():
+    rows = {"t_ns": [T0], "conn": [0], "dir": [0], "seq": [1], "record": [8], "length": [MSS]}
+    found = Result("local_drops", {}, {"local_drops": Table.filled(LOCAL_DROPS, 1, rows)})
+    figure = build(r=results() | {"local_drops": found}, offset_bytes=0)
+    assert marks(figure, "TcpSnd_local_drop").x.tolist() == [7.0]
+
+
+def test_drops_in_a_burst_are_different_segments():
+    m = measurement()
+    events = m.tables["link_events"]
+    m.tables["link_events"] = Table.concat(events.schema, [events, events.where(np.array([4]))])
+    figure = build(m, offset_bytes=0)
+    assert marks(figure, "TcpSnd_local_drop").y.tolist() == [1 + MSS * 2, 1 + MSS * 3]
+
+
 def test_a_reset_is_one_vertical_mark_with_its_gap():
     figure = build()
     reset = marks(figure, "RlpSnd_rst")
     assert reset.y is None
     assert reset.texts == ("reset (iwf, N2)",)
+    handshake = spans(figure, "lanes", "reset_handshake")
+    assert (handshake.start.tolist(), handshake.end.tolist()) == ([12.0], [13.0])
     gap = spans(figure, "lanes", "reset_gap")
     assert (gap.start.tolist(), gap.end.tolist()) == ([10.4], [15.9])
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multitracer.plots import regression
+from multitracer.plots import trends
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Series, Spans, duration_words
+from multitracer.regression import Line
 
 
 def arrays(*values: float) -> np.ndarray:
@@ -73,14 +74,12 @@ def test_duration_words(seconds, said):
     [(848.2, "848 B/s"), (9_999.0, "9,999 B/s"), (25_430.0, "25.4 kB/s"), (3.21e8, "321 MB/s")],
 )
 def test_rate_words(rate, said):
-    assert regression.rate_words(rate) == said
+    assert trends.rate_words(rate) == said
 
 
-def test_a_regression_finds_the_rate_whatever_the_level():
-    x = np.linspace(5.0, 25.0, 100)
-    found = regression.fit(x, 4e12 + 960.0 * x)
-    assert found is not None
-    assert found.rate == pytest.approx(960.0)
-    assert found.at(5.0) == pytest.approx(4e12 + 4_800.0)
-    assert regression.fit(x[:2], x[:2]) is None
-    assert regression.fit(np.zeros(5), np.arange(5.0)) is None
+def test_a_trend_is_drawn_on_if_asked():
+    line = Line(rate=960.0, level=5.0, start=2.0, end=4.0, points=10)
+    drawn = trends.series("t", line, "trend", label="trend", group="", until=5.0)
+    assert drawn.x.tolist() == [2.0, 5.0]
+    assert drawn.y.tolist() == [5.0, 5.0 + 3 * 960.0]
+    assert not drawn.in_limits

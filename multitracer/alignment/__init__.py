@@ -1,0 +1,5 @@
+"""Traces of one transfer on one timeline."""
+
+from multitracer.alignment.assemble import align
+
+__all__ = ["align"]

@@ -1,0 +1,124 @@
+"""Capture to capture: the same segments, seen twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from multitracer.alignment.relation import Pairs
+from multitracer.table import Array, Table
+
+_KEYS = ("conn", "dir", "seq_raw", "ack_raw", "flags", "length", "ts_val", "ts_ecr", "ip_id")
+_COARSE_KEYS = (
+    "conn",
+    "dir",
+    "seq_raw",
+    "ack_raw",
+    "ts_val",
+)  # offload cuts segments, but not at their start
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Rows of two segment tables that are the same packet, in order of time at the first."""
+
+    first: Array
+    second: Array
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def identical(first: Table, second: Table) -> bool:
+    """Whether two captures hold the same records at the same times, or at times that differ by a constant.
+
+    Two observation points never agree to the nanosecond over a whole transfer; a copy does (also one
+    whose times were moved by an editor).
+    """
+    if len(first) != len(second) or not len(first):
+        return False
+    same = all(
+        np.array_equal(first[name], second[name]) for name in ("seq_raw", "ack_raw", "flags", "length")
+    )
+    if not same:
+        return False
+    apart = first["t_ns"] - second["t_ns"]
+    if not apart.any():
+        return True
+    return len(first) >= 3 and bool(np.ptp(apart) == 0)
+
+
+def match(first: Table, second: Table) -> Matches:
+    """Find the packets that both captures have.
+
+    Keys that occur more than once in either capture (duplicate ACKs, retransmissions without time
+    stamps, copies) are dropped: a wrong pair is worse than none. The IPv4 identification tells
+    retransmissions apart where it is used. Both tables must be in common terms of connection and
+    direction.
+
+    Reference: PEERS "Convex hull clock fit".
+    """
+    found = _match_by(first, second, _KEYS)
+    if len(found) < max(8, min(len(first), len(second)) // 10):
+        coarse = _match_by(first, second, _COARSE_KEYS)
+        if len(coarse) > len(found):
+            found = coarse
+    order = np.argsort(first["t_ns"][found.first], kind="stable")
+    return Matches(found.first[order], found.second[order])
+
+
+def _match_by(first: Table, second: Table, names: Sequence[str]) -> Matches:
+    rows_a, keys_a = _unique_keys(first, names)
+    rows_b, keys_b = _unique_keys(second, names)
+    _, at_a, at_b = np.intersect1d(keys_a, keys_b, assume_unique=True, return_indices=True)
+    return Matches(rows_a[at_a], rows_b[at_b])
+
+
+def _unique_keys(table: Table, names: Sequence[str]) -> tuple[Array, Array]:
+    """Rows whose key occurs once, and the keys, mixed into 64 bits (a chance collision only drops a pair)."""
+    rows = np.flatnonzero((table["conn"] >= 0) & (table["checksum"] != table.code("checksum", "bad")))
+    mixed = np.zeros(len(rows), dtype=np.uint64)
+    for name in names:
+        column = table[name][rows].astype(np.int64).view(np.uint64)
+        mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    keys, at, count = np.unique(mixed, return_index=True, return_counts=True)
+    once = count == 1
+    return rows[at[once]], keys[once]
+
+
+def order_of(first: Table, second: Table, matches: Matches, data: Array) -> int:
+    """Which capture is nearer to the data sender: 0 the first, 1 the second, -1 undecided.
+
+    Data reaches the nearer one earlier, ACKs reach it later, whatever the clocks say: the difference of the
+    clocks' readings is (offset + delay) for data and (offset - delay) for ACKs.
+
+    Parameters
+    ----------
+    data : bool array
+        For each match, whether it goes in the bulk direction of its connection.
+    """
+    apart = second["t_ns"][matches.second] - first["t_ns"][matches.first]
+    if data.all() or not data.any():
+        return -1
+    base = int(apart[0])
+    round_trip = float(np.median((apart - base)[data])) - float(np.median((apart - base)[~data]))
+    return -1 if round_trip == 0 else int(round_trip < 0)
+
+
+def pairs(first: Table, second: Table, matches: Matches, with_data: Array) -> tuple[Pairs, Pairs]:
+    """The matches as order: (first capture before second, second before first).
+
+    Parameters
+    ----------
+    with_data : bool array
+        For each match, whether it passes the first capture before the second.
+    """
+
+    def picked(mask: Array) -> Pairs:
+        a, b = matches.first[mask], matches.second[mask]
+        return Pairs(first["t_ns"][a], second["t_ns"][b], first["record"][a], second["record"][b])
+
+    return picked(with_data), picked(~with_data)

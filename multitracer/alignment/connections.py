@@ -1,0 +1,199 @@
+"""The same TCP connection in several captures: one number, one orientation, one base of sequence numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from multitracer.table import Array, Table
+from multitracer.trace import Trace
+
+Endpoint = tuple[str, int]
+_WRAP = 1 << 32
+_NEAR = (
+    1 << 20
+)  # sequence ranges of one connection may miss each other by this much (captures that hardly overlap)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A connection as one capture has it, and what to add to its relative numbers (per common direction)."""
+
+    source: int
+    conn: int
+    flipped: bool
+    shift: tuple[int, int]
+
+
+@dataclass
+class Merged:
+    """A connection of the measurement."""
+
+    endpoints: tuple[Endpoint, Endpoint]
+    base: tuple[int, int]
+    isn: list[int | None]
+    ranges: list[tuple[int, int]]
+    members: list[Member] = field(default_factory=list)
+    data_bytes: list[int] = field(default_factory=lambda: [0, 0])
+
+    @property
+    def data_dir(self) -> int:
+        """Direction with most payload; forward if equal."""
+        return int(self.data_bytes[1] > self.data_bytes[0])
+
+    def member(self, source: int) -> Member | None:
+        """How a capture has it."""
+        return next((member for member in self.members if member.source == source), None)
+
+
+def merge(traces: Sequence[Trace], captures: Sequence[int]) -> list[Merged]:
+    """Find which connections of several captures are the same.
+
+    Same endpoints (in either order) and the same initial sequence numbers; where a handshake was missed,
+    sequence ranges that meet. A port used again with another ISN is another connection.
+
+    Reference: RFC 9293 section 3.4.1 (ISN), METRICS "TCP sender analysis".
+    """
+    by_endpoints: dict[tuple[Endpoint, Endpoint], list[tuple[int, int, dict[str, Any]]]] = {}
+    ranges = {source: _ranges(traces[source]) for source in captures}
+    for source in captures:
+        for conn, entry in enumerate(traces[source].connections):
+            first, second = endpoints_of(entry)
+            key = (first, second) if first <= second else (second, first)
+            by_endpoints.setdefault(key, []).append((source, conn, entry))
+    merged: list[Merged] = []
+    for entries in by_endpoints.values():
+        entries.sort(key=lambda item: (not _has_handshake(item[2]), item[0], item[1]))
+        group: list[Merged] = []
+        for source, conn, entry in entries:
+            _place(group, source, conn, entry, ranges[source][conn])
+        merged.extend(group)
+    return merged
+
+
+def endpoints_of(entry: dict[str, Any]) -> tuple[Endpoint, Endpoint]:
+    """The endpoints of a tracker's summary as hashable pairs."""
+    (a, p), (b, q) = entry["endpoints"]
+    return (str(a), int(p)), (str(b), int(q))
+
+
+def _has_handshake(entry: dict[str, Any]) -> bool:
+    return all(value is not None for value in entry.get("isn", (None, None)))
+
+
+def _ranges(trace: Trace) -> list[list[tuple[int, int]]]:
+    """Smallest and largest relative sequence number by connection and direction."""
+    count = len(trace.connections)
+    low = np.full((count, 2), np.iinfo(np.int64).max)
+    high = np.full((count, 2), np.iinfo(np.int64).min)
+    segments = trace.tables.get("segments")
+    if segments is not None and len(segments):
+        known = (segments["conn"] >= 0) & (segments["conn"] < count)
+        index = (segments["conn"][known], segments["dir"][known])
+        np.minimum.at(low, index, segments["seq"][known])
+        np.maximum.at(high, index, segments["seq"][known] + segments["length"][known])
+    low[high < low] = 0
+    high = np.maximum(high, low)
+    return [[(int(low[c, d]), int(high[c, d])) for d in (0, 1)] for c in range(count)]
+
+
+def _place(
+    group: list[Merged], source: int, conn: int, entry: dict[str, Any], ranges: list[tuple[int, int]]
+) -> None:
+    endpoints = endpoints_of(entry)
+    base = [int(value or 0) for value in entry.get("base", (0, 0))]
+    isn = list(entry.get("isn", (None, None)))
+    data = [int(entry.get(name, {}).get("data_bytes", 0)) for name in ("forward", "reverse")]
+    for common in group:
+        if common.member(source) is not None:
+            continue
+        flipped = common.endpoints != endpoints
+        turn = (1, 0) if flipped else (0, 1)
+        shifts = _shifts(common, [isn[d] for d in turn], [base[d] for d in turn], [ranges[d] for d in turn])
+        if shifts is None:
+            continue
+        common.members.append(Member(source, conn, flipped, shifts))
+        common.data_bytes = [max(common.data_bytes[d], data[turn[d]]) for d in (0, 1)]
+        common.isn = [common.isn[d] if common.isn[d] is not None else isn[turn[d]] for d in (0, 1)]
+        for d in (0, 1):
+            low, high = ranges[turn[d]]
+            common.ranges[d] = (
+                min(common.ranges[d][0], low + shifts[d]),
+                max(common.ranges[d][1], high + shifts[d]),
+            )
+        return
+    group.append(
+        Merged(
+            endpoints,
+            (base[0], base[1]),
+            isn,
+            list(ranges),
+            [Member(source, conn, False, (0, 0))],
+            list(data),
+        )
+    )
+
+
+def _shifts(
+    common: Merged, isn: list[int | None], base: list[int], ranges: list[tuple[int, int]]
+) -> tuple[int, int] | None:
+    """What to add to a capture's relative numbers to make them agree with the others; None if they cannot."""
+    shifts, same, meets = [0, 0], 0, 0
+    for d in (0, 1):
+        known, other = common.isn[d], isn[d]
+        if known is not None and other is not None:
+            if known != other:
+                return None
+            same += 1
+        apart = (base[d] - common.base[d]) % _WRAP
+        centre = (common.ranges[d][0] + common.ranges[d][1] - ranges[d][0] - ranges[d][1]) / 2
+        shifts[d] = apart + _WRAP * round((centre - apart) / _WRAP)
+        low, high = ranges[d][0] + shifts[d], ranges[d][1] + shifts[d]
+        distance = max(low - common.ranges[d][1], common.ranges[d][0] - high)
+        if known is not None and other is not None:
+            shifts[d] = ((base[d] - common.base[d] + _WRAP // 2) % _WRAP) - _WRAP // 2
+        elif distance > _NEAR:
+            return None
+        else:
+            meets += 1
+    return (shifts[0], shifts[1]) if same or meets == 2 else None
+
+
+def columns(table: Table, source: int, merged: Sequence[Merged], count: int) -> dict[str, Array]:
+    """The conn, dir and sequence columns of a capture's table in common terms.
+
+    Parameters
+    ----------
+    table : Table
+        segments, retransmissions or timeouts of the capture.
+    source : int
+        Index of the capture.
+    merged : sequence of Merged
+        The measurement's connections in their final order.
+    count : int
+        Number of connections in the capture.
+    """
+    number = np.full(count + 1, -1, dtype=np.int32)  # the last entry answers for conn -1
+    flipped = np.zeros(count + 1, dtype=np.int8)
+    shift = np.zeros((count + 1, 2), dtype=np.int64)
+    for index, common in enumerate(merged):
+        member = common.member(source)
+        if member is not None:
+            number[member.conn] = index
+            flipped[member.conn] = member.flipped
+            shift[member.conn] = member.shift
+    conn = np.where((table["conn"] >= 0) & (table["conn"] < count), table["conn"], count)
+    direction = (table["dir"] ^ flipped[conn]).astype(np.int8)
+    found: dict[str, Array] = {
+        "conn": number[conn],
+        "dir": direction,
+        "seq": table["seq"] + shift[conn, direction],
+    }
+    for name in ("ack", "sack_high"):
+        if name in table.columns:
+            values = table[name]
+            found[name] = np.where(values >= 0, values + shift[conn, 1 - direction], values)
+    return found

@@ -1,0 +1,107 @@
+"""Sockets of kernel logs as connections of the measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from multitracer.alignment.connections import Merged
+from multitracer.table import Array, Table
+from multitracer.trace import Flow
+
+_WRAP = 1 << 32
+
+
+def connections_of(flow: Flow, merged: Sequence[Merged]) -> list[tuple[int, int]]:
+    """Connections that a socket may be, each with the direction in which the socket sends."""
+    local, remote = (flow.local_address, flow.local_port), (flow.remote_address, flow.remote_port)
+    found = []
+    for index, common in enumerate(merged):
+        if common.endpoints == (local, remote):
+            found.append((index, 0))
+        elif common.endpoints == (remote, local):
+            found.append((index, 1))
+    return found
+
+
+def assign(
+    table: Table, flows: Sequence[Flow], merged: Sequence[Merged], spans: Sequence[tuple[int, int]]
+) -> tuple[Array, Array]:
+    """The conn and dir columns of a kernel table.
+
+    A port used again makes several connections of one pair of sockets; then the time decides.
+
+    Parameters
+    ----------
+    table : Table
+        tcp_states or kernel_events, with times on the reference timeline.
+    flows : sequence of Flow
+    merged : sequence of Merged
+    spans : sequence of (int, int)
+        First and last time of each connection on the reference timeline.
+    """
+    conn = np.full(len(table), -1, dtype=np.int32)
+    direction = np.zeros(len(table), dtype=np.int8)
+    flow_column = table["flow"]
+    by_endpoints: dict[frozenset[tuple[str, int]], list[int]] = {}
+    for index, common in enumerate(merged):
+        by_endpoints.setdefault(frozenset(common.endpoints), []).append(index)
+    order = np.argsort(flow_column, kind="stable")
+    bounds = np.searchsorted(flow_column[order], np.arange(len(flows) + 1))
+    for index, flow in enumerate(flows):
+        rows = order[bounds[index] : bounds[index + 1]]
+        local, remote = (flow.local_address, flow.local_port), (flow.remote_address, flow.remote_port)
+        candidates = by_endpoints.get(frozenset((local, remote)), [])
+        if not candidates and 0 in (local[1], remote[1]):
+            candidates = _unbound(local, remote, merged)
+        if not candidates or not len(rows):
+            continue
+        conn[rows] = candidates[0]
+        if len(candidates) > 1:
+            t = table["t_ns"][rows]
+            outside = [np.maximum(np.maximum(spans[c][0] - t, t - spans[c][1]), 0) for c in candidates]
+            conn[rows] = np.array(candidates)[np.argmin(outside, axis=0)]
+        first = merged[candidates[0]].endpoints[0]
+        direction[rows] = first != local and not (local[1] == 0 and first[0] == local[0])
+    return conn, direction
+
+
+def _unbound(local: tuple[str, int], remote: tuple[str, int], merged: Sequence[Merged]) -> list[int]:
+    """A socket before its port was chosen, if only one connection can become of it."""
+
+    def fits(named: tuple[str, int], real: tuple[str, int]) -> bool:
+        return named[0] == real[0] and named[1] in (0, real[1])
+
+    found = [
+        index
+        for index, common in enumerate(merged)
+        for a, b in (common.endpoints, common.endpoints[::-1])
+        if fits(local, a) and fits(remote, b)
+    ]
+    return found if len(found) == 1 else []
+
+
+def relative(values: Array, base: int, first_guess: int = 0) -> Array:
+    """Raw 32-bit numbers of one direction, in time order, as 64-bit numbers relative to a base.
+
+    Each step is the shorter way round (RFC 9293 section 3.4); -1 stays -1.
+
+    Parameters
+    ----------
+    values : int64 array
+    base : int
+        Raw number that is relative 0.
+    first_guess : int
+        Relative number expected about where the values begin: decides how often it has wrapped before.
+    """
+    result = np.full(len(values), -1, dtype=np.int64)
+    known = np.flatnonzero(values >= 0)
+    if not len(known):
+        return result
+    raw = values[known].astype(np.int64)
+    step = (np.diff(raw) + _WRAP // 2) % _WRAP - _WRAP // 2
+    start = int((raw[0] - base) % _WRAP)
+    start += _WRAP * round((first_guess - start) / _WRAP)
+    result[known] = start + np.concatenate([[0], np.cumsum(step)])
+    return result

@@ -1,0 +1,171 @@
+"""Kernel log to capture: the ACK rule.
+
+tcp_probe runs before the ACK is processed, so event i is the ACK whose number equals ``snd_una`` of
+event i + 1 of the same socket. The number is absolute: no common clock is needed, and none is assumed
+(ftrace counts from the boot, procfs tcpprobe from the opening of its file). The capture sees the packet
+microseconds before the kernel event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from multitracer.alignment.connections import Merged
+from multitracer.alignment.flows import connections_of
+from multitracer.alignment.relation import Pairs, Relation
+from multitracer.alignment.voting import best_shift
+from multitracer.clocks import Fit, fit_median
+from multitracer.table import Array, Table
+from multitracer.trace import Trace
+
+_FEW = 3
+_LOCAL_NS = 1_000_000  # residuals within this: the capture is on the kernel's own host
+_TIGHT_NS = 200_000
+_RESOLUTION_NS = 1_000
+
+
+def join(
+    index: int,
+    trace: Trace,
+    merged: Sequence[Merged],
+    segments: Mapping[int, Table],
+    span_ns: tuple[int, int],
+    preferred: Sequence[int],
+) -> Relation | None:
+    """Join a kernel log to the capture whose ACKs it matches best.
+
+    Parameters
+    ----------
+    index : int
+        The kernel log among the sources.
+    trace : Trace
+    merged : sequence of Merged
+    segments : mapping of int to Table
+        By capture: in common terms of connection and direction, times on the reference timeline.
+    span_ns : (int, int)
+        First and last time of the log.
+    preferred : sequence of int
+        Captures, the sender side first; a later one is taken only if it fits clearly better.
+
+    Returns
+    -------
+    Relation or None
+        None if nothing matches.
+
+    Reference: FORMATS "Two facts that shape the design".
+    """
+    best: tuple[int, Relation] | None = None
+    for capture in preferred:
+        for candidate in _candidates(index, trace, merged, segments[capture], capture, span_ns):
+            half = candidate.fit.pieces[0].half_width_ns
+            if best is None or half * 4 < best[0]:
+                best = (half, candidate)
+        if best is not None and best[0] <= _LOCAL_NS:
+            break
+    return None if best is None else best[1]
+
+
+def _candidates(
+    index: int,
+    trace: Trace,
+    merged: Sequence[Merged],
+    segments: Table,
+    capture: int,
+    span_ns: tuple[int, int],
+) -> list[Relation]:
+    """One relation per rule: ACK numbers, arrivals of data, retransmissions."""
+    states = trace.tables.get("tcp_states")
+    events = trace.tables.get("kernel_events")
+    by_ack: list[tuple[Array, Array]] = []
+    by_arrival: list[tuple[Array, Array]] = []
+    by_resend: list[tuple[Array, Array]] = []
+    for number, flow in enumerate(trace.flows):
+        for conn, sends in connections_of(flow, merged):
+            towards = (segments["conn"] == conn) & (segments["dir"] != sends)
+            if states is not None:
+                rows = np.flatnonzero(states["flow"] == number)
+                by_ack.append(_by_ack_number(states, rows, segments, np.flatnonzero(towards)))
+                arrivals = rows[states["data_length"][rows] > 0]
+                data = np.flatnonzero(towards & (segments["length"] > 0))
+                by_arrival.append((arrivals, data))
+            if events is not None:
+                sent = (events["flow"] == number) & (events["kind"] == events.code("kind", "retransmit"))
+                again = (segments["conn"] == conn) & (segments["dir"] == sends) & (segments["length"] > 0)
+                by_resend.append((np.flatnonzero(sent), np.flatnonzero(again)))
+    found = []
+    if states is not None and (
+        relation := _from_rows(index, capture, by_ack, states, segments, span_ns, "ack number")
+    ):
+        found.append(relation)
+    if states is not None and (not found or found[0].fit.pieces[0].half_width_ns > _LOCAL_NS):
+        relation = _by_time(index, capture, by_arrival, states, segments, span_ns, "arrival of data")
+        if relation is not None:
+            found.append(relation)
+    if events is not None and not found:
+        relation = _by_time(index, capture, by_resend, events, segments, span_ns, "retransmission")
+        if relation is not None:
+            found.append(relation)
+    return found
+
+
+def _by_ack_number(states: Table, rows: Array, segments: Table, acks: Array) -> tuple[Array, Array]:
+    """Rows of events and of segments that are the same ACK."""
+    una = states["snd_una"][rows]
+    moved = np.flatnonzero((una[1:] != una[:-1]) & (una[1:] >= 0) & (una[:-1] >= 0))
+    numbers, at_event = np.unique(una[moved + 1], return_index=True)
+    raw = segments["ack_raw"][acks].astype(np.int64)
+    valid = segments["ack"][acks] >= 0
+    captured, at_segment = np.unique(raw[valid], return_index=True)
+    _, i, j = np.intersect1d(numbers, captured, assume_unique=True, return_indices=True)
+    return rows[moved[at_event[i]]], acks[valid][at_segment[j]]
+
+
+def _by_time(
+    index: int,
+    capture: int,
+    groups: list[tuple[Array, Array]],
+    table: Table,
+    segments: Table,
+    span_ns: tuple[int, int],
+    rule: str,
+) -> Relation | None:
+    """Join by the only shift at which the events of the log fall on packets of the capture."""
+    pairs = []
+    for rows, packets in groups:
+        if len(rows) < _FEW or len(packets) < _FEW:
+            continue
+        t_event, t_packet = table["t_ns"][rows], np.sort(segments["t_ns"][packets])
+        shift = best_shift(t_event, t_packet, before_ns=_TIGHT_NS, after_ns=_TIGHT_NS)
+        if shift is None:
+            continue
+        place = np.searchsorted(t_packet, t_event + shift)
+        near = np.clip(place, 1, len(t_packet) - 1)
+        near -= (t_event + shift - t_packet[near - 1]) < (t_packet[near] - t_event - shift)
+        close = np.abs(t_packet[near] - t_event - shift) <= 5 * _TIGHT_NS
+        order = np.argsort(segments["t_ns"][packets], kind="stable")
+        pairs.append((rows[close], packets[order[near[close]]]))
+    return _from_rows(index, capture, pairs, table, segments, span_ns, rule)
+
+
+def _from_rows(
+    index: int,
+    capture: int,
+    groups: list[tuple[Array, Array]],
+    table: Table,
+    segments: Table,
+    span_ns: tuple[int, int],
+    rule: str,
+) -> Relation | None:
+    if not groups:
+        return None
+    rows = np.concatenate([group[0] for group in groups])
+    packets = np.concatenate([group[1] for group in groups])
+    if len(rows) < _FEW:
+        return None
+    t_event, t_packet = table["t_ns"][rows], segments["t_ns"][packets]
+    fit: Fit = fit_median(t_event, t_packet, table["record"][rows], span_ns, _RESOLUTION_NS)
+    nothing = Pairs.none()
+    evidence = {"rule": rule, **fit.evidence}
+    return Relation(capture, index, nothing, nothing, "ack-match", fit, fit.pieces[0].half_width_ns, evidence)

@@ -1,0 +1,306 @@
+"""Link log to capture: by causality.
+
+A frame cannot leave before its packet was sent, and a packet cannot arrive before its last frame. Two
+kinds of moments name their packet without a map of all bytes (see `anchors`): a frame that leaves after
+idleness, and a short frame that arrives. They vote for the shift between the clocks; the winners then
+bound it from both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from multitracer.alignment.anchors import Anchors, anchors_of
+from multitracer.alignment.relation import NO_TIMES, Pairs, Relation
+from multitracer.alignment.voting import Vote, vote
+from multitracer.clocks import Int, fit
+from multitracer.table import Array, Table
+from multitracer.trace import Trace
+
+_DELIVERY_NS = (
+    2_000_000  # a packet is handed to the host within this after its last frame; only to find, not to bound
+)
+_STAMPED_NS = 1_000_000_000  # clocks called realtime are tried as they are first
+_FIRST_NS = 120_000_000_000
+_CHUNK_NS = 30_000_000_000
+_DRIFT = 500e-6
+_ENOUGH = 0.35
+_TRIM = 0.02
+_SKEWS = np.concatenate([[0.0], *([s, -s] for s in np.arange(1, 41) * 12.5e-6)])
+
+
+@dataclass(frozen=True)
+class Packets:
+    """Packets at a capture, on the reference timeline: towards the link and out of it; rows of its table."""
+
+    into_ns: Int
+    into_row: Array
+    out_ns: Int
+    out_row: Array
+
+    @classmethod
+    def at(cls, segments: Table, near: Array) -> Packets:
+        """Split a capture's packets by which host sent them.
+
+        Parameters
+        ----------
+        segments : Table
+            Times on the reference timeline.
+        near : bool array
+            For each row, whether the host on this side of the link sent it.
+        """
+        t = segments["t_ns"]
+        order = np.argsort(t, kind="stable")
+        into, out = order[near[order]], order[~near[order]]
+        return cls(t[into], into, t[out], out)
+
+
+@dataclass(frozen=True)
+class _Located:
+    """Pairs found in a stretch of the log."""
+
+    wake: Array
+    into: Array
+    end: Array
+    out: Array
+    votes: int
+    voters: int
+
+
+def side_of(traces: Mapping[int, Trace]) -> dict[tuple[int, int], int]:
+    """Which side of the link each entity is on: 0 next to the data sender, 1 next to the receiver.
+
+    The entity on the sender's side sends most of the bytes, the other one receives them.
+
+    Parameters
+    ----------
+    traces : mapping of int to Trace
+        Link logs by source index.
+
+    Returns
+    -------
+    dict
+        ``(source, entity) -> side``.
+    """
+    totals = {}
+    for source, trace in traces.items():
+        for entity in range(len(trace.entities)):
+            found = anchors_of(trace, entity)
+            totals[source, entity] = found.sent_bytes - found.received_bytes
+    if not totals:
+        return {}
+    names: dict[str, int] = {}
+    for (source, entity), surplus in totals.items():
+        name = traces[source].entities[entity]
+        names[name] = names.get(name, 0) + surplus
+    top = max(names, key=lambda name: names[name])
+    sides = {}
+    for source, entity in totals:
+        name = traces[source].entities[entity]
+        sides[source, entity] = (0 if names[name] > 0 else 1) if len(names) != 2 else int(name != top)
+    return sides
+
+
+def join(
+    index: int,
+    trace: Trace,
+    entity: int,
+    capture: int,
+    packets: Packets,
+    own: Table,
+    span_ns: tuple[int, int],
+    hint: int | None,
+) -> Relation | None:
+    """Join one entity of a link log to one capture.
+
+    Parameters
+    ----------
+    index, capture : int
+        Source indices of the log and of the capture.
+    trace : Trace
+    entity : int
+    packets : Packets
+        Of the capture, seen from the entity's side.
+    own : Table
+        Segments of the capture with times on its own clock.
+    span_ns : (int, int)
+        First and last time of the log.
+    hint : int or None
+        An offset near which to look first.
+
+    Returns
+    -------
+    Relation or None
+        None if the log and the capture do not fit at any shift.
+    """
+    found = anchors_of(trace, entity)
+    parts = _track(found, packets, hint)
+    if not parts:
+        return None
+    wake, into = (np.concatenate([getattr(part, name) for part in parts]) for name in ("wake", "into"))
+    end, out = (np.concatenate([getattr(part, name) for part in parts]) for name in ("end", "out"))
+    keep = _binding_less(packets.into_ns[into], found.wake_ns[wake], 1)
+    wake, into = wake[keep], into[keep]
+    keep = _binding_less(packets.out_ns[out], found.end_ns[end], -1)
+    end, out = end[keep], out[keep]
+    rows_in, rows_out = packets.into_row[into], packets.out_row[out]
+    before = Pairs(own["t_ns"][rows_in], found.wake_ns[wake], own["record"][rows_in], found.wake_record[wake])
+    after = Pairs(own["t_ns"][rows_out], found.end_ns[end], own["record"][rows_out], found.end_record[end])
+    if not len(before) and not len(after):
+        return None
+    fitted = fit(before.points(packets.into_ns[into]), after.points(packets.out_ns[out]), span_ns)
+    votes, voters = sum(part.votes for part in parts), sum(part.voters for part in parts)
+    evidence = {
+        "entity": trace.entities[entity],
+        "woken_frames": len(before),
+        "delivered_packets": len(after),
+        "votes": votes,
+        "voters": voters,
+        **fitted.evidence,
+    }
+    return Relation(capture, index, before, after, "causality", fitted, None, evidence)
+
+
+def _track(found: Anchors, packets: Packets, hint: int | None) -> list[_Located]:
+    """Locate the shift, then follow it through the log: drift moves it slowly, a step at once."""
+    times = np.concatenate([found.wake_ns, found.end_ns])
+    if not len(times) or not (len(packets.into_ns) or len(packets.out_ns)):
+        return []
+    first, last = int(times.min()), int(times.max())
+    shift, skew = _first_shift(found, packets, first, min(last, first + _FIRST_NS), hint)
+    if shift is None:
+        return []
+    parts, since, origin = [], first, first
+    count = max(1, round((last - first) / _CHUNK_NS))
+    edges = np.linspace(first, last + 1, count + 1).astype(np.int64)
+    for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        expected = shift + round(skew * (start - origin))
+        reach = _DELIVERY_NS + round(_DRIFT / 4 * (end - since))
+        part = _locate(found, packets, start, end, skew, (expected - reach, expected + reach))
+        if part is None or part[0].votes < _ENOUGH * part[0].voters:
+            part = _locate(found, packets, start, end, skew, None) or part
+            if part is None or part[0].votes < _ENOUGH * part[0].voters:
+                continue
+        located, ballot = part
+        parts.append(located)
+        shift, origin, since = (ballot.low_ns + ballot.high_ns) // 2, start, start
+    return parts
+
+
+def _first_shift(
+    found: Anchors, packets: Packets, start: int, end: int, hint: int | None
+) -> tuple[int | None, float]:
+    nears: list[tuple[int, int] | None] = [None]
+    if hint is not None:
+        nears.insert(0, (hint - _STAMPED_NS, hint + _STAMPED_NS))
+    best: tuple[float, int, float] | None = None
+    for near in nears:
+        for skew in _SKEWS.tolist():
+            part = _locate(found, packets, start, end, skew, near)
+            if part is None:
+                continue
+            share = part[0].votes / part[0].voters
+            if best is None or share > best[0]:
+                best = (share, (part[1].low_ns + part[1].high_ns) // 2, skew)
+            if skew == 0.0 and share >= 2 * _ENOUGH:
+                break
+        if best is not None and best[0] >= _ENOUGH:
+            return best[1], best[2]
+    return None, 0.0
+
+
+def _locate(
+    found: Anchors, packets: Packets, start: int, end: int, skew: float, near: tuple[int, int] | None
+) -> tuple[_Located, Vote] | None:
+    """The shift with most votes in a stretch of the log, and the pairs that voted for it."""
+    wake = np.flatnonzero((found.wake_ns >= start) & (found.wake_ns < end))
+    finish = np.flatnonzero((found.end_ns >= start) & (found.end_ns < end))
+    wake_ns, end_ns = (
+        _straight(found.wake_ns[wake], start, skew),
+        _straight(found.end_ns[finish], start, skew),
+    )
+    slot = found.slot_ns + _DELIVERY_NS
+    heads = packets.into_ns
+    if near is None and len(heads) > 1:  # a burst of packets wakes the link once
+        heads = heads[np.concatenate([[True], np.diff(heads) > found.slot_ns])]
+    ballot = vote([(wake_ns, heads, slot, 0), (end_ns, packets.out_ns, 0, _DELIVERY_NS)], near)
+    if ballot is None:
+        return None
+    middle = (ballot.low_ns + ballot.high_ns) // 2
+    into = np.searchsorted(packets.into_ns, wake_ns + middle, side="right") - 1
+    good = into >= 0
+    good[good] &= wake_ns[good] + middle - packets.into_ns[into[good]] <= slot
+    out = np.searchsorted(packets.out_ns, end_ns + middle, side="left")
+    fine = out < len(packets.out_ns)
+    fine[fine] &= packets.out_ns[out[fine]] - end_ns[fine] - middle <= _DELIVERY_NS
+    located = _Located(wake[good], into[good], finish[fine], out[fine], ballot.votes, ballot.voters)
+    return located, ballot
+
+
+def _straight(t_ns: Array, origin: int, skew: float) -> Array:
+    return t_ns + np.rint(skew * (t_ns - origin)).astype(np.int64)
+
+
+def _binding_less(t_a: Int, t_b: Int, sign: int) -> Array:
+    """All pairs but the few most binding ones: they may be wrong; without them the bound is only wider."""
+    drop = int(np.ceil(_TRIM * len(t_a))) if len(t_a) > 10 else 0
+    if not drop:
+        return np.arange(len(t_a))
+    apart = sign * (t_a - t_b)
+    x = (t_b - t_b[0]).astype(np.float64)
+    parts = np.array_split(np.argsort(x, kind="stable"), 3)
+    run = float(np.median(x[parts[2]]) - np.median(x[parts[0]]))
+    slope = float(np.median(apart[parts[2]]) - np.median(apart[parts[0]])) / run if run > 0 else 0.0
+    if abs(slope) > _DRIFT:  # a step, not a drift
+        slope = 0.0
+    return np.sort(np.argsort(apart - slope * x, kind="stable")[: len(apart) - drop])
+
+
+def join_logs(
+    a: int, b: int, first: Trace, second: Trace, mapped: Callable[[Int, Int], Int], span_ns: tuple[int, int]
+) -> Relation | None:
+    """Join two logs of the two ends of one link: a frame is received after it was sent.
+
+    Frames are told apart by entity direction and stream offset; only frames sent once and received once
+    count.
+
+    Parameters
+    ----------
+    mapped : callable
+        ``mapped(t_ns, record)``: times of the first log on the reference timeline.
+    """
+    frames_a, frames_b = first.tables["link_frames"], second.tables["link_frames"]
+    there = _once(frames_a, _SENT), _once(frames_b, _RECEIVED)
+    back = _once(frames_a, _RECEIVED), _once(frames_b, _SENT)
+
+    def paired(rows: tuple[Array, Array]) -> Pairs:
+        _, i, j = np.intersect1d(
+            frames_a["offset"][rows[0]], frames_b["offset"][rows[1]], assume_unique=True, return_indices=True
+        )
+        x, y = rows[0][i], rows[1][j]
+        return Pairs(frames_a["t_ns"][x], frames_b["t_ns"][y], frames_a["record"][x], frames_b["record"][y])
+
+    a_first, b_first = paired(there), paired(back)
+    if len(a_first) < 3 or len(b_first) < 3:
+        return None
+    fitted = fit(
+        a_first.points(mapped(a_first.t_a, a_first.record_a)),
+        b_first.points(mapped(b_first.t_a, b_first.record_a)),
+        span_ns,
+    )
+    if fitted.bound_ns is None or fitted.violations_ns:
+        return None
+    return Relation(a, b, a_first, b_first, "hull", fitted, None, dict(fitted.evidence))
+
+
+_SENT, _RECEIVED = 0, 1
+
+
+def _once(frames: Table, action: int) -> Array:
+    """Rows of frames that were sent (or received) exactly once."""
+    rows = np.flatnonzero((frames["action"] == action) & (frames["offset"] >= 0))
+    _, at, count = np.unique(frames["offset"][rows], return_index=True, return_counts=True)
+    return rows[at[count == 1]] if len(rows) else NO_TIMES

@@ -1,0 +1,79 @@
+"""Observation points: where on the path a capture was taken, found from what it saw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from multitracer.table import Array, Table
+
+_NEAR = 0.25  # share of the round trip on one side below which the capture is at that side's host
+
+
+@dataclass(frozen=True)
+class Split:
+    """How the round trip divides at one capture.
+
+    Attributes
+    ----------
+    data_to_ack_ns : float
+        From data passing the capture to its acknowledgment coming back: the far side of the path.
+    ack_to_data_ns : float
+        From an acknowledgment passing to the data that it released: the near side.
+    point : str
+        "snd", "rcv" or "mid".
+    """
+
+    data_to_ack_ns: float
+    ack_to_data_ns: float
+    point: str
+
+    def words(self) -> str:
+        """For `source.details`."""
+        return (
+            f"RTT split: data to its ACK {self.data_to_ack_ns / 1e6:.3f} ms, "
+            f"ACK to new data {self.ack_to_data_ns / 1e6:.3f} ms"
+        )
+
+
+def split_of_rtt(segments: Table, conn: int, data_dir: int) -> Split | None:
+    """Judge one capture alone by the two parts of its round trip.
+
+    Next to the sender new data follows ACKs at once; next to the receiver ACKs follow data at once. Low
+    percentiles are compared: delayed ACKs and waiting for the window lengthen single cases only.
+    None if data or ACKs are missing.
+    """
+    mine = segments["conn"] == conn
+    is_data = mine & (segments["dir"] == data_dir) & (segments["length"] > 0)
+    is_ack = mine & (segments["dir"] != data_dir) & (segments["ack"] >= 0)
+    t_data, end = segments["t_ns"][is_data], (segments["seq"] + segments["length"])[is_data]
+    t_ack, ack = segments["t_ns"][is_ack], segments["ack"][is_ack]
+    if len(t_data) < 2 or len(t_ack) < 2:
+        return None
+    forward = _first_occurrences(end)  # the first transmission of each segment
+    first_end, at = end[forward], forward
+    highest = np.maximum.accumulate(ack)
+    advance = np.flatnonzero(np.diff(highest, prepend=highest[0] - 1) > 0)
+    place = np.searchsorted(first_end, ack[advance])
+    exact = (place < len(first_end)) & (first_end[np.minimum(place, len(first_end) - 1)] == ack[advance])
+    if not exact.any():
+        return None
+    to_ack = t_ack[advance[exact]] - t_data[at[place[exact]]]
+    following = np.searchsorted(t_data, t_ack[advance], side="left")
+    released = following < len(t_data)
+    if not released.any():
+        return None
+    to_data = t_data[following[released]] - t_ack[advance[released]]
+    far = float(np.percentile(to_ack[to_ack >= 0], 10)) if (to_ack >= 0).any() else 0.0
+    near = float(np.percentile(to_data, 10))
+    if far + near <= 0:
+        return None
+    share = near / (far + near)
+    point = "snd" if share <= _NEAR else "rcv" if share >= 1 - _NEAR else "mid"
+    return Split(far, near, point)
+
+
+def _first_occurrences(values: Array) -> Array:
+    """Index of the first occurrence of each value, in ascending order of value."""
+    return np.unique(values, return_index=True)[1]

@@ -1,0 +1,114 @@
+"""Samples of counters (`ss` loops) to capture: what had been acknowledged at that moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from multitracer.alignment.connections import Merged
+from multitracer.alignment.flows import connections_of
+from multitracer.alignment.relation import Pairs, Relation
+from multitracer.clocks import Fit, Line, Piece
+from multitracer.table import Array, Table
+from multitracer.trace import Trace
+
+_COMMAND_NS = 50_000_000  # the time is printed before the counters are read: they may be newer by this much
+_OUTLIERS = 0.01
+_ENOUGH = 0.5
+_FEW = 3
+
+
+def join(
+    index: int,
+    trace: Trace,
+    merged: Sequence[Merged],
+    segments: Mapping[int, Table],
+    span_ns: tuple[int, int],
+    preferred: Sequence[int],
+) -> Relation | None:
+    """Join a log of counters to a capture.
+
+    A sample that says "n bytes acknowledged" was taken after the ACK of n passed and before the next
+    one. Each sample bounds the offset from both sides; the bounds that all but a few samples share are
+    the answer. A clock that is the capture's own (as stamped) is kept where it lies within them.
+
+    Parameters and result as in `kernel.join`.
+    """
+    for capture in preferred:
+        low, high = _bounds(trace, merged, segments[capture])
+        if len(low) < _FEW:
+            continue
+        bottom, top, agree = _common_stretch(low, high)
+        if agree < _ENOUGH * len(low):
+            continue
+        stamped = trace.source.clock == "realtime" and bottom - _COMMAND_NS <= 0 <= top + _COMMAND_NS
+        offset = 0 if stamped else (bottom + top) // 2
+        half = max(abs(bottom - offset), abs(top - offset)) + 1
+        piece = Piece(0, Line(span_ns[0], offset), half, 0, 0.0)
+        evidence = {
+            "rule": "bytes_acked, bytes_sent",
+            "samples": len(low),
+            "agree": agree,
+            "interval_ns": [bottom, top],
+        }
+        fit = Fit((piece,), half, "accurate" if half <= _COMMAND_NS else "approximate", 0, evidence)
+        method = "as-stamped" if stamped else "ack-match"
+        return Relation(capture, index, Pairs.none(), Pairs.none(), method, fit, half, evidence)
+    return None
+
+
+def _common_stretch(low: Array, high: Array) -> tuple[int, int, int]:
+    """The stretch of offsets that most samples allow, and how many do."""
+    edges = np.concatenate([low, high])
+    change = np.concatenate([np.ones(len(low), np.int64), np.full(len(high), -1)])
+    order = np.lexsort((-change, edges))
+    height = np.cumsum(change[order])
+    best = int(height.max())
+    good = np.flatnonzero(height >= best - int(_OUTLIERS * len(low)))
+    top = int(np.argmax(height))
+    # the run of good stretches around the best one
+    breaks = np.flatnonzero(np.diff(good) > 1)
+    run = np.split(good, breaks + 1)
+    mine = next(part for part in run if part[0] <= top <= part[-1])
+    end = min(int(mine[-1]) + 1, len(edges) - 1)
+    return int(edges[order[mine[0]]]), int(edges[order[end]]), best
+
+
+def _bounds(trace: Trace, merged: Sequence[Merged], segments: Table) -> tuple[Array, Array]:
+    """Lower and upper bound of the offset by sample."""
+    states = trace.tables["tcp_states"]
+    lows, highs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for number, flow in enumerate(trace.flows):
+        mine = states["flow"] == number
+        for conn, sends in connections_of(flow, merged):
+            acks = (segments["conn"] == conn) & (segments["dir"] != sends) & (segments["ack"] >= 0)
+            data = (segments["conn"] == conn) & (segments["dir"] == sends) & (segments["length"] > 0)
+            highest = np.maximum.accumulate(segments["ack"][acks])
+            sent = np.cumsum(segments["length"][data], dtype=np.int64)
+            rows = np.flatnonzero(mine & (states["bytes_acked"] > 0))
+            syn = _syn_counted(states["bytes_acked"][rows], highest)
+            for values, counter, t_change in (
+                (states["bytes_acked"][rows] + syn, highest, segments["t_ns"][acks]),
+                (states["bytes_sent"][rows], sent, segments["t_ns"][data]),
+            ):
+                low, high = _between_changes(values, states["t_ns"][rows], counter, t_change)
+                lows.append(low)
+                highs.append(high)
+    return np.concatenate(lows), np.concatenate(highs)
+
+
+def _syn_counted(acked: Array, highest: Array) -> int:
+    """0 if the kernel counts the SYN as an acknowledged byte (the side that opened), else 1."""
+    return int(np.isin(acked + 1, highest).sum() > np.isin(acked, highest).sum())
+
+
+def _between_changes(values: Array, t_ns: Array, counter: Array, t_change: Array) -> tuple[Array, Array]:
+    """For each sample, what moves it between the change to its value and the next change."""
+    new = np.flatnonzero(np.diff(counter, prepend=-1) > 0)
+    numbers, first = counter[new], t_change[new]
+    place = np.searchsorted(numbers, values)
+    exact = place < len(numbers) - 1
+    exact[exact] &= numbers[place[exact]] == values[exact]
+    t = t_ns[exact]
+    return first[place[exact]] - t, first[place[exact] + 1] - t

@@ -1,0 +1,105 @@
+"""The tables of one source in the measurement's terms: timeline, source, connections, entities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.alignment import connections, flows
+from multitracer.alignment.relation import Nominal
+from multitracer.errors import Issue
+from multitracer.table import Array, Table
+
+if TYPE_CHECKING:
+    from multitracer.alignment.assemble import Work
+
+
+def capture_tables(work: Work, source: int, clock: Nominal) -> dict[str, Table]:
+    """Segments, retransmissions and timeouts with common connection numbers and sequence bases."""
+    trace = work.traces[source]
+    found = {}
+    for name, table in trace.tables.items():
+        columns = _common(table, source, clock)
+        if {"conn", "dir", "seq"} <= set(table.columns):
+            columns |= connections.columns(table, source, work.merged, len(trace.connections))
+        found[name] = table.replace(**columns)
+    return found
+
+
+def kernel_tables(
+    work: Work, source: int, clock: Nominal, spans: Sequence[tuple[int, int]]
+) -> dict[str, Table]:
+    """States and events with connection, direction and relative sequence numbers."""
+    trace = work.traces[source]
+    found = {}
+    foreign: set[int] = set()
+    first_record = 0
+    for name, table in trace.tables.items():
+        table = table.replace(**_common(table, source, clock))
+        if "flow" in table.columns and "conn" in table.columns:
+            conn, direction = flows.assign(table, trace.flows, work.merged, spans)
+            table = table.replace(conn=conn, dir=direction)
+            unknown = np.flatnonzero(conn < 0)
+            if len(unknown) and work.merged:
+                foreign |= set(np.unique(table["flow"][unknown]).tolist())
+                record = int(table["record"][unknown].min())
+                first_record = min(first_record or record, record)
+            if "snd_una" in table.columns:
+                table = table.replace(**_relative(work, table))
+        found[name] = table
+    if foreign:
+        index = min(foreign)
+        words = "no flow" if not 0 <= index < len(trace.flows) else _words(trace.flows[index])
+        work.issues.append(Issue("foreign-flow", len(foreign), first_record, words, trace.source.path))
+    return found
+
+
+def link_tables(work: Work, source: int, clock: Nominal) -> dict[str, Table]:
+    """Frames and events with the measurement's entity numbers."""
+    from multitracer.alignment.finish import entities
+
+    trace = work.traces[source]
+    names = entities(work)
+    turn = np.array([names.index(name) for name in trace.entities] + [-1], dtype=np.int16)
+    found = {}
+    for name, table in trace.tables.items():
+        columns = _common(table, source, clock)
+        if "entity" in table.columns:
+            columns["entity"] = turn[np.where(table["entity"] >= 0, table["entity"], len(turn) - 1)]
+        found[name] = table.replace(**columns)
+    return found
+
+
+def _common(table: Table, source: int, clock: Nominal) -> dict[str, Any]:
+    return {
+        "t_ns": clock.apply(table["t_ns"], table["record"]),
+        "source": np.full(len(table), source, dtype=np.int16),
+    }
+
+
+def _relative(work: Work, table: Table) -> dict[str, Array]:
+    """snd_una and snd_nxt relative to the base of the direction in which the socket sends."""
+    una, nxt = table["snd_una"].copy(), table["snd_nxt"].copy()
+    for conn in np.unique(table["conn"][table["conn"] >= 0]).tolist():
+        merged = work.merged[conn]
+        for direction in (0, 1):
+            rows = np.flatnonzero((table["conn"] == conn) & (table["dir"] == direction))
+            if not len(rows):
+                continue
+            guess = merged.ranges[direction][0]
+            una[rows] = flows.relative(una[rows], merged.base[direction], guess)
+            # snd_nxt is ahead of snd_una by less than a window: count from there
+            ahead = np.where(
+                (nxt[rows] >= 0) & (una[rows] >= 0),
+                (nxt[rows] - table["snd_una"][rows]) % (1 << 32),
+                -1,
+            )
+            alone = flows.relative(nxt[rows], merged.base[direction], guess)
+            nxt[rows] = np.where(ahead >= 0, una[rows] + ahead, alone)
+    return {"snd_una": una, "snd_nxt": nxt}
+
+
+def _words(flow: Any) -> str:
+    return f"{flow.local_address}:{flow.local_port} to {flow.remote_address}:{flow.remote_port}"

@@ -21,11 +21,18 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("intervals", 0),
     ("table", 1),
     ("native", 1),
+    ("schema_results", 1),
+    ("regression", 1),
     ("trace", 2),
     ("registry", 3),
     ("measurement", 3),
     ("analysis", 3),
+    ("packet", 2),
     ("clocks", 4),
+    ("linkpath", 4),  # what several analyzers share
+    ("transit", 4),
+    ("resetlog", 4),
+    ("losses", 4),
     ("eventtable", 4),
     ("alignment", 4),
     ("parsers", 4),
@@ -43,10 +50,10 @@ RANKS: tuple[tuple[str, int], ...] = (
 )
 LAZY_UPWARDS = {
     ("measurement", "eventtable"),  # Measurement.events_table builds its table at the first call
-    ("measurement", "packets"),  # Measurement.packet decodes one packet at the first call
+    ("measurement", "packet"),  # Measurement.packet decodes one packet at the first call
 }
 HOMES = {"matplotlib": "plots", "click": "cli", "rich": "cli", "multitracer._core": "native"}
-LAZY_ONLY = ("pandas", "matplotlib", "pyarrow", "rich", "dpkt")
+LAZY_ONLY = ("pandas", "matplotlib", "pyarrow", "rich")
 SIBLINGS = ("parsers", "analyzers")
 
 

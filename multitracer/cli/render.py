@@ -32,7 +32,7 @@ SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 
 def formats_table(parsers: Sequence[Parser]) -> None:
     """Print the formats that are recognised."""
-    table = _table("name", "layer", "what it is")
+    table = _table("=name", "=layer", "what it is")
     for parser in parsers:
         table.add_row(parser.name, parser.layer, parser.title)
     Console().print(table)
@@ -41,7 +41,7 @@ def formats_table(parsers: Sequence[Parser]) -> None:
 def info_table(found: Inventory) -> None:
     """Print what each file is."""
     console = Console()
-    table = _table("file", "format", "layer", "point", "#records", "#TCP segments", "begin", "#duration")
+    table = _table("=file", "=format", "=point", "#records", "#TCP", "=begin", "#duration")
     contract = found.to_dict()
     for source in contract["sources"]:
         if "error" in source:
@@ -50,7 +50,6 @@ def info_table(found: Inventory) -> None:
         table.add_row(
             os.path.basename(source["path"]),
             source["format"],
-            source["layer"],
             source["point"] or "?",
             f"{source['records']:,}",
             "" if source["tcp_segments"] is None else f"{source['tcp_segments']:,}",
@@ -105,7 +104,7 @@ def _connection(console: Console, found: Object) -> None:
 def _timeouts(console: Console, events: Sequence[Object]) -> None:
     if not events:
         return
-    table = _table("#at", "verdict", "#silent for", "timer", "#byte", "#packet", "evidence")
+    table = _table("#at", "=verdict", "#silent for", "timer", "#byte", "#packet", "evidence")
     for event in events[:SHOWN]:
         votes = ", ".join(f"{name}: {vote}" for name, vote in event["votes"].items())
         table.add_row(
@@ -136,7 +135,7 @@ def _link(console: Console, contract: Object) -> None:
         _line(console, "Flow control", words.flow_control(link["flow_control"]))
     _line(console, "Resets", words.count(len(link["resets"]), "link reset"))
     if link["resets"]:
-        table = _table("#at", "by", "cause", "#gap", "what it took")
+        table = _table("#at", "=by", "=cause", "#gap", "what it took")
         for reset in link["resets"][:SHOWN]:
             gap = "none" if reset.get("gap_s") is None else words.duration(reset["gap_s"])
             table.add_row(f"{reset['t']:.3f} s", reset["entity"], reset["cause"], gap, words.toll(reset))
@@ -166,7 +165,7 @@ def _utilization(console: Console, contract: Object) -> None:
     for phase in contract["idle_phases"]:
         causes.setdefault(phase["cause"], []).append(phase["end"] - phase["start"])
     if causes:
-        table = _table("idle because of", "#phases", "#in all", "#longest")
+        table = _table("=idle because of", "#phases", "#in all", "#longest")
         for cause, lengths in sorted(causes.items(), key=lambda item: -sum(item[1])):
             table.add_row(
                 cause.replace("_", " "),
@@ -178,20 +177,23 @@ def _utilization(console: Console, contract: Object) -> None:
 
 
 def _clocks(console: Console, clocks: Sequence[Object]) -> None:
-    if not clocks:
+    joined = [clock for clock in clocks if clock["grade"] != "reference"]
+    if not joined:
         return
-    _heading(console, "Clocks")
-    table = _table("file", "is", "#offset", "#known to", "#skew", "by", "against")
-    for clock in clocks:
-        reference = clock["grade"] == "reference"
+    references = [os.path.basename(clock["source"]) for clock in clocks if clock["grade"] == "reference"]
+    _heading(console, f"Clocks, against {references[0]}" if len(references) == 1 else "Clocks")
+    skewed = any(clock["skew_ppm"] for clock in joined)
+    table = _table("=file", "=is", "#offset", "#known to", *(["#skew"] if skewed else []), "=by")
+    for clock in joined:
+        skew = [f"{clock['skew_ppm']:.2f} ppm"] if skewed else []
+        offset = words.offset(clock["offset_s"]) if clock["grade"] != "unjoined" else ""
         table.add_row(
             os.path.basename(clock["source"]),
             clock["grade"],
-            "" if reference else words.offset(clock["offset_s"]),
-            "" if reference else words.uncertainty(clock["uncertainty_s"]),
-            "" if not clock["skew_ppm"] else f"{clock['skew_ppm']:.2f} ppm",
-            "" if reference else clock["method"],
-            os.path.basename(clock["reference"] or ""),
+            offset,
+            words.uncertainty(clock["uncertainty_s"]),
+            *skew,
+            clock["method"],
         )
     console.print(table)
 
@@ -238,11 +240,17 @@ def _line(console: Console, label: str, text: str, style: str = "") -> None:
 
 
 def _table(*headings: str) -> Table:
-    """A table; a heading that begins with # is of a column of numbers."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", show_edge=False)
+    """A table; # before a heading: a column of numbers; =: of names, which are not broken."""
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim", show_edge=False
+    )
     for heading in headings:
-        number = heading.startswith("#")
-        table.add_column(heading.lstrip("#"), justify="right" if number else "left", no_wrap=number)
+        table.add_column(
+            heading.lstrip("#="),
+            justify="right" if heading.startswith("#") else "left",
+            no_wrap=heading.startswith(("#", "=")),
+            overflow="fold",
+        )
     return table
 
 

@@ -113,7 +113,7 @@ def offset(seconds: float) -> str:
     if seconds == 0:
         return "0"
     if abs(seconds) >= 1e6:
-        return f"{seconds:+.6f} s"
+        return f"{seconds:+.3f} s"
     return ("-" if seconds < 0 else "+") + duration(abs(seconds))
 
 
@@ -131,4 +131,4 @@ def begin(seconds: float | None, clock: str) -> str:
             return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
         except (OverflowError, ValueError, OSError):
             return f"{seconds:.0f} s"
-    return f"{seconds:.3f} s ({clock})"
+    return f"{seconds:.3f} s"

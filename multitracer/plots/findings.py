@@ -153,9 +153,13 @@ def handshake_spans(found: list[Reset], lane: str) -> Iterator[Spans]:
 
 def gap_spans(found: list[Reset], lane: str) -> Iterator[Spans]:
     """The time after each reset in which nothing arrived in order (Paper 5.3, Figure 8)."""
-    gaps = [reset.gap for reset in found if reset.gap is not None]
+    gaps = sorted(reset.gap for reset in found if reset.gap is not None)
     if gaps:
+        # Two resets can share one gap: it is shown once.
         start, end = np.array(gaps).T
+        reached = np.maximum.accumulate(end)
+        first = np.r_[True, start[1:] > reached[:-1]]
+        start, end = start[first], reached[np.r_[np.flatnonzero(first)[1:] - 1, len(gaps) - 1]]
         yield _spans("reset_gap", "reset_gap", start, end, lane, "gap after reset")
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Entry = Series | Marks | Spans
+SOLID = 0.55  # least opacity of a bar in a lane
 CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
 
@@ -170,7 +171,7 @@ def _handle(entry: Entry, look: Look) -> Artist:
     from matplotlib.patches import Patch
 
     if isinstance(entry, Spans):
-        return Patch(facecolor=look.color, alpha=max(look.alpha, 0.3))
+        return Patch(facecolor=look.color, alpha=max(look.alpha, SOLID if entry.lane else 0.3))
     lined = entry.y is None if isinstance(entry, Marks) else entry.kind != "points"
     settings: dict[str, Any] = {"color": look.color, "alpha": look.alpha, "linewidth": max(look.width, 1.2)}
     if lined:

@@ -8,7 +8,7 @@ import numpy as np
 
 from multitracer.plots import decimate
 from multitracer.plots.canvas import Canvas
-from multitracer.plots.mpl_axes import symbol
+from multitracer.plots.mpl_axes import SOLID, symbol
 from multitracer.plots.panel import Panel, Spans
 from multitracer.plots.words import FONT, drawable
 
@@ -100,7 +100,7 @@ def _bars(
         ],
         axis=1,
     )
-    alpha = max(look.alpha, 0.55) if solid else look.alpha
+    alpha = max(look.alpha, SOLID) if solid else look.alpha
     bars = PolyCollection(list(corners), facecolors=look.color, edgecolors="none", alpha=alpha, zorder=zorder)
     bars.set_gid(drawable(spans.name, 60))
     axes.add_collection(bars, autolim=False)

@@ -83,7 +83,7 @@ def _looks(ink: str, link: str, rcv_ack: str, flight: str) -> dict[Role, Look]:
         "ruined": Look(VERMILION, "x", 5.0, width=1.3),
         "local_drop": Look(VERMILION, "x", 7.0, width=1.8),
         "flow_control": Look(YELLOW, alpha=0.40),
-        "reset_handshake": Look(VERMILION, alpha=0.30),
+        "reset_handshake": Look(flight, alpha=0.60),
         "reset_gap": Look(VERMILION, alpha=0.13),
         "idle_handshake": Look(SKY),
         "idle_timeout_wait": Look(VERMILION),

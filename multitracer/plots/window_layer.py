@@ -59,7 +59,11 @@ def _zero_windows(series: tuple[Series, ...]) -> Iterator[Marks]:
 
 
 def _packets(selection: Selection, states: Table, name: str, label: str) -> Series | None:
-    """A kernel variable that counts packets, in bytes."""
+    """A kernel variable that counts packets, in bytes.
+
+    tcp_probe fires before it processes the ACK, so a change shows at the sample after it. Drawing each value
+    back to the sample before would show a timeout's collapse seconds before the timeout.
+    """
     rows = states.where(states[name] >= 0)
     mss = segment_size(selection, states)
     if not len(rows) or mss is None:

@@ -146,6 +146,15 @@ def test_a_reset_is_one_vertical_mark_with_its_gap():
     assert (gap.start.tolist(), gap.end.tolist()) == ([10.4], [15.9])
 
 
+def test_resets_that_share_a_gap_show_it_once():
+    gaps = [(10.0, 14.0), (11.0, 15.0), (17.0, 18.0)]
+    summary = {"resets": [{"t": a + 0.5, "gap_start": a, "gap_end": b} for a, b in gaps]}
+    figure = build(r={"link_resets": Result("link_resets", summary)})
+    gap = spans(figure, "lanes", "reset_gap")
+    assert (gap.start.tolist(), gap.end.tolist()) == ([10.0, 17.0], [15.0, 18.0])
+    assert len(marks(figure, "RlpSnd_rst").x) == 3
+
+
 def test_resets_and_xoff_come_from_the_log_without_results():
     figure = build(r={})
     assert marks(figure, "RlpSnd_rst").x.tolist() == [12.0]

@@ -33,6 +33,7 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("transit", 4),
     ("resetlog", 4),
     ("losses", 4),
+    ("idle", 4),
     ("eventtable", 4),
     ("alignment", 4),
     ("parsers", 4),

@@ -146,7 +146,7 @@ def test_packets_equal_capinfos(name: str, side: str, analyzed: Analyzed) -> Non
 @pytest.mark.parametrize("side", ["snd", "rcv"])
 def test_bytes_equal_tcptrace(name: str, side: str) -> None:
     path = SAMPLES / name / f"{side}.pcap"
-    printed = oracle("tcptrace", "-lnr", path)
+    printed = oracle("tcptrace", "-lnr", "--checksum", path)  # what is damaged does not count
 
     def column(label: str) -> int:
         values = [int(value) for value in re.findall(rf"{label}:\s+(\d+)", printed)]

@@ -68,8 +68,9 @@ def _letters(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) -> 
         words = marks.texts[index] if marks.texts else ""
         full = drawable(" ".join(part for part in (marks.letter, words) if part), 24)
         letter = drawable(marks.letter, 2)
-        # Over the mark, or under it, clear of the data; else the letter alone, on top of it.
-        tries = [(full, lift, False), (full, -lift, False), (letter, lift, False), (letter, lift, True)]
+        # Over the mark, or under it if there are words; at last the letter alone, even over data.
+        below = [(full, -lift, False)] if words else []
+        tries = [(full, lift, False), *below, (letter, lift, False), (letter, lift, True)]
         for label, side, over_data in tries:
             wide = 0.68 * tall * len(label)
             if not label or not placement.take(left, low + side, wide, tall, over_data=over_data):

@@ -110,10 +110,9 @@ def _window(ruling: list[Series], shown: list[Series], options: PlotOptions) -> 
         high + margin if options.to_s is None else options.to_s,
     )
     if window[0] >= window[1] or not any(series.inside(window).any() for series in shown):
-        raise UsageError(
-            f"nothing between {window[0]:g} s and {window[1]:g} s: "
-            f"the data lies between {low:.3f} s and {high:.3f} s"
-        )
+        begin = "" if options.from_s is None else f" from {options.from_s:g} s"
+        end = "" if options.to_s is None else f" to {options.to_s:g} s"
+        raise UsageError(f"nothing to plot{begin}{end}: the data lies between {low:.3f} s and {high:.3f} s")
     return window
 
 

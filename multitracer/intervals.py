@@ -1,8 +1,8 @@
 """Arithmetic on sets of intervals of time (or of bytes), on arrays.
 
-An interval set is an ``int64`` array of shape ``(n, 2)``: half-open intervals ``[start, end)`` in ascending order
-that neither overlap nor touch. Every function returns such a set, and every function takes any ``(n, 2)`` array:
-intervals in any order, overlapping, empty or reversed (the last two contain nothing).
+An interval set is an ``int64`` array of shape ``(n, 2)``: half-open intervals ``[start, end)`` in ascending
+order that neither overlap nor touch. Every function returns such a set, and every function takes any array of
+that shape: intervals in any order, overlapping, empty or reversed (the last two contain nothing).
 """
 
 from __future__ import annotations

@@ -1,0 +1,150 @@
+"""Idle phases of the link, and why TCP left it idle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer.analysis import Analyzer, Result
+from multitracer.idle import EVIDENCE, Silence, empty_times, find_silence
+from multitracer.idlecause import Reasons, cause_of
+from multitracer.intervals import Intervals, intersect, intervals, overlap, subtract, total, union
+from multitracer.linkpath import LinkPath, link_path
+from multitracer.measurement import Measurement
+from multitracer.resetlog import handshake_spans, handshakes
+from multitracer.schema_results import IDLE_CAUSES, IDLE_PHASES
+from multitracer.senderstate import sender_state
+from multitracer.table import Table
+from multitracer.transit import data_spans
+
+
+def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+    """Find the times in which the link could have carried data and had none, each with its cause.
+
+    They lie between the first data frame and the last ACK of a connection. Silence is not idleness: the other
+    silent times (XOFF, reset, the link's window closed, a missed slot) are summed up beside them.
+
+    References
+    ----------
+    Paper 4.3; METRICS: idle phase of the link, why idle.
+    """
+    path = link_path(m)
+    if path is None:
+        return Result("idle_phases", inconclusive="the link log shows no data frame being sent")
+    span = transfer_span(m, path)
+    held = intervals(_pairs(results["flow_control"].tables["flow_control"], path.sender))
+    resets = handshake_spans(m, handshakes(m))
+    silence = find_silence(m, path, span, union(held, resets))
+    states = [state for one in m.connections if (state := sender_state(m, one)) is not None]
+    reasons = Reasons(m, path, states, results)
+    evidence = _evidence(m, path, silence)
+    rows = []
+    for (start, end), known in zip(silence.idle.tolist(), evidence, strict=True):
+        cause = cause_of(reasons, start, end)
+        frame = int(np.searchsorted(path.first["t_ns"], start, side="right")) - 1
+        rows.append(
+            {
+                "t_ns": start,
+                "end_ns": end,
+                "entity": path.sender,
+                "conn": cause.conn,
+                "cause": IDLE_CAUSES.index(cause.word),
+                "evidence": known,
+                "because": cause.because,
+                "frame_record": int(path.first["record"][frame]) if frame >= 0 else 0,
+                "wake_record": cause.wake_record,
+            }
+        )
+    table = Table.filled(IDLE_PHASES, len(rows), {n: [row[n] for row in rows] for n in IDLE_PHASES.by_name})
+    summary = {
+        "count": len(table),
+        "idle_s": _s(total(silence.idle)),
+        "span_s": _s(total(span)),
+        "causes": _shares(table),
+        "silence_s": _accounts(silence, held, resets),
+        "phases": [_words(m, table, row) for row in range(len(table))],
+    }
+    return Result("idle_phases", summary, {"idle_phases": table})
+
+
+def transfer_span(m: Measurement, path: LinkPath) -> Intervals:
+    """First data frame to last ACK of each connection; without a capture, first to last frame of the log."""
+    spans = data_spans(m)
+    if not len(spans):
+        return intervals([(int(path.sent["t_ns"][0]), int(path.sent["t_ns"][-1]))])
+    first = np.searchsorted(path.first["t_ns"], spans[:, 0])
+    starts = np.append(path.first["t_ns"], np.iinfo(np.int64).max)[first]
+    return intervals(np.column_stack([starts, spans[:, 1]]))
+
+
+def _pairs(held: Table, entity: int) -> Intervals:
+    mine = held.where(held["entity"] == entity)
+    return np.column_stack([mine["t_ns"], mine["end_ns"]])
+
+
+def _evidence(m: Measurement, path: LinkPath, silence: Silence) -> list[str]:
+    """The kind of evidence that covers most of each phase."""
+    kinds = empty_times(m, path, silence.silent)
+    lengths = np.stack([overlap(silence.idle, kind) for kind in kinds])
+    return [EVIDENCE[index] for index in lengths.argmax(axis=0).tolist()]
+
+
+def _accounts(silence: Silence, held: Intervals, resets: Intervals) -> dict[str, float]:
+    """Every silent time once; what remains is a slot missed here and there, or a frame that is not logged."""
+    left = silence.silent
+    found = {"total": _s(total(left))}
+    for name, part in (
+        ("reset", resets),
+        ("xoff", held),
+        ("idle", silence.idle),
+        ("link_window", silence.full_window),
+    ):
+        found[name] = _s(total(intersect(left, part)))
+        left = subtract(left, part)
+    found["other"] = _s(total(left))
+    return found
+
+
+def _shares(table: Table) -> dict[str, dict[str, float | int]]:
+    """Time, share of the idle time and number of phases of each cause that occurs, longest first."""
+    lengths = table["end_ns"] - table["t_ns"]
+    whole = int(lengths.sum())
+    sums = [(int(lengths[table["cause"] == code].sum()), code) for code in range(len(IDLE_CAUSES))]
+    return {
+        IDLE_CAUSES[code]: {
+            "s": _s(time),
+            "share": round(time / whole, 6),
+            "phases": int(np.count_nonzero(table["cause"] == code)),
+        }
+        for time, code in sorted(sums, reverse=True)
+        if time > 0
+    }
+
+
+def _words(m: Measurement, table: Table, row: int) -> dict[str, Any]:
+    value = {name: table[name][row] for name in table}
+    return {
+        "start": round(m.seconds(value["t_ns"]), 6),
+        "end": round(m.seconds(value["end_ns"]), 6),
+        "cause": IDLE_CAUSES[int(value["cause"])],
+        "because": str(value["because"]),
+        "conn": int(value["conn"]) if value["conn"] >= 0 else None,
+        "evidence": str(value["evidence"]),
+        "frame_record": int(value["frame_record"]) or None,
+        "wake_record": int(value["wake_record"]) or None,
+    }
+
+
+def _s(time_ns: int) -> float:
+    return round(time_ns / 1e9, 6)
+
+
+ANALYZER = Analyzer(
+    name="idle_phases",
+    question="When was the link idle though it could have carried data, and why?",
+    needs=("link_frames", "result:flow_control"),
+    uses=("timeouts", "link_resets", "local_drops"),
+    run=run,
+)

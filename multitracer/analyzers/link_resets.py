@@ -1,0 +1,203 @@
+"""Link resets: one result per reset, with the gap that it tore into the transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer.analysis import Analyzer, Result
+from multitracer.linkpath import LinkPath, link_path
+from multitracer.losses import losses, queue_drops
+from multitracer.measurement import Connection, Measurement
+from multitracer.resetlog import Handshake, handshakes
+from multitracer.schema_results import LINK_RESETS
+from multitracer.table import Table
+from multitracer.transit import Delivery, damaged, data_at, discarded, in_order
+
+
+def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+    """Put together what both entities, TCP and its receiver say about each reset.
+
+    The gap is that of the connection that it hit hardest. A segment counts as lost to the reset if it never
+    arrived and the arrivals of its neighbours lie around the reset, so that nothing else can have lost it.
+
+    References
+    ----------
+    Paper 3.2 and 5.3, Figures 8 to 10; RFC 1144 (decompressor failure).
+    """
+    found = handshakes(m)
+    path = link_path(m)
+    rows = [_row(m, path, reset) for reset in found]
+    if len(m.table("segments")):
+        _add_tcp(m, path, found, rows, results)
+    table = Table.filled(
+        LINK_RESETS, len(rows), {name: [row[name] for row in rows] for name in LINK_RESETS.by_name}
+    )
+    resets = [_words(m, path, table, row, reset) for row, reset in enumerate(found)]
+    return Result("link_resets", {"count": len(found), "resets": resets}, {"link_resets": table})
+
+
+def _row(m: Measurement, path: LinkPath | None, reset: Handshake) -> dict[str, Any]:
+    events = m.table("link_events").sorted_by("t_ns").where(np.array(reset.lines))
+    flushed = np.maximum(events["flush_tx"], 0) + np.maximum(events["flush_rx"], 0)
+    own = events["entity"] == (path.sender if path is not None else reset.entity)
+    return {
+        "t_ns": reset.start_ns,
+        "end_ns": reset.end_ns if reset.end_ns is not None else -1,
+        "entity": reset.entity,
+        "cause": LINK_RESETS.code("cause", reset.cause),
+        "lines": len(reset.lines),
+        "flush_snd": int(flushed[own].sum()),
+        "flush_rcv": int(flushed[~own].sum()),
+        "gap_start_ns": -1,
+        "gap_end_ns": -1,
+        "segments_lost": -1,
+        "acks_lost": -1,
+        "segments_discarded": -1,
+        "timeouts": -1,
+        "gap_rate": np.nan,
+        "record": int(events["record"][0]),
+    }
+
+
+def _add_tcp(
+    m: Measurement,
+    path: LinkPath | None,
+    found: list[Handshake],
+    rows: list[dict[str, Any]],
+    results: Mapping[str, Result],
+) -> None:
+    dropped = [drop.segment["record"] for drop in queue_drops(m, path) if drop.segment is not None]
+    for connection in m.connections:
+        delivery = in_order(m, connection)
+        for reset, row in zip(found, rows, strict=True):
+            _gap(delivery, reset, row)
+        _count_losses(m, dropped, connection, found, rows)
+        _count_discarded(m, connection, rows)
+    judged = results.get("timeouts")
+    if judged is not None and "timeouts" in judged.tables:
+        times = judged.tables["timeouts"]["t_ns"]
+        for row in rows:
+            row["timeouts"] = int(np.count_nonzero((times > row["gap_start_ns"]) & (times <= _gap_end(row))))
+
+
+def _gap(delivery: Delivery, reset: Handshake, row: dict[str, Any]) -> None:
+    """From the last byte in order before the reset was over to the first after it (Paper 5.3)."""
+    before, after = delivery.around(reset.end_ns if reset.end_ns is not None else reset.start_ns)
+    known = row["gap_end_ns"] - row["gap_start_ns"] if row["gap_start_ns"] >= 0 else -1
+    if before is None or after is None or after - before <= known:
+        return
+    row["gap_start_ns"], row["gap_end_ns"] = before, after
+    row["gap_rate"] = (delivery.at(after) - delivery.at(before)) / ((after - before) / 1e9)
+
+
+def _count_losses(
+    m: Measurement,
+    dropped: list[int],
+    connection: Connection,
+    found: list[Handshake],
+    rows: list[dict[str, Any]],
+) -> None:
+    """Charge each segment that never arrived to the first reset that can have lost it."""
+    for name, reverse in (("segments_lost", False), ("acks_lost", True)):
+        lost = losses(m, connection, reverse)
+        if lost is None:
+            continue
+        open_ = ~np.isin(lost.segments["record"], dropped)
+        if not reverse:
+            open_ &= lost.segments["length"] > 0
+        ruined = _ruined_ns(m, connection, reverse)
+        for reset, row in zip(found, rows, strict=True):
+            hit = open_ & lost.during(reset.start_ns, reset.end_ns or reset.start_ns)
+            open_ &= ~hit
+            # Those that arrived with a ruined header look lost by their own numbers.
+            last = int(lost.before_ns[hit].max()) if np.any(hit) else reset.start_ns
+            arrived = int(np.count_nonzero((ruined > reset.start_ns) & (ruined < last)))
+            row[name] = max(row[name], 0) + max(int(hit.sum()) - arrived, 0)
+
+
+def _ruined_ns(m: Measurement, connection: Connection, reverse: bool) -> Any:
+    rows = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
+    return rows["t_ns"][damaged(rows)]
+
+
+def _count_discarded(m: Measurement, connection: Connection, rows: list[dict[str, Any]]) -> None:
+    """Segments refused by the receiver between a reset and the end of its gap."""
+    if m.rcv is None:
+        return
+    times = discarded(m, connection)["t_ns"]
+    for row in rows:
+        inside = (times > row["t_ns"]) & (times <= _gap_end(row))
+        row["segments_discarded"] = max(row["segments_discarded"], 0) + int(np.count_nonzero(inside))
+
+
+def _gap_end(row: dict[str, Any]) -> int:
+    end = int(row["gap_end_ns"])
+    return end if end >= 0 else int(np.iinfo(np.int64).max)
+
+
+def _words(m: Measurement, path: LinkPath | None, table: Table, row: int, reset: Handshake) -> dict[str, Any]:
+    value = {name: table[name][row].item() for name in table}
+    events = m.table("link_events").sorted_by("t_ns").where(np.array(reset.lines))
+    start, end = value["gap_start_ns"], value["gap_end_ns"]
+    gap = start >= 0 and end >= 0
+    done = value["end_ns"] >= 0 and reset.cause != "peer"
+    return {
+        "t": _seconds(m, value["t_ns"]),
+        "entity": m.entities[value["entity"]],
+        "cause": reset.cause,
+        "end": _seconds(m, value["end_ns"]),
+        "handshake_s": round((value["end_ns"] - value["t_ns"]) / 1e9, 6) if done else None,
+        "flushed_bytes": _flushed(m, events),
+        "gap_s": round((end - start) / 1e9, 6) if gap else None,
+        "gap_start": _seconds(m, start),
+        "gap_end": _seconds(m, end),
+        "gap_throughput_bps": round(8 * value["gap_rate"], 3) if gap else None,
+        "segments_lost": _known(value["segments_lost"]),
+        "acks_lost": _known(value["acks_lost"]),
+        "segments_discarded": _known(value["segments_discarded"]),
+        "timeouts": _known(value["timeouts"]),
+        "variant": _variant(value),
+        "records": events["record"].tolist(),
+    }
+
+
+def _variant(value: dict[str, Any]) -> str | None:
+    """What the reset did to TCP: Figure 9 (data, decompressor) or Figure 10 (acknowledgements only)."""
+    if value["segments_lost"] < 0:
+        return None
+    if value["segments_discarded"] > 0:
+        return "decompressor"
+    if value["segments_lost"] > 0:
+        return "data_lost"
+    return "acks_lost" if value["acks_lost"] > 0 else "harmless"
+
+
+def _flushed(m: Measurement, events: Table) -> dict[str, dict[str, int]]:
+    found = {}
+    for entity in np.unique(events["entity"]).tolist():
+        mine = events.where(events["entity"] == entity)
+        found[m.entities[entity]] = {
+            "tx": int(np.maximum(mine["flush_tx"], 0).sum()),
+            "rx": int(np.maximum(mine["flush_rx"], 0).sum()),
+        }
+    return found
+
+
+def _known(value: int) -> int | None:
+    return value if value >= 0 else None
+
+
+def _seconds(m: Measurement, t_ns: int) -> float | None:
+    return round(m.seconds(t_ns), 6) if t_ns >= 0 else None
+
+
+ANALYZER = Analyzer(
+    name="link_resets",
+    question="When was the link reset, what did it flush, and how long did TCP stand still?",
+    needs=("link_events",),
+    uses=("timeouts",),
+    run=run,
+)

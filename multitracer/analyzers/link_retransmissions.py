@@ -1,0 +1,144 @@
+"""Retransmissions on the link: the rate it offered, how often frames were sent again, the longest burst."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer.analysis import Analyzer, Result
+from multitracer.linkpath import arrivals, link_path
+from multitracer.measurement import Measurement
+from multitracer.regression import fit
+from multitracer.schema_results import LINK_ENTITIES
+from multitracer.table import Table
+
+
+def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+    """Count frames, attempts and selective rejects of each entity; find the longest burst.
+
+    A burst is a run of retransmitted frames without a first transmission between them: the link carried
+    nothing new. It lasts from its first to its last frame.
+
+    References
+    ----------
+    Paper 4.5 (rate, Figure 5), 5.4 (burst, Figure 11).
+    """
+    path = link_path(m)
+    if path is None:
+        return Result("link_retransmissions", inconclusive="the link log shows no data frame being sent")
+    rows = [_entity(m, entity) for entity in range(len(m.entities))]
+    table = Table.filled(LINK_ENTITIES, len(rows), {name: [row[name] for row in rows] for name in rows[0]})
+    frames, again = int(table["frames"].sum()), int(table["retransmitted"].sum())
+    summary = {
+        "frames": frames,
+        "retransmitted": again,
+        "share": round(again / frames, 6),
+        "data_entity": m.entities[path.sender],
+        "entities": [_words(m, table, row) for row in range(len(table))],
+    }
+    return Result("link_retransmissions", summary, {"link_retransmissions": table})
+
+
+def _entity(m: Measurement, entity: int) -> dict[str, Any]:
+    frames = m.table("link_frames").sorted_by("t_ns")
+    sent = frames.where((frames["entity"] == entity) & (frames["action"] == frames.code("action", "snd")))
+    again = sent["attempt"] > 0
+    first = sent.where(~again)
+    # Bytes counted, not offsets: what a reset flushed before it was sent took no time on the link.
+    sizes = np.maximum(first["length"].astype(np.int64), 0)
+    trend = fit((first["t_ns"] - m.t0_ns) / 1e9, np.cumsum(sizes) - sizes)
+    attempts = _attempts(sent)
+    start, end, count = _longest_run(sent["t_ns"], again)
+    delays = _delays(frames, first, entity)
+    return {
+        "entity": entity,
+        "frames": len(sent),
+        "retransmitted": int(again.sum()),
+        "first_bytes": int(sizes.sum()),
+        "rate": trend.rate if trend else np.nan,
+        "attempts_mean": float(attempts.mean()) if len(attempts) else np.nan,
+        "attempts_max": int(attempts.max()) if len(attempts) else 0,
+        "burst_start_ns": start,
+        "burst_end_ns": end,
+        "burst_frames": count,
+        "srej_sent": _signals(m, entity, "snd"),
+        "srej_received": _signals(m, entity, "rcv"),
+        "delay_min_ns": int(delays.min()) if len(delays) else -1,
+        "delay_median_ns": int(np.median(delays)) if len(delays) else -1,
+        "delay_max_ns": int(delays.max()) if len(delays) else -1,
+    }
+
+
+def _attempts(sent: Table) -> Any:
+    """Transmissions of each frame (a place in the byte stream); empty where that is not logged."""
+    if not len(sent) or np.any(sent["offset"] < 0):
+        return np.zeros(0)
+    _, frame = np.unique(sent["offset"], return_inverse=True)
+    return np.bincount(frame.reshape(-1))
+
+
+def _longest_run(t_ns: Any, again: Any) -> tuple[int, int, int]:
+    """Start, end and frames of the longest run of retransmissions; -1, -1, 0 if there is none."""
+    edges = np.diff(again.astype(np.int8), prepend=np.int8(0), append=np.int8(0))
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
+    if not len(starts):
+        return -1, -1, 0
+    best = int(np.argmax(t_ns[ends] - t_ns[starts]))
+    return int(t_ns[starts[best]]), int(t_ns[ends[best]]), int(ends[best] - starts[best] + 1)
+
+
+def _delays(frames: Table, first: Table, entity: int) -> Any:
+    """First sending to first reception of the frames that arrived."""
+    others = np.setdiff1d(np.unique(frames["entity"]), [entity])
+    peer = int(others[0]) if len(others) == 1 else None
+    arrived = arrivals(first, frames, peer)
+    return (arrived - first["t_ns"])[arrived >= 0]
+
+
+def _signals(m: Measurement, entity: int, action: str) -> int:
+    events = m.table("link_events")
+    wanted = (
+        (events["entity"] == entity)
+        & (events["action"] == events.code("action", action))
+        & (events["kind"] == events.code("kind", "SREJ"))
+    )
+    return int(np.count_nonzero(wanted))
+
+
+def _words(m: Measurement, table: Table, row: int) -> dict[str, Any]:
+    value = {name: table[name][row].item() for name in table}
+    start, end = value["burst_start_ns"], value["burst_end_ns"]
+    burst = {
+        "start": round(m.seconds(start), 6),
+        "end": round(m.seconds(end), 6),
+        "duration_ms": round((end - start) / 1e6, 3),
+        "frames": value["burst_frames"],
+    }
+    delay = {name: round(value[f"delay_{name}_ns"] / 1e6, 3) for name in ("min", "median", "max")}
+    return {
+        "entity": m.entities[value["entity"]],
+        "frames": value["frames"],
+        "retransmitted": value["retransmitted"],
+        "share": round(value["retransmitted"] / value["frames"], 6) if value["frames"] else 0.0,
+        "rate_bytes_per_s": _finite(value["rate"]),
+        "attempts_per_frame": _finite(value["attempts_mean"]),
+        "attempts_max": value["attempts_max"],
+        "longest_burst": burst if value["burst_frames"] else None,
+        "srej_sent": value["srej_sent"],
+        "srej_received": value["srej_received"],
+        "frame_delay_ms": delay if value["delay_min_ns"] >= 0 else None,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return round(value, 6) if np.isfinite(value) else None
+
+
+ANALYZER = Analyzer(
+    name="link_retransmissions",
+    question="What rate did the link offer, and how much of it went into sending frames again?",
+    needs=("link_frames",),
+    run=run,
+)

@@ -1,0 +1,137 @@
+"""Local drops: segments that TCP sent and that never reached the link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer.analysis import Analyzer, Result
+from multitracer.linkpath import link_path
+from multitracer.losses import losses, queue_drops, segment_facts
+from multitracer.measurement import Measurement
+from multitracer.resetlog import handshake_spans, handshakes
+from multitracer.schema_results import LOCAL_DROPS
+from multitracer.table import Table
+from multitracer.transit import data_at, near_sender
+
+
+def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+    """Match the queue's drops to segments; without a queue log, compare the two captures.
+
+    By the captures a loss is local only if the link cannot have lost it: a reliable link loses data at
+    resets, so the log must show none between the arrivals of the segments around it. Without a link log
+    nobody can tell.
+
+    References
+    ----------
+    Paper 5.2, Figure 7; METRICS: local drops.
+    """
+    if not len(m.table("link_frames")) and not len(m.table("link_events")):
+        return Result("local_drops", inconclusive="needs a link log")
+    rows = _logged(m) or _by_captures(m)
+    rows.sort(key=lambda row: int(row["t_ns"]))
+    repeats: dict[tuple[int, int], Table] = {}
+    for row in rows:
+        _recover(m, row, repeats)
+    table = Table.filled(
+        LOCAL_DROPS, len(rows), {name: [row[name] for row in rows] for name in LOCAL_DROPS.by_name}
+    )
+    recovery = table.words("recovery")
+    summary = {
+        "count": len(table),
+        "matched": int(np.count_nonzero(table["record"] > 0)),
+        "evidence": sorted(set(table.words("evidence").tolist())),
+        "recovery": {
+            name: int(np.count_nonzero(recovery == name)) for name in sorted(set(recovery.tolist())) if name
+        },
+        "drops": [_words(m, table, row) for row in range(len(table))],
+    }
+    return Result("local_drops", summary, {"local_drops": table})
+
+
+def _logged(m: Measurement) -> list[dict[str, Any]]:
+    """One row per line of the queue, with the segment that it dropped where one fits."""
+    rows = []
+    for drop in queue_drops(m, link_path(m)):
+        segment = {name: value for name, value in (drop.segment or {}).items() if name != "t_ns"}
+        rows.append(_row(drop.t_ns, "queue_log") | {"drop_record": drop.record} | segment)
+    return rows
+
+
+def _by_captures(m: Measurement) -> list[dict[str, Any]]:
+    """Segments that only the sender's capture has, lost at a time without a link reset."""
+    resets = handshake_spans(m, handshakes(m)).tolist()
+    rows = []
+    for connection in m.connections:
+        lost = losses(m, connection)
+        if lost is None:
+            continue
+        arrived = data_at(m, connection, m.rcv)
+        # What was sent last may still have been on its way when the captures ended.
+        local = lost.before_ns < np.iinfo(np.int64).max if len(arrived) else np.zeros(0, dtype=np.bool_)
+        for start, end in resets:
+            local = local & ~lost.during(start, end)
+        for index in np.flatnonzero(local).tolist():
+            facts = segment_facts(lost.segments, index)
+            rows.append(_row(facts.pop("t_ns"), "captures") | facts)
+    return rows
+
+
+def _row(t_ns: int, evidence: str) -> dict[str, Any]:
+    return {
+        "t_ns": t_ns,
+        "conn": -1,
+        "dir": 0,
+        "seq": -1,
+        "length": -1,
+        "record": 0,
+        "drop_record": 0,
+        "evidence": LOCAL_DROPS.code("evidence", evidence),
+        "recovery": 0,
+        "recovered_ns": -1,
+    }
+
+
+def _recover(m: Measurement, row: dict[str, Any], repeats: dict[tuple[int, int], Table]) -> None:
+    """Find the segment that sent the dropped bytes again, and why."""
+    if row["record"] <= 0 or row["length"] <= 0:
+        return
+    flow = (row["conn"], row["dir"])
+    if flow not in repeats:
+        rows = m.table("segments")
+        mine = (rows["conn"] == flow[0]) & (rows["dir"] == flow[1]) & (rows["source"] == near_sender(m))
+        repeats[flow] = rows.where(mine & (rows["duplicate"] > 0)).sorted_by("t_ns")
+    sent = repeats[flow]
+    covers = (sent["seq"] <= row["seq"]) & (sent["seq"] + sent["length"] > row["seq"])
+    again = np.flatnonzero(covers & (sent["record"] > row["record"]))
+    if len(again):
+        cause = sent.words("cause")[again[0]]
+        row["recovery"] = LOCAL_DROPS.code("recovery", cause or "unknown")
+        row["recovered_ns"] = int(sent["t_ns"][again[0]])
+
+
+def _words(m: Measurement, table: Table, row: int) -> dict[str, Any]:
+    value = {name: table[name][row].item() for name in table}
+    known = value["record"] > 0
+    recovered = value["recovered_ns"]
+    return {
+        "t": round(m.seconds(value["t_ns"]), 6),
+        "conn": value["conn"] if known else None,
+        "seq": value["seq"] if known else None,
+        "length": value["length"] if known else None,
+        "record": value["record"] if known else None,
+        "drop_record": value["drop_record"] or None,
+        "evidence": str(table.words("evidence")[row]),
+        "recovery": str(table.words("recovery")[row]) or None,
+        "recovered": round(m.seconds(recovered), 6) if recovered >= 0 else None,
+    }
+
+
+ANALYZER = Analyzer(
+    name="local_drops",
+    question="Which segments never reached the link, and how did TCP recover them?",
+    needs=("segments",),
+    run=run,
+)

@@ -1,0 +1,163 @@
+"""Segments that one capture has and the next has not: when they were lost, and which a queue dropped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.linkpath import LinkPath
+from multitracer.measurement import Connection, Measurement
+from multitracer.table import Table
+from multitracer.transit import Flags, Times, damaged, data_at
+
+LOG_LAG_NS = 200_000_000  # a queue logs a drop within this of the capture in front of it
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Segments of one direction that the capture at its source has and the one at its destination has not.
+
+    Attributes
+    ----------
+    segments : Table
+        Rows of the capture at the source.
+    after_ns, before_ns : array
+        Arrivals of the segments sent just before and just after that did get through: a link that keeps the
+        order lost the segment between these times. The smallest and largest integers where there is none.
+    """
+
+    segments: Table
+    after_ns: Times
+    before_ns: Times
+
+    def during(self, start_ns: int, end_ns: int) -> Flags:
+        """Those that something between two times can have lost."""
+        return np.asarray((self.after_ns <= end_ns) & (self.before_ns > start_ns), dtype=np.bool_)
+
+
+@dataclass(frozen=True)
+class QueueDrop:
+    """A line of the log that says that a queue dropped a packet, and the segment that it was.
+
+    Attributes
+    ----------
+    t_ns, record, entity : int
+    segment : dict or None
+        conn, dir, seq, length, record, t_ns of the segment in the capture; None if none fits.
+    """
+
+    t_ns: int
+    record: int
+    entity: int
+    segment: dict[str, Any] | None
+
+
+def losses(m: Measurement, connection: Connection, reverse: bool = False) -> Losses | None:
+    """Losses between the captures in the data direction, or in the other; None without both captures."""
+    if m.snd is None or m.rcv is None:
+        return None
+    sent = data_at(m, connection, m.rcv if reverse else m.snd, reverse)
+    heard = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
+    arrived = arrival_ns(sent, heard.where(~damaged(heard)))
+    through = arrived >= 0
+    lost = np.flatnonzero(~through)
+    position = np.cumsum(through)[lost]
+    limit = np.iinfo(np.int64)
+    # Arrivals in the order of sending; the running maximum keeps bounds true where copies were mistaken.
+    times = np.maximum.accumulate(arrived[through]) if np.any(through) else arrived[through]
+    after = np.concatenate([[limit.min], times])[position]
+    before = np.append(times, limit.max)[position]
+    return Losses(sent.where(lost), after, before)
+
+
+def arrival_ns(sent: Table, heard: Table) -> Times:
+    """For each segment at the source's capture: when its copy passed the other capture; -1 if it never did.
+
+    Copies of the same bytes are told apart by the IP identification; where that is constant (IPv6), the last
+    copies are taken to be the ones that arrived.
+    """
+    ours, theirs = _keys(sent), _keys(heard)
+    _, codes = np.unique(np.concatenate([ours, theirs]), axis=0, return_inverse=True)
+    codes = codes.reshape(-1).astype(np.int64)
+    mine, other = codes[: len(ours)], codes[len(ours) :]
+    size = len(codes) + 1
+    mine, other = mine * size + _rank_from_last(mine), other * size + _rank_from_last(other)
+    order = np.argsort(other)
+    at = np.searchsorted(other[order], mine)
+    found = np.full(len(mine), -1, dtype=np.int64)
+    inside = at < len(other)
+    hit = inside.copy()
+    hit[inside] = other[order][at[inside]] == mine[inside]
+    found[hit] = heard["t_ns"][order[at[hit]]]
+    return found
+
+
+def queue_drops(m: Measurement, path: LinkPath | None) -> list[QueueDrop]:
+    """Every drop that a queue logged, matched to a segment that never arrived, or else to none."""
+    events = m.table("link_events").sorted_by("t_ns")
+    lines = events.where(events["kind"] == events.code("kind", "drop"))
+    if not len(lines):
+        return []
+    pools = {reverse: _candidates(m, reverse) for reverse in (False, True)}
+    found = []
+    for row in range(len(lines)):
+        entity = int(lines["entity"][row])
+        pool = pools[path is not None and entity != path.sender]
+        t_ns, size = int(lines["t_ns"][row]), int(lines["length"][row])
+        segment = _take(pool, t_ns, size)
+        found.append(QueueDrop(t_ns, int(lines["record"][row]), entity, segment))
+    return found
+
+
+@dataclass
+class _Pool:
+    segments: Table
+    free: npt.NDArray[np.bool_]
+
+
+def _candidates(m: Measurement, reverse: bool) -> _Pool:
+    """Segments that a queue in front of the link may have dropped, in time order."""
+    source = m.rcv if reverse else m.snd
+    parts = []
+    for connection in m.connections:
+        known = losses(m, connection, reverse)
+        parts.append(known.segments if known is not None else data_at(m, connection, source, reverse))
+    rows = Table.concat(m.table("segments").schema, parts).sorted_by("t_ns")
+    return _Pool(rows, np.ones(len(rows), dtype=np.bool_))
+
+
+def _take(pool: _Pool, t_ns: int, size: int) -> dict[str, Any] | None:
+    """The first free segment of that size around that time; it is then taken."""
+    times = pool.segments["t_ns"]
+    low, high = np.searchsorted(times, [t_ns - LOG_LAG_NS, t_ns + LOG_LAG_NS])
+    fits = pool.free[low:high].copy()
+    if size >= 0:
+        fits &= pool.segments["ip_length"][low:high] == size
+    where = np.flatnonzero(fits)
+    if not len(where):
+        return None
+    index = int(low + where[0])
+    pool.free[index] = False
+    return segment_facts(pool.segments, index)
+
+
+def segment_facts(segments: Table, index: int) -> dict[str, Any]:
+    """What names a segment."""
+    return {name: segments[name][index].item() for name in ("conn", "dir", "seq", "length", "record", "t_ns")}
+
+
+def _keys(rows: Table) -> npt.NDArray[np.int64]:
+    names = ("seq", "ack", "length", "flags", "ip_id")
+    return np.column_stack([rows[name].astype(np.int64) for name in names])
+
+
+def _rank_from_last(codes: Times) -> Times:
+    """Position of each entry among those with the same code, counted from the last."""
+    order = np.lexsort((-np.arange(len(codes)), codes))
+    grouped = codes[order]
+    rank = np.empty(len(codes), dtype=np.int64)
+    rank[order] = np.arange(len(codes)) - np.searchsorted(grouped, grouped, side="left")
+    return rank

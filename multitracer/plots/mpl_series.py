@@ -10,6 +10,7 @@ from multitracer.plots import decimate
 from multitracer.plots.canvas import Canvas
 from multitracer.plots.mpl_axes import SOLID, symbol
 from multitracer.plots.panel import Panel, Spans
+from multitracer.plots.theme import Look, Theme
 from multitracer.plots.words import FONT, drawable
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def draw_lanes(canvas: Canvas, panel: Panel, axes: Axes) -> None:
             left, right = max(start, canvas.window[0]), min(end, canvas.window[1])
             if (right - left) * scale < canvas.points(5.6) * len(words) + 8:
                 continue
-            ink = _ink_on(canvas.theme.looks[spans.role].color)
+            ink = _ink_on(canvas.theme, canvas.theme.looks[spans.role])
             text = axes.text((left + right) / 2, row, drawable(words, 30), ha="center", va="center")
             text.set(color=ink, fontsize=8.5, fontfamily=FONT, parse_math=False, zorder=4.0)
 
@@ -106,6 +107,12 @@ def _bars(
     axes.add_collection(bars, autolim=False)
 
 
-def _ink_on(color: str) -> str:
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 110 else "#ffffff"
+def _ink_on(theme: Theme, look: Look) -> str:
+    """Black or white, whichever is read better on a bar as it is blended with the ground."""
+    alpha = max(look.alpha, SOLID)
+    shares = (0.299, 0.587, 0.114)
+    light = sum(
+        share * (alpha * int(look.color[i : i + 2], 16) + (1 - alpha) * int(theme.ground[i : i + 2], 16))
+        for share, i in zip(shares, (1, 3, 5), strict=True)
+    )
+    return "#000000" if light > 110 else "#ffffff"

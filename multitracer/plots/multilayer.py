@@ -77,7 +77,8 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
             *findings.handshake_spans(resets, LANES["reset"]),
             *findings.gap_spans(resets, LANES["gap"]),
             *findings.idle_spans(results, LANES["idle"]),
-        ]
+        ],
+        window,
     )
     windows = window_panel(selection)
     title, subtitle = title_words(selection, results)
@@ -149,8 +150,9 @@ def _link_trends(
             )
 
 
-def _lanes(spans: list[Spans]) -> Panel | None:
-    used = tuple(lane for lane in LANES.values() if any(one.lane == lane for one in spans))
+def _lanes(spans: list[Spans], window: tuple[float, float]) -> Panel | None:
+    shown = {one.lane for one in spans if one.inside(window).any()}
+    used = tuple(lane for lane in LANES.values() if lane in shown)
     if not used:
         return None
     return Panel("lanes", Axis("", ""), spans=tuple(spans), lanes=used, height=0.07 * len(used))

@@ -168,6 +168,12 @@ def test_idle_phases_have_one_role_per_cause():
     assert idle["idle_timeout_wait"].words((0.0, 20.0)) == "idle: timeout wait (2 × 1.5 s)"
 
 
+def test_a_lane_without_spans_in_the_window_is_not_shown():
+    assert build().panel("lanes").lanes == ("XOFF", "link reset", "reset gap", "link idle")
+    assert build(from_s=4.2, to_s=5.2).panel("lanes").lanes == ("XOFF",)
+    assert "lanes" not in {panel.name for panel in build(from_s=6.0, to_s=9.0).panels}
+
+
 def test_trends_carry_their_rates():
     figure = build()
     link = series(figure, "RlpSnd_data trend")

@@ -70,10 +70,10 @@ impl FlowTable {
     /// The connection that a flow had last.
     #[inline]
     pub fn get(&mut self, key: FlowKey) -> Option<u32> {
-        if let Some((last, index)) = self.last {
-            if last == key {
-                return Some(index);
-            }
+        if let Some((last, index)) = self.last
+            && last == key
+        {
+            return Some(index);
         }
         let index = *self.newest.get(&key)?;
         self.last = Some((key, index));

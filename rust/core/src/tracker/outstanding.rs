@@ -99,13 +99,13 @@ impl Outstanding {
     /// Make `at` a boundary between runs.
     fn split(&mut self, at: i64) {
         let index = self.queue.partition_point(|s| s.end <= at);
-        if let Some(run) = self.queue.get_mut(index) {
-            if run.seq < at {
-                let mut right = *run;
-                run.end = at;
-                right.seq = at;
-                self.queue.insert(index + 1, right);
-            }
+        if let Some(run) = self.queue.get_mut(index)
+            && run.seq < at
+        {
+            let mut right = *run;
+            run.end = at;
+            right.seq = at;
+            self.queue.insert(index + 1, right);
         }
     }
 

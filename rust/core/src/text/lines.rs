@@ -94,7 +94,8 @@ impl<R: Read> Lines<R> {
             Ok(0) => {
                 self.finished = true;
                 let rest = &self.buffer[self.start..self.end];
-                if !rest.iter().all(u8::is_ascii_whitespace) {
+                // Blanks too: they may be the indentation of a line that is gone.
+                if !rest.is_empty() {
                     self.number += 1;
                     let detail = || format!("the last line has no end, so it was skipped: {}", excerpt(rest));
                     issues.add("truncated-file", self.number, detail);
@@ -177,6 +178,7 @@ mod tests {
         let (code, found) = issues.iter().next().unwrap();
         assert_eq!((code, found.first_record), ("truncated-file", 2));
         assert!(found.detail.ends_with("b=12"));
+        assert!(!collect(&b"a\n  "[..]).unwrap().1.is_empty());
     }
 
     #[test]

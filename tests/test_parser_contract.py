@@ -1,0 +1,250 @@
+"""What every parser promises, over every file at hand: the right sniffer only, damage survived, no chance."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support_samples import SAMPLES
+
+from multitracer import native, registry, schema
+from multitracer.errors import ISSUE_KINDS, CorruptTrace, MultiTracerError, UnreadableFile
+from multitracer.trace import Trace
+
+HEAD_BYTES = 1 << 16
+CUTS = 24
+
+# The format by file name, in the measurements of this repository and the shared ones.
+NAMES = {
+    "snd.pcap": "pcap",
+    "rcv.pcap": "pcap",
+    "rlp.log.gz": "rlpdump",
+    "ss.log.gz": "ss",
+    "tcp_probe.txt.gz": "ftrace",
+}
+# Real public files by folder; of other folders is only known that two parsers must not want the same file.
+FOLDERS = {"ftrace_tcp": "ftrace", "ss": "ss"}
+NO_TRACES = (".json", ".md", ".toml", ".err", "SOURCE.txt")
+
+
+def _shared(*parts: str) -> Iterator[Path]:
+    folder = os.environ.get("MULTITRACER_SHARED")
+    if folder:
+        yield from (path for path in sorted(Path(folder, *parts).rglob("*")) if path.is_file())
+
+
+MEASURED = [*sorted(path for path in SAMPLES.rglob("*") if path.is_file()), *_shared("traces")]
+FOREIGN = list(_shared("samples"))
+
+
+def expected(path: Path) -> str | None:
+    """The format that a file is known to have; None if it is no trace."""
+    if path.name.endswith(NO_TRACES):
+        return None
+    return NAMES.get(path.name) or FOLDERS[path.parent.name]
+
+
+KNOWN = [path for path in MEASURED if expected(path)]
+KNOWN += [path for path in FOREIGN if path.parent.name in FOLDERS and expected(path)]
+USABLE = [path for path in KNOWN if path.name != "ss_tOni_public_mptcp.txt"]  # that one has no time stamps
+
+
+def claims(path: Path) -> list[str]:
+    head = native.head(str(path), HEAD_BYTES)
+    return [name for name, parser in registry.parsers().items() if parser.sniff(head)]
+
+
+def parse(path: Path, of: Path | None = None) -> Trace:
+    name = expected(of or path)
+    assert name is not None
+    return registry.parsers()[name].parse(str(path))
+
+
+def content(path: Path) -> bytes:
+    raw = path.read_bytes()
+    return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+
+
+def id_of(path: Path) -> str:
+    return "/".join(path.parts[-3:])
+
+
+every_usable = pytest.mark.parametrize("path", USABLE, ids=id_of)
+
+
+@pytest.mark.parametrize("path", MEASURED, ids=id_of)
+def test_only_the_right_sniffer_matches(path: Path) -> None:
+    name = expected(path)
+    assert claims(path) == ([name] if name else [])
+
+
+def test_only_the_right_sniffer_matches_foreign_files(shared: Path) -> None:
+    assert FOREIGN, shared
+    for path in FOREIGN:
+        found = claims(path)
+        assert len(found) <= 1, path
+        if path.parent.name in FOLDERS:
+            assert found == ([expected(path)] if expected(path) else []), path
+        else:
+            assert not {"ftrace", "ss", "rlpdump"} & set(found), path
+
+
+@pytest.mark.parametrize("name", registry.PARSERS)
+def test_sniffers_never_raise(name: str) -> None:
+    sniff = registry.parsers()[name].sniff
+    random = np.random.default_rng(1)
+    heads = [b"", b"\x00", b"\n" * 9, b"0" * HEAD_BYTES, b"1.5: " * 9999, b"\xff" * HEAD_BYTES]
+    heads += [random.bytes(int(size)) for size in random.integers(1, 500, 200)]
+    assert not any(sniff(head) for head in heads)
+
+
+@every_usable
+def test_trace_is_whole(path: Path) -> None:
+    name, trace = expected(path), parse(path)
+    parser = registry.parsers()[str(name)]
+    source = trace.source
+    assert (source.path, source.format, source.layer) == (str(path), name, parser.layer)
+    assert source.records > 0
+    assert source.first_ns is not None
+    assert source.last_ns is not None
+    assert source.first_ns <= source.last_ns
+    assert all(
+        issue.code in ISSUE_KINDS and issue.path == str(path) and issue.count > 0 for issue in trace.issues
+    )
+    for table_name, table in trace.tables.items():
+        assert table.schema is schema.SCHEMAS[table_name]
+        assert np.all(np.diff(table["t_ns"]) >= 0) or name == "pcap"
+        assert np.all(table["record"] >= 1)
+        if len(table):
+            assert source.first_ns <= table["t_ns"].min() <= table["t_ns"].max() <= source.last_ns
+        for column, known in (("flow", trace.flows), ("entity", trace.entities)):
+            if column in table.columns:
+                assert np.all((table[column] >= 0) & (table[column] < len(known)))
+    if parser.layer == "kernel":
+        assert trace.flows
+        assert all("::ffff:" not in flow.local_address + flow.remote_address for flow in trace.flows)
+
+
+@every_usable
+def test_reading_is_deterministic(path: Path) -> None:
+    first, second = parse(path), parse(path)
+    assert first.source == second.source
+    assert first.issues == second.issues
+    assert (first.flows, first.entities, first.connections) == (
+        second.flows,
+        second.entities,
+        second.connections,
+    )
+    assert first.tables.keys() == second.tables.keys()
+    for name, table in first.tables.items():
+        for column in table:
+            assert np.array_equal(table[column], second.tables[name][column]), (name, column)
+
+
+@every_usable
+def test_record_resolves_to_the_source(path: Path) -> None:
+    trace = parse(path)
+    lines = [] if trace.source.format == "pcap" else content(path).decode().splitlines()
+    for table in trace.tables.values():
+        for at in np.unique(np.linspace(0, len(table) - 1, 50).astype(int)) if len(table) else []:
+            row = {name: table[name][at].item() for name in table}
+            if lines:
+                assert _tells(trace, row, lines[row["record"] - 1])
+            else:
+                packet = native.packet(str(path), row["record"])
+                assert packet is not None
+                assert packet.t_ns == row["t_ns"]
+
+
+def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
+    """Whether a line is the one that a row came from."""
+    seconds = f"{row['t_ns'] // 10**9}.{row['t_ns'] % 10**9:09d}"
+    if trace.source.format == "ss":
+        flow = trace.flows[row["flow"]]
+        return f":{flow.local_port} " in line and f":{flow.remote_port}" in line
+    who = trace.entities[row["entity"]] if "entity" in row else f"{trace.flows[row['flow']].remote_port}"
+    return seconds[:-3] in line and who in line
+
+
+def boundaries(path: Path, data: bytes) -> set[int]:
+    """Lengths at which a cut file is a shorter whole one."""
+    if expected(path) != "pcap":
+        return {at + 1 for at, byte in enumerate(data) if byte == 0x0A}
+    order = "<" if data[0] in (0xD4, 0x4D) else ">"
+    ends, at = {24}, 24
+    while at + 16 <= len(data):
+        at += 16 + struct.unpack(f"{order}I", data[at + 8 : at + 12])[0]
+        ends.add(at)
+    return ends
+
+
+def places(size: int) -> list[int]:
+    """Where to cut: the first bytes, then spread over the file, off any rhythm of its records."""
+    spread = np.linspace(0, size - 1, CUTS).astype(int) + np.arange(CUTS) % 7
+    return sorted({0, 1, 2, 3, 10, 23, 24, 30, size - 1, *(int(at) for at in spread if at < size)})
+
+
+@every_usable
+def test_truncation_gives_data_and_an_issue_or_a_clear_error(path: Path, tmp_path: Path) -> None:
+    whole, data = parse(path).source.records, content(path)
+    ends, cut_file = boundaries(path, data), tmp_path / "cut"
+    usable = 0
+    for size in places(len(data)):
+        cut_file.write_bytes(data[:size])
+        try:
+            trace = parse(cut_file, of=path)
+        except CorruptTrace:
+            continue
+        usable += 1
+        assert trace.source.records <= whole
+        if size not in ends:
+            assert "truncated-file" in {issue.code for issue in trace.issues}, size
+    assert usable > 3 or len(ends) < 10
+
+
+@pytest.mark.parametrize("path", [path for path in USABLE if path.suffix == ".gz"], ids=id_of)
+def test_truncated_compression_gives_data_and_an_issue_or_a_clear_error(path: Path, tmp_path: Path) -> None:
+    raw, cut_file = path.read_bytes(), tmp_path / "cut.gz"
+    for size in places(len(raw)):
+        cut_file.write_bytes(raw[:size])
+        try:
+            trace = parse(cut_file, of=path)
+        except CorruptTrace:
+            continue
+        assert "truncated-file" in {issue.code for issue in trace.issues}, size
+
+
+@every_usable
+def test_damaged_bytes_never_crash(path: Path, tmp_path: Path) -> None:
+    random, data, file = np.random.default_rng(7), content(path), tmp_path / "damaged"
+    for _ in range(8):
+        damaged = bytearray(data[:60_000])
+        for at in random.integers(0, len(damaged), 40):
+            damaged[at] = int(random.integers(0, 256))
+        file.write_bytes(damaged)
+        for parser in registry.parsers().values():
+            message, issues = str(file), []
+            try:
+                issues = parser.parse(str(file)).issues
+            except MultiTracerError as error:
+                message = str(error)
+            assert str(file) in message
+            assert all(issue.code in ISSUE_KINDS for issue in issues)
+
+
+@pytest.mark.parametrize("name", registry.PARSERS)
+def test_what_cannot_be_read_is_unreadable(name: str, tmp_path: Path) -> None:
+    parser = registry.parsers()[name]
+    for path in (tmp_path / "absent", tmp_path):
+        with pytest.raises(UnreadableFile, match=path.name):
+            parser.parse(str(path))
+    empty = tmp_path / "empty"
+    empty.touch()
+    with pytest.raises(CorruptTrace, match="empty"):
+        parser.parse(str(empty))

@@ -116,7 +116,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "bad-record",
         "error",
-        "A record's header makes no sense (length beyond the limit, impossible block); reading stopped there.",
+        "A record's header makes no sense (impossible length or block); reading stopped there.",
         "The file is damaged from this record on; repair it with pcapfix, or capture again.",
     ),
     IssueKind(

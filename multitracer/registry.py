@@ -1,7 +1,8 @@
 """What exists: parsers, analyzers and plots by name, each loaded when it is first used.
 
 Built-ins are in explicit tables of ``module:attribute``; third parties add theirs by entry points
-(`multitracer.parsers`, `multitracer.analyzers`, `multitracer.plots`). A broken plug-in warns, it does not kill.
+(`multitracer.parsers`, `multitracer.analyzers`, `multitracer.plots`). A broken plug-in warns, it does not
+kill.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class Parser:
         ``sniff(head: bytes) -> bool``: whether the first bytes of the (decompressed) file are of this format.
         Judges structure only, never raises.
     parse : callable
-        ``parse(path: str) -> Trace``. Raises `CorruptTrace` if nothing can be used, `UnreadableFile` on I/O errors.
+        ``parse(path: str) -> Trace``. Raises `CorruptTrace` if nothing can be used, `UnreadableFile` on I/O
+        errors.
     """
 
     name: str

@@ -218,7 +218,7 @@ KERNEL_EVENTS = Schema(
             "value",
             "int16",
             "",
-            "cong_state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss; sock_state: new state; retransmit: state",
+            "cong_state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss; sock_state, retransmit: state",
         ),
         Column("old_value", "int16", "", "sock_state: old state; else -1"),
     ),

@@ -126,7 +126,7 @@ class Table:
         for column in self.schema.columns:
             array = self.columns[column.name]
             if column.categories:
-                data[column.name] = pd.Categorical.from_codes(array, categories=list(column.categories))
+                data[column.name] = pd.Categorical.from_codes(array, categories=pd.Index(column.categories))
             else:
                 data[column.name] = array
         frame = pd.DataFrame(data, copy=False)

@@ -42,7 +42,8 @@ class Source:
     resolution_ns : int
         The step of the clock as written in the file.
     point : str or None
-        Observation point: "snd", "rcv" (relative to the bulk of the data), link entities joined by "+", or None while unknown.
+        Observation point: "snd", "rcv" (relative to the bulk of the data), link entities joined by "+", or
+        None while unknown.
     tcp_segments : int or None
         Captures: segments among the records; None elsewhere.
     details : dict

@@ -46,12 +46,12 @@ def _overview(found: dict[str, dict[str, Any]]) -> Table:
     )
     for heading in (
         "measurement",
-        "utilization",
+        "link used",
         "bytes",
         "sent twice",
         "timeouts",
         "spurious",
-        "link resets",
+        "resets",
     ):
         table.add_column(heading, justify="left" if heading == "measurement" else "right", no_wrap=True)
     for name, result in found.items():
@@ -65,7 +65,6 @@ def _overview(found: dict[str, dict[str, Any]]) -> Table:
             str(sum(c["timeouts"]["total"] for c in connections)),
             str(sum(c["timeouts"]["spurious"] for c in connections)),
             str(len(result["link"]["resets"])),
-            str(len(result["link"]["local_drops"])),
         )
     return table
 

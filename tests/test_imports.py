@@ -13,8 +13,8 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "multitracer"
 
-# A module may import, at the top or inside functions, from its own rank or a lower one. What is not listed is a
-# helper that analyzers share, of their rank. Lazy imports obey the same direction, but for those in LAZY_UPWARDS.
+# A module may import, at the top or inside functions, from its own rank or a lower one. What is not listed is
+# a helper that analyzers share, of their rank. Lazy imports obey the same direction, but for LAZY_UPWARDS.
 RANKS: tuple[tuple[str, int], ...] = (
     ("errors", 0),
     ("schema", 0),

@@ -49,7 +49,9 @@ def exit_status(error: MultiTracerError) -> int:
 
 def paths_argument(command: F) -> F:
     """``PATH...``: files, or directories. Existence is ours to judge: status 3, not click's 2."""
-    return click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())(command)
+    return click.argument(
+        "paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False)
+    )(command)
 
 
 def format_option(command: F) -> F:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
@@ -66,8 +67,7 @@ def command(
     measurement = load(paths, formats)
     frame = _select(measurement, layers, names, start, end)
     if output is None:
-        stream = click.get_text_stream("stdout")
-        _writer(as_json)(frame, stream)
+        _writer(as_json)(frame, sys.stdout)
         return
     with replacing(output) as temporary:
         if ending == ".parquet":

@@ -13,7 +13,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path())
+@click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path(readable=False))
 @format_option
 @json_option
 @click.option("-o", "--output", metavar="FILE", help="Where to write: .png, .svg or .pdf.")

@@ -48,7 +48,7 @@ class Counters:
 def parse_counters(text: str) -> Iterator[tuple[str, int]]:
     """Names and values of ``/proc/net/snmp`` and ``/proc/net/netstat``: a line of names, a line of values."""
     for names, values in pairwise(line.split() for line in text.splitlines()):
-        if names and values and names[0] == values[0] and not names[1].lstrip("-").isdigit():
+        if len(names) > 1 and values and names[0] == values[0] and not names[1].lstrip("-").isdigit():
             prefix = names[0].rstrip(":")
             for name, value in zip(names[1:], values[1:], strict=False):
                 yield prefix + name, int(value)

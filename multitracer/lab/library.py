@@ -60,7 +60,7 @@ def _table(scenario: str, depth: int) -> tuple[str, dict[str, Any]]:
         return name, table
     if not isinstance(base, str):
         raise UsageError(f"scenario {scenario}: extends: the name of a scenario is needed")
-    if depth == 0 and base.endswith(".toml") and not os.path.isabs(base):
+    if base.endswith(".toml") and not os.path.isabs(base):
         base = os.path.join(os.path.dirname(scenario), base)
     return name, merge(_table(base, depth + 1)[1], table)
 

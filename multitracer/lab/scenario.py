@@ -272,6 +272,8 @@ def from_table(name: str, table: Mapping[str, Any]) -> Scenario:
     flows = table.get("flow", [{}])
     if isinstance(flows, Mapping):
         flows = [flows]
+    if not isinstance(flows, list):
+        raise UsageError(f"scenario {name}: flow: tables are needed, not {flows!r}")
     try:
         made = Scenario(
             name=name,

@@ -1,0 +1,301 @@
+"""Real runs: namespaces, TUN devices, tcpdump, tracepoints. Skipped where the machine does not have them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dpkt
+import pytest
+
+from multitracer.errors import MultiTracerError
+from multitracer.lab.fleet import Outcome, read_fleet, run_fleet
+from multitracer.lab.kernel import detached_mount
+from multitracer.lab.library import load
+from multitracer.lab.requirements import LabError, missing
+from multitracer.lab.runner import run
+
+LACKS = missing(["ip", "ss", "tcpdump"])
+pytestmark = pytest.mark.skipif(bool(LACKS), reason="a real run needs " + "; ".join(LACKS))
+
+FLEET = """
+[[runs]]
+scenario = "plain-cubic"
+label = "plain"
+set = { "flow.bytes" = 400000, "link.up.loss" = 0.01 }
+
+[[runs]]
+scenario = "flows-two-way"
+label = "reverse"
+set = { "flow.bytes" = 50000 }
+
+[[runs]]
+scenario = "figure-6-good-radio"
+label = "radio"
+set = { "flow.bytes" = 1200, "link.delay_ms" = 40, "network.quiet_s" = 0.5, "trace.ss_interval_s" = 0.2 }
+
+[[runs]]
+scenario = "tso"
+label = "tso"
+set = { "flow.bytes" = 400000, "link.up.loss" = 0.0 }
+
+[[runs]]
+scenario = "plain-cubic"
+label = "refused"
+set = { "tcp.no_such_setting" = 1 }
+"""
+IPERF3 = """
+[[runs]]
+scenario = "iperf3"
+label = "iperf3"
+set = { "flow.bytes" = 200000 }
+"""
+
+
+@dataclass
+class Fleet:
+    """Where the shared runs are and what was said of them."""
+
+    root: Path
+    file: Path
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    def json(self, run: str, name: str) -> Any:
+        return json.loads((self.root / run / name).read_text())
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    folder = tmp_path_factory.mktemp("fleet")
+    file = folder / "fleet.toml"
+    file.write_text(FLEET + (IPERF3 if shutil.which("iperf3") else ""))
+    made = Fleet(folder / "runs", file)
+    outcomes = run_fleet(read_fleet(str(file)), str(made.root), parallel=6)
+    made.outcomes = {outcome.job.name: outcome for outcome in outcomes}
+    return made
+
+
+def packets(path: Path) -> list[dpkt.ip.IP]:
+    with path.open("rb") as file:
+        return [dpkt.ip.IP(data) for _, data in dpkt.pcap.Reader(file)]
+
+
+def text(path: Path) -> str:
+    return gzip.decompress(path.read_bytes()).decode()
+
+
+@pytest.mark.parametrize("name", ["plain_seed=1", "reverse_seed=1", "radio_seed=1"])
+def test_captures_hold_exactly_what_the_kernels_counted(fleet: Fleet, name: str) -> None:
+    assert fleet.outcomes[name].status == "done", fleet.outcomes[name].error
+    assert fleet.outcomes[name].warnings == []
+    kernel = fleet.json(name, "kernel.json")
+    lab = fleet.json(name, "truth.json")["lab"]
+    port = {port for p in packets(fleet.root / name / "snd.pcap") for port in (p.data.sport, p.data.dport)}
+    assert len(port & set(range(5001, 32768))) == len(fleet.json(name, "truth.json")["flows"])
+    for capture, end in (("snd.pcap", "sender"), ("rcv.pcap", "receiver")):
+        count = len(packets(fleet.root / name / capture))
+        assert count == lab["captures"][capture]["captured"] == lab["captures"][capture]["received"]
+        # OutSegs leaves retransmissions out.
+        counted = kernel[end]
+        assert count == counted["TcpInSegs"] + counted["TcpOutSegs"] + counted.get("TcpRetransSegs", 0)
+
+
+def test_truth_accounts_for_every_packet(fleet: Fleet) -> None:
+    name = "plain_seed=1"
+    truth = fleet.json(name, "truth.json")
+    flow = truth["flows"][0]
+    assert truth["complete"]
+    assert flow["intact"]
+    assert flow["sent"] == flow["received"] == 400_000
+    lost = sum(event["what"] == "packet_lost" for event in truth["events"])
+    assert lost > 0
+    sent, received = (len(packets(fleet.root / name / capture)) for capture in ("snd.pcap", "rcv.pcap"))
+    assert sent - received == lost + len(truth["if_queue_drops"])
+    assert fleet.json(name, "kernel.json")["sender"]["TcpRetransSegs"] > 0
+
+
+def test_kernel_events_are_the_runs_own(fleet: Fleet) -> None:
+    for name in ("plain_seed=1", "radio_seed=1"):
+        settings = tomllib.loads((fleet.root / name / "measurement.toml").read_text())
+        lines = text(fleet.root / name / "tcp_probe.txt.gz").splitlines()
+        events = [line for line in lines if not line.startswith("#")]
+        kinds = {re.sub(r".*?\d: (\w+): .*", r"\1", line) for line in events}
+        assert {"tcp_probe", "inet_sock_set_state"} <= kinds
+        hosts = {host for line in events for host in re.findall(r"\b(?:saddr|src)=([\d.]+)", line)}
+        assert hosts == {socket.inet_ntoa(p.src) for p in packets(fleet.root / name / "snd.pcap")}
+        assert settings["files"]["tcp_probe.txt.gz"]["clock"] == "local"
+
+
+def test_radio_log_and_frames_agree(fleet: Fleet) -> None:
+    folder = fleet.root / "radio_seed=1"
+    lines = text(folder / "rlp.log.gz").splitlines()
+    assert lines[0].startswith("# rlpdump 1 clock=realtime slot_ms=20 payload_bytes=24")
+    sent = [line for line in lines if " snd I " in line]
+    frames = packets(folder / "rlp.pcap")
+    assert all(frame.data.dport == 4729 and frame.data.data[2] == 0x14 for frame in frames)
+    uplink = [frame for frame in frames if frame.data.data[4] & 0x40]
+    assert 0 < len(uplink) < len(frames)
+    # N(S) of an information frame is below 62: the rest are supervisory and unnumbered frames.
+    numbers = [(f.data.data[16] >> 3 | f.data.data[17] << 5) & 63 for f in frames]
+    assert sum(number < 62 for number in numbers) == len(sent)
+
+
+def test_measurement_toml_names_every_trace(fleet: Fleet) -> None:
+    folder = fleet.root / "radio_seed=1"
+    settings = tomllib.loads((folder / "measurement.toml").read_text())
+    others = {"measurement.toml", "kernel.json", "truth.json"}
+    assert set(settings["files"]) == {entry.name for entry in folder.iterdir()} - others
+    assert settings["link_rate_bps"] == 9600
+    assert settings["parameters"]["link.delay_ms"] == 40
+    assert re.search(r"^[A-Z0-9-]+ +\d+ +\d+ +10\..* reno .*\brto:", text(folder / "ss.log.gz"), re.MULTILINE)
+
+
+def test_offload_shows_super_segments_and_delivers_every_byte(fleet: Fleet) -> None:
+    name = "tso_seed=1"
+    assert fleet.json(name, "truth.json")["flows"][0]["intact"]
+    assert max(original_lengths(fleet.root / name / "snd.pcap")) > 1500
+    assert max(original_lengths(fleet.root / name / "rcv.pcap")) <= 1500
+    assert "TcpInCsumErrors" not in fleet.json(name, "kernel.json")["receiver"]
+
+
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+def test_iperf3_leaves_its_own_result(fleet: Fleet) -> None:
+    result = fleet.json("iperf3_seed=1", "iperf3.json")
+    flow = fleet.json("iperf3_seed=1", "truth.json")["flows"][0]
+    assert flow["error"] == ""
+    assert result["end"]["sum_sent"]["bytes"] == flow["sent"] >= 200_000
+    assert 0 < flow["received"] <= flow["sent"]
+
+
+def test_a_failed_run_is_reported_and_leaves_no_directory(fleet: Fleet) -> None:
+    outcome = fleet.outcomes["refused_seed=1"]
+    assert outcome.status == "failed"
+    assert "net.ipv4.tcp_no_such_setting" in outcome.error
+    assert not [entry.name for entry in fleet.root.iterdir() if "refused" in entry.name]
+
+
+def test_a_fleet_goes_on_where_it_stopped(fleet: Fleet) -> None:
+    jobs = [job for job in read_fleet(str(fleet.file)) if not job.name.startswith("refused")]
+    assert {outcome.status for outcome in run_fleet(jobs, str(fleet.root), parallel=2)} == {"skipped"}
+
+
+def test_nothing_is_overwritten(fleet: Fleet) -> None:
+    with pytest.raises(LabError, match="exists"):
+        run(load("plain-cubic"), str(fleet.root / "plain_seed=1"))
+
+
+def test_a_missing_congestion_control_is_named(tmp_path: Path) -> None:
+    scenario = load("plain-cubic", ["tcp.congestion_control=nonesuch"])
+    with pytest.raises(MultiTracerError, match=r"nonesuch.*only .*reno"):
+        run(scenario, str(tmp_path / "out"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    order = {
+        "scenario": "plain-cubic",
+        "values": {"flow.bytes": 10**9},
+        "seed": 1,
+        "out": str(tmp_path / "out"),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "multitracer.lab.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=Path(__file__).parents[2],
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process, process.stdout as said:
+        process.stdin.write(json.dumps(order).encode())
+        process.stdin.close()
+        while b"transfer" not in (line := said.readline()):
+            assert line, "the run ended before it began"
+        children = _family(process.pid)
+        spaces = {_namespace(pid) for pid in children} - {_namespace(os.getpid()), None}
+        before = {name for name in _instances() if name.startswith("multitracer-")}
+        assert len(children) >= 5
+        assert len(spaces) == 2
+        assert before
+        process.send_signal(number)
+        process.wait(20)
+    # The kernel and the guardian finish a killed run's cleaning a moment later.
+    _eventually(lambda: not [pid for pid in children if _alive(pid)], "processes")
+    _eventually(lambda: not spaces & {_namespace(int(pid)) for pid in _pids()}, "namespaces")
+    _eventually(lambda: not before <= set(_instances()), "trace instance")
+    assert not (tmp_path / "out").exists()
+    if number != signal.SIGKILL:
+        assert list(tmp_path.iterdir()) == []
+
+
+def original_lengths(path: Path) -> list[int]:
+    """Lengths on the wire, which dpkt's reader does not tell."""
+    data, lengths, position = path.read_bytes(), [], 24
+    while position < len(data):
+        _, _, captured, original = struct.unpack_from("=IIII", data, position)
+        lengths.append(original)
+        position += 16 + captured
+    return lengths
+
+
+def _pids() -> list[str]:
+    return [name for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _family(root: int) -> list[int]:
+    parents: dict[int, int] = {}
+    for pid in _pids():
+        try:
+            parents[int(pid)] = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    family = [root]
+    for pid in family:
+        family.extend(child for child, parent in parents.items() if parent == pid)
+    # Short-lived helpers of the sampling loop come and go.
+    return [pid for pid in family[1:] if _alive(pid)]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _namespace(pid: int) -> str | None:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net")
+    except OSError:
+        return None
+
+
+def _instances() -> list[str]:
+    mount = detached_mount("tracefs")
+    try:
+        return os.listdir(f"/proc/self/fd/{mount}/instances")
+    finally:
+        os.close(mount)
+
+
+def _eventually(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline, f"{what} left behind"
+        time.sleep(0.1)

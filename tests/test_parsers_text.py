@@ -211,8 +211,8 @@ INFO = (
     "advmss:1448 cwnd:11 ssthresh:9 bytes_sent:91261 bytes_retrans:4344 bytes_acked:23206 segs_out:66 "
     "segs_in:51 bbr:(bw:772Mbps,mrtt:0.014,cwnd_gain:2.88672) send 14.2Mbps lastsnd:4 "
     "pacing_rate 54671184bps/60Mbps delivery_rate 8.6Mbps delivered:51 app_limited busy:56ms "
-    "rwnd_limited:50ms(89.3%) sndbuf_limited:6ms(10.7%) unacked:42 retrans:3/5 lost:3 sacked:33 rcv_space:14480 notsent:57920 "
-    "minrtt:0.011 snd_wnd:81920 rcv_wnd:65536"
+    "rwnd_limited:50ms(89.3%) sndbuf_limited:6ms(10.7%) unacked:42 retrans:3/5 lost:3 sacked:33 "
+    "rcv_space:14480 notsent:57920 minrtt:0.011 snd_wnd:81920 rcv_wnd:65536"
 )
 EXPECTED = {
     "t_ns": STAMP_NS,

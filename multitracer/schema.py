@@ -145,6 +145,7 @@ TIMEOUTS = Schema(
         Column("frto", "int8", "", "vote by ACKs of data not sent again", "RFC 5682", VOTES),
         Column("too_early", "int8", "", "vote by an ACK sooner than the smallest RTT", "METRICS", VOTES),
         Column("receiver", "int8", "", "vote by the receiver's capture", "METRICS", VOTES),
+        Column("ack_path", "int8", "", "genuine: the data arrived, all its ACKs were lost", "METRICS", VOTES),
         Column(
             "link", "int8", "", "vote by the link log: all frames of the original delivered", "METRICS", VOTES
         ),

@@ -24,7 +24,7 @@ _GENUINE = schema.VOTES.index("genuine")
 _BAD = schema.CHECKSUMS.index("bad")
 _LOSS, _OPEN = 4, 0
 
-VOTERS = ("receiver", "dsack", "too_early", "eifel", "kernel", "frto")
+VOTERS = ("receiver", "dsack", "too_early", "eifel", "kernel", "frto", "ack_path")
 """In the order in which they are believed: what the receiver saw, then proofs, then inference."""
 
 _KERNEL_WINDOW_NS = 5_000_000
@@ -34,9 +34,9 @@ _KERNEL_WINDOW_NS = 5_000_000
 def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
     """Judge every timeout of every connection by all votes."""
     table = _own(measurement)
-    votes = {name: table[name].copy() for name in ("receiver", "kernel")}
+    votes = {name: table[name].copy() for name in ("receiver", "ack_path", "kernel")}
     for row in range(len(table)):
-        votes["receiver"][row] = _receiver_vote(measurement, table, row)
+        votes["receiver"][row], votes["ack_path"][row] = _receiver_votes(measurement, table, row)
         votes["kernel"][row] = _kernel_vote(measurement, table, row)
     table = table.replace(**votes)
     table = table.replace(verdict=_verdicts(table))
@@ -72,61 +72,48 @@ def _verdicts(table: Table) -> Array:
     return verdict
 
 
-def _receiver_vote(measurement: Measurement, table: Table, row: int) -> int:
-    """Whether a copy sent before the timer fired arrived intact, and an ACK for it came back."""
+def _receiver_votes(measurement: Measurement, table: Table, row: int) -> tuple[int, int]:
+    """Votes `receiver` and `ack_path`.
+
+    If no copy sent before the timer fired arrived intact, the data was lost. If one did, either an ACK for it
+    was still on its way, or all of them were lost: then the timer was needed, though the data was there.
+    """
     connection = _connection(measurement, table, row)
     sender = int(table["source"][row])
     receiver = measurement.rcv if sender == measurement.snd else measurement.snd
     if connection is None or receiver is None or receiver == sender or receiver not in connection.summaries:
-        return 0
+        return 0, 0
     segments = measurement.table("segments")
-    of_flow = (segments["conn"] == connection.index) & (segments["dir"] == table["dir"][row])
+    whole = (segments["conn"] == connection.index) & (segments["checksum"] != _BAD)
+    ahead = whole & (segments["dir"] == table["dir"][row])
     seq, t_ns = table["seq"][row], table["t_ns"][row]
-    covers = of_flow & (segments["seq"] <= seq) & (segments["seq"] + segments["length"] > seq)
-    before = np.flatnonzero(covers & (segments["source"] == sender) & (segments["t_ns"] < t_ns))
-    there = covers & (segments["source"] == receiver) & (segments["checksum"] != _BAD)
-    if len(before) == 0 or table["length"][row] == 0:
-        return 0
-    marks = segments["ip_id"][before]
-    stamps = segments["ts_val"][before]
-    if np.all(marks == 0) and np.all(stamps < 0):
-        return 0
-    same = (
-        np.isin(segments["ip_id"], marks) if not np.all(marks == 0) else np.isin(segments["ts_val"], stamps)
-    )
-    arrived = np.flatnonzero(there & same)
+    covers = ahead & (segments["seq"] <= seq) & (segments["seq"] + segments["length"] > seq)
+    copies = np.flatnonzero(covers & (segments["source"] == sender) & (segments["t_ns"] < t_ns))
+    arrived = _same_packets(segments, copies, covers & (segments["source"] == receiver))
+    if arrived is None or table["length"][row] == 0:
+        return 0, 0
     if len(arrived) == 0:
-        return _GENUINE
-    return _SPURIOUS if _acknowledged(measurement, table, row, sender, receiver, arrived) else 0
+        return _GENUINE, 0
+    back = whole & (segments["dir"] != table["dir"][row]) & (segments["ack"] > seq)
+    answers = np.flatnonzero(back & (segments["source"] == sender) & (segments["t_ns"] > t_ns))
+    left = _same_packets(segments, answers[:1], back & (segments["source"] == receiver))
+    if left is None or len(left) == 0:
+        return 0, 0
+    again = covers & (segments["source"] == receiver) & (segments["t_ns"] > segments["t_ns"][arrived[-1]])
+    late = segments["t_ns"][again]
+    on_its_way = len(late) == 0 or bool(segments["t_ns"][left[0]] < late[0])
+    return (_SPURIOUS, 0) if on_its_way else (0, _GENUINE)
 
 
-def _acknowledged(
-    measurement: Measurement, table: Table, row: int, sender: int, receiver: int, arrived: Array
-) -> bool:
-    """Whether an ACK that covers the arrived copy left the receiver before the copy sent again got there."""
-    segments = measurement.table("segments")
-    back = (segments["conn"] == table["conn"][row]) & (segments["dir"] == 1 - table["dir"][row])
-    at_sender = back & (segments["source"] == sender) & (segments["ack"] > table["seq"][row])
-    late = np.flatnonzero(at_sender & (segments["t_ns"] > table["t_ns"][row]))
-    if len(late) == 0:
-        return False
-    first = late[0]
-    left = np.flatnonzero(
-        back
-        & (segments["source"] == receiver)
-        & (segments["ack_raw"] == segments["ack_raw"][first])
-        & (segments["seq_raw"] == segments["seq_raw"][first])
-        & (segments["ts_val"] == segments["ts_val"][first])
-    )
-    again = (
-        (segments["conn"] == table["conn"][row])
-        & (segments["dir"] == table["dir"][row])
-        & (segments["source"] == receiver)
-        & (segments["seq"] == table["seq"][row])
-        & (segments["t_ns"] > segments["t_ns"][arrived[0]])
-    )
-    t_again = segments["t_ns"][again]
-    return len(left) > 0 and (len(t_again) == 0 or bool(segments["t_ns"][left[0]] < t_again[0]))
+def _same_packets(segments: Table, packets: Array, candidates: Array) -> Array | None:
+    """Rows among the candidates that are one of these packets; None if nothing tells packets apart."""
+    if len(packets) == 0:
+        return None
+    for mark, absent in (("ip_id", 0), ("ts_val", -1)):
+        if np.all(segments[mark][packets] != absent):
+            same = candidates & np.isin(segments[mark], segments[mark][packets])
+            return np.flatnonzero(same & np.isin(segments["ack_raw"], segments["ack_raw"][packets]))
+    return None
 
 
 def _kernel_vote(measurement: Measurement, table: Table, row: int) -> int:

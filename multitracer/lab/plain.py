@@ -40,13 +40,24 @@ class PlainLink:
     def send(self, side: int, packet: bytes, t_ns: int) -> bool:
         """Hand the link an IP packet that enters at `side`; False if the interface queue dropped it."""
         self._now_ns = max(t_ns, self._now_ns)
+        self._serve()
         return self._directions[side].send(packet, self._now_ns)
 
     def advance(self, t_ns: int) -> list[Delivery]:
         """Let time pass up to and including `t_ns`; packets that came out, in time order."""
         self._now_ns = max(t_ns, self._now_ns)
+        self._serve()
         up, down = (direction.advance(self._now_ns) for direction in self._directions)
         return sorted(up + down, key=lambda delivery: delivery.t_ns) if up and down else up + down
+
+    def _serve(self) -> None:
+        """Bring both directions to now, so that the truth stays in time order."""
+        events = self.truth.events
+        known = len(events)
+        for direction in self._directions:
+            direction.serve(self._now_ns)
+        if len(events) > known + 1:
+            events[known:] = sorted(events[known:], key=lambda event: int(event["t_ns"]))
 
     def next_ns(self) -> int | None:
         """Return the next time at which something happens by itself, if any."""
@@ -88,7 +99,6 @@ class _Direction:
         self._truth.count("packets_in", self._side)
         if self._begin_ns is None:
             self._begin_ns = t_ns
-        self._serve(t_ns)
         accepted = self.queue.push(packet, t_ns)
         if self._serving is None:
             self._start(t_ns)
@@ -102,7 +112,6 @@ class _Direction:
         return exits if served is None or exits < served else served
 
     def advance(self, t_ns: int) -> list[Delivery]:
-        self._serve(t_ns)
         out: list[Delivery] = []
         under_way, to = self._under_way, 1 - self._side
         while under_way and under_way[0][0] <= t_ns:
@@ -112,7 +121,7 @@ class _Direction:
             self._truth.count("packets_out", self._side, len(out))
         return out
 
-    def _serve(self, t_ns: int) -> None:
+    def serve(self, t_ns: int) -> None:
         """Finish what the server has sent by `t_ns`, and start what waits."""
         while self._serving is not None and self._served_ns <= t_ns:
             packet, self._serving = self._serving, None

@@ -139,6 +139,8 @@ impl Info {
         for word in words {
             if word == b"app_limited" {
                 self.app_limited = 1;
+            } else if word == b"delivery_rate" {
+                self.app_limited = self.app_limited.max(0);
             } else if let Some((key, value)) = split_once(word, b':')
                 && self.take(key, value).is_none()
             {
@@ -173,7 +175,7 @@ impl Info {
             b"busy" => self.busy_ns = limited(value)?,
             b"rwnd_limited" => self.rwnd_limited_ns = limited(value)?,
             b"sndbuf_limited" => self.sndbuf_limited_ns = limited(value)?,
-            // A kernel that counts what was delivered would also say if the application was the limit.
+            // A kernel that tells what was delivered would also say if the application was the limit.
             b"delivered" => self.app_limited = self.app_limited.max(0),
             b"timer" => {
                 self.timer_ns = timer(value)?;
@@ -281,5 +283,8 @@ mod tests {
         assert_eq!(info, Info::NONE);
         info.read(Words(b"cwnd:0 delivered:3")).unwrap();
         assert_eq!((info.cwnd, info.ssthresh, info.app_limited, info.present), (0, -1, 0, true));
+        let mut older = Info::NONE;
+        older.read(Words(b"cwnd:10 delivery_rate 8.6Mbps")).unwrap();
+        assert_eq!(older.app_limited, 0);
     }
 }

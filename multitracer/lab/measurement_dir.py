@@ -40,8 +40,10 @@ class MeasurementDir:
             raise LabError(f"{self.folder}: {error.strerror}; choose another place") from error
 
     def file(self, name: str) -> str:
-        """Path of a file in the making."""
-        return os.path.join(self.folder, name)
+        """Path of a file in the making, in a folder of its own if the name has one."""
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
 
     def compress(self, name: str) -> str:
         """Gzip a file, reproducibly (no name or time in it); its new name."""

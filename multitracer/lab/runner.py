@@ -224,9 +224,9 @@ class _Run:
         frames: FrameWriter | None = None
         self.start_ns = time.time_ns()
         if self.scenario.trace.gsmtap and hasattr(self.link, "drain_frames"):
-            path = self.directory.file("rlp.pcap")
+            # The frames of rlp.log once more: apart, or a reader of the directory would count them twice.
+            path = self.directory.file("frames/rlp.pcap")
             frames = self.stack.enter_context(FrameWriter(path, self.addresses, self.start_ns))
-            self.files.append("rlp.pcap")
         self.frames = frames
         self.pump = Pump(self.link, self.tuns, self.log, frames)
 
@@ -317,7 +317,7 @@ class _Run:
         facts = lab_facts(counts, lateness, [tun.refused for tun in self.tuns], overrun, self.left_open)
         truth = truth_json(self.scenario, self.seed, self.traffic.results, self.link.truth, facts)
         directory.write_json("truth.json", truth)
-        toml = measurement_toml(self.scenario, self.seed, self.start_ns, self.files)
+        toml = measurement_toml(self.scenario, self.seed, self.start_ns, self.files, lateness)
         directory.write_toml("measurement.toml", toml)
 
     def _tell(self, phase: str) -> None:

@@ -110,7 +110,7 @@ class Tracing:
     ss_interval_s : float
         How often.
     gsmtap : bool
-        Write the frames of a link that has frames as a GSMTAP capture.
+        Write the frames of a link that has frames as a GSMTAP capture, ``frames/rlp.pcap``.
     """
 
     snaplen: int = 128

@@ -51,19 +51,23 @@ def truth_json(
     }
 
 
-def measurement_toml(scenario: Scenario, seed: int, start_ns: int, files: Sequence[str]) -> dict[str, Any]:
-    """The contents of ``measurement.toml``: what the other files' contents cannot say."""
-    sender = scenario.network.sender_side
-    clock = scenario.trace.event_clock
-    known = {
-        "snd.pcap": {"point": "snd", "clock": "realtime", "entity": _ENTITIES[sender]},
-        "rcv.pcap": {"point": "rcv", "clock": "realtime", "entity": _ENTITIES[1 - sender]},
-        "tcp_probe.txt.gz": {"point": "snd+rcv", "clock": clock},
-        "ss.log.gz": {"point": "snd", "clock": "realtime"},
-        "rlp.log.gz": {"point": "ms+iwf", "clock": "realtime"},
-        "rlp.pcap": {"point": "ms+iwf", "clock": "realtime"},
+def measurement_toml(
+    scenario: Scenario, seed: int, start_ns: int, files: Sequence[str], lateness: Lateness
+) -> dict[str, Any]:
+    """The contents of ``measurement.toml``: what the other files' contents cannot say.
+
+    All sources but the kernel's trace buffer are stamped by this machine's realtime clock: offset 0. A line of
+    the link's log bears the time at which it was due; the packet moved up to `lateness` after that.
+    """
+    late_s = round(lateness.max_ms / 1e3, 6)
+    sources: dict[str, dict[str, Any]] = {
+        "snd.pcap": {"point": "snd", **_realtime(1e-6)},
+        "rcv.pcap": {"point": "rcv", **_realtime(1e-6)},
+        "tcp_probe.txt.gz": {"clock": scenario.trace.event_clock},
+        "ss.log.gz": {"point": "snd", **_realtime(0.02)},
+        "rlp.log.gz": _realtime(max(late_s, 1e-6)),
     }
-    rate = link_rate_bps(scenario.link, sender)
+    rate = link_rate_bps(scenario.link, scenario.network.sender_side)
     return {
         "name": scenario.name,
         "shows": scenario.shows,
@@ -72,13 +76,17 @@ def measurement_toml(scenario: Scenario, seed: int, start_ns: int, files: Sequen
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(start_ns / 1e9)),
         "kernel": platform.release(),
         **({"link_rate_bps": rate} if rate else {}),
-        "files": {name: known.get(name, {}) for name in files},
+        "sources": {name: table for name, table in sources.items() if name in files},
         "parameters": {
             "scenario": scenario.name,
             "seed": seed,
             **flattened(parameters(scenario)),
         },
     }
+
+
+def _realtime(uncertainty_s: float) -> dict[str, Any]:
+    return {"clock": "realtime", "clock_offset_s": 0.0, "clock_uncertainty_s": uncertainty_s}
 
 
 def parameters(scenario: Scenario) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def test_kernel_events_are_the_runs_own(fleet: Fleet) -> None:
         assert {"tcp_probe", "inet_sock_set_state"} <= kinds
         hosts = {host for line in events for host in re.findall(r"\b(?:saddr|src)=([\d.]+)", line)}
         assert hosts == {socket.inet_ntoa(p.src) for p in packets(fleet.root / name / "snd.pcap")}
-        assert settings["files"]["tcp_probe.txt.gz"]["clock"] == "local"
+        assert settings["sources"]["tcp_probe.txt.gz"]["clock"] == "local"
 
 
 def test_radio_log_and_frames_agree(fleet: Fleet) -> None:
@@ -145,7 +145,7 @@ def test_radio_log_and_frames_agree(fleet: Fleet) -> None:
     lines = text(folder / "rlp.log.gz").splitlines()
     assert lines[0].startswith("# rlpdump 1 clock=realtime slot_ms=20 payload_bytes=24")
     sent = [line for line in lines if " snd I " in line]
-    frames = packets(folder / "rlp.pcap")
+    frames = packets(folder / "frames" / "rlp.pcap")
     assert all(frame.data.dport == 4729 and frame.data.data[2] == 0x14 for frame in frames)
     uplink = [frame for frame in frames if frame.data.data[4] & 0x40]
     assert 0 < len(uplink) < len(frames)
@@ -157,8 +157,8 @@ def test_radio_log_and_frames_agree(fleet: Fleet) -> None:
 def test_measurement_toml_names_every_trace(fleet: Fleet) -> None:
     folder = fleet.root / "radio_seed=1"
     settings = tomllib.loads((folder / "measurement.toml").read_text())
-    others = {"measurement.toml", "kernel.json", "truth.json"}
-    assert set(settings["files"]) == {entry.name for entry in folder.iterdir()} - others
+    others = {"measurement.toml", "kernel.json", "truth.json", "frames"}
+    assert set(settings["sources"]) == {entry.name for entry in folder.iterdir()} - others
     assert settings["link_rate_bps"] == 9600
     assert settings["parameters"]["link.delay_ms"] == 40
     assert re.search(r"^[A-Z0-9-]+ +\d+ +\d+ +10\..* reno .*\brto:", text(folder / "ss.log.gz"), re.MULTILINE)

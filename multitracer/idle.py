@@ -73,10 +73,12 @@ def empty_times(m: Measurement, path: LinkPath, silent: Intervals) -> tuple[Inte
         arrival = _next(handed, begin)
         taken = np.where(arrival < FOREVER, arrival + path.slot_ns + path.tolerance_ns, FOREVER)
         found.append(intervals(np.column_stack([begin, np.minimum(_next(times, begin), taken)])))
-    # A stream may end exactly with a full frame. Then the next frame follows the next packet within a slot.
+    # A stream may end exactly with a full frame. Then the next frame follows the next packet within a slot;
+    # not so behind a flush, which leaves a frame waiting for the next packet whatever there was before.
     begin = silent[:, 0]
     arrival, frame = _next(handed, begin - path.slot_ns), _next(times, begin)
-    fed = (frame < FOREVER) & (arrival <= frame) & (frame - arrival <= path.slot_ns + path.tolerance_ns)
+    fed = (arrival <= frame) & (frame - arrival <= path.slot_ns + path.tolerance_ns)
+    fed &= (frame < FOREVER) & (_next(flushed, begin) > frame)
     found.append(intervals(np.column_stack([begin, frame])[fed]))
     return tuple(found)
 

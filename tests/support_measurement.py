@@ -109,6 +109,51 @@ def link(log: str) -> tuple[Table, Table, list[str], dict[str, Any]]:
     )
 
 
+class LinkLog:
+    """Writes an rlpdump by hand: frames of 24 bytes every 20 ms from `ms` to `iwf`, 180 ms under way."""
+
+    def __init__(self, settings: str = "slot_ms=20 payload_bytes=24 window=31 t1_ms=620") -> None:
+        self.header = f"# rlpdump 1 clock=realtime {settings}"
+        self.lines: list[tuple[float, str]] = []
+        self.offset = 0
+        self.ns = 0
+
+    def send(self, t_ms: float, size: int, lost: bool = False) -> float:
+        """Send bytes first time, one frame a slot; returns the time of the next slot."""
+        while size > 0:
+            length = min(size, 24)
+            self.frame(t_ms, self.ns, self.offset, length, lost=lost)
+            self.offset, self.ns, size = self.offset + length, (self.ns + 1) % 64, size - length
+            t_ms += 20
+        return t_ms
+
+    def frame(
+        self, t_ms: float, ns: int, offset: int, length: int, attempt: int = 0, lost: bool = False
+    ) -> None:
+        again = f" try={attempt}" if attempt else ""
+        self.line(t_ms, f"ms snd I ns={ns} off={offset} len={length}{again}")
+        if not lost:
+            self.line(t_ms + 180, f"iwf rcv I ns={ns} off={offset} len={length}")
+
+    def line(self, t_ms: float, words: str) -> LinkLog:
+        self.lines.append((t_ms, words))
+        return self
+
+    def text(self) -> str:
+        rows = [f"{t_ms / 1e3:.6f} {words}" for t_ms, words in sorted(self.lines, key=lambda row: row[0])]
+        return "\n".join([self.header, *rows])
+
+
+def data(t_ms: float, seq: int, length: int = 60, **more: Any) -> dict[str, Any]:
+    """A data segment at the sender's capture."""
+    return {"t_ms": t_ms, "seq": seq, "length": length, "ack": 1} | more
+
+
+def ack(t_ms: float, number: int, window: int = 8000, **more: Any) -> dict[str, Any]:
+    """An ACK at the sender's capture."""
+    return {"t_ms": t_ms, "dir": 1, "seq": 1, "ack": number, "window": window} | more
+
+
 def measurement(
     rows: list[dict[str, Any]] | Table | None = None, log: str = "", snd: int | None = 0, rcv: int | None = 1
 ) -> Measurement:

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+from support_measurement import LinkLog, ack, data, measurement
+
+from multitracer.analysis import Result
+from multitracer.analyzers import flow_control, idle_phases, utilization
+
+
+def connections(sent: int, duplicate: int) -> Result:
+    counts = {"sent": sent, "unique": sent - duplicate, "duplicate": duplicate, "acked": sent - duplicate}
+    return Result("connections", {"connections": [{"bytes": counts}]})
+
+
+def busy_half_held_off() -> LinkLog:
+    """1 s busy, 1 s XOFF, 0.5 s reset handshake, 0.5 s busy, 1 s idle, 1 s busy."""
+    log = LinkLog()
+    log.send(0, 24 * 50)
+    log.line(1000, "ms rcv RNR").line(2000, "ms rcv RR")
+    log.line(2000, "ms evt reset cause=n2 flush_tx=0 flush_rx=0").line(2500, "ms rcv UA")
+    log.send(2500, 24 * 24 + 5)
+    log.send(4000, 24 * 49 + 5)
+    return log
+
+
+def run(log: LinkLog, sent: int = 1000, duplicate: int = 0) -> Result:
+    rows = [data(0, 1), ack(3998, 61), data(3999, 61), ack(5000, 121)]
+    m = measurement(rows, log.text())
+    results = {"connections": connections(sent, duplicate), "flow_control": flow_control.run(m, {})}
+    results["idle_phases"] = idle_phases.run(m, results)
+    return utilization.run(m, results)
+
+
+def test_available_time_leaves_out_what_the_link_withheld() -> None:
+    found = run(busy_half_held_off()).summary
+    assert found["span_s"] == pytest.approx(5)
+    assert (found["xoff_s"], found["reset_s"]) == (pytest.approx(1), pytest.approx(0.5))
+    assert found["available_s"] == pytest.approx(3.5)
+    assert found["idle_s"] == pytest.approx(1)
+    assert found["value"] == pytest.approx(1 - 1 / 3.5, abs=1e-6)
+    assert found["flagged"] is True
+    assert found["basis"] == "link log"
+
+
+def test_duplicates_multiply() -> None:
+    found = run(busy_half_held_off(), sent=1000, duplicate=250).summary
+    assert found["value"] == pytest.approx((1 - 1 / 3.5) * 0.75, abs=1e-6)
+    assert found["duplicate_share"] == 0.25
+    assert [cause["cause"] for cause in found["causes"]] == ["handshake/slow_start", "duplicates"]
+    assert found["causes"][0]["share"] == pytest.approx(1 / 3.5, abs=1e-6)
+
+
+@pytest.mark.parametrize(("duplicate", "flagged"), [(0, False), (49, False), (50, True)])
+def test_flagged_at_95_percent_or_less(duplicate: int, flagged: bool) -> None:
+    log = LinkLog()
+    log.send(0, 24 * 250)
+    found = run(log, sent=1000, duplicate=duplicate).summary
+    assert found["idle_share"] == 0.0
+    assert found["flagged"] is flagged
+
+
+def test_nothing_sent_is_no_utilization() -> None:
+    assert run(busy_half_held_off(), sent=0).inconclusive is not None

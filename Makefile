@@ -7,6 +7,7 @@ BIN := .venv/bin
 export CARGO_TARGET_DIR := $(CURDIR)/target
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
 SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 
 .PHONY: help demo build test test-rust test-python golden lint format bench clean

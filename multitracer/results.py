@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +148,12 @@ class Analysis:
 
 
 def _paths(measurement: Measurement) -> str:
-    return ", ".join(source.path for source in measurement.sources)
+    """The directory that all files lie in, else the files."""
+    paths = [source.path for source in measurement.sources]
+    directories = {os.path.dirname(path) for path in paths}
+    if len(paths) > 1 and len(directories) == 1 and directories != {""}:
+        return f"{directories.pop()} ({len(paths)} files)"
+    return ", ".join(paths)
 
 
 def _brief(summary: Mapping[str, Any]) -> str:
@@ -162,7 +168,7 @@ def _short(value: Any) -> str:
             return "{" + ", ".join(f"{key}: {_short(inner)}" for key, inner in value.items()) + "}"
         return "{" + ", ".join(str(key) for key in value) + "}"
     if isinstance(value, list | tuple):
-        return f"[{len(value)}]" if len(value) != 1 else f"[{_short(value[0])}]"
+        return f"[{len(value)}]"
     return str(value)
 
 

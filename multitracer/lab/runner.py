@@ -229,6 +229,7 @@ class _Run:
             frames = self.stack.enter_context(FrameWriter(path, self.addresses, self.start_ns))
         self.frames = frames
         self.pump = Pump(self.link, self.tuns, self.log, frames)
+        self.stack.callback(self.pump.release)
 
     def _transfer(self) -> None:
         self.began_s = time.monotonic()
@@ -277,6 +278,7 @@ class _Run:
             self.warnings.append(f"{left} connection ends were still open after {network.drain_s:g} s")
         self.left_open = left
         self.pump.finish()
+        self.pump.release()
 
     def _write(self) -> None:
         directory = self.directory
@@ -314,6 +316,12 @@ class _Run:
             if flow.error:
                 self.warnings.append(f"flow on port {flow.port}: {flow.error}")
         lateness = self.pump.lateness
+        if lateness.bad:
+            share = lateness.late / max(1, lateness.events)
+            self.warnings.append(
+                f"the machine was too busy: {share:.0%} of the link's events more than 5 ms late, "
+                f"up to {lateness.max_ms:.0f} ms; run fewer at a time"
+            )
         facts = lab_facts(counts, lateness, [tun.refused for tun in self.tuns], overrun, self.left_open)
         truth = truth_json(self.scenario, self.seed, self.traffic.results, self.link.truth, facts)
         directory.write_json("truth.json", truth)

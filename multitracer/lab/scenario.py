@@ -165,7 +165,7 @@ class Flow:
     stall_after_bytes, stall_s : int, float
         The receiver stops reading there, for that long: the window closes.
     reset_at_close : bool
-        Close with RST.
+        The receiver closes with RST.
     """
 
     kind: str = "bulk"

@@ -104,7 +104,7 @@ class Sender:
 def client(index: int, flow: Flow) -> None:
     """Connect, send, close the own direction, wait for the peer to close."""
     time.sleep(flow["start_s"])
-    begin = time.monotonic()
+    begin = connected = time.monotonic()
     sock = _socket(flow)
     sender = Sender(sock, flow)
     error = ""
@@ -116,8 +116,8 @@ def client(index: int, flow: Flow) -> None:
         while sock.recv(_BLOCK):
             pass
     except OSError as problem:
-        error = problem.strerror or str(problem)
-        connected = time.monotonic()
+        if not (flow["reset_at_close"] and isinstance(problem, ConnectionResetError)):
+            error = problem.strerror or str(problem)
     finally:
         sock.close()
     facts = {"sent": sender.sent, "connect_s": connected - begin, "seconds": time.monotonic() - begin}
@@ -167,7 +167,7 @@ def _socket(flow: Flow) -> socket.socket:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if flow["mss_bytes"]:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, flow["mss_bytes"])
-    if flow["reset_at_close"]:
+    if flow["reset_at_close"] and flow["role"] == "server":
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     return sock
 

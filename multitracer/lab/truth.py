@@ -56,8 +56,8 @@ def measurement_toml(
 ) -> dict[str, Any]:
     """The contents of ``measurement.toml``: what the other files' contents cannot say.
 
-    All sources but the kernel's trace buffer are stamped by this machine's realtime clock: offset 0. A line of
-    the link's log bears the time at which it was due; the packet moved up to `lateness` after that.
+    All sources but the kernel's trace buffer are stamped by this machine's realtime clock: offset 0. A line
+    of the link's log bears the time at which it was due; the packet moved up to `lateness` after that.
     """
     late_s = round(lateness.max_ms / 1e3, 6)
     sources: dict[str, dict[str, Any]] = {

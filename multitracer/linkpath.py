@@ -65,7 +65,8 @@ def link_path(m: Measurement) -> LinkPath | None:
     new = sending["attempt"] == 0
     if not np.any(new):
         return None
-    sender = int(np.argmax(np.bincount(sending["entity"][new], weights=_bytes(sending.where(new)))))
+    # Each frame counts as a byte more than it holds: one that sent only empty frames is still a sender.
+    sender = int(np.argmax(np.bincount(sending["entity"][new], weights=_bytes(sending.where(new)) + 1)))
     others = [entity for entity in np.unique(frames["entity"]).tolist() if entity != sender]
     receiver = others[0] if len(others) == 1 else None
     sent = sending.where(sending["entity"] == sender)
@@ -83,7 +84,7 @@ def link_path(m: Measurement) -> LinkPath | None:
         sender=sender,
         receiver=receiver,
         slot_ns=round(slot_ms * 1e6) if slot_ms else _usual_step(reports),
-        payload_bytes=int(payload) if payload else int(first["length"].max()),
+        payload_bytes=int(payload) if payload else max(int(first["length"].max()), 1),
         window=int(window) if window else None,
         t1_ns=round(t1_ms * 1e6) if t1_ms else None,
         sent=sent,

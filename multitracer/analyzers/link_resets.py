@@ -27,6 +27,8 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     ----------
     Paper 3.2 and 5.3, Figures 8 to 10; RFC 1144 (decompressor failure).
     """
+    if not len(m.table("link_frames")) and not len(m.table("link_events")):
+        return Result("link_resets", inconclusive="needs a link log")
     found = handshakes(m)
     path = link_path(m)
     rows = [_row(m, path, reset) for reset in found]
@@ -197,7 +199,6 @@ def _seconds(m: Measurement, t_ns: int) -> float | None:
 ANALYZER = Analyzer(
     name="link_resets",
     question="When was the link reset, what did it flush, and how long did TCP stand still?",
-    needs=("link_events",),
     uses=("timeouts",),
     run=run,
 )

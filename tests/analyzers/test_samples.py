@@ -126,7 +126,7 @@ def test_flow_control_only_where_the_link_was_told_to_drain() -> None:
 
 
 def test_idle_time_agrees_with_a_plain_walk_through_the_log(name: str) -> None:
-    assert summary(name, "idle_phases")["idle_s"] == pytest.approx(plain_idle_s(name), abs=0.05)
+    assert summary(name, "idle_phases")["idle_s"] == pytest.approx(plain_idle_s(name), abs=0.025)
 
 
 def plain_idle_s(name: str) -> float:
@@ -160,7 +160,7 @@ def plain_idle_s(name: str) -> float:
         if entity == "ms" and (action == "snd" or kind == "reset")
     ]
     idle, empty_at, last = 0.0, None, None
-    for time, kind, action, words in [*own, (end, "end", "snd", {})]:
+    for time, kind, _, words in [*own, (end, "end", "snd", {})]:
         if kind == "reset":
             empty_at = time
             continue

@@ -97,7 +97,8 @@ class Tracepoints:
         if not events and WANTED[0] not in chosen:
             raise LabError("this kernel has no tcp_probe tracepoint; run with --set trace.events=false")
         low, high = ports.start, ports.stop - 1
-        rule = f"(sport >= {low} && sport <= {high}) || (dport >= {low} && dport <= {high})"
+        # Without the listening sockets (dport 0): they are no connections.
+        rule = f"(sport >= {low} && sport <= {high} && dport != 0) || (dport >= {low} && dport <= {high})"
         for event in chosen:
             if not self._has(event):
                 raise LabError(f"this kernel has no tracepoint {event}")

@@ -18,7 +18,7 @@ directions).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -34,6 +34,7 @@ MAX_SKEW_PPM = 500.0
 
 _CONFIDENCE = 5.0  # half width of the skew's interval in standard errors
 _MAX_STEPS = 8
+_SUSPICIOUS = 0.6  # of the smallest round trip: hulls closer than this did not come from one steady clock
 _WIDE_NS = 20_000_000  # bounds wider than this are "approximate"
 
 
@@ -170,7 +171,7 @@ def fit(lower: Points, upper: Points, span_ns: tuple[int, int], steps: bool = Tr
         raise ValueError("no constraint between the two clocks")
     lower, upper = _in_order(lower), _in_order(upper)
     breaks = _find_steps(lower, upper) if steps and len(lower) and len(upper) else []
-    pieces, worst = [], 0
+    pieces, worst, doubtful = [], 0, False
     ends = [*breaks, np.iinfo(np.int64).max]
     start = np.iinfo(np.int64).min
     for number, end in enumerate(ends):
@@ -183,10 +184,18 @@ def fit(lower: Points, upper: Points, span_ns: tuple[int, int], steps: bool = Tr
         if len(ends) > 1 and number == len(ends) - 1:
             span = (span[0], max(span_ns[1], span[1]))
         piece, violation = _fit_piece(part_l, part_u, span, 0 if number == 0 else int(start))
+        round_trip = _smallest_round_trip(part_l, part_u) if steps else None
+        if round_trip is not None and 2 * piece.half_width_ns < _SUSPICIOUS * round_trip:
+            # The hulls are closer than any round trip: the clock must have moved between the points on them.
+            piece, doubtful = replace(piece, half_width_ns=round_trip // 2), True
         pieces.append(piece)
         worst = max(worst, violation)
         start = end
-    two_sided = bool(len(lower) and len(upper))
+    two_sided = all(
+        np.any((points.order >= start) & (points.order < end))
+        for points in (lower, upper)
+        for start, end in pairwise([np.iinfo(np.int64).min, *ends])
+    )
     bound = max(piece.half_width_ns + piece.skew_term_ns for piece in pieces) + worst if two_sided else None
     accurate = bound is not None and bound <= _WIDE_NS and worst == 0
     evidence = {
@@ -195,6 +204,7 @@ def fit(lower: Points, upper: Points, span_ns: tuple[int, int], steps: bool = Tr
         "half_width_ns": max(piece.half_width_ns for piece in pieces),
         "skew_ppm_error": round(max(piece.skew_error for piece in pieces) * 1e6, 3),
         "violation_ns": worst,
+        "doubtful": doubtful,
     }
     return Fit(tuple(pieces), bound, "accurate" if accurate else "approximate", worst, evidence)
 
@@ -234,6 +244,15 @@ def fit_median(
     }
     bound = round(spread + term)
     return Fit((piece,), bound, "accurate" if bound <= _WIDE_NS else "approximate", 0, evidence)
+
+
+def _smallest_round_trip(lower: Points, upper: Points) -> int | None:
+    """Smallest sum of both delays from packets next to each other, which no step can have come between."""
+    before = np.searchsorted(lower.order, upper.order) - 1
+    known = before >= 0
+    if not known.any():
+        return None
+    return int((upper.value_ns[known] - lower.value_ns[before[known]]).min())
 
 
 def _in_order(points: Points) -> Points:
@@ -421,8 +440,7 @@ def _slope_of_centre(x: Float, y: Float) -> tuple[float, float]:
     apart = run != 0
     slope = float(np.median((y[j] - y[i])[apart] / run[apart]))
     residual = y - slope * x
-    q10, q50, q90 = np.percentile(residual, [10, 50, 90])
-    sigma = max(1.4826 * float(np.median(np.abs(residual - q50))), float(q90 - q10) / 2.56, 500.0)
+    sigma = max(1.4826 * float(np.median(np.abs(residual - np.median(residual)))), 500.0)
     return slope, 1.25 * sigma / spread
 
 
@@ -439,9 +457,11 @@ def _find_steps(lower: Points, upper: Points) -> list[int]:
         for start, end in pairwise(edges):
             part_l = lower.where((lower.order >= start) & (lower.order < end))
             part_u = upper.where((upper.order >= start) & (upper.order < end))
-            found = _level_shift(part_l, part_u)
-            if found is None:
-                found = _contradiction(part_l, part_u)
+            for look in (_level_shift, _lasting_shift, _contradiction):
+                found = look(part_l, part_u)
+                if found is not None and found not in edges:
+                    break
+                found = None
             if found is not None:
                 break
         if found is None:
@@ -452,30 +472,82 @@ def _find_steps(lower: Points, upper: Points) -> list[int]:
 
 def _level_shift(lower: Points, upper: Points) -> int | None:
     best: tuple[float, int] | None = None
-    for window in (3, 8):
+    for window in (3, 8, 20):
         if min(len(lower), len(upper)) < 2 * window + 4:
             continue
-        change_l = _change(lower.value_ns, window)
-        change_u = -_change(-upper.value_ns, window)
-        gaps = np.union1d(lower.order, upper.order)
-        at_l = np.searchsorted(lower.order, gaps)
-        at_u = np.searchsorted(upper.order, gaps)
-        inside = (at_l >= window) & (at_l <= len(lower) - window)
-        inside &= (at_u >= window) & (at_u <= len(upper) - window)
-        gaps, by_l, by_u = gaps[inside], change_l[at_l[inside]], change_u[at_u[inside]]
+        gaps, by_l, by_u = _changes(lower, upper, window)
         if not len(gaps):
             continue
         noise_l = 1.4826 * float(np.median(np.abs(by_l))) + 50_000
         noise_u = 1.4826 * float(np.median(np.abs(by_u))) + 50_000
-        agree = (np.sign(by_l) == np.sign(by_u)) & (np.abs(by_l - by_u) <= 4 * (noise_l + noise_u))
+        small, large = np.minimum(np.abs(by_l), np.abs(by_u)), np.maximum(np.abs(by_l), np.abs(by_u))
+        agree = (np.sign(by_l) == np.sign(by_u)) & (small > 0.6 * large)
         clear = (np.abs(by_u) > 4 * noise_u) & (np.abs(by_l) > 4 * noise_l)
         clear &= (np.abs(by_u) > 8 * noise_u) | (np.abs(by_l) > 8 * noise_l)
-        clear &= np.minimum(np.abs(by_l), np.abs(by_u)) > 0.6 * np.maximum(np.abs(by_l), np.abs(by_u))
         score = np.where(agree & clear, np.minimum(np.abs(by_l) / noise_l, np.abs(by_u) / noise_u), 0.0)
         top = int(np.argmax(score))
         if score[top] > 0 and (best is None or score[top] > best[0]):
-            best = (float(score[top]), int(gaps[top]))
+            change = float(by_u[top] if noise_u <= noise_l else by_l[top])
+            best = (float(score[top]), _place(lower, upper, int(gaps[top]), change, window))
     return None if best is None else best[1]
+
+
+def _lasting_shift(lower: Points, upper: Points) -> int | None:
+    """A shift of the floor of one direction that lasts to the end, which the other direction does not deny.
+
+    Where one direction is calm and the other one queues, the queue hides the step there; the calm one
+    shows it.
+    """
+    window = 8
+    if min(len(lower), len(upper)) < 3 * window:
+        return None
+    gaps, by_l, by_u = _changes(lower, upper, window)
+    for calm, change, sign in ((upper, by_u, 1.0), (lower, by_l, -1.0)):
+        if not len(gaps):
+            continue
+        noise = 1.4826 * float(np.median(np.abs(change))) + 50_000
+        other = by_l if calm is upper else by_u
+        agree = (np.sign(other) == np.sign(change)) & (np.abs(other) > 0.4 * np.abs(change))
+        score = np.where(agree & (np.abs(change) > 8 * noise), np.abs(change), 0.0)
+        top = int(np.argmax(score))
+        if score[top] <= 0:
+            continue
+        step, cut = float(change[top]), int(gaps[top])
+        level = sign * calm.value_ns.astype(np.float64)  # delays lift it: the floor is its low percentiles
+        before, after = level[calm.order < cut], level[calm.order >= cut]
+        floors = np.percentile(before, 10), np.percentile(after, 10)
+        spread = max(np.median(before) - floors[0], np.median(after) - floors[1])
+        if abs(sign * (floors[1] - floors[0]) - step) < 0.2 * abs(step) and spread < abs(step) / 3:
+            return _place(lower, upper, cut, step, window)
+    return None
+
+
+def _changes(lower: Points, upper: Points, window: int) -> tuple[Int, Float, Float]:
+    """Gaps between records, and by how much the level of each direction changes there."""
+    change_l = _change(lower.value_ns, window)
+    change_u = -_change(-upper.value_ns, window)
+    gaps = np.union1d(lower.order, upper.order)
+    at_l = np.searchsorted(lower.order, gaps)
+    at_u = np.searchsorted(upper.order, gaps)
+    inside = (at_l >= window) & (at_l <= len(lower) - window)
+    inside &= (at_u >= window) & (at_u <= len(upper) - window)
+    return gaps[inside], change_l[at_l[inside]], change_u[at_u[inside]]
+
+
+def _place(lower: Points, upper: Points, near: int, change: float, window: int) -> int:
+    """The gap at which both offsets jump by about `change`, near where it was found."""
+    gaps = np.union1d(lower.order, upper.order)
+    middle = int(np.searchsorted(gaps, near))
+    gaps = gaps[max(1, middle - 2 * window) : middle + 2 * window + 1]
+    score = np.zeros(len(gaps))  # in units of each direction's usual jumps
+    for points in (lower, upper):
+        at = np.searchsorted(points.order, gaps)
+        known = (at > 0) & (at < len(points))
+        jump = np.zeros(len(gaps))
+        jump[known] = (points.value_ns[at[known]] - points.value_ns[at[known] - 1]).astype(np.float64)
+        usual = float(np.median(np.abs(np.diff(points.value_ns)))) + 50_000
+        score -= np.abs(jump - change) / usual
+    return int(gaps[np.argmax(score)]) if len(gaps) else near
 
 
 def _change(values: Int, window: int) -> Float:
@@ -501,14 +573,19 @@ def _contradiction(lower: Points, upper: Points) -> int | None:
         else:
             high = middle
     cut = int(orders[low])
-    sides = (
-        (lower.order >= cut).sum(),
-        (upper.order >= cut).sum(),
-        (lower.order < cut).sum(),
-        (upper.order < cut).sum(),
-    )
-    # A step leaves both sides explained; a few wrong points do not, and are left as a violation.
-    return cut if min(sides) >= 3 else None
+    after = min(int((points.order >= cut).sum()) for points in (lower, upper))
+    before = min(int((points.order < cut).sum()) for points in (lower, upper))
+    if min(before, after) < 3:
+        return None  # a few wrong points, not a step: left as a violation
+    # The contradiction shows only when delays are small again; the step is where both levels changed before.
+    window = 3
+    gaps, by_l, by_u = _changes(lower, upper, window)
+    until = gaps <= cut
+    small = np.where(np.sign(by_l) == np.sign(by_u), np.minimum(np.abs(by_l), np.abs(by_u)), 0.0)[until]
+    if not len(small) or small.max() <= 0:
+        return cut
+    top = int(np.argmax(small))
+    return _place(lower, upper, int(gaps[until][top]), float(by_u[until][top]), window)
 
 
 def _possible(lower: Points, upper: Points) -> bool:

@@ -38,9 +38,15 @@ class Anchors:
     sent_bytes: int
     received_bytes: int
 
+    def in_file_order(self) -> tuple[Array, Array]:
+        """Records and times of all anchors; at a step of the clock times may run backwards."""
+        record = np.concatenate([self.wake_record, self.end_record])
+        order = np.argsort(record, kind="stable")
+        return record[order], np.concatenate([self.wake_ns, self.end_ns])[order]
+
 
 def anchors_of(trace: Trace, entity: int) -> Anchors:
-    """The anchors of one entity of a link log, in time order.
+    """The anchors of one entity of a link log, in file order.
 
     Reference: rlpdump 1, `len` ("the send buffer ran empty"); METRICS "Segment to frame map", anchors.
     """
@@ -51,6 +57,7 @@ def anchors_of(trace: Trace, entity: int) -> Anchors:
     )
     received = np.flatnonzero(mine & (frames["action"] == _RCV) & (frames["duplicate"] <= 0))
     received = received[frames["length"][received] >= 0]
+    sent, received = (rows[np.argsort(frames["record"][rows], kind="stable")] for rows in (sent, received))
     payload = _payload_bytes(trace, frames)
     short = frames["length"][sent] < payload
     woken = sent[np.flatnonzero(np.concatenate([[True], short[:-1]]))] if len(sent) else sent

@@ -12,7 +12,7 @@ from multitracer import schema
 from multitracer.alignment import captures, connections, declared, kernel, linklog, roles, samples
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.finish import finish
-from multitracer.alignment.relation import Nominal, Relation
+from multitracer.alignment.relation import Nominal, Relation, place_steps
 from multitracer.clocks import Line, Piece, fit
 from multitracer.errors import AlignmentError, Issue
 from multitracer.measurement import Measurement
@@ -312,6 +312,8 @@ def _join_pair(work: Work, a: int, b: int, matches: captures.Matches, new: bool 
         b_first.points(nominal.apply(b_first.t_a, b_first.record_a)),
         work.span(b),
     )
+    calm = min(a_first, b_first, key=lambda pairs: pairs.unrest(nominal.apply(pairs.t_a, pairs.record_a)))
+    fitted = place_steps(fitted, work.own[b]["t_ns"], work.own[b]["record"], calm.record_b)
     relation = Relation(
         a, b, a_first, b_first, "hull", fitted, None, {"matches": len(matches), **fitted.evidence}
     )

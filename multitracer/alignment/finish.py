@@ -107,6 +107,7 @@ def _clock(
     if nominal is None:
         return _unjoined(work, source)
     correction = 0
+    own = next((r for r in work.relations if r.b == source), None)
     if source != work.reference and nominal.free and chosen.known:
         correction = round(chosen.middle)
     pieces = tuple(
@@ -117,7 +118,6 @@ def _clock(
     line = pieces[0].line
     first = work.span(source)[0]
     offset, skew = int(line.offset_at(first)), round(line.skew * 1e6, 6)
-    own = next((r for r in work.relations if r.b == source), None)
     if source == work.reference:
         return Clock(source, None, offset, skew, 0, "reference", "reference"), final
     uncertainty: int | None = None

@@ -45,9 +45,16 @@ def constraints(count: int, relations: Sequence[Relation], nominal: Mapping[int,
         a, b = relation.a, relation.b
         if a not in nominal or b not in nominal:
             continue
-        if relation.half_ns is not None:
-            w[a, b] = min(w[a, b], relation.half_ns)
-            w[b, a] = min(w[b, a], relation.half_ns)
+        half = relation.half_ns
+        if (
+            half is None
+            and relation.method == "hull"
+            and (len(relation.fit.pieces) > 1 or relation.fit.evidence.get("doubtful"))
+        ):
+            half = relation.fit.bound_ns  # each stretch between steps has an error of its own
+        if half is not None:
+            w[a, b] = min(w[a, b], half)
+            w[b, a] = min(w[b, a], half)
             continue
         slack = relation.fit.violations_ns
         for pairs, i, j in ((relation.a_first, a, b), (relation.b_first, b, a)):

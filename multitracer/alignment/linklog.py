@@ -9,14 +9,15 @@ bound it from both sides.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from multitracer.alignment.anchors import Anchors, anchors_of
-from multitracer.alignment.relation import NO_TIMES, Pairs, Relation
+from multitracer.alignment.relation import NO_TIMES, Pairs, Relation, place_steps
 from multitracer.alignment.voting import Vote, vote
-from multitracer.clocks import Int, fit
+from multitracer.clocks import Fit, Int, Piece, fit
 from multitracer.table import Array, Table
 from multitracer.trace import Trace
 
@@ -29,6 +30,7 @@ _CHUNK_NS = 30_000_000_000
 _DRIFT = 500e-6
 _ENOUGH = 0.35
 _TRIM = 0.02
+_STEP_ERROR_NS = 500_000
 _SKEWS = np.concatenate([[0.0], *([s, -s] for s in np.arange(1, 41) * 12.5e-6)])
 
 
@@ -137,57 +139,178 @@ def join(
         None if the log and the capture do not fit at any shift.
     """
     found = anchors_of(trace, entity)
-    parts = _track(found, packets, hint)
-    if not parts:
+    runs = [run for run in _track(found, packets, hint) if run]
+    if not runs:
         return None
-    wake, into = (np.concatenate([getattr(part, name) for part in parts]) for name in ("wake", "into"))
-    end, out = (np.concatenate([getattr(part, name) for part in parts]) for name in ("end", "out"))
-    keep = _binding_less(packets.into_ns[into], found.wake_ns[wake], 1)
-    wake, into = wake[keep], into[keep]
-    keep = _binding_less(packets.out_ns[out], found.end_ns[end], -1)
-    end, out = end[keep], out[keep]
+    befores, afters, borders, floors = [], [], [0], []
+    for run in runs:
+        wake, into = (np.concatenate([getattr(part, name) for part in run]) for name in ("wake", "into"))
+        end, out = (np.concatenate([getattr(part, name) for part in run]) for name in ("end", "out"))
+        keep = _binding_less(packets.into_ns[into], found.wake_ns[wake], 1)
+        wake, into = wake[keep], into[keep]
+        keep = _binding_less(packets.out_ns[out], found.end_ns[end], -1)
+        end, out = end[keep], out[keep]
+        befores.append((wake, into))
+        afters.append((end, out))
+        floors.append(
+            _floor(packets.into_ns[into] - found.wake_ns[wake], packets.out_ns[out] - found.end_ns[end])
+        )
+        records = np.concatenate([found.wake_record[wake], found.end_record[end]])
+        borders.append(int(records.min()) if len(records) else borders[-1])
+    borders = [0, *borders[2:]]
+    moves = [floor - floors[0] for floor in floors]
+    wake, into = (np.concatenate([pair[i] for pair in befores]) for i in (0, 1))
+    end, out = (np.concatenate([pair[i] for pair in afters]) for i in (0, 1))
+    if not len(wake) and not len(end):
+        return None
     rows_in, rows_out = packets.into_row[into], packets.out_row[out]
     before = Pairs(own["t_ns"][rows_in], found.wake_ns[wake], own["record"][rows_in], found.wake_record[wake])
     after = Pairs(own["t_ns"][rows_out], found.end_ns[end], own["record"][rows_out], found.end_record[end])
-    if not len(before) and not len(after):
-        return None
-    fitted = fit(before.points(packets.into_ns[into]), after.points(packets.out_ns[out]), span_ns)
-    votes, voters = sum(part.votes for part in parts), sum(part.voters for part in parts)
+    back_in = np.repeat(moves, [len(pair[0]) for pair in befores]).astype(np.int64)
+    back_out = np.repeat(moves, [len(pair[0]) for pair in afters]).astype(np.int64)
+    fitted = fit(
+        before.points(packets.into_ns[into] - back_in),
+        after.points(packets.out_ns[out] - back_out),
+        span_ns,
+        steps=False,
+    )
+    if len(runs) > 1:
+        matched = found.end_record[end] if len(end) else found.wake_record[wake]
+        fitted = place_steps(_with_steps(fitted, borders, moves), *_all_times(trace), matched)
     evidence = {
         "entity": trace.entities[entity],
         "woken_frames": len(before),
         "delivered_packets": len(after),
-        "votes": votes,
-        "voters": voters,
+        "votes": sum(part.votes for run in runs for part in run),
+        "voters": sum(part.voters for run in runs for part in run),
         **fitted.evidence,
     }
     return Relation(capture, index, before, after, "causality", fitted, None, evidence)
 
 
-def _track(found: Anchors, packets: Packets, hint: int | None) -> list[_Located]:
-    """Locate the shift, then follow it through the log: drift moves it slowly, a step at once."""
-    times = np.concatenate([found.wake_ns, found.end_ns])
-    if not len(times) or not (len(packets.into_ns) or len(packets.out_ns)):
+def _all_times(trace: Trace) -> tuple[Int, Int]:
+    """Times and record numbers of everything in the log, in file order."""
+    tables = list(trace.tables.values())
+    record = np.concatenate([table["record"] for table in tables])
+    order = np.argsort(record, kind="stable")
+    return np.concatenate([table["t_ns"] for table in tables])[order], record[order]
+
+
+def _floor(lower: Array, upper: Array) -> int:
+    """A level of the offset that can be compared between stretches: packets leave the link at once."""
+    return int(np.percentile(upper, 10)) if len(upper) else int(np.percentile(lower, 90))
+
+
+def _with_steps(fitted: Fit, borders: list[int], moves: list[int]) -> Fit:
+    """The same line in every stretch, moved by the steps; what they may be wrong by goes into the bound."""
+    (only,) = fitted.pieces
+    term = only.skew_term_ns + _STEP_ERROR_NS
+    pieces = tuple(
+        Piece(border, only.line.moved(move), only.half_width_ns, term, only.skew_error)
+        for border, move in zip(borders, moves, strict=True)
+    )
+    bound = None if fitted.bound_ns is None else fitted.bound_ns + _STEP_ERROR_NS
+    return replace(fitted, pieces=pieces, bound_ns=bound)
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """A part of the log by record numbers, and the shift that holds in it."""
+
+    first: int
+    end: int
+    shift_ns: int
+    origin_ns: int
+    skew: float
+
+    def at(self, t_ns: int) -> int:
+        """The shift expected at a time of the log."""
+        return self.shift_ns + round(self.skew * (t_ns - self.origin_ns))
+
+
+def _track(found: Anchors, packets: Packets, hint: int | None) -> list[list[_Located]]:
+    """Locate the shift, then follow it through the log: drift moves it slowly, a step at once.
+
+    Returns the pairs found, in one list for each stretch between steps.
+    """
+    record, t = found.in_file_order()
+    if not len(t) or not (len(packets.into_ns) or len(packets.out_ns)):
         return []
-    first, last = int(times.min()), int(times.max())
-    shift, skew = _first_shift(found, packets, first, min(last, first + _FIRST_NS), hint)
+    passed = np.cumsum(np.maximum(np.diff(t, prepend=t[0]), 0))
+    head = int(np.searchsorted(passed, _FIRST_NS, side="right"))
+    end = int(record[-1]) + 1
+    shift, skew = _first_shift(
+        found, packets, int(record[0]), int(record[head]) if head < len(t) else end, hint
+    )
     if shift is None:
         return []
-    parts, since, origin = [], first, first
-    count = max(1, round((last - first) / _CHUNK_NS))
-    edges = np.linspace(first, last + 1, count + 1).astype(np.int64)
-    for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        expected = shift + round(skew * (start - origin))
-        reach = _DELIVERY_NS + round(_DRIFT / 4 * (end - since))
-        part = _locate(found, packets, start, end, skew, (expected - reach, expected + reach))
+    count = max(1, round(int(passed[-1]) / _CHUNK_NS))
+    edges = [int(part[0]) for part in np.array_split(record, count) if len(part)] + [end]
+    runs: list[list[_Stretch]] = []
+    last = _Stretch(edges[0], edges[0], shift, int(t[0]), skew)
+    for start, stop in pairwise(edges):
+        inside = (record >= start) & (record < stop)
+        origin = int(t[inside][0])
+        reach = _DELIVERY_NS + round(_DRIFT / 4 * abs(int(t[inside].max()) - last.origin_ns))
+        expected = last.at(origin)
+        part = _locate(found, packets, start, stop, origin, skew, (expected - reach, expected + reach))
+        stepped = part is None or part[0].votes < _ENOUGH * part[0].voters
+        if stepped:
+            part = _locate(found, packets, start, stop, origin, skew, None)
         if part is None or part[0].votes < _ENOUGH * part[0].voters:
-            part = _locate(found, packets, start, end, skew, None) or part
-            if part is None or part[0].votes < _ENOUGH * part[0].voters:
-                continue
-        located, ballot = part
-        parts.append(located)
-        shift, origin, since = (ballot.low_ns + ballot.high_ns) // 2, start, start
-    return parts
+            continue
+        shift = (part[1].low_ns + part[1].high_ns) // 2
+        last = _Stretch(start, stop, shift, origin, skew)
+        if not runs or (stepped and abs(shift - expected) > reach):
+            runs.append([])
+        runs[-1].append(last)
+    _move_ends(found, packets, runs, end)
+    return [
+        [
+            located
+            for part in run
+            if (located := _pairs_at(found, packets, part.first, part.end, part)) is not None
+        ]
+        for run in runs
+    ]
+
+
+def _move_ends(found: Anchors, packets: Packets, runs: list[list[_Stretch]], end: int) -> None:
+    """Put the border between two runs where the anchors change from one shift to the other."""
+    record, _ = found.in_file_order()
+    for before, after in pairwise(runs):
+        a, b = before[-1], after[0]
+        inside = record[(record >= a.first) & (record < b.end)]
+        fits = []
+        for stretch in (a, b):
+            located = _pairs_at(found, packets, a.first, b.end, stretch)
+            hit = np.concatenate([found.wake_record[located.wake], found.end_record[located.end]])
+            fits.append(np.isin(inside, hit).astype(np.int64))
+        good = np.concatenate([[0], np.cumsum(fits[0])]) + np.concatenate(
+            [np.cumsum(fits[1][::-1])[::-1], [0]]
+        )
+        place = int(np.argmax(good))
+        border = int(inside[place]) if place < len(inside) else b.end
+        before[-1] = replace(a, end=border)
+        after[0] = replace(b, first=border)
+    if runs:
+        runs[-1][-1] = replace(runs[-1][-1], end=end)
+
+
+def _pairs_at(found: Anchors, packets: Packets, start: int, end: int, stretch: _Stretch) -> _Located:
+    """Pairs of anchors and packets at a known shift."""
+    wake = np.flatnonzero((found.wake_record >= start) & (found.wake_record < end))
+    finish = np.flatnonzero((found.end_record >= start) & (found.end_record < end))
+    wake_ns = _straight(found.wake_ns[wake], stretch.origin_ns, stretch.skew) + stretch.shift_ns
+    end_ns = _straight(found.end_ns[finish], stretch.origin_ns, stretch.skew) + stretch.shift_ns
+    into = np.searchsorted(packets.into_ns, wake_ns, side="right") - 1
+    good = into >= 0
+    good[good] &= wake_ns[good] - packets.into_ns[into[good]] <= found.slot_ns + _DELIVERY_NS
+    out = np.searchsorted(packets.out_ns, end_ns, side="left")
+    fine = out < len(packets.out_ns)
+    fine[fine] &= packets.out_ns[out[fine]] - end_ns[fine] <= _DELIVERY_NS
+    votes = int(good.sum() + fine.sum())
+    return _Located(wake[good], into[good], finish[fine], out[fine], votes, len(wake) + len(finish))
 
 
 def _first_shift(
@@ -197,9 +320,11 @@ def _first_shift(
     if hint is not None:
         nears.insert(0, (hint - _STAMPED_NS, hint + _STAMPED_NS))
     best: tuple[float, int, float] | None = None
+    record, t = found.in_file_order()
+    origin = int(t[np.searchsorted(record, start)])
     for near in nears:
         for skew in _SKEWS.tolist():
-            part = _locate(found, packets, start, end, skew, near)
+            part = _locate(found, packets, start, end, origin, skew, near)
             if part is None:
                 continue
             share = part[0].votes / part[0].voters
@@ -213,14 +338,20 @@ def _first_shift(
 
 
 def _locate(
-    found: Anchors, packets: Packets, start: int, end: int, skew: float, near: tuple[int, int] | None
+    found: Anchors,
+    packets: Packets,
+    start: int,
+    end: int,
+    origin: int,
+    skew: float,
+    near: tuple[int, int] | None,
 ) -> tuple[_Located, Vote] | None:
-    """The shift with most votes in a stretch of the log, and the pairs that voted for it."""
-    wake = np.flatnonzero((found.wake_ns >= start) & (found.wake_ns < end))
-    finish = np.flatnonzero((found.end_ns >= start) & (found.end_ns < end))
+    """The shift with most votes in a part of the log, and the pairs that it makes."""
+    wake = (found.wake_record >= start) & (found.wake_record < end)
+    finish = (found.end_record >= start) & (found.end_record < end)
     wake_ns, end_ns = (
-        _straight(found.wake_ns[wake], start, skew),
-        _straight(found.end_ns[finish], start, skew),
+        _straight(found.wake_ns[wake], origin, skew),
+        _straight(found.end_ns[finish], origin, skew),
     )
     slot = found.slot_ns + _DELIVERY_NS
     heads = packets.into_ns
@@ -229,15 +360,8 @@ def _locate(
     ballot = vote([(wake_ns, heads, slot, 0), (end_ns, packets.out_ns, 0, _DELIVERY_NS)], near)
     if ballot is None:
         return None
-    middle = (ballot.low_ns + ballot.high_ns) // 2
-    into = np.searchsorted(packets.into_ns, wake_ns + middle, side="right") - 1
-    good = into >= 0
-    good[good] &= wake_ns[good] + middle - packets.into_ns[into[good]] <= slot
-    out = np.searchsorted(packets.out_ns, end_ns + middle, side="left")
-    fine = out < len(packets.out_ns)
-    fine[fine] &= packets.out_ns[out[fine]] - end_ns[fine] - middle <= _DELIVERY_NS
-    located = _Located(wake[good], into[good], finish[fine], out[fine], ballot.votes, ballot.voters)
-    return located, ballot
+    stretch = _Stretch(start, end, (ballot.low_ns + ballot.high_ns) // 2, origin, skew)
+    return _pairs_at(found, packets, start, end, stretch), ballot
 
 
 def _straight(t_ns: Array, origin: int, skew: float) -> Array:

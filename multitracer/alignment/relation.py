@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,11 @@ class Pairs:
     def none(cls) -> Pairs:
         """No pair."""
         return cls(NO_TIMES, NO_TIMES, NO_TIMES, NO_TIMES)
+
+    def unrest(self, t_a_reference: Int) -> float:
+        """How much the difference of the clocks usually moves from pair to pair, in ns."""
+        apart = (t_a_reference - self.t_b)[np.argsort(self.record_b, kind="stable")]
+        return float(np.median(np.abs(np.diff(apart)))) if len(apart) > 1 else np.inf
 
     def points(self, t_a_reference: Int) -> Points:
         """As constraints on clock b, given the a times on the reference clock."""
@@ -61,6 +66,40 @@ class Relation:
     fit: Fit
     half_ns: int | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
+
+
+def place_steps(fitted: Fit, t_ns: Int, record: Int, matched_record: Int) -> Fit:
+    """Move each step to the record where the source's own times show it.
+
+    Between the last record known to be before a step and the first one known to be after it lie others.
+    A clock that jumps back makes times run backwards; else the likeliest gap is taken: not one shorter than the step, and a
+    long one rather than a short one.
+
+    Parameters
+    ----------
+    fitted : Fit
+    t_ns, record : int64 array
+        All records of the source, in file order, on its own clock.
+    matched_record : int64 array
+        The records that are known to be before or after a step.
+    """
+    pieces = list(fitted.pieces)
+    known = np.sort(matched_record)
+    steps = np.diff(t_ns)
+    usual = float(np.median(steps[steps > 0])) + 1000.0 if (steps > 0).any() else 1000.0
+    for number, step in enumerate(fitted.steps, 1):
+        place = int(np.searchsorted(known, step["record"]))
+        before = int(known[place - 1]) if place else 0
+        rows = np.flatnonzero((record >= before) & (record <= step["record"]))
+        if len(rows) > 2:
+            gap = np.diff(t_ns[rows])
+            real = gap + step["offset_change_ns"]  # what passed in truth, if the step is there
+            # How much likelier the gap is with the step in it than without, gaps being heavy-tailed.
+            ratio = (np.maximum(gap, 0) + usual) / (np.maximum(real, 0) + usual)
+            likely = np.where(real >= 0, ratio**2 * real, -1.0)
+            at = int(np.argmin(gap) if gap.min() < 0 else np.argmax(likely))
+            pieces[number] = replace(pieces[number], first_order=int(record[rows[at + 1]]))
+    return replace(fitted, pieces=tuple(pieces))
 
 
 @dataclass

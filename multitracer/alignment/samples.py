@@ -44,7 +44,8 @@ def join(
             continue
         stamped = trace.source.clock == "realtime" and bottom - _COMMAND_NS <= 0 <= top + _COMMAND_NS
         offset = 0 if stamped else (bottom + top) // 2
-        half = max(abs(bottom - offset), abs(top - offset)) + 1
+        # The offset found is that of the moment of counting; the stamp may be older by the command's run.
+        half = max(abs(bottom - offset), abs(top - offset)) + (0 if stamped else _COMMAND_NS) + 1
         piece = Piece(0, Line(span_ns[0], offset), half, 0, 0.0)
         evidence = {
             "rule": "bytes_acked, bytes_sent",

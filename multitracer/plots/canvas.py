@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 # Margins in inches: fixed, because text does not grow with the paper.
 LEFT, RIGHT, TOP, BOTTOM, BETWEEN = 0.95, 3.1, 0.48, 0.62, 0.14
 LINE = 0.21  # each line under the title
+MOST_NOTES = 6
 
 
 class Canvas:
@@ -28,6 +30,8 @@ class Canvas:
         From the top; they share the time axis.
     window : tuple of float
         Times shown, in the coordinates of the axes.
+    notes : list of str
+        Lines of notes under the subtitle.
     day : datetime.date or None
         Day of the time axis if it is absolute.
     legend_top : float
@@ -44,13 +48,14 @@ class Canvas:
         FigureCanvasAgg(self.mpl)
         self._shift, self.day = _midnight(figure)
         self.window = (figure.window[0] + self._shift, figure.window[1] + self._shift)
+        self.notes = _wrapped(figure.notes, int((0.95 * size[0] - LEFT) / 0.076))
         self.axes = self._place(size)
         self.legend_top = 1.0  # how far down the legends of the panels above reach
 
     def _place(self, size: tuple[float, float]) -> list[Axes]:
         width, height = size
         left, right = min(LEFT, 0.2 * width), min(RIGHT, 0.35 * width)
-        lines = bool(self.figure.subtitle) + bool(self.figure.notes)
+        lines = bool(self.figure.subtitle) + len(self.notes)
         top, bottom = min(TOP + LINE * lines, 0.25 * height), min(BOTTOM, 0.15 * height)
         panels = self.figure.panels
         between = min(BETWEEN, 0.1 * height / max(len(panels), 1))
@@ -95,6 +100,17 @@ class Canvas:
     def is_last(self, panel: Panel) -> bool:
         """Whether the panel carries the time axis."""
         return panel is self.figure.panels[-1]
+
+
+def _wrapped(notes: tuple[str, ...], letters: int) -> list[str]:
+    """Notes as a few lines: short ones share a line, long ones are wrapped."""
+    lines: list[str] = []
+    for note in notes:
+        if lines and len(lines[-1]) + 2 + len(note) <= letters:
+            lines[-1] += "; " + note
+        else:
+            lines += textwrap.wrap(note, max(letters, 20), max_lines=3) or [""]
+    return lines[:MOST_NOTES]
 
 
 def _midnight(figure: Figure) -> tuple[float, datetime.date | None]:

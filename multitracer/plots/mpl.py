@@ -16,6 +16,7 @@ from multitracer.errors import UsageError
 from multitracer.plots.canvas import Canvas
 from multitracer.plots.mpl_axes import dress_figure, dress_panel, legend
 from multitracer.plots.mpl_marks import draw_marks
+from multitracer.plots.mpl_pieces import draw_pieces
 from multitracer.plots.mpl_series import draw_lanes, draw_series, draw_shades
 from multitracer.plots.panel import Figure
 from multitracer.plots.theme import ThemeName
@@ -66,6 +67,7 @@ def draw(
         else:
             draw_shades(canvas, panel, axes)
             draw_series(canvas, panel, axes)
+        draw_pieces(canvas, panel, axes)
         draw_marks(canvas, panel, axes)
         legend(canvas, panel, axes)
     if path is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from multitracer.plots.canvas import BOTTOM, LINE, Canvas
-from multitracer.plots.panel import Marks, Panel, Series, Spans
+from multitracer.plots.panel import Marks, Panel, Pieces, Series, Spans
 from multitracer.plots.theme import Look
 from multitracer.plots.words import FONT, drawable
 
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-Entry = Series | Marks | Spans
+Entry = Series | Marks | Spans | Pieces
 SOLID = 0.55  # least opacity of a bar in a lane
+WHOLE = ("bytes", "packets", "measurements")  # units that no tick divides
 CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
 
@@ -43,8 +44,8 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
         axes.grid(False, axis="y")
     else:
         axes.set_ylim(*panel.limits(canvas.figure.window))
-        axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", integer=True))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", integer=panel.y.unit in WHOLE))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.10g}"))
         _text(axes.set_ylabel(drawable(str(panel.y), 60), color=theme.ink, fontsize=11))
     if last:
         _time_axis(canvas, axes)
@@ -98,11 +99,11 @@ def dress_figure(canvas: Canvas) -> None:
             weight="bold",
         )
     )
-    lines = [figure.subtitle, "; ".join(figure.notes)]
     small = int((width - left * width - 0.2) / 0.08)
-    for row, words in enumerate(line for line in lines if line):
+    lines = [figure.subtitle] if figure.subtitle else []
+    for row, words in enumerate([*lines, *canvas.notes]):
         place = 1 - (top + 0.24 + LINE * row) / height
-        noted = words is lines[1]
+        noted = row >= len(lines)
         color = theme.faint if noted else theme.ink
         style = "italic" if noted else "normal"
         _text(mpl.text(left, place, drawable(words, small), color=color, fontsize=11, style=style))
@@ -156,7 +157,7 @@ def _groups(canvas: Canvas, panel: Panel) -> dict[str, list[tuple[Entry, str]]]:
     """Entries that the window shows, with their words, by group."""
     # Shades that a lane panel explains need not be explained twice.
     explained = any(other.lanes for other in canvas.figure.panels)
-    entries: list[Entry] = [*panel.series, *panel.marks]
+    entries: list[Entry] = [*panel.series, *panel.marks, *panel.pieces]
     entries += [spans for spans in panel.spans if spans.lane or not explained]
     found: dict[str, list[tuple[Entry, str]]] = {}
     for entry in entries:
@@ -172,7 +173,12 @@ def _handle(entry: Entry, look: Look) -> Artist:
 
     if isinstance(entry, Spans):
         return Patch(facecolor=look.color, alpha=max(look.alpha, SOLID if entry.lane else 0.3))
-    lined = entry.y is None if isinstance(entry, Marks) else entry.kind != "points"
+    if isinstance(entry, Series) and entry.kind == "bars":
+        return Patch(facecolor=look.color, alpha=look.alpha)
+    if isinstance(entry, Marks):
+        lined = entry.y is None
+    else:
+        lined = isinstance(entry, Pieces) or entry.kind != "points"
     settings: dict[str, Any] = {"color": look.color, "alpha": look.alpha, "linewidth": max(look.width, 1.2)}
     if lined:
         return Line2D([], [], linestyle=look.dash, **settings)

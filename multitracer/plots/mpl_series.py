@@ -9,7 +9,7 @@ import numpy as np
 from multitracer.plots import decimate
 from multitracer.plots.canvas import Canvas
 from multitracer.plots.mpl_axes import SOLID, symbol
-from multitracer.plots.panel import Panel, Spans
+from multitracer.plots.panel import Panel, Series, Spans
 from multitracer.plots.theme import Look, Theme
 from multitracer.plots.words import FONT, drawable
 
@@ -29,6 +29,9 @@ def draw_series(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     limits = axes.get_ylim()
     for rank, series in enumerate(panel.series):
         look = canvas.theme.looks[series.role]
+        if series.kind == "bars":
+            _columns(canvas, series, axes)
+            continue
         finite = np.isfinite(series.x) & np.isfinite(series.y)
         x, y = canvas.x(series.x[finite]), series.y[finite]
         if series.kind == "points":
@@ -51,6 +54,15 @@ def draw_series(canvas: Canvas, panel: Panel, axes: Axes) -> None:
             **settings,
         )[0]
         line.set_gid(drawable(series.name, 60))
+
+
+def _columns(canvas: Canvas, series: Series, axes: Axes) -> None:
+    """The bars of a histogram."""
+    look = canvas.theme.looks[series.role]
+    seen = series.inside(canvas.figure.window)
+    bars = axes.bar(canvas.x(series.x[seen]), series.y[seen], series.width, color=look.color, zorder=3.0)
+    for bar in bars:
+        bar.set(alpha=look.alpha, gid=drawable(series.name, 60), linewidth=0)
 
 
 def draw_shades(canvas: Canvas, panel: Panel, axes: Axes) -> None:

@@ -15,7 +15,8 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-SeriesKind = Literal["points", "steps", "line"]
+SeriesKind = Literal["points", "steps", "line", "bars"]
+PieceEnds = Literal["plain", "arrow", "dimension"]
 Role = Literal[
     "snd_data",
     "snd_ack",
@@ -51,6 +52,34 @@ Role = Literal[
     "idle_local_drop",
     "idle_recovery_stall",
     "idle_unknown",
+    "limit_congestion",
+    "limit_receiver",
+    "limit_application",
+    "sack",
+    "ruined_true",
+    "packet_path",
+    "packet_again",
+    "packet_lost",
+    "rtt_sample",
+    "srtt",
+    "rto",
+    "throughput",
+    "goodput",
+    "delay",
+    "delay_back",
+    "bound",
+    "histogram",
+    "range",
+    "dimension",
+    "note",
+    "curve_1",
+    "curve_2",
+    "curve_3",
+    "curve_4",
+    "curve_5",
+    "curve_6",
+    "curve_7",
+    "curve_8",
 ]
 
 
@@ -76,8 +105,8 @@ class Series:
     role : str
     x, y : arrays of float64
         Seconds and the unit of the panel's y axis, in order of x.
-    kind : {"points", "steps", "line"}
-        steps: the value holds until the next x.
+    kind : {"points", "steps", "line", "bars"}
+        steps: the value holds until the next x. bars: from zero up to y, `width` wide, around x.
     label : str
         Words for the legend.
     group : str
@@ -98,6 +127,7 @@ class Series:
     record: Integers | None = None
     source: int = -1
     in_limits: bool = True
+    width: float = 0.0
 
     def __post_init__(self) -> None:
         _same_length(self.name, self.x, self.y, self.record)
@@ -108,7 +138,7 @@ class Series:
 
     def words(self, window: tuple[float, float]) -> str:
         """Legend entry for a time window; "" if the window shows nothing of it."""
-        if self.kind == "points":
+        if self.kind in ("points", "bars"):
             return self.label if self.inside(window).any() else ""
         return self.label if len(self.x) and self.x[0] <= window[1] and self.x[-1] >= window[0] else ""
 
@@ -194,6 +224,52 @@ class Spans:
 
 
 @dataclass(frozen=True, eq=False)
+class Pieces:
+    """Straight pieces, each from (x, y) to (x_end, y_end): data bars, a packet's way, dimension lines.
+
+    In a panel of lanes, y is the number of the lane from the top.
+
+    Attributes
+    ----------
+    ends : {"plain", "arrow", "dimension"}
+        arrow: a head at the end. dimension: a distance is measured, with a stroke across both ends.
+    texts : tuple of str
+        Words printed at the middle of each piece; empty or one per piece. Those of a dimension are always
+        printed.
+    details : tuple of str
+        Words shown on demand (hover); empty or one per piece.
+    """
+
+    name: str
+    role: Role
+    x: Floats
+    y: Floats
+    x_end: Floats
+    y_end: Floats
+    ends: PieceEnds = "plain"
+    label: str = ""
+    group: str = ""
+    texts: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    in_limits: bool = True
+
+    def __post_init__(self) -> None:
+        _same_length(
+            self.name, self.x, self.y, self.x_end, self.y_end, self.texts or None, self.details or None
+        )
+
+    def inside(self, window: tuple[float, float]) -> npt.NDArray[np.bool_]:
+        """Which pieces overlap a time window."""
+        low, high = np.minimum(self.x, self.x_end), np.maximum(self.x, self.x_end)
+        return (high >= window[0]) & (low <= window[1])
+
+    def words(self, window: tuple[float, float]) -> str:
+        """Legend entry with the number of pieces in a time window; "" if there are none."""
+        count = int(self.inside(window).sum())
+        return f"{self.label} ({count:,})" if count and self.label else ""
+
+
+@dataclass(frozen=True, eq=False)
 class Panel:
     """One coordinate system; all panels of a figure share the time axis.
 
@@ -218,6 +294,7 @@ class Panel:
     lanes: tuple[str, ...] = ()
     height: float = 1.0
     zero: bool = False
+    pieces: tuple[Pieces, ...] = ()
 
     def limits(self, window: tuple[float, float]) -> tuple[float, float]:
         """Range of y over the data inside a time window, with a margin.
@@ -234,6 +311,10 @@ class Panel:
                 if before >= 0:
                     found.append(series.y[before : before + 1])
         found.extend(marks.y[marks.inside(window)] for marks in self.marks if marks.y is not None)
+        for pieces in self.pieces:
+            if pieces.in_limits:
+                inside = pieces.inside(window)
+                found += [pieces.y[inside], pieces.y_end[inside]]
         values = np.concatenate(found) if found else np.empty(0)
         values = values[np.isfinite(values)]
         if len(values) == 0:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from multitracer.analysis import Result
 from multitracer.errors import UsageError
@@ -60,6 +60,14 @@ class PlotOptions:
             raise UsageError(f"offset between the layers must not be negative: {self.offset_bytes}")
 
 
+class Subject(NamedTuple):
+    """One of several measurements in a figure: its name in the legend, its data, its results."""
+
+    name: str
+    measurement: Measurement
+    results: Mapping[str, Result]
+
+
 @dataclass(frozen=True)
 class Plot:
     """One kind of figure.
@@ -74,11 +82,15 @@ class Plot:
         ``build(measurement, results, options) -> Figure``. Every result is optional: the figure shows what
         there is and its notes say what is missing. Raises `UsageError` if the measurement has nothing to show
         in the window.
+    build_many : callable or None
+        ``build_many(subjects, options) -> Figure`` of plots that compare several measurements; None of those
+        that show one.
     """
 
     name: str
     title: str
     build: Callable[[Measurement, Mapping[str, Result], PlotOptions], Figure]
+    build_many: Callable[[Sequence[Subject], PlotOptions], Figure] | None = None
 
 
 def draw(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multitracer.schema import RESET_CAUSES, Column, Schema
+from multitracer.schema import CAUSES, RESET_CAUSES, Column, Schema
 
 IDLE_CAUSES = (
     "unknown",
@@ -13,7 +13,6 @@ IDLE_CAUSES = (
     "local_drop",
     "recovery_stall",
 )
-RECOVERIES = ("", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "syn_fin", "unknown")
 DROP_EVIDENCE = ("queue_log", "captures")
 
 _START = Column("t_ns", "int64", "ns", "start, on the reference timeline")
@@ -104,7 +103,7 @@ LOCAL_DROPS = Schema(
         Column("record", "int64", "", "packet in the sender's capture; 0 if none was matched"),
         Column("drop_record", "int64", "", "line in the link log; 0 if the queue did not log it"),
         Column("evidence", "int8", "", "the queue's own log, or the two captures", "", DROP_EVIDENCE),
-        Column("recovery", "int8", "", "what sent it again", "METRICS: retransmission cause", RECOVERIES),
+        Column("recovery", "int8", "", "what sent it again", "METRICS: retransmission cause", CAUSES),
         Column("recovered_ns", "int64", "ns", "when it was sent again; -1 if never"),
     ),
 )

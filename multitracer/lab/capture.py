@@ -64,6 +64,13 @@ class Capture:
             self.abort()
             raise LabError(f"tcpdump does not capture: {said.decode(errors='replace').strip() or 'no word'}")
 
+    def check(self) -> None:
+        """Raise LabError if it has ended before its time."""
+        if self._process.poll() is not None:
+            self.abort()
+            status = self._process.returncode
+            raise LabError(f"tcpdump ended by itself during the run (status {status})")
+
     def finish(self) -> CaptureCounts:
         """Stop it and read its counts.
 
@@ -72,10 +79,8 @@ class Capture:
         LabError
             It had ended before its time.
         """
+        self.check()
         process = self._process
-        if process.poll() is not None:
-            self.abort()
-            raise LabError(f"tcpdump ended by itself during the run (status {process.returncode})")
         process.send_signal(signal.SIGINT)
         try:
             _, said = process.communicate(timeout=10)

@@ -245,6 +245,8 @@ class _Run:
                 continue
             next_tick = now + _TICK_S
             self._tell("transfer")
+            for capture in self.captures.values():
+                capture.check()
             if self.traffic.done():
                 break
             if now - self.began_s > self.scenario.limit_s:

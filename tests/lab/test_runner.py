@@ -27,7 +27,7 @@ from multitracer.lab.fleet import Outcome, read_fleet, run_fleet
 from multitracer.lab.kernel import detached_mount
 from multitracer.lab.library import load
 from multitracer.lab.requirements import LabError, missing
-from multitracer.lab.runner import run
+from multitracer.lab.runner import Progress, run
 
 LACKS = missing(["ip", "ss", "tcpdump"])
 pytestmark = pytest.mark.skipif(bool(LACKS), reason="a real run needs " + "; ".join(LACKS))
@@ -246,6 +246,19 @@ def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, number: signal
     assert not (tmp_path / "out").exists()
     if number != signal.SIGKILL:
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_whose_capture_dies_fails_at_once(tmp_path: Path) -> None:
+    def kill_capture(progress: Progress) -> None:
+        if progress.phase == "transfer":
+            for pid in _family(os.getpid()):
+                if _command(pid).startswith("tcpdump"):
+                    os.kill(pid, signal.SIGTERM)
+
+    with pytest.raises(LabError, match="tcpdump ended"):
+        run(load("plain-cubic", ["flow.bytes=1e9"]), str(tmp_path / "out"), progress=kill_capture)
+    assert list(tmp_path.iterdir()) == []
+    assert not [pid for pid in _family(os.getpid()) if _command(pid).startswith(("tcpdump", "sh\0-c"))]
 
 
 def original_lengths(path: Path) -> list[int]:

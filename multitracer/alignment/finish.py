@@ -26,6 +26,10 @@ def finish(work: Work) -> Measurement:
     _sharpen_skews(work)
     intervals, rejected, matrix = graph.solve(len(work.traces), work.reference, work.relations, work.nominal)
     for relation in rejected:
+        relation.evidence["contradicts_others"] = True
+        out = {id(other) for other in rejected}
+        if any(other.b == relation.b and id(other) not in out for other in work.relations):
+            continue
         detail = f"its order against {work.traces[relation.a].source.path} contradicts the other sources"
         path = work.traces[relation.b].source.path
         work.issues.append(Issue("unjoined-source", detail=detail, path=path))

@@ -34,14 +34,20 @@ class Interval:
         return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
 
-def constraints(count: int, relations: Sequence[Relation], nominal: Mapping[int, Nominal]) -> Float:
+def constraints(
+    count: int,
+    relations: Sequence[Relation],
+    nominal: Mapping[int, Nominal],
+    loose: frozenset[int] = frozenset(),
+) -> Float:
     """Matrix ``w`` with ``c[i] - c[j] <= w[i, j]`` for the corrections c of the sources.
 
-    An event of i that is not later than an event of j gives ``t_i + c_i <= t_j + c_j``.
+    An event of i that is not later than an event of j gives ``t_i + c_i <= t_j + c_j``. Relations whose
+    place in the list is in `loose` get the slack of the skews' errors.
     """
     w = np.full((count, count), np.inf)
     np.fill_diagonal(w, 0.0)
-    for relation in relations:
+    for place, relation in enumerate(relations):
         a, b = relation.a, relation.b
         if a not in nominal or b not in nominal:
             continue
@@ -57,6 +63,8 @@ def constraints(count: int, relations: Sequence[Relation], nominal: Mapping[int,
             w[b, a] = min(w[b, a], half)
             continue
         slack = relation.fit.violations_ns
+        if place in loose:
+            slack += nominal[a].skew_term_ns + nominal[b].skew_term_ns
         for pairs, i, j in ((relation.a_first, a, b), (relation.b_first, b, a)):
             if not len(pairs):
                 continue
@@ -93,13 +101,16 @@ def solve(
     rejected: list[Relation] = []
     matrix = closed(constraints(count, kept, nominal))
     assert matrix is not None  # no relation, no contradiction
+    loose: frozenset[int] = frozenset()
     for relation in relations:
-        tried = closed(constraints(count, [*kept, relation], nominal))
-        if tried is None:
-            rejected.append(relation)
+        for slack in (loose, loose | {len(kept)}):
+            tried = closed(constraints(count, [*kept, relation], nominal, slack))
+            if tried is not None:
+                loose, matrix = slack, tried
+                kept.append(relation)
+                break
         else:
-            kept.append(relation)
-            matrix = tried
+            rejected.append(relation)
     return intervals(matrix, reference), rejected, matrix
 
 

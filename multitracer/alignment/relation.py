@@ -72,8 +72,8 @@ def place_steps(fitted: Fit, t_ns: Int, record: Int, matched_record: Int) -> Fit
     """Move each step to the record where the source's own times show it.
 
     Between the last record known to be before a step and the first one known to be after it lie others.
-    A clock that jumps back makes times run backwards; else the likeliest gap is taken: not one shorter than the step, and a
-    long one rather than a short one.
+    A clock that jumps back makes times run backwards; else the likeliest gap is taken: not one shorter
+    than the step, and rather a long one than a short one.
 
     Parameters
     ----------

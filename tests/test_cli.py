@@ -300,14 +300,14 @@ class TestEvents:
 
     def test_reader_that_goes_away(self, samples: Path) -> None:
         words = [sys.executable, "-m", "multitracer", "events", str(samples / "flow-control")]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.readline().startswith("t_s,")
-        process.stdout.close()
-        assert process.stderr.read() == ""
-        process.stderr.close()
-        assert process.wait(timeout=60) == 141
+        pipe = subprocess.PIPE
+        with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            first = process.stdout.readline()
+            process.stdout.close()
+            said = process.stderr.read()
+        assert (first[:4], said, process.returncode) == ("t_s,", "", 141)
 
 
 class TestPlot:

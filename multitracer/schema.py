@@ -39,7 +39,16 @@ class Schema:
 
 
 DIRECTIONS = ("forward", "reverse")
-CAUSES = ("", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown")
+CAUSES = (
+    "",
+    "timeout",
+    "fast",
+    "slow_start",
+    "tail_loss_probe",
+    "unneeded_probe",
+    "unknown",
+    "handshake",
+)
 ACK_KINDS = ("", "advance", "duplicate", "window_update", "repeat", "old")
 CHECKSUMS = ("unverified", "good", "bad")
 VERDICTS = ("inconclusive", "spurious", "genuine")

@@ -15,7 +15,7 @@ from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
 
 _DIRECTIONS = ("forward", "reverse")
-_COUNTED = ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown")
+_COUNTED = ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake")
 
 
 def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:

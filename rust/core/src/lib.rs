@@ -1,12 +1,14 @@
 //! The hot core of MultiTracer: what reads untrusted bytes and tens of millions of packets.
 //!
-//! No I/O beyond reading the given files, no Python, no global state. Three parts:
+//! No I/O beyond reading the given files, no Python, no global state. Four parts:
 //!
+//! * [`input`]: files, pipes and compression,
 //! * [`capture`]: packet captures to [`segment::Segment`]s,
 //! * [`tracker`]: segments to connections, retransmissions, timeouts and columns,
 //! * [`text`]: line-oriented logs to columns.
 
 pub mod capture;
+pub mod input;
 pub mod issue;
 pub mod segment;
 pub mod text;

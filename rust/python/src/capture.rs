@@ -20,7 +20,7 @@ const WATCH: Duration = Duration::from_millis(50);
 
 /// Words for the causes, in the order of `Cause`; those of retransmissions are keys of the public contract.
 const CAUSE_NAMES: [&str; CAUSES] =
-    ["", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown"];
+    ["", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake"];
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(read_capture, m)?)?;
@@ -307,6 +307,7 @@ fn direction_to_python<'py>(
     d.set_item("retransmissions", causes)?;
     d.set_item("timeouts", verdicts_to_python(py, connection, direction)?)?;
     d.set_item("probe_segments", totals.probe_segments)?;
+    d.set_item("new_data_probes", totals.new_data_probes)?;
     d.set_item("out_of_order", totals.out_of_order)?;
     d.set_item("corrupted", totals.corrupted)?;
     d.set_item("syn", totals.syn)?;

@@ -16,7 +16,6 @@ mod ip;
 mod kinds;
 mod link;
 mod pcap;
-mod progress;
 mod record;
 mod source;
 mod tcp;
@@ -27,8 +26,9 @@ pub use error::ReadError;
 pub use info::CaptureInfo;
 pub use kinds::{Kind, KindCounts};
 pub use link::name as link_type_name;
-pub use progress::Progress;
+pub use crate::input::Progress;
 
+use crate::input::decompressed_head;
 use crate::issue::Issues;
 use crate::segment::Segment;
 use decode::Decoder;
@@ -57,7 +57,7 @@ pub struct RawPacket {
 /// Whether a file is a capture that [`read`] takes, by its first bytes (a few hundred suffice, compressed
 /// or not).
 pub fn sniff(head: &[u8]) -> bool {
-    pcap::sniff(&source::decompressed_head(head, 4))
+    pcap::sniff(&decompressed_head(head, 4))
 }
 
 /// Read a capture file.
@@ -90,7 +90,7 @@ pub fn read_with<S: Sink + ?Sized>(
 /// # Errors
 /// See [`ReadError`].
 pub fn read_from<S: Sink + ?Sized>(
-    reader: impl Read,
+    reader: impl Read + Send,
     sink: &mut S,
     issues: &mut Issues,
     progress: Option<&Progress>,

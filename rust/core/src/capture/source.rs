@@ -1,17 +1,13 @@
 //! The bytes of a file, decompressed by content, through one bounded buffer.
 
-use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
-
 use super::{Progress, ReadError};
+use crate::input::{self, Opened};
 
 /// Large enough that the system call is lost in the noise, small enough to stay in the cache.
 const BUFFER: usize = 256 * 1024;
-
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// How the bytes came to an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,11 +18,13 @@ pub(crate) enum End {
     Truncated,
     /// At a place where the compressed stream is damaged, with the decoder's words.
     Damaged(String),
+    /// Where the compressed stream was given up: it grows beyond the limit.
+    OverLimit(String),
 }
 
 /// A window that moves over the bytes of a source; memory holds the window, never the file.
 pub(crate) struct Source<'p> {
-    reader: Box<dyn Read + 'p>,
+    reader: Box<dyn Read + Send + 'p>,
     progress: Option<&'p Progress>,
     compressed: Option<&'static str>,
     buffer: Vec<u8>,
@@ -38,24 +36,18 @@ pub(crate) struct Source<'p> {
 impl<'p> Source<'p> {
     /// Open a file.
     pub(crate) fn open(path: &Path, progress: Option<&'p Progress>) -> Result<Self, ReadError> {
-        Self::new(File::open(path)?, progress)
+        Ok(Self::of(input::open(path, progress)?, progress))
     }
 
-    /// Look at the first bytes and put the decompressor in place that they ask for.
-    pub(crate) fn new(reader: impl Read + 'p, progress: Option<&'p Progress>) -> Result<Self, ReadError> {
-        let mut raw = Counted { inner: reader, progress };
-        let mut head = Vec::with_capacity(GZIP_MAGIC.len());
-        raw.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut head)?;
-        let gzip = head == GZIP_MAGIC;
-        let whole = Cursor::new(head).chain(raw);
-        let (reader, compressed): (Box<dyn Read + 'p>, _) = if gzip {
-            // Members may be concatenated (pigz, rotated captures): the multi-member decoder goes on.
-            (Box::new(MultiGzDecoder::new(BufReader::with_capacity(BUFFER, whole))), Some("gzip"))
-        } else {
-            (Box::new(whole), None)
-        };
+    /// From any bytes, decompressed by content.
+    pub(crate) fn new(reader: impl Read + Send + 'p, progress: Option<&'p Progress>) -> Result<Self, ReadError> {
+        Ok(Self::of(input::from_reader(reader, progress)?, progress))
+    }
+
+    fn of(opened: Opened<'p>, progress: Option<&'p Progress>) -> Self {
+        let compressed = opened.compression.map(input::Compression::name);
         let buffer = vec![0; BUFFER];
-        Ok(Source { reader, progress, compressed, buffer, start: 0, filled: 0, end: None })
+        Source { reader: opened.reader, progress, compressed, buffer, start: 0, filled: 0, end: None }
     }
 
     /// Name of the compression, if any.
@@ -80,6 +72,21 @@ impl<'p> Source<'p> {
     #[inline]
     pub(crate) fn ensure(&mut self, count: usize) -> Result<bool, ReadError> {
         if self.filled - self.start >= count { Ok(true) } else { self.fill(count) }
+    }
+
+    /// Pass over bytes that nobody wants, however many; false if the source ends before.
+    pub(crate) fn skip(&mut self, mut count: u64) -> Result<bool, ReadError> {
+        loop {
+            let here = (self.filled - self.start).min(usize::try_from(count).unwrap_or(usize::MAX));
+            self.start += here;
+            count -= here as u64;
+            if count == 0 {
+                return Ok(true);
+            }
+            if !self.ensure(1)? {
+                return Ok(false);
+            }
+        }
     }
 
     /// How the source ended; only known once [`Source::ensure`] said no.
@@ -112,41 +119,20 @@ impl<'p> Source<'p> {
 
     /// A decoder's complaint ends the data; an error of the file itself ends the reading.
     fn classify(&self, error: io::Error) -> Result<End, ReadError> {
+        if input::is_cancelled(&error) {
+            return Err(ReadError::Cancelled);
+        }
         if self.compressed.is_none() || error.raw_os_error().is_some() {
             return Err(error.into());
         }
         match error.kind() {
+            _ if input::is_over_limit(&error) => Ok(End::OverLimit(error.to_string())),
             io::ErrorKind::UnexpectedEof => Ok(End::Truncated),
-            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => Ok(End::Damaged(error.to_string())),
+            // zstd and lz4 say "other" for damage.
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
+                Ok(End::Damaged(error.to_string()))
+            }
             _ => Err(error.into()),
         }
     }
-}
-
-/// Counts what is taken from the file itself, before decompression.
-struct Counted<'p, R> {
-    inner: R,
-    progress: Option<&'p Progress>,
-}
-
-impl<R: Read> Read for Counted<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer)?;
-        if let Some(progress) = self.progress {
-            progress.consumed(count);
-        }
-        Ok(count)
-    }
-}
-
-/// The first `count` bytes of a file's content, given the first bytes of the file.
-pub(crate) fn decompressed_head(head: &[u8], count: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(count);
-    if head.starts_with(&GZIP_MAGIC) {
-        // The head is cut anywhere, so an error behind the bytes that came out means nothing.
-        let _ = MultiGzDecoder::new(head).take(count as u64).read_to_end(&mut out);
-    } else {
-        out.extend_from_slice(&head[..head.len().min(count)]);
-    }
-    out
 }

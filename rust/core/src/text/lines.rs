@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use memchr::memchr;
 
-use super::input::is_damage;
 use super::words::excerpt;
+use crate::input::{is_damage, is_over_limit};
 use crate::issue::Issues;
 
 /// A line beyond this many bytes is skipped: no log of ours has one.
@@ -103,6 +103,10 @@ impl<R: Read> Lines<R> {
             }
             Ok(count) => self.end += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if is_over_limit(&error) => {
+                self.finished = true;
+                issues.add("decompression-limit", self.number + 1, || error.to_string());
+            }
             Err(error) if is_damage(&error) => {
                 self.finished = true;
                 issues.add("truncated-file", self.number + 1, || format!("compressed stream: {error}"));

@@ -94,6 +94,8 @@ impl Connection {
             own.totals.zero_windows += u64::from(window == 0 && !segment.has(flags::RST) && !syn);
             if segment.has(flags::ACK) && !segment.has(flags::RST) {
                 acked = peer.on_ack(segment, ack);
+            } else {
+                peer.arrived(segment);
             }
             sent = own.on_send(segment, seq);
         }

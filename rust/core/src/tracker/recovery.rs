@@ -12,6 +12,8 @@ use crate::segment::Segment;
 const REACTION_NS: i64 = 10_000_000;
 /// No stack in wide use fires its retransmission timer sooner than this after its last activity.
 const QUIET_NS: i64 = 180_000_000;
+/// What a tail loss probe waits for the delayed ACK of a lone segment (RFC 8985 section 7.2, Linux's value).
+const DELAYED_ACK_NS: i64 = 200_000_000;
 /// Duplicate ACKs that trigger a fast retransmit (RFC 5681 section 3.2).
 const DUPACK_THRESHOLD: u32 = 3;
 /// Timeouts that later ACKs can still say something about.
@@ -34,7 +36,7 @@ impl Sender {
         if head && !(reaction && evidence) {
             let due = elapsed_ns >= rto_ns / 10 * 9;
             if due || quiet_ns >= QUIET_NS.max(rto_ns / 2) {
-                return if self.probes_first(t_ns, end, elapsed_ns, rto_ns) {
+                return if self.probes_first(t_ns, end, rto_ns) {
                     Cause::TailLossProbe
                 } else {
                     Cause::Timeout
@@ -42,7 +44,7 @@ impl Sender {
             }
         }
         if self.state == State::Open {
-            if !reaction && self.probes_first(t_ns, end, elapsed_ns, rto_ns) {
+            if !reaction && self.probes_first(t_ns, end, rto_ns) {
                 return Cause::TailLossProbe;
             }
             return if evidence { Cause::Fast } else { Cause::Unknown };
@@ -73,19 +75,35 @@ impl Sender {
         }
     }
 
-    /// Whether the sender's next timer is the tail loss probe's (RFC 8985 section 7.2): SACK, no recovery going on,
-    /// the last segment in sequence, two smoothed RTTs of silence, and clearly before the retransmission timer.
-    fn probes_first(&self, t_ns: i64, end: i64, elapsed_ns: i64, rto_ns: i64) -> bool {
-        if self.state != State::Open || !self.sack_permitted || !self.rto.measured() || end < self.snd_max {
+    /// Whether a segment sent now may be the reaction to one that came in.
+    pub(super) fn reacts(&self, t_ns: i64) -> bool {
+        self.last_in_ns.is_some_and(|last| t_ns - last <= REACTION_NS)
+    }
+
+    /// Whether the sender's next timer is the tail loss probe's (RFC 8985 section 7): SACK, no recovery going on, no
+    /// probe out yet, and the last segment in sequence.
+    fn probes_first(&self, t_ns: i64, end: i64, rto_ns: i64) -> bool {
+        end >= self.snd_max && self.probe_due(t_ns, rto_ns)
+    }
+
+    /// Whether the probe's timer has run out: two smoothed RTTs since the last segment either way, 200 ms more for a
+    /// lone segment (whose ACK may be delayed), but not later than the retransmission timer. That one counts from
+    /// the sending of the head if the probe was scheduled by a sending, and from now if by an ACK (Linux).
+    pub(super) fn probe_due(&self, t_ns: i64, rto_ns: i64) -> bool {
+        if self.state != State::Open || !self.sack_permitted || !self.rto.measured() || self.probe_out {
             return false;
         }
+        let Some(head) = self.outstanding.at(self.snd_una) else { return false };
+        let last_out_ns = self.last_out_ns.unwrap_or(self.timer_start_ns);
+        let scheduled_ns = self.timer_start_ns.max(last_out_ns);
         let alone = self.outstanding.len() <= 1;
-        let probe_ns = 2 * self.rto.srtt_us() * 1000 + if alone { 200_000_000 } else { 0 };
-        let since_ns = t_ns - self.timer_start_ns.max(self.last_out_ns.unwrap_or(self.timer_start_ns));
-        if since_ns < probe_ns / 10 * 9 {
-            return false;
+        let mut wait_ns = 2 * self.rto.srtt_us() * 1000 + if alone { DELAYED_ACK_NS } else { 0 };
+        let by_sending = last_out_ns > self.timer_start_ns;
+        let rto_left_ns = if by_sending { head.last_ns + rto_ns - last_out_ns } else { rto_ns };
+        if rto_left_ns > 0 {
+            wait_ns = wait_ns.min(rto_left_ns);
         }
-        !alone || elapsed_ns < rto_ns / 100 * 98
+        t_ns - scheduled_ns >= wait_ns / 10 * 9
     }
 
     /// What sending again for `cause` does to the sender's state.
@@ -112,7 +130,10 @@ impl Sender {
                 }
             }
             Cause::SlowStart if seq <= self.snd_una => self.timer_start_ns = segment.t_ns,
-            Cause::TailLossProbe => self.timer_start_ns = segment.t_ns,
+            Cause::TailLossProbe => {
+                self.timer_start_ns = segment.t_ns;
+                self.probe_out = true;
+            }
             _ => {}
         }
     }

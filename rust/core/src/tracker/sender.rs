@@ -21,10 +21,12 @@ pub enum Cause {
     TailLossProbe = 4,
     UnneededProbe = 5,
     Unknown = 6,
+    /// A SYN+ACK in answer to a SYN that came again.
+    Handshake = 7,
 }
 
 /// Number of causes, `None` included.
-pub const CAUSES: usize = 7;
+pub const CAUSES: usize = 8;
 
 /// What an ACK says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,6 +99,7 @@ pub struct Totals {
     pub data_bytes: u64,
     pub duplicate_bytes: u64,
     pub probe_segments: u64,
+    pub new_data_probes: u64,
     pub out_of_order: u64,
     pub retransmissions: [u64; CAUSES],
     pub syn: u32,
@@ -151,6 +154,9 @@ pub struct Sender {
     pub(super) last_in_ns: Option<i64>,
     /// Whether the last segment that came in told anything new about what was delivered.
     pub(super) last_in_news: bool,
+    last_in_syn: bool,
+    /// A tail loss probe is out and not answered.
+    pub(super) probe_out: bool,
     pub(super) dupacks: u32,
     /// When the most recently sent of the delivered segments was sent (RACK.xmit_ts, RFC 8985).
     pub(super) rack_ns: i64,
@@ -252,7 +258,9 @@ impl Sender {
         if duplicate > 0 || control_again {
             let before = self.outstanding.at(seq).copied();
             outcome.transmission = before.map_or(2, |run| run.transmissions.saturating_add(1));
-            let cause = self.classify(t_ns, seq, end, before.as_ref());
+            let answers_syn = syn && segment.has(flags::ACK) && self.last_in_syn && self.reacts(t_ns);
+            let cause =
+                if answers_syn { Cause::Handshake } else { self.classify(t_ns, seq, end, before.as_ref()) };
             outcome.cause = cause;
             self.totals.retransmissions[cause as usize] += self.wire_segments(segment.length);
             let rto_ns = if self.rto.measured() { self.rto.rto_us() * 1000 } else { -1 };
@@ -278,6 +286,14 @@ impl Sender {
             });
         } else if seq < self.snd_max && length > 0 {
             self.totals.out_of_order += 1;
+        } else if !self.outstanding.is_empty()
+            && !self.reacts(t_ns)
+            && self.probe_due(t_ns, self.rto.rto_us() * 1000)
+        {
+            // The probe may as well be the next new segment (RFC 8985 section 7.3).
+            self.totals.new_data_probes += 1;
+            self.probe_out = true;
+            self.timer_start_ns = t_ns;
         }
         if self.outstanding.is_empty() {
             self.timer_start_ns = t_ns;
@@ -328,19 +344,26 @@ impl Sender {
         });
     }
 
+    /// The other side sent something, with an ACK or without.
+    pub fn arrived(&mut self, segment: &Segment) {
+        self.last_in_ns = Some(segment.t_ns);
+        self.last_in_syn = segment.has(flags::SYN) && !segment.has(flags::ACK);
+    }
+
     /// The other side sent a segment with acknowledgment number `ack` for this direction.
     pub fn on_ack(&mut self, segment: &Segment, ack: i64) -> AckOutcome {
         let t_ns = segment.t_ns;
         let mut outcome = AckOutcome::default();
         let dsacks_before = self.totals.dsacks;
-        let fresh_sack = self.on_sack(segment, ack);
+        let (fresh_sack, sacked_ns) = self.on_sack(segment, ack);
+        let sack_rtt_ns = sacked_ns.map(|sent_ns| t_ns - sent_ns);
         let dsack = self.totals.dsacks > dsacks_before;
         let window_changed = self.last_window_raw.is_some_and(|last| last != segment.window);
         self.last_window_raw = Some(segment.window);
         let control = segment.has(flags::SYN) || segment.has(flags::FIN) || segment.has(flags::RST);
         if ack > self.snd_una {
             outcome.kind = AckKind::Advance;
-            outcome.rtt_ns = self.advance(segment, ack);
+            outcome.rtt_ns = self.advance(segment, ack, sack_rtt_ns);
         } else if ack < self.snd_una {
             outcome.kind = AckKind::Old;
         } else if segment.length == 0
@@ -358,13 +381,25 @@ impl Sender {
         } else {
             outcome.kind = AckKind::Repeat;
         }
+        if let (Some(rtt_ns), false) = (sack_rtt_ns, outcome.kind == AckKind::Advance) {
+            self.sample_by_sack(t_ns, rtt_ns);
+        }
         self.last_in_news = fresh_sack || matches!(outcome.kind, AckKind::Advance | AckKind::Duplicate);
-        self.last_in_ns = Some(t_ns);
+        self.arrived(segment);
         self.judge(segment, ack, outcome.kind, dsack);
         outcome
     }
 
-    fn advance(&mut self, segment: &Segment, ack: i64) -> Option<i64> {
+    /// An ACK that only brought SACK news measures too. The timer starts anew only if what it measured was sent
+    /// before the head was last sent, lest it never expire during recovery (as Linux does it).
+    fn sample_by_sack(&mut self, t_ns: i64, rtt_ns: i64) {
+        self.rto.sample(rtt_ns / 1000, self.snd_una, self.snd_max);
+        if self.outstanding.at(self.snd_una).is_some_and(|head| rtt_ns > t_ns - head.last_ns) {
+            self.timer_start_ns = t_ns;
+        }
+    }
+
+    fn advance(&mut self, segment: &Segment, ack: i64, sack_rtt_ns: Option<i64>) -> Option<i64> {
         let t_ns = segment.t_ns;
         if ack > self.snd_max {
             self.totals.unseen_acked_bytes += (ack - self.snd_max) as u64;
@@ -387,13 +422,14 @@ impl Sender {
             sample_ns = Some(t_ns - last);
             self.rtt.add(t_ns - last);
             self.rto.sample((t_ns - first) / 1000, ack, self.snd_max);
-        } else if let Some(rtt_ns) = self.rtt_by_timestamp(segment) {
+        } else if let Some(rtt_ns) = sack_rtt_ns.or_else(|| self.rtt_by_timestamp(segment)) {
             self.rto.sample(rtt_ns / 1000, ack, self.snd_max);
         }
         self.sacked.remove_below(ack);
         self.snd_una = ack;
         self.dupacks = 0;
         self.expiries = 0;
+        self.probe_out = false;
         self.timer_start_ns = t_ns;
         self.totals.last_advance_ns = Some(t_ns);
         // Without SACK, the state is held until something above the recovery point is acknowledged (RFC 6582).
@@ -423,15 +459,16 @@ impl Sender {
         (rtt_ns > 0 && back >= 0).then_some(rtt_ns)
     }
 
-    /// SACK blocks (RFC 2018) and duplicate SACK (RFC 2883); whether anything was news.
-    fn on_sack(&mut self, segment: &Segment, ack: i64) -> bool {
-        let Some(space) = self.space else { return false };
+    /// SACK blocks (RFC 2018) and duplicate SACK (RFC 2883): whether anything was news, and when the first of
+    /// what is newly known to have arrived was sent, if it was sent once.
+    fn on_sack(&mut self, segment: &Segment, ack: i64) -> (bool, Option<i64>) {
+        let Some(space) = self.space else { return (false, None) };
         let blocks = segment.options.sack_blocks();
         if blocks.is_empty() {
-            return false;
+            return (false, None);
         }
         self.totals.sack_segments += 1;
-        let mut fresh = false;
+        let (mut fresh, mut first_sent_ns) = (false, None::<i64>);
         let mut outer = None::<(i64, i64)>;
         for (index, &(left, right)) in blocks.iter().enumerate().rev() {
             let left = space.unwrap(left, ack.max(self.snd_una));
@@ -449,10 +486,16 @@ impl Sender {
             let (outstanding, rack_ns) = (&mut self.outstanding, &mut self.rack_ns);
             self.sacked.insert_with(left.max(ack), right, |_, _| fresh = true);
             if fresh {
-                outstanding.sack(left, right, |run| *rack_ns = (*rack_ns).max(delivered(run)));
+                outstanding.sack(left, right, |run| {
+                    *rack_ns = (*rack_ns).max(delivered(run));
+                    if run.transmissions == 1 {
+                        first_sent_ns =
+                            Some(first_sent_ns.map_or(run.last_ns, |first| first.min(run.last_ns)));
+                    }
+                });
             }
         }
-        fresh
+        (fresh, first_sent_ns)
     }
 
     fn on_dsack(&mut self, left: i64, right: i64) {

@@ -6,7 +6,7 @@ pub struct Progress {
     /// Bytes of the file consumed so far: compressed bytes if it is compressed, so that the share of the
     /// file's size is right.
     pub bytes_read: AtomicU64,
-    /// Set to end reading with [`ReadError::Cancelled`](super::ReadError::Cancelled).
+    /// Set to end reading; also while it waits for a pipe.
     pub cancel: AtomicBool,
 }
 

@@ -12,6 +12,7 @@ from multitracer import schema
 from multitracer.alignment import captures, connections, declared, kernel, linklog, roles, samples
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.finish import finish
+from multitracer.alignment.flows import connections_of
 from multitracer.alignment.relation import Nominal, Relation, place_steps
 from multitracer.clocks import Line, Piece, fit
 from multitracer.errors import AlignmentError, Issue
@@ -20,6 +21,7 @@ from multitracer.table import Table
 from multitracer.trace import Trace
 
 _FEW_MATCHES = 3
+_MANY_ANCHORS = 20
 
 
 @dataclass
@@ -41,6 +43,10 @@ class Work:
         Captures from the data sender to the receiver.
     main : int or None
         Index of the connection with most data.
+    left_out : set of int
+        Copies of other sources.
+    tried : set of int
+        Sources that had enough to be joined by: if they are not, they do not belong to the others.
     """
 
     traces: list[Trace]
@@ -53,6 +59,7 @@ class Work:
     main: int | None = None
     reference: int = 0
     left_out: set[int] = field(default_factory=set)
+    tried: set[int] = field(default_factory=set)
     entity_sides: dict[tuple[int, int], int] = field(default_factory=dict)
     issues: list[Issue] = field(default_factory=list)
 
@@ -373,6 +380,8 @@ def _link_relations(
             found.append(relation)
             line = relation.fit.pieces[0].line
             hint = line.offset_ns if hint is None else hint
+        elif linklog.anchor_count(work.traces[log], entity) >= _MANY_ANCHORS and len(own) >= _MANY_ANCHORS:
+            work.tried.add(log)
     # The one against the reference first: it carries no error of another capture's clock.
     found.sort(key=lambda r: (r.fit.bound_ns is None, r.a != work.reference, r.fit.bound_ns or 0))
     return found
@@ -388,7 +397,10 @@ def _join_kernels(work: Work) -> None:
         relation = kernel.join(log, trace, work.merged, segments, span, preferred)
         states = trace.tables.get("tcp_states")
         if relation is None and states is not None and len(states):
-            relation = samples.join(log, trace, work.merged, segments, span, preferred)
+            points = {i: work.traces[i].source.point for i in preferred}
+            relation = samples.join(log, trace, work.merged, segments, span, preferred, points)
+        if preferred and not any(connections_of(flow, work.merged) for flow in trace.flows):
+            work.tried.add(log)
         if relation is not None:
             work.place(log, relation.fit.pieces)
             work.relations.append(relation)

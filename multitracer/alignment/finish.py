@@ -163,8 +163,9 @@ def _unjoined(work: Work, source: int) -> tuple[Clock, Nominal]:
     first, last = work.span(source)
     start, end = work.span(work.reference)
     overlap = first <= end and start <= last
-    if trace.layer != "tcp" and trace.clock == other.clock == "realtime" and overlap:
-        evidence = {"why": "nothing in it can be matched; both clocks are real time and the times overlap"}
+    untried = trace.layer != "tcp" and source not in work.tried
+    if untried and trace.clock == other.clock == "realtime" and overlap:
+        evidence = {"why": "nothing to match it with; both clocks are real time and the times overlap"}
         return Clock(source, work.reference, 0, 0.0, None, "as-stamped", "assumed", evidence), nominal
     detail = "no packet, ACK or frame in it belongs to the other sources"
     work.issues.append(Issue("unjoined-source", detail=detail, path=trace.path))

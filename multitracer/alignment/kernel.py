@@ -16,7 +16,7 @@ from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import connections_of
 from multitracer.alignment.relation import Pairs, Relation
 from multitracer.alignment.voting import best_shift
-from multitracer.clocks import Fit, fit_median
+from multitracer.clocks import Fit, fit, fit_median
 from multitracer.table import Array, Table
 from multitracer.trace import Trace
 
@@ -81,6 +81,7 @@ def _candidates(
     by_ack: list[tuple[Array, Array]] = []
     by_arrival: list[tuple[Array, Array]] = []
     by_resend: list[tuple[Array, Array]] = []
+    by_next: list[tuple[Array, Array]] = []
     for number, flow in enumerate(trace.flows):
         for conn, sends in connections_of(flow, merged):
             towards = (segments["conn"] == conn) & (segments["dir"] != sends)
@@ -90,21 +91,28 @@ def _candidates(
                 arrivals = rows[states["data_length"][rows] > 0]
                 data = np.flatnonzero(towards & (segments["length"] > 0))
                 by_arrival.append((arrivals, data))
+                own = np.flatnonzero(
+                    (segments["conn"] == conn) & (segments["dir"] == sends) & (segments["length"] > 0)
+                )
+                by_next.append(_by_next_number(states, rows, segments, own))
             if events is not None:
                 sent = (events["flow"] == number) & (events["kind"] == events.code("kind", "retransmit"))
                 again = (segments["conn"] == conn) & (segments["dir"] == sends) & (segments["length"] > 0)
                 by_resend.append((np.flatnonzero(sent), np.flatnonzero(again)))
     found = []
-    if states is not None and (
-        relation := _from_rows(index, capture, by_ack, states, segments, span_ns, "ack number")
-    ):
-        found.append(relation)
-    if states is not None and (not found or found[0].fit.pieces[0].half_width_ns > _LOCAL_NS):
+    if states is not None:
+        relation = _from_rows(index, capture, by_ack, states, segments, span_ns, "ack number")
+        if relation is not None and relation.fit.pieces[0].half_width_ns <= _LOCAL_NS:
+            return [relation]
         relation = _by_time(index, capture, by_arrival, states, segments, span_ns, "arrival of data")
         if relation is not None:
-            found.append(relation)
-    if events is not None and not found:
+            return [relation]
+    if events is not None:
         relation = _by_time(index, capture, by_resend, events, segments, span_ns, "retransmission")
+        if relation is not None:
+            return [relation]
+    if states is not None:
+        relation = _from_afar(index, capture, by_ack, by_next, states, segments, span_ns)
         if relation is not None:
             found.append(relation)
     return found
@@ -120,6 +128,54 @@ def _by_ack_number(states: Table, rows: Array, segments: Table, acks: Array) -> 
     captured, at_segment = np.unique(raw[valid], return_index=True)
     _, i, j = np.intersect1d(numbers, captured, assume_unique=True, return_indices=True)
     return rows[moved[at_event[i]]], acks[valid][at_segment[j]]
+
+
+def _by_next_number(states: Table, rows: Array, segments: Table, data: Array) -> tuple[Array, Array]:
+    """Rows of the last events before a segment was sent, and of the segment."""
+    nxt = states["snd_nxt"][rows][::-1]
+    numbers, at_event = np.unique(nxt, return_index=True)
+    raw, at_segment = np.unique(segments["seq_raw"][data].astype(np.int64), return_index=True)
+    _, i, j = np.intersect1d(numbers, raw, assume_unique=True, return_indices=True)
+    return rows[::-1][at_event[i]], data[at_segment[j]]
+
+
+def _from_afar(
+    index: int,
+    capture: int,
+    by_ack: list[tuple[Array, Array]],
+    by_next: list[tuple[Array, Array]],
+    states: Table,
+    segments: Table,
+    span_ns: tuple[int, int],
+) -> Relation | None:
+    """Join to a capture on the other side of the path, by order alone.
+
+    The ACK passed there before the kernel got it; what is beyond ``snd_nxt`` passed there after the event.
+    """
+    if not by_ack or not by_next:
+        return None
+
+    def paired(groups: list[tuple[Array, Array]]) -> Pairs:
+        rows, packets = (np.concatenate([group[i] for group in groups]) for i in (0, 1))
+        return Pairs(
+            segments["t_ns"][packets],
+            states["t_ns"][rows],
+            segments["record"][packets],
+            states["record"][rows],
+        )
+
+    packet_first, event_first = paired(by_ack), paired(by_next)
+    if len(packet_first) < _FEW or len(event_first) < _FEW:
+        return None
+    fitted = fit(
+        packet_first.points(packet_first.t_a), event_first.points(event_first.t_a), span_ns, steps=False
+    )
+    if fitted.violations_ns or fitted.bound_ns is None:
+        return None
+    evidence = {"rule": "order of ACK numbers and snd_nxt", **fitted.evidence}
+    return Relation(
+        capture, index, Pairs.none(), Pairs.none(), "ack-match", fitted, fitted.bound_ns, evidence
+    )
 
 
 def _by_time(
@@ -165,7 +221,8 @@ def _from_rows(
     if len(rows) < _FEW:
         return None
     t_event, t_packet = table["t_ns"][rows], segments["t_ns"][packets]
-    fit: Fit = fit_median(t_event, t_packet, table["record"][rows], span_ns, _RESOLUTION_NS)
+    fitted: Fit = fit_median(t_event, t_packet, table["record"][rows], span_ns, _RESOLUTION_NS)
     nothing = Pairs.none()
-    evidence = {"rule": rule, **fit.evidence}
-    return Relation(capture, index, nothing, nothing, "ack-match", fit, fit.pieces[0].half_width_ns, evidence)
+    evidence = {"rule": rule, **fitted.evidence}
+    half = fitted.pieces[0].half_width_ns
+    return Relation(capture, index, nothing, nothing, "ack-match", fitted, half, evidence)

@@ -196,6 +196,12 @@ def _all_times(trace: Trace) -> tuple[Int, Int]:
     return np.concatenate([table["t_ns"] for table in tables])[order], record[order]
 
 
+def anchor_count(trace: Trace, entity: int) -> int:
+    """How many moments of an entity could be matched with packets."""
+    found = anchors_of(trace, entity)
+    return len(found.wake_ns) + len(found.end_ns)
+
+
 def _floor(lower: Array, upper: Array) -> int:
     """A level of the offset that can be compared between stretches: packets leave the link at once."""
     return int(np.percentile(upper, 10)) if len(upper) else int(np.percentile(lower, 90))

@@ -17,6 +17,7 @@ _COMMAND_NS = 50_000_000  # the time is printed before the counters are read: th
 _OUTLIERS = 0.01
 _ENOUGH = 0.5
 _FEW = 3
+_UNBOUNDED = 1 << 62
 
 
 def join(
@@ -26,21 +27,25 @@ def join(
     segments: Mapping[int, Table],
     span_ns: tuple[int, int],
     preferred: Sequence[int],
+    points: Mapping[int, str | None],
 ) -> Relation | None:
     """Join a log of counters to a capture.
 
-    A sample that says "n bytes acknowledged" was taken after the ACK of n passed and before the next
-    one. Each sample bounds the offset from both sides; the bounds that all but a few samples share are
-    the answer. A clock that is the capture's own (as stamped) is kept where it lies within them.
+    A sample that says "n bytes acknowledged" was taken after the ACK of n passed and before the next one.
+    Each sample bounds the offset from both sides; the bounds that all but a few samples share are the
+    answer. A clock that is the capture's own (as stamped) is kept where it lies within them.
 
-    Parameters and result as in `kernel.join`.
+    At a capture on the other side of the path an ACK passes earlier, and data later, than at the socket:
+    there only the bounds that this leaves are used, and they are as far apart as the round trip.
+
+    Parameters and result as in `kernel.join`; `points` are the observation points of the captures.
     """
     for capture in preferred:
-        low, high = _bounds(trace, merged, segments[capture])
+        low, high = _bounds(trace, merged, segments[capture], points[capture])
         if len(low) < _FEW:
             continue
         bottom, top, agree = _common_stretch(low, high)
-        if agree < _ENOUGH * len(low):
+        if agree < _ENOUGH * len(low) or bottom == -_UNBOUNDED or top == _UNBOUNDED:
             continue
         stamped = trace.source.clock == "realtime" and bottom - _COMMAND_NS <= 0 <= top + _COMMAND_NS
         offset = 0 if stamped else (bottom + top) // 2
@@ -76,7 +81,9 @@ def _common_stretch(low: Array, high: Array) -> tuple[int, int, int]:
     return int(edges[order[mine[0]]]), int(edges[order[end]]), best
 
 
-def _bounds(trace: Trace, merged: Sequence[Merged], segments: Table) -> tuple[Array, Array]:
+def _bounds(
+    trace: Trace, merged: Sequence[Merged], segments: Table, point: str | None
+) -> tuple[Array, Array]:
     """Lower and upper bound of the offset by sample."""
     states = trace.tables["tcp_states"]
     lows, highs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -89,13 +96,16 @@ def _bounds(trace: Trace, merged: Sequence[Merged], segments: Table) -> tuple[Ar
             sent = np.cumsum(segments["length"][data], dtype=np.int64)
             rows = np.flatnonzero(mine & (states["bytes_acked"] > 0))
             syn = _syn_counted(states["bytes_acked"][rows], highest)
-            for values, counter, t_change in (
-                (states["bytes_acked"][rows] + syn, highest, segments["t_ns"][acks]),
-                (states["bytes_sent"][rows], sent, segments["t_ns"][data]),
-            ):
-                low, high = _between_changes(values, states["t_ns"][rows], counter, t_change)
-                lows.append(low)
-                highs.append(high)
+            near = point == ("snd" if sends == merged[conn].data_dir else "rcv")
+            t = states["t_ns"][rows]
+            low, high = _between_changes(
+                states["bytes_acked"][rows] + syn, t, highest, segments["t_ns"][acks]
+            )
+            lows.append(low)
+            highs.append(high if near else np.full_like(high, _UNBOUNDED))
+            low, high = _between_changes(states["bytes_sent"][rows], t, sent, segments["t_ns"][data])
+            lows.append(low if near else np.full_like(low, -_UNBOUNDED))
+            highs.append(high)
     return np.concatenate(lows), np.concatenate(highs)
 
 

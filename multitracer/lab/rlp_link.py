@@ -111,7 +111,11 @@ class _PppDirection:
             kind, information = self._compressor.compress(packet) if self._vj else ("ip", packet)
             protocol = hdlc.PPP_IPV6 if kind == "ip" and packet[:1] >= b"\x60" else _PROTOCOLS[kind]
             idle = self._last_put_ns is None or t_ns - self._last_put_ns >= _IDLE_FLAG_NS
+            first = buffer.end_offset
             buffer.put(hdlc.encode(protocol, information, self._link.settings.accm, idle))
+            self._link.event(
+                t_ns, "packet", self._side, first=first, end=buffer.end_offset, **_identity(packet), vj=kind
+            )
             self._last_put_ns = t_ns
             self._in_flight.append((buffer.end_offset, packet))
 
@@ -122,11 +126,11 @@ class _PppDirection:
             restored, cause = self._restore(frame)
             if restored is None:
                 if original is not None:
-                    self._lost(t_ns, original, cause)
+                    self._lost(t_ns, original, frame.end, cause)
                 continue
             if restored != original:
                 self._link.truth.count("packets_ruined", self._side)
-                self._link.event(t_ns, "packet_ruined", self._side, length=len(restored))
+                self._link.event(t_ns, "packet_ruined", self._side, length=len(restored), end=frame.end)
             self._link.deliver(t_ns, 1 - self._side, restored)
         self._lost_before(chunk.offset + len(chunk.data) + 1, t_ns, "flushed")
 
@@ -150,8 +154,15 @@ class _PppDirection:
 
     def _lost_before(self, offset: int, t_ns: int, cause: str) -> None:
         while self._in_flight and self._in_flight[0][0] < offset:
-            self._lost(t_ns, self._in_flight.popleft()[1], cause)
+            end, packet = self._in_flight.popleft()
+            self._lost(t_ns, packet, end, cause)
 
-    def _lost(self, t_ns: int, packet: bytes, cause: str) -> None:
+    def _lost(self, t_ns: int, packet: bytes, end: int, cause: str) -> None:
         self._link.truth.count("packets_lost", self._side)
-        self._link.event(t_ns, "packet_lost", self._side, cause=cause, length=len(packet))
+        self._link.event(t_ns, "packet_lost", self._side, cause=cause, length=len(packet), end=end)
+
+
+def _identity(packet: bytes) -> dict[str, int]:
+    """What a capture knows the packet by: its IPv4 identification and its length."""
+    ip_id = int.from_bytes(packet[4:6], "big") if packet[:1] < b"\x60" else -1
+    return {"ip_id": ip_id, "length": len(packet)}

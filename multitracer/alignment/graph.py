@@ -47,15 +47,18 @@ def constraints(
     """
     w = np.full((count, count), np.inf)
     np.fill_diagonal(w, 0.0)
-    # Stretches between steps that only packets showed have errors of their own: no order across them binds.
+    # Stretches between steps that only packets showed have errors of their own: order across them does not
+    # bind, only the bound of the whole does, for the source that was placed by it.
     uneven = {r.b for r in relations if r.method == "hull" and len(r.fit.pieces) > 1}
     for place, relation in enumerate(relations):
         a, b = relation.a, relation.b
         if a not in nominal or b not in nominal:
             continue
-        if relation.method == "causality" and uneven & {a, b}:
-            continue
         half = relation.half_ns
+        if relation.method == "causality" and uneven & {a, b}:
+            half = relation.fit.bound_ns
+            if half is None or any(other.b == b for other in relations[:place]):
+                continue
         if (
             half is None
             and relation.method == "hull"

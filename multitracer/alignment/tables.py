@@ -22,7 +22,7 @@ def capture_tables(work: Work, source: int, clock: Nominal) -> dict[str, Table]:
     found = {}
     for name, table in trace.tables.items():
         columns = _common(table, source, clock)
-        if {"conn", "dir", "seq"} <= set(table.columns):
+        if {"conn", "dir", "seq"} <= set(table):
             columns |= connections.columns(table, source, work.merged, len(trace.connections))
         found[name] = table.replace(**columns)
     return found
@@ -38,7 +38,7 @@ def kernel_tables(
     first_record = 0
     for name, table in trace.tables.items():
         table = table.replace(**_common(table, source, clock))
-        if "flow" in table.columns and "conn" in table.columns:
+        if "flow" in table and "conn" in table:
             conn, direction = flows.assign(table, trace.flows, work.merged, spans)
             table = table.replace(conn=conn, dir=direction)
             unknown = np.flatnonzero(conn < 0)

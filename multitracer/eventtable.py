@@ -94,7 +94,7 @@ def _part(
         "kind": np.full(count, code("kind", kind), dtype=np.int8) if isinstance(kind, str) else kind,
         "name": names,
         "point": points,
-        "conn": table["conn"][rows] if "conn" in table.columns else np.full(count, -1, dtype=np.int32),
+        "conn": table["conn"][rows] if "conn" in table else np.full(count, -1, dtype=np.int32),
         **columns,
     }
     return Table.filled(schema.EVENTS, count, given)

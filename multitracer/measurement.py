@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer import schema
 from multitracer.errors import Issue, UsageError
-from multitracer.table import Table
+from multitracer.table import Array, Table
 from multitracer.trace import Source, Trace
 
 if TYPE_CHECKING:
@@ -74,6 +74,44 @@ class Connection:
     summaries: dict[int, dict[str, Any]]
 
 
+class FlowIndex:
+    """The rows of each connection, direction and capture in a table of segments.
+
+    Parameters
+    ----------
+    segments : Table
+    """
+
+    def __init__(self, segments: Table) -> None:
+        self._segments = segments
+        conn, source = segments["conn"].astype(np.int64), segments["source"].astype(np.int64)
+        self._sources = int(source.max(initial=0)) + 1
+        key = (conn * 2 + segments["dir"]) * self._sources + source
+        # Rows are in time order already; a stable sort keeps them so within each flow.
+        self._order = np.argsort(key, kind="stable")
+        self._keys, starts = np.unique(key[self._order], return_index=True)
+        self._bounds = np.append(starts, len(key))
+        self._tables: dict[tuple[int, int, int], Table] = {}
+
+    def of(self, conn: int, direction: int, source: int | None) -> Table:
+        """The segments of one flow; the same table at every call."""
+        index = -1 if source is None else source
+        known = self._tables.get((conn, direction, index))
+        if known is None:
+            known = self._segments.where(self._rows(conn, direction, index)).sorted_by("t_ns")
+            self._tables[conn, direction, index] = known
+        return known
+
+    def _rows(self, conn: int, direction: int, source: int) -> Array:
+        if not 0 <= source < self._sources:
+            return self._order[:0]
+        key = (conn * 2 + direction) * self._sources + source
+        at = int(np.searchsorted(self._keys, key))
+        if at == len(self._keys) or self._keys[at] != key:
+            return self._order[:0]
+        return self._order[self._bounds[at] : self._bounds[at + 1]]
+
+
 @dataclass
 class Measurement:
     """What all sources say, on the reference timeline.
@@ -101,6 +139,7 @@ class Measurement:
     issues: list[Issue] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     _events: Table | None = field(default=None, repr=False)
+    _flows: FlowIndex | None = field(default=None, repr=False)
 
     @property
     def sources(self) -> list[Source]:
@@ -111,6 +150,15 @@ class Measurement:
         """A dense table by schema name; empty if no source provides it."""
         found = self.tables.get(name)
         return found if found is not None else Table.empty(schema.SCHEMAS[name])
+
+    def flow(self, conn: int, direction: int, source: int | None) -> Table:
+        """Segments of one connection and direction at one capture, in time order.
+
+        All flows are sorted out at the first call, so that asking for each of many costs only its rows.
+        """
+        if self._flows is None:
+            self._flows = FlowIndex(self.table("segments"))
+        return self._flows.of(conn, direction, source)
 
     def seconds(self, t_ns: int | np.integer[Any]) -> float:
         """A time on the reference timeline as seconds from the first TCP event."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ class Table:
         If a column is missing, unknown, or of another length.
     """
 
-    __slots__ = ("columns", "schema")
+    __slots__ = ("_columns", "_rows", "schema")
 
     def __init__(self, schema: Schema, columns: Mapping[str, Any]) -> None:
         unknown = set(columns) - set(schema.by_name)
@@ -41,13 +41,21 @@ class Table:
         if unknown or missing:
             raise ValueError(f"table {schema.name}: missing {sorted(missing)}, unknown {sorted(unknown)}")
         self.schema = schema
-        self.columns: dict[str, Array] = {
+        self._columns: dict[str, Array | _Pick] = {
             column.name: np.asarray(columns[column.name], dtype=_dtype(column.dtype))
             for column in schema.columns
         }
-        lengths = {len(array) for array in self.columns.values()}
+        lengths = {len(array) for array in self._columns.values()}
         if len(lengths) > 1:
             raise ValueError(f"table {schema.name}: columns of different lengths {sorted(lengths)}")
+        self._rows = lengths.pop() if lengths else 0
+
+    @classmethod
+    def _of(cls, schema: Schema, columns: dict[str, Array | _Pick], rows: int) -> Table:
+        """A table out of columns that are known to fit."""
+        table = cls.__new__(cls)
+        table.schema, table._columns, table._rows = schema, columns, rows
+        return table
 
     @classmethod
     def empty(cls, schema: Schema) -> Table:
@@ -75,6 +83,9 @@ class Table:
     @classmethod
     def concat(cls, schema: Schema, tables: Sequence[Table]) -> Table:
         """Rows of all tables, in the order given."""
+        tables = [table for table in tables if len(table)]
+        if len(tables) == 1 and tables[0].schema == schema:
+            return tables[0]
         if not tables:
             return cls.empty(schema)
         return cls(
@@ -82,32 +93,57 @@ class Table:
             {c.name: np.concatenate([table[c.name] for table in tables]) for c in schema.columns},
         )
 
+    @property
+    def columns(self) -> dict[str, Array]:
+        """All columns by name."""
+        return {name: self[name] for name in self._columns}
+
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
+        return self._rows
 
     def __getitem__(self, name: str) -> Array:
-        return self.columns[name]
+        column = self._columns[name]
+        if isinstance(column, _Pick):
+            column = column.table[name][column.rows]
+            self._columns[name] = column
+        return column
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.columns)
+        return iter(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
 
     def __repr__(self) -> str:
-        return f"<Table {self.schema.name}: {len(self):,} rows, {len(self.columns)} columns>"
+        return f"<Table {self.schema.name}: {len(self):,} rows, {len(self._columns)} columns>"
 
     def where(self, mask: Array) -> Table:
-        """The rows that a boolean mask or an index array picks."""
-        return Table(self.schema, {name: array[mask] for name, array in self.columns.items()})
+        """The rows that a boolean mask or an index array picks; a column is copied when it is first used."""
+        rows = np.asarray(mask)
+        if rows.dtype == np.bool_:
+            if len(rows) != len(self):
+                raise ValueError(f"table {self.schema.name}: a mask of {len(rows)} for {len(self)} rows")
+            rows = np.flatnonzero(rows)
+        pick = _Pick(self, rows)
+        return Table._of(self.schema, dict.fromkeys(self._columns, pick), len(rows))
 
     def sorted_by(self, name: str) -> Table:
         """Rows in stable order of one column."""
-        array = self.columns[name]
+        array = self[name]
         if len(array) < 2 or bool(np.all(array[1:] >= array[:-1])):
             return self
         return self.where(np.argsort(array, kind="stable"))
 
     def replace(self, **columns: Any) -> Table:
         """The same table with some columns exchanged."""
-        return Table(self.schema, {**self.columns, **columns})
+        rows = len(self)
+        changed: dict[str, Array | _Pick] = dict(self._columns)
+        for name, values in columns.items():
+            array = np.asarray(values, dtype=_dtype(self.schema.by_name[name].dtype))
+            if len(array) != rows:
+                raise ValueError(f"table {self.schema.name}: {name} has {len(array)} values for {rows} rows")
+            changed[name] = array
+        return Table._of(self.schema, changed, rows)
 
     def code(self, column: str, word: str) -> int:
         """The integer that stands for `word` in a column of codes."""
@@ -116,7 +152,7 @@ class Table:
     def words(self, column: str) -> Array:
         """A column of codes as an array of words."""
         categories = np.array(self.schema.by_name[column].categories, dtype=object)
-        return categories[self.columns[column]]
+        return categories[self[column]]
 
     def frame(self) -> pd.DataFrame:
         """As a pandas DataFrame; columns of codes become categoricals; no copy of the others."""
@@ -124,7 +160,7 @@ class Table:
 
         data: dict[str, Any] = {}
         for column in self.schema.columns:
-            array = self.columns[column.name]
+            array = self[column.name]
             if column.categories:
                 data[column.name] = pd.Categorical.from_codes(array, categories=pd.Index(column.categories))
             else:
@@ -132,6 +168,13 @@ class Table:
         frame = pd.DataFrame(data, copy=False)
         frame.attrs["schema"] = self.schema.name
         return frame
+
+
+class _Pick(NamedTuple):
+    """A column still to be taken from another table."""
+
+    table: Table
+    rows: Array
 
 
 def _dtype(name: str) -> npt.DTypeLike:

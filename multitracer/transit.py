@@ -47,10 +47,8 @@ class Delivery:
 
 def data_at(m: Measurement, connection: Connection, source: int | None, reverse: bool = False) -> Table:
     """Segments of the data direction (or the other) at one capture, in time order."""
-    rows = m.table("segments")
     direction = 1 - connection.data_dir if reverse else connection.data_dir
-    keep = (rows["conn"] == connection.index) & (rows["dir"] == direction)
-    return rows.where(keep & (rows["source"] == (-1 if source is None else source))).sorted_by("t_ns")
+    return m.flow(connection.index, direction, source)
 
 
 def valid_acks(m: Measurement, connection: Connection, source: int | None) -> Table:

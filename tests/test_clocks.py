@@ -18,14 +18,19 @@ HOUR = 3600 * S
 class Transfer:
     """Packets both ways between two capture points: true times, and delays that are never below a minimum."""
 
-    def __init__(self, seed: int, count: int = 300, span_s: float = 120, forward_ms: float = 20, back_ms: float = 20,
-                 jitter_ms: float = 30) -> None:  # fmt: skip
+    def __init__(
+        self,
+        seed: int,
+        count: int = 300,
+        span_s: float = 120,
+        forward_ms: float = 20,
+        back_ms: float = 20,
+        jitter_ms: float = 30,
+    ) -> None:
         random = np.random.default_rng(seed)
         self.sent = np.sort(random.uniform(0, span_s * S, count)).astype(np.int64)
-        self.got = (
-            self.sent + round(forward_ms * MS)
+        self.got = self.sent + round(forward_ms * MS)
         self.got += random.exponential(jitter_ms * MS, count).astype(np.int64)
-        )
         self.got = np.maximum.accumulate(self.got)  # first in, first out
         self.acked = self.got + 10_000
         self.answered = (
@@ -39,7 +44,8 @@ class Transfer:
         cut = int(true[0] + at * (true[-1] - true[0]))
 
         def read(t: Int) -> Int:
-            return t + offset + np.rint(skew * t).astype(np.int64) + np.where(t >= cut, step, 0)
+            drift: Int = np.rint(skew * t).astype(np.int64)
+            return t + drift + np.where(t >= cut, offset + step, offset)
 
         record = np.searchsorted(true, np.concatenate([self.got, self.acked])) + 1
         n = len(self.got)

@@ -28,6 +28,8 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("measurement", 3),
     ("analysis", 3),
     ("packet", 2),
+    ("ppp", 1),
+    ("framemap", 4),
     ("clocks", 4),
     ("eventtable", 4),
     ("alignment", 4),
@@ -46,6 +48,7 @@ RANKS: tuple[tuple[str, int], ...] = (
 )
 LAZY_UPWARDS = {
     ("measurement", "eventtable"),  # Measurement.events_table builds its table at the first call
+    ("measurement", "framemap"),  # Measurement.frame_map builds the map at the first call
     ("measurement", "packet"),  # Measurement.packet decodes one packet at the first call
 }
 HOMES = {"matplotlib": "plots", "click": "cli", "rich": "cli", "multitracer._core": "native"}

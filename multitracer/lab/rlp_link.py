@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import deque
 from typing import Literal
 
-from multitracer.lab import hdlc
 from multitracer.lab.l2r import Chunk, SendBuffer
 from multitracer.lab.rlp.entity import AirFrame, RlpEntity
 from multitracer.lab.rlp.frames import RawFrame
 from multitracer.lab.rlpdump_log import header
 from multitracer.lab.settings import RlpSettings
 from multitracer.lab.slotted import SlottedLink
-from multitracer.lab.vj import Kind, VjCompressor, VjDecompressor
+from multitracer.ppp import hdlc
+from multitracer.ppp.vj import Kind, VjCompressor, VjDecompressor
 
 _PROTOCOLS: dict[str, int] = {
     "ip": hdlc.PPP_IP,

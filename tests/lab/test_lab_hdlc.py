@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitracer.lab import hdlc
+from multitracer.ppp import hdlc
 
 
 def feed(stream: bytes, cuts: list[int]) -> list[hdlc.PppFrame]:

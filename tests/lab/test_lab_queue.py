@@ -8,7 +8,7 @@ from support_lab import payload, tcp
 
 from multitracer.lab.queue import InterfaceQueue, set_ce
 from multitracer.lab.settings import QueueSettings
-from multitracer.lab.vj import ip_checksum
+from multitracer.ppp.vj import ip_checksum
 
 MS = 1_000_000
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support_lab import checksum_good, tcp
 
-from multitracer.lab.vj import VjCompressor, VjDecompressor
+from multitracer.ppp.vj import VjCompressor, VjDecompressor
 
 FIN, PSH, ACK, URG, ECE, CWR = 0x01, 0x08, 0x10, 0x20, 0x40, 0x80
 

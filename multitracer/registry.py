@@ -27,6 +27,7 @@ ANALYZERS = {
     "connections": "multitracer.analyzers.connections:ANALYZER",
     "throughput": "multitracer.analyzers.throughput:ANALYZER",
     "timeouts": "multitracer.analyzers.timeouts:ANALYZER",
+    "losses": "multitracer.analyzers.losses_certain:ANALYZER",
     "link_resets": "multitracer.analyzers.link_resets:ANALYZER",
     "link_retransmissions": "multitracer.analyzers.link_retransmissions:ANALYZER",
     "flow_control": "multitracer.analyzers.flow_control:ANALYZER",
@@ -37,6 +38,15 @@ ANALYZERS = {
 
 PLOTS = {
     "multilayer": "multitracer.plots.multilayer:PLOT",
+    "figure-4": "multitracer.plots.figure_4:PLOT",
+    "figure-5": "multitracer.plots.figure_5:PLOT",
+    "figure-6": "multitracer.plots.figure_6:PLOT",
+    "figure-7": "multitracer.plots.figure_7:PLOT",
+    "figure-8": "multitracer.plots.figure_8:PLOT",
+    "figure-9": "multitracer.plots.figure_9:PLOT",
+    "figure-10": "multitracer.plots.figure_10:PLOT",
+    "figure-11": "multitracer.plots.figure_11:PLOT",
+    "figure-12": "multitracer.plots.figure_12:PLOT",
 }
 
 

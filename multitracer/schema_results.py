@@ -14,6 +14,9 @@ IDLE_CAUSES = (
     "recovery_stall",
 )
 DROP_EVIDENCE = ("queue_log", "captures")
+FATES = ("lost", "arrived", "damaged", "unknown")
+NEEDS = ("inconclusive", "spurious", "needed", "partly")
+LIMITS = ("idle", "application", "receiver_window", "zero_window", "congestion_window", "recovery", "unknown")
 
 _START = Column("t_ns", "int64", "ns", "start, on the reference timeline")
 _END = Column("end_ns", "int64", "ns", "end, on the reference timeline")
@@ -124,6 +127,42 @@ IDLE_PHASES = Schema(
     ),
 )
 
+SEGMENT_FATES = Schema(
+    "fates",
+    "Data segments that did not arrive whole, as both captures show it.",
+    (
+        _START,
+        Column("record", "int64", "", "packet in the capture next to its sender"),
+        _CONN,
+        Column("dir", "int8", "", "direction within the connection", "", ("forward", "reverse")),
+        Column("seq", "int64", "bytes", "first byte"),
+        Column("length", "int32", "bytes", "payload"),
+        Column("transmission", "int16", "", "how often its first byte had been sent by then"),
+        Column("cause", "int8", "", "why it was sent again", "METRICS: retransmission cause", CAUSES),
+        Column("fate", "int8", "", "worst of its packets", "METRICS: loss", FATES),
+        Column("arrived", "int64", "bytes", "of it, arrived"),
+        Column("certain", "int8", "", "0: copies of the same bytes could not be told apart"),
+    ),
+)
+
+REPEATS = Schema(
+    "repeats",
+    "Retransmissions, and whether they were needed: whether an earlier copy of the bytes arrived.",
+    (
+        _START,
+        Column("record", "int64", "", "packet in the capture next to its sender"),
+        _CONN,
+        Column("dir", "int8", "", "direction within the connection", "", ("forward", "reverse")),
+        Column("seq", "int64", "bytes", "first byte"),
+        Column("length", "int32", "bytes", "payload"),
+        Column("cause", "int8", "", "why it was sent again", "METRICS: retransmission cause", CAUSES),
+        Column("need", "int8", "", "spurious: an earlier copy arrived", "METRICS: spurious", NEEDS),
+        Column("earlier_record", "int64", "", "the earlier copy that arrived; 0 if none"),
+        Column("earlier_ns", "int64", "ns", "when that one arrived; -1 if none or not recorded"),
+        Column("certain", "int8", "", "1: both captures show it; 0: inferred"),
+    ),
+)
+
 RESULT_SCHEMAS: dict[str, Schema] = {
     schema.name: schema
     for schema in (
@@ -133,5 +172,7 @@ RESULT_SCHEMAS: dict[str, Schema] = {
         LINK_RESETS,
         LOCAL_DROPS,
         IDLE_PHASES,
+        SEGMENT_FATES,
+        REPEATS,
     )
 }

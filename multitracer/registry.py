@@ -67,6 +67,8 @@ class Parser:
     parse : callable
         ``parse(path: str) -> Trace``. Raises `CorruptTrace` if nothing can be used, `UnreadableFile` on I/O
         errors.
+    summarise : callable or None
+        As `parse`, without tables and in memory that does not grow with the file; captures only.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Parser:
     layer: Layer
     sniff: Callable[[bytes], bool]
     parse: Callable[[str], Trace]
+    summarise: Callable[[str], Trace] | None = None
 
 
 def load(reference: str) -> Any:

@@ -17,7 +17,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 @format_option
 @json_option
 @click.option("-o", "--output", metavar="FILE", help="Where to write: .png, .svg or .pdf.")
-@click.option("--kind", default="multilayer", show_default=True, metavar="NAME", help="Which figure.")
+@click.option("-k", "--kind", default="multilayer", show_default=True, metavar="NAME", help="Which figure.")
 @click.option("--list", "list_kinds", is_flag=True, help="List the kinds of figures.")
 @click.option("--from", "start", type=float, metavar="SECONDS", help="Begin of the time window.")
 @click.option("--to", "end", type=float, metavar="SECONDS", help="End of the time window.")

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from multitracer.errors import UsageError
 from multitracer.measurement import Measurement
-from multitracer.plots import findings, link_layer, tcp_layer, trends
+from multitracer.plots import base, findings, link_layer, tcp_layer, trends
 from multitracer.plots.findings import Results
 from multitracer.plots.headline import missing_layers, title_words
 from multitracer.plots.panel import Axis, Figure, Floats, Panel, Series, Spans
@@ -45,7 +44,7 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     )
     snd = [*tcp_layer.data_series(selection, "Snd", step, groups["TCP sender"])]
     rcv = [*tcp_layer.data_series(selection, "Rcv", 0, groups["TCP receiver"])]
-    window = _window([*snd, *rcv] or rlp, [*rlp, *snd, *rcv], options)
+    window = base.window_of([*snd, *rcv] or rlp, [*rlp, *snd, *rcv], options)
 
     starts, ends = findings.xoff(selection, results, events, entity)
     resets = findings.resets(selection, results, events)
@@ -90,31 +89,13 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
         subtitle=subtitle,
         notes=tuple(missing_layers(selection, entity)),
         t0_ns=measurement.t0_ns,
-        absolute=options.absolute_time and _on_wall_clock(measurement),
+        absolute=options.absolute_time and base.on_wall_clock(measurement),
         theme="dark" if options.dark else "light",
     )
 
 
 def _group(name: str, shift: int) -> str:
     return f"{name} (+{shift:,} bytes)" if shift else name
-
-
-def _window(ruling: list[Series], shown: list[Series], options: PlotOptions) -> tuple[float, float]:
-    """The time window: as asked, else all of the connection; refused if nothing lies in it."""
-    if not shown:
-        raise UsageError("nothing to plot: neither TCP segments nor link frames on the timeline")
-    low = min(float(series.x[0]) for series in ruling)
-    high = max(float(series.x[-1]) for series in ruling)
-    margin = 0.01 * max(high - low, 1e-3)
-    window = (
-        low - margin if options.from_s is None else options.from_s,
-        high + margin if options.to_s is None else options.to_s,
-    )
-    if window[0] >= window[1] or not any(series.inside(window).any() for series in shown):
-        begin = "" if options.from_s is None else f" from {options.from_s:g} s"
-        end = "" if options.to_s is None else f" to {options.to_s:g} s"
-        raise UsageError(f"nothing to plot{begin}{end}: the data lies between {low:.3f} s and {high:.3f} s")
-    return window
 
 
 def _trend(series: list[Series], name: str, window: tuple[float, float], group: str) -> Iterator[Series]:
@@ -156,13 +137,6 @@ def _lanes(spans: list[Spans], window: tuple[float, float]) -> Panel | None:
     if not used:
         return None
     return Panel("lanes", Axis("", ""), spans=tuple(spans), lanes=used, height=0.07 * len(used))
-
-
-def _on_wall_clock(measurement: Measurement) -> bool:
-    source = next((s for s in measurement.sources if s.layer == "tcp"), None)
-    if source is None or source.clock != "realtime":
-        raise UsageError("absolute time needs a capture whose clock is the time of day")
-    return True
 
 
 PLOT = Plot(

@@ -52,6 +52,8 @@ Role = Literal[
     "idle_local_drop",
     "idle_recovery_stall",
     "idle_unknown",
+    "slow_start",
+    "pause",
     "limit_congestion",
     "limit_receiver",
     "limit_application",

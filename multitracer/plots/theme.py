@@ -92,6 +92,8 @@ def _looks(ink: str, link: str, rcv_ack: str, flight: str) -> dict[Role, Look]:
         "idle_local_drop": Look(BLUE),
         "idle_recovery_stall": Look(ORANGE),
         "idle_unknown": Look(GREY),
+        "slow_start": Look(SKY),
+        "pause": Look(ORANGE),
         "limit_congestion": Look(link),
         "limit_receiver": Look(GREEN),
         "limit_application": Look(PURPLE),

@@ -1,0 +1,179 @@
+"""What the builders of figures share: time windows, the parts of a figure, and clear refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from multitracer.analysis import Result
+from multitracer.errors import UsageError
+from multitracer.measurement import Measurement
+from multitracer.plots.findings import Results
+from multitracer.plots.headline import title_words
+from multitracer.plots.panel import Axis, Figure, Floats, Panel, PieceEnds, Pieces, Role, Series
+from multitracer.plots.plot import PlotOptions
+from multitracer.plots.selection import Selection
+
+TIME = Axis("Time since the first TCP event", "s")
+
+
+def window_of(ruling: Sequence[Series], shown: Sequence[Series], options: PlotOptions) -> tuple[float, float]:
+    """The time window: as asked, else all of the ruling series; refused if nothing lies in it.
+
+    Raises
+    ------
+    UsageError
+    """
+    if not shown:
+        raise UsageError("nothing to plot: neither TCP segments nor link frames on the timeline")
+    low = min(float(series.x[0]) for series in ruling)
+    high = max(float(series.x[-1]) for series in ruling)
+    margin = 0.01 * max(high - low, 1e-3)
+    window = (
+        low - margin if options.from_s is None else options.from_s,
+        high + margin if options.to_s is None else options.to_s,
+    )
+    if window[0] >= window[1] or not any(series.inside(window).any() for series in shown):
+        begin = "" if options.from_s is None else f" from {options.from_s:g} s"
+        end = "" if options.to_s is None else f" to {options.to_s:g} s"
+        raise UsageError(f"nothing to plot{begin}{end}: the data lies between {low:.3f} s and {high:.3f} s")
+    return window
+
+
+def zoomed(options: PlotOptions, start: float, end: float, **changes: Any) -> PlotOptions:
+    """The options with a time window where the user gave none.
+
+    Raises
+    ------
+    UsageError
+        If the end that the user gave lies before the figure's own begin, or the other way round.
+    """
+    return replace(
+        options,
+        from_s=start if options.from_s is None else options.from_s,
+        to_s=end if options.to_s is None else options.to_s,
+        **changes,
+    )
+
+
+def asked(options: PlotOptions) -> tuple[float, float]:
+    """The time window that the user gave; infinite where open."""
+    return (
+        -np.inf if options.from_s is None else options.from_s,
+        np.inf if options.to_s is None else options.to_s,
+    )
+
+
+def figure(
+    name: str,
+    selection: Selection,
+    results: Results,
+    panels: Sequence[Panel | None],
+    window: tuple[float, float],
+    options: PlotOptions,
+    *,
+    notes: Sequence[str] = (),
+    subtitle: str | None = None,
+) -> Figure:
+    """A figure of one connection, with its endpoints and facts as heading."""
+    title, facts = title_words(selection, results)
+    return Figure(
+        name,
+        title,
+        tuple(panel for panel in panels if panel is not None),
+        window,
+        subtitle=facts if subtitle is None else subtitle,
+        notes=tuple(notes),
+        t0_ns=selection.measurement.t0_ns,
+        absolute=options.absolute_time and on_wall_clock(selection.measurement),
+        theme="dark" if options.dark else "light",
+    )
+
+
+def on_wall_clock(measurement: Measurement) -> bool:
+    """True; refused if no capture carries the time of day.
+
+    Raises
+    ------
+    UsageError
+    """
+    source = next((s for s in measurement.sources if s.layer == "tcp"), None)
+    if source is None or source.clock != "realtime":
+        raise UsageError("absolute time needs a capture whose clock is the time of day")
+    return True
+
+
+def answered(name: str, results: Mapping[str, Result], question: str) -> Result:
+    """A result that a figure cannot do without.
+
+    Raises
+    ------
+    UsageError
+        If it is missing or inconclusive; `name` is the figure's.
+    """
+    found = results.get(question)
+    if found is None:
+        raise UsageError(f"{name}: the analysis {question} is missing; analyze without leaving it out")
+    if found.inconclusive is not None:
+        raise UsageError(f"{name}: cannot be drawn: {found.inconclusive}")
+    return found
+
+
+def nothing(name: str, what: str) -> UsageError:
+    """The refusal of a figure whose subject the measurement does not have."""
+    return UsageError(f"{name}: nothing to show: {what}")
+
+
+def only(figure: Figure, panel: str, *prefixes: str) -> Panel:
+    """A panel of a figure with the series, marks and groups left whose names begin with a prefix."""
+    found = figure.panel(panel)
+    return replace(
+        found,
+        series=tuple(one for one in found.series if one.name.startswith(prefixes)),
+        marks=tuple(one for one in found.marks if one.name.startswith(prefixes)),
+    )
+
+
+def dimension(
+    name: str,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    words: str,
+    *,
+    role: Role = "dimension",
+    ends: PieceEnds = "dimension",
+) -> Pieces:
+    """One distance, measured between two points, with its words."""
+    return Pieces(
+        name,
+        role,
+        np.array([start[0]]),
+        np.array([start[1]]),
+        np.array([end[0]]),
+        np.array([end[1]]),
+        ends=ends,
+        texts=(words,),
+        details=(words,),
+    )
+
+
+def by_name(series: Sequence[Series], name: str) -> Series | None:
+    """The series of a name; None if there is none."""
+    return next((one for one in series if one.name == name), None)
+
+
+def unit_of(bits_per_second: float) -> tuple[str, float]:
+    """A unit for rates of about this size, and how many bit/s it is."""
+    for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
+        if bits_per_second >= size:
+            return unit, size
+    return "bit/s", 1.0
+
+
+def time_unit(seconds: Floats) -> tuple[str, float]:
+    """A unit for durations of about this size, and how many of it make a second."""
+    known = seconds[np.isfinite(seconds)]
+    return ("s", 1.0) if len(known) and float(known.max()) >= 2.0 else ("ms", 1e3)

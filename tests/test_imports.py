@@ -42,6 +42,7 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("pipeline", 6),
     ("inventory", 6),
     ("lab", 6),
+    ("report", 6),
     ("cli", 7),
     ("__main__", 8),
     ("__init__", 8),
@@ -52,7 +53,7 @@ LAZY_UPWARDS = {
     ("measurement", "packet"),  # Measurement.packet decodes one packet at the first call
 }
 HOMES = {"matplotlib": "plots", "click": "cli", "rich": "cli", "multitracer._core": "native"}
-LAZY_ONLY = ("pandas", "matplotlib", "pyarrow", "rich")
+LAZY_ONLY = ("pandas", "matplotlib", "pyarrow", "rich", "bokeh")
 SIBLINGS = ("parsers", "analyzers")
 
 

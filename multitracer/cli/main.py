@@ -18,6 +18,7 @@ COMMANDS = {
     "analyze": "multitracer.cli.analyze:command",
     "events": "multitracer.cli.events:command",
     "plot": "multitracer.cli.plot:command",
+    "report": "multitracer.cli.report:command",
     "lab": "multitracer.cli.lab:command",
     "formats": "multitracer.cli.formats:command",
 }

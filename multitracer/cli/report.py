@@ -1,0 +1,44 @@
+"""``multitracer report``: everything about one measurement on one page."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from multitracer.cli.common import format_option, json_option, load, paths_argument, print_json
+from multitracer.errors import UsageError
+
+
+@click.command()
+@paths_argument
+@format_option
+@json_option
+@click.option("-o", "--output", metavar="FILE", required=True, help="Where to write: .html.")
+@click.option("--title", metavar="WORDS", help="Heading; by default the name of the directory.")
+def command(
+    paths: tuple[str, ...], formats: tuple[str, ...], as_json: bool, output: str, title: str | None
+) -> None:
+    """Write one page with the diagnosis, the figure to zoom into, the tables and the sources.
+
+    The page holds everything it shows: it opens from disk, without a network, and can be mailed.
+
+    \b
+    multitracer report sample_traces/link-resets-vj -o resets.html
+    multitracer report snd.pcap rcv.pcap rlp.log -o page.html --title "Tuesday, on the train"
+    """
+    if os.path.splitext(output)[1].lower() not in (".html", ".htm"):
+        raise UsageError(f"-o {output}: unknown ending; a report is a page: use .html")
+    from multitracer.cli.progress import progress
+    from multitracer.pipeline import analyze
+
+    measurement = load(paths, formats)
+    with progress("analysing") as step:
+        analysis = analyze(measurement, progress=step)
+    from multitracer.report import write
+
+    write(analysis, output, title)
+    if as_json:
+        print_json({"report": {"path": output, "bytes": os.path.getsize(output)}})
+    else:
+        click.echo(output)

@@ -1,0 +1,250 @@
+// The interactive figure: all data on zoom, keys, colours, time of day, and going to a place.
+
+const MARGIN = 0.05; // air above and below the data, as in print
+const NARROW = 620; // pixels of a phone
+
+class Plot {
+  constructor(description, holder) {
+    this.about = description;
+    this.holder = holder;
+    this.layers = description.layers;
+    this.dirty = false;
+    this.byHand = new Set(); // panels whose y range the user has chosen
+  }
+
+  async show() {
+    await Bokeh.embed.embed_item(this.about.item);
+    const document_ = Bokeh.documents[Bokeh.documents.length - 1];
+    this.x = document_.get_model_by_name("time");
+    this.strip = document_.get_model_by_name("overview");
+    this.panels = this.about.panels.map((panel) => ({
+      ...panel,
+      plot: document_.get_model_by_name("panel:" + panel.name),
+    }));
+    for (const layer of this.layers) {
+      layer.renderers = this.panels.flatMap((p) => p.plot.renderers.filter((r) => r.name === layer.id));
+      layer.words_ = this.panels.flatMap((p) => p.plot.renderers.filter((r) => r.name === "text:" + layer.id));
+      layer.in = layer.renderers.map((r) => this.panels.find((p) => p.plot.renderers.includes(r)));
+      layer.visible = true;
+      layer.all = { ...layer.renderers[0].data_source.data };
+      delete layer.all.index;
+    }
+    this.x.change.connect(() => this.later());
+    for (const panel of this.panels) {
+      panel.plot.y_range.change.connect(() => {
+        if (!this.ours) this.byHand.add(panel.name);
+      });
+      panel.plot.on_event("reset", () => this.home());
+    }
+    this.narrow();
+    window.addEventListener("resize", () => {
+      this.narrow();
+      this.later();
+    });
+    this.refresh();
+  }
+
+  // Bring the rest of the large layers, one at a time, so that the page answers between them.
+  async complete() {
+    for (const layer of this.layers) {
+      if (layer.complete) continue;
+      const block = document.getElementById("data-" + layer.id);
+      layer.all = await unpack(JSON.parse(block.textContent));
+      block.remove();
+      layer.complete = true;
+      layer.exact = true;
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    this.refresh();
+    document.documentElement.dataset.data = "complete";
+  }
+
+  later() {
+    if (this.dirty) return;
+    this.dirty = true;
+    requestAnimationFrame(() => {
+      this.dirty = false;
+      this.refresh();
+    });
+  }
+
+  refresh() {
+    const start = this.x.start;
+    const end = this.x.end;
+    if (!(end > start)) return;
+    const width = Math.max(200, this.holder.clientWidth - 100);
+    this.ours = true;
+    for (const panel of this.panels) {
+      if (!panel.lanes && !this.byHand.has(panel.name)) this.fit(panel, start, end);
+    }
+    this.ours = false;
+    for (const layer of this.layers) {
+      if (!layer.exact || !layer.visible) continue;
+      layer.renderers.forEach((renderer, number) => {
+        const y = layer.in[number].plot.y_range;
+        const height = layer.in[number].plot.height;
+        renderer.data_source.data = columnsFor(layer, start, end, y.start, y.end, width, height);
+      });
+    }
+    this.label(start, end, width);
+    const extra = this.panels[this.panels.length - 1].plot.extra_x_ranges;
+    const clock = extra instanceof Map ? extra.get("clock") : extra.clock;
+    if (clock) clock.setv({ start: this.about.clock_ms + 1e3 * start, end: this.about.clock_ms + 1e3 * end });
+    document.dispatchEvent(new CustomEvent("window", { detail: { start, end } }));
+  }
+
+  fit(panel, start, end) {
+    let low = Infinity;
+    let high = -Infinity;
+    for (const layer of this.layers) {
+      if (layer.panel !== panel.name || !layer.in_limits || !layer.visible) continue;
+      const found = extentOfY(layer, start, end);
+      if (!found) continue;
+      low = Math.min(low, found[0]);
+      high = Math.max(high, found[1]);
+    }
+    if (!(low <= high)) return;
+    if (panel.zero) low = Math.min(low, 0);
+    if (high <= low) high = low + Math.max(1, Math.abs(low) * 1e-3);
+    const margin = MARGIN * (high - low);
+    const bottom = panel.zero && low === 0 ? 0 : low - margin;
+    panel.plot.y_range.setv({ start: bottom, end: high + margin });
+  }
+
+  // Words beside marks, where there is room: none lies on another.
+  label(start, end, width) {
+    const taken = new Map();
+    for (const layer of this.layers) {
+      for (const renderer of layer.words_) {
+        const panel = this.panels.find((p) => p.plot.renderers.includes(renderer));
+        const boxes = taken.get(panel) || taken.set(panel, []).get(panel);
+        const y = panel.plot.y_range;
+        const tall = panel.plot.height - 20;
+        const old = renderer.data_source.data;
+        const line = layer.kind === "lines";
+        const text = [];
+        const places = line ? new Float64Array(old.x.length) : old.y;
+        for (let i = 0; i < old.x.length; i++) {
+          const left = ((old.x[i] - start) / (end - start)) * width;
+          const wide = 6.6 * old.all[i].length;
+          let words = "";
+          if (left >= 0 && left <= width && layer.visible) {
+            for (let row = 0; row < (line ? 4 : 1) && !words; row++) {
+              const top = line ? 14 * row : ((y.end - places[i]) / (y.end - y.start)) * tall - 18;
+              const box = line ? [left, top, left + wide, top + 13] : [left - wide / 2, top, left + wide / 2, top + 13];
+              if (line && box[2] > width) continue;
+              if (boxes.some((b) => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3])) continue;
+              boxes.push(box);
+              words = old.all[i];
+              if (line) places[i] = y.end - (top / tall) * (y.end - y.start);
+            }
+          }
+          if (line && !words) places[i] = y.end;
+          text.push(words);
+        }
+        renderer.data_source.data = { ...old, y: places, text };
+        renderer.visible = true;
+      }
+    }
+  }
+
+  move(start, end) {
+    const least = this.about.whole[0];
+    const most = this.about.whole[1];
+    const width = Math.min(Math.max(end - start, 1e-6), most - least);
+    const from = Math.min(Math.max(start, least), most - width);
+    this.x.setv({ start: from, end: from + width });
+  }
+
+  pan(share) {
+    const width = this.x.end - this.x.start;
+    this.move(this.x.start + share * width, this.x.end + share * width);
+  }
+
+  zoom(factor) {
+    const middle = (this.x.start + this.x.end) / 2;
+    const half = ((this.x.end - this.x.start) * factor) / 2;
+    this.move(middle - half, middle + half);
+  }
+
+  home() {
+    this.byHand.clear();
+    this.mark(null);
+    this.x.setv({ start: this.about.window[0], end: this.about.window[1] });
+    this.later();
+  }
+
+  // Show a stretch of time with some air around it, and mark it.
+  go(from, to) {
+    const air = Math.max((to - from) * 0.3, (this.about.whole[1] - this.about.whole[0]) * 2e-3, 1e-3);
+    this.byHand.clear();
+    this.mark([from, to]);
+    this.move(from - air, to + air);
+    this.later();
+  }
+
+  mark(stretch) {
+    for (const { plot } of this.panels) {
+      for (const box of plot.center.filter((one) => one.name === "stretch")) {
+        if (stretch) box.setv({ left: stretch[0], right: stretch[1], visible: true });
+        else box.visible = false;
+      }
+    }
+  }
+
+  toggle(id, visible) {
+    const layer = this.layers.find((one) => one.id === id);
+    layer.visible = visible;
+    for (const renderer of [...layer.renderers, ...layer.words_]) renderer.visible = visible;
+    for (const dots of this.strip.renderers.filter((r) => r.name === id)) dots.visible = visible;
+    this.later();
+  }
+
+  clock(on) {
+    const plot = this.panels[this.panels.length - 1].plot;
+    for (const axis of plot.below) axis.visible = (axis.name === "clock") === on;
+  }
+
+  // A phone has no room for the names of the axes.
+  narrow() {
+    const small = this.holder.clientWidth < NARROW;
+    for (const plot of [...this.panels.map((p) => p.plot), this.strip]) plot.min_border_left = small ? 66 : 96;
+    for (const panel of this.panels) {
+      for (const axis of panel.plot.left) {
+        axis.axis_label_text_font_size = small ? "0px" : "13px";
+        axis.axis_label_standoff = small ? 0 : 5;
+        axis.major_label_text_font_size = small ? "9px" : "11px";
+      }
+    }
+  }
+
+  dress(name) {
+    const theme = this.about.themes[name];
+    for (const { plot } of [...this.panels, { plot: this.strip }]) {
+      plot.setv({ background_fill_color: theme.ground, border_fill_color: theme.ground });
+      for (const axis of [...plot.below, ...plot.left]) {
+        axis.setv({
+          axis_label_text_color: theme.ink,
+          major_label_text_color: theme.ink,
+          axis_line_color: theme.faint,
+          major_tick_line_color: theme.faint,
+        });
+      }
+      for (const grid of plot.center.filter((one) => one.type === "Grid")) grid.grid_line_color = theme.grid;
+    }
+    for (const layer of this.layers) {
+      const color = theme.colors[layer.role];
+      for (const renderer of layer.renderers) this.paint(renderer.glyph, color);
+      for (const renderer of layer.words_) renderer.glyph.text_color = color;
+      for (const dots of this.strip.renderers.filter((r) => r.name === layer.id)) this.paint(dots.glyph, color);
+    }
+  }
+
+  // What is not drawn (null) stays so.
+  paint(glyph, color) {
+    for (const property of ["fill_color", "line_color"]) {
+      const now = glyph[property];
+      if (now && now.value !== null && now !== null) glyph[property] = { value: color };
+    }
+  }
+}

@@ -1,0 +1,196 @@
+"""The figure of the page: its Bokeh document, its legend, and all its data beside it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from multitracer.measurement import Measurement
+from multitracer.plots import page
+from multitracer.plots.page_facts import describer
+from multitracer.plots.page_layers import SMALL, Layer, layers
+from multitracer.plots.page_pack import pack, pack_words
+from multitracer.plots.panel import Figure
+from multitracer.plots.theme import THEMES
+from multitracer.report.markup import Markup, data_block, join, tag
+
+MOST_POINTS = 8_000_000
+"""Points of all layers that a page carries in full; a browser holds about 50 bytes for each."""
+
+
+@dataclass(frozen=True)
+class Interactive:
+    """Pieces of the page.
+
+    Attributes
+    ----------
+    legend : Markup
+        Buttons that hide and show.
+    description : Markup
+        What the script needs first; before it.
+    data : Markup
+        The packed points; at the end of the page, read when it stands.
+    points, kept : int
+        Points of the figure, and of these on the page.
+    """
+
+    legend: Markup
+    description: Markup
+    data: Markup
+    points: int
+    kept: int
+
+
+def interactive(measurement: Measurement, figure: Figure, *, clock: bool) -> Interactive:
+    """Prepare a figure for the page.
+
+    Parameters
+    ----------
+    clock : bool
+        Whether the time of day is known.
+    """
+    from bokeh.core.types import ID
+    from bokeh.embed import json_item
+
+    drawn = layers(figure, describer(measurement))
+    points = sum(layer.count for layer in drawn)
+    full = _within(drawn, MOST_POINTS)
+    names = tuple(os.path.basename(source.path) for source in measurement.sources)
+    layout = page.compose(figure, drawn, source_names=names, clock=clock)
+    description = {
+        "item": json_item(layout, ID("figure")),
+        "window": list(figure.window),
+        "whole": list(page.whole(figure, drawn)),
+        "clock_ms": figure.t0_ns / 1e6,
+        "panels": [
+            {"name": panel.name, "zero": panel.zero, "lanes": bool(panel.lanes)} for panel in figure.panels
+        ],
+        "layers": [
+            {
+                "id": layer.id,
+                "panel": layer.panel,
+                "kind": layer.kind,
+                "role": layer.role,
+                "in_limits": layer.in_limits,
+                "reach": layer.reach,
+                "complete": layer.count <= SMALL or layer.id not in full,
+            }
+            for layer in drawn
+        ],
+        "themes": {
+            name: {
+                "ground": theme.ground,
+                "ink": theme.ink,
+                "faint": theme.faint,
+                "grid": theme.grid,
+                "colors": {layer.role: theme.looks[layer.role].color for layer in drawn},
+            }
+            for name, theme in THEMES.items()
+        },
+    }
+    packed = [layer for layer in drawn if layer.count > SMALL and layer.id in full]
+    kept = sum(layer.count for layer in drawn if layer.count <= SMALL or layer.id in full)
+    return Interactive(
+        _legend(figure, drawn),
+        data_block("figure-data", description),
+        join([data_block(f"data-{layer.id}", _packed(layer)) for layer in packed]),
+        points,
+        kept,
+    )
+
+
+def _within(drawn: list[Layer], most: int) -> set[str]:
+    """Layers that are carried whole: the smallest first, as far as they fit."""
+    found = set()
+    left = most
+    for layer in sorted(drawn, key=lambda layer: layer.count):
+        left -= layer.count
+        if left < 0:
+            break
+        found.add(layer.id)
+    return found
+
+
+def _packed(layer: Layer) -> dict[str, Any]:
+    found = pack(layer.columns)
+    if layer.words:
+        found["words"] = pack_words(layer.words)
+    return found
+
+
+def _legend(figure: Figure, drawn: list[Layer]) -> Markup:
+    groups: dict[str, list[Layer]] = {}
+    for layer in drawn:
+        if layer.kind != "shades":
+            groups.setdefault(layer.group, []).append(layer)
+    return join(
+        [
+            tag(
+                "fieldset",
+                tag("legend", group or "What held when"),
+                [
+                    tag(
+                        "button",
+                        _swatch(layer),
+                        tag("span", layer.label),
+                        tag("small", f"{layer.count:,}"),
+                        type="button",
+                        aria_pressed="true",
+                        data_layer=layer.id,
+                    )
+                    for layer in members
+                ],
+            )
+            for group, members in groups.items()
+        ]
+    )
+
+
+SHAPES = {
+    "o": "M12 2a4 4 0 1 0 .01 0z",
+    "s": "M8 2h8v8h-8z",
+    "D": "M12 1l5 5-5 5-5-5z",
+    "^": "M12 1l5 9h-10z",
+    "v": "M12 11l5-9h-10z",
+    "x": "M8 2l8 8M16 2l-8 8",
+    "X": "M8 2l8 8M16 2l-8 8M12 1v10",
+    "P": "M12 1v10M7 6h10",
+}
+DASHES = {"solid": None, "dashed": "5 3", "dotted": "1.5 2.5", "dashdot": "6 2 1.5 2"}
+
+
+def _swatch(layer: Layer) -> Markup:
+    """A small picture of how the layer looks, in both themes."""
+    look = THEMES["light"].looks[layer.role]
+    dark = THEMES["dark"].looks[layer.role]
+    strokes = look.symbol in ("x", "X", "P") or look.hollow
+    if layer.kind in ("points", "marks"):
+        shape = tag(
+            "path",
+            d=SHAPES.get(look.symbol, SHAPES["o"]),
+            fill="none" if strokes else "currentColor",
+            stroke="currentColor" if strokes else None,
+            stroke_width="1.6",
+        )
+    elif layer.kind in ("bands", "bars"):
+        shape = tag("rect", x="1", y="1", width="22", height="10", fill="currentColor")
+    else:
+        shape = tag(
+            "path",
+            d="M1 6h22",
+            stroke="currentColor",
+            stroke_width=str(max(look.width, 1.5)),
+            stroke_dasharray=DASHES[look.dash],
+            fill="none",
+        )
+    return tag(
+        "svg",
+        shape,
+        class_="swatch",
+        viewBox="0 0 24 12",
+        width="24",
+        height="12",
+        aria_hidden="true",
+        style=f"--light:{look.color};--dark:{dark.color}",
+    )

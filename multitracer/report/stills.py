@@ -1,0 +1,58 @@
+"""Pictures of the gaps behind link resets, for reading and for paper."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from multitracer.errors import UsageError
+from multitracer.plots import mpl
+from multitracer.plots.plot import Plot, PlotOptions
+from multitracer.plots.theme import THEMES
+from multitracer.report.facts import gap_of, longest
+from multitracer.report.markup import Markup, join, tag
+from multitracer.report.words import duration
+from multitracer.results import Analysis
+
+MOST = 3
+SIZE = (11.0, 6.2)
+DPI = 84.0
+
+
+def reset_gaps(analysis: Analysis, contract: Mapping[str, Any], plot: Plot) -> Markup:
+    """The longest gaps, each in both themes; empty markup without any."""
+    gaps = [gap for gap in map(gap_of, contract["link"]["resets"]) if gap is not None]
+    figures = []
+    for start, end in longest(list(dict.fromkeys(gaps)))[:MOST]:
+        air = max(0.25 * (end - start), 0.05)
+        options = PlotOptions(from_s=start - air, to_s=end + air)
+        try:
+            drawn = plot.build(analysis.measurement, analysis.results, options)
+        except UsageError:
+            continue  # nothing but the reset itself lies there
+        words = f"Gap of {duration(end - start)} behind a link reset, from {start:,.3f} s to {end:,.3f} s"
+        images = [
+            tag(
+                "img",
+                src=_picture(drawn, name),
+                alt=words,
+                class_=f"{name}-only",
+                width=str(round(SIZE[0] * DPI)),
+                height=str(round(SIZE[1] * DPI)),
+            )
+            for name in THEMES
+        ]
+        go = tag("button", words, type="button", class_="go", data_from=start, data_to=end)
+        figures.append(tag("figure", images, tag("figcaption", go)))
+    if not figures:
+        return Markup("")
+    return tag("section", tag("h3", "Gaps behind link resets"), join(figures), id="gaps")
+
+
+def _picture(figure: Any, theme: Any) -> str:
+    drawn = mpl.draw(figure, size=SIZE, dpi=DPI, theme=theme)
+    buffer = io.BytesIO()
+    drawn.savefig(buffer, format="png", dpi=DPI, facecolor=drawn.get_facecolor())
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

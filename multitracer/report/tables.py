@@ -1,0 +1,329 @@
+"""The rows behind the story: sortable tables, each row a place to go to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from multitracer.report.facts import gap_of
+from multitracer.report.markup import Child, Markup, join, tag
+from multitracer.report.words import count, duration, rate, spelled
+
+Object = Mapping[str, Any]
+
+MOST_ROWS = 500
+"""Rows of one table that the page holds; the note below it says where the rest is."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A cell that is sorted by its value, whatever its words."""
+
+    value: float | None
+    words: str
+
+
+Cell = str | Number
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells, and the stretch of time that the row is about."""
+
+    cells: Sequence[Cell]
+    stretch: tuple[float, float] | None = None
+
+
+def sortable(name: str, title: str, headings: Sequence[str], rows: Iterable[Row], note: str = "") -> Markup:
+    """A table with its heading; empty markup if there are no rows."""
+    found = list(rows)
+    if not found:
+        return Markup("")
+    shown = found[:MOST_ROWS]
+    head = [tag("th", tag("button", heading, type="button"), scope="col") for heading in headings]
+    notes = [note] if note else []
+    if len(found) > len(shown):
+        notes.append(f"The first {len(shown):,} of {len(found):,} rows; multitracer analyze --json has all.")
+    return tag(
+        "section",
+        tag("h3", title, " ", tag("small", f"{len(found):,}")),
+        tag(
+            "div",
+            tag("table", tag("thead", tag("tr", head)), tag("tbody", map(_row, shown)), class_="sortable"),
+            class_="scroll",
+            tabindex="0",
+            role="region",
+            aria_label=title,
+        ),
+        [tag("p", words, class_="note") for words in notes],
+        id=name,
+    )
+
+
+def _row(row: Row) -> Markup:
+    cells = [_cell(cell) for cell in row.cells]
+    if row.stretch is None:
+        return tag("tr", cells)
+    start, end = row.stretch
+    go = tag("button", _words(row.cells[0]), type="button", class_="go", title="Show in the figure")
+    first = row.cells[0]
+    value = first.value if isinstance(first, Number) else None
+    cells[0] = tag("td", go, data_value=value, class_="number" if isinstance(first, Number) else None)
+    return tag("tr", cells, data_from=start, data_to=max(end, start))
+
+
+def _cell(cell: Cell) -> Markup:
+    if isinstance(cell, Number):
+        return tag("td", cell.words, data_value="" if cell.value is None else cell.value, class_="number")
+    # A long sentence wants a wide column, also on a phone.
+    return tag("td", cell, class_="long" if len(cell) > 40 else None)
+
+
+def _words(cell: Cell) -> str:
+    return cell.words if isinstance(cell, Number) else cell
+
+
+def whole(value: int | None) -> Number:
+    """A count."""
+    return Number(value, "" if value is None else f"{value:,}")
+
+
+def at(seconds: float | None) -> Number:
+    """A time."""
+    return Number(seconds, "" if seconds is None else f"{seconds:,.3f} s")
+
+
+def span(seconds: float | None) -> Number:
+    """A time span."""
+    return Number(seconds, "" if seconds is None else duration(seconds))
+
+
+def tables(contract: Object) -> Markup:
+    """All tables about the transfer."""
+    return join(
+        _connections(contract["connections"]),
+        _resets(contract["link"]["resets"]),
+        _timeouts(contract["connections"]),
+        _idle(contract["idle_phases"]),
+        _flow_control(contract["link"]["flow_control"]),
+        _local_drops(contract["link"]["local_drops"]),
+        _entities(contract["link"]["retransmissions"].get("entities", [])),
+    )
+
+
+def way(connection: Object) -> str:
+    """From where to where the data went."""
+    ends = connection["endpoints"]
+    return " → ".join(ends if connection["data_direction"] == "forward" else ends[::-1])
+
+
+def _connections(found: Sequence[Object]) -> Markup:
+    rows = (
+        Row(
+            (
+                whole(one["index"]),
+                way(one),
+                whole(one["bytes"]["unique"]),
+                whole(one["bytes"]["duplicate"]),
+                whole(one["retransmissions"]["total"]),
+                whole(one["timeouts"]["total"]),
+                Number(one["throughput_bps"], rate(one["throughput_bps"])),
+                Number(one["goodput_bps"], rate(one["goodput_bps"])),
+                Number(*_mean(one["rtt_ms"])),
+            ),
+            (one["start"], one["end"]),
+        )
+        for one in found
+    )
+    headings = (
+        "connection", "from → to", "bytes", "sent twice", "segments again", "timeouts", "throughput",
+        "goodput", "round trip",
+    )  # fmt: skip
+    return sortable("connections", "Connections", headings, rows)
+
+
+def _mean(rtt_ms: Object | None) -> tuple[float | None, str]:
+    if rtt_ms is None:
+        return None, ""
+    low, mean, high = (duration(rtt_ms[key] / 1e3) for key in ("min", "mean", "max"))
+    return rtt_ms["mean"], f"{mean} ({low} to {high})"
+
+
+def _resets(found: Sequence[Object]) -> Markup:
+    rows = (
+        Row(
+            (
+                at(reset["t"]),
+                str(reset["entity"]),
+                str(reset["cause"]),
+                span(reset.get("gap_s")),
+                whole(reset.get("segments_lost")),
+                whole(reset.get("segments_discarded")),
+                whole(reset.get("acks_lost")),
+                whole(reset.get("timeouts")),
+            ),
+            gap_of(reset) or (reset["t"], reset.get("end") or reset["t"]),
+        )
+        for reset in found
+    )
+    headings = ("at", "by", "cause", "gap", "segments lost", "discarded", "ACKs lost", "timeouts")
+    note = "Gap: from the last byte delivered in order before the reset to the first after it."
+    return sortable("resets", "Link resets", headings, rows, note)
+
+
+def _timeouts(connections: Sequence[Object]) -> Markup:
+    def rows() -> Iterator[Row]:
+        for one in connections:
+            for event in one["timeouts"].get("events", []):
+                rto = event["rto_s"]
+                times = 2 ** min(event["backoff"], 62)
+                timer = "RTO" if times == 1 else f"{times:,} RTO"
+                yield Row(
+                    (
+                        at(event["t"]),
+                        event["verdict"],
+                        ", ".join(f"{spelled(name)}: {vote}" for name, vote in event["votes"].items())
+                        or "none",
+                        span(event["silence_s"]),
+                        timer if rto is None else f"{timer} of {duration(rto)}",
+                        whole(event["seq"]),
+                        whole(event["record"]),
+                        whole(one["index"]),
+                    ),
+                    (event["t"] - event["silence_s"], event["t"]),
+                )
+
+    headings = ("at", "verdict", "evidence", "silent for", "timer", "byte", "packet", "connection")
+    return sortable("timeouts", "Timeouts", headings, rows())
+
+
+def _idle(found: Sequence[Object]) -> Markup:
+    rows = (
+        Row(
+            (
+                at(phase["start"]),
+                spelled(phase["cause"]),
+                span(phase["end"] - phase["start"]),
+                str(phase.get("because") or ""),
+                str(phase.get("evidence") or ""),
+            ),
+            (phase["start"], phase["end"]),
+        )
+        for phase in found
+    )
+    return sortable("idle", "Link idle", ("from", "cause", "for", "because", "evidence"), rows)
+
+
+def _flow_control(found: Object | None) -> Markup:
+    rows = (
+        Row((at(one["start"]), span(one["end"] - one["start"])), (one["start"], one["end"]))
+        for one in (found or {}).get("intervals") or ()
+        if one.get("start") is not None and one.get("end") is not None
+    )
+    return sortable("flow-control", "Link held off (XOFF)", ("from", "for"), rows)
+
+
+def _local_drops(found: Sequence[Object]) -> Markup:
+    rows = (
+        Row(
+            (
+                at(drop["t"]),
+                whole(drop.get("seq")),
+                whole(drop.get("length")),
+                whole(drop.get("record")),
+                spelled(drop.get("evidence") or ""),
+                spelled(drop.get("recovery") or ""),
+                at(drop.get("recovered")),
+            ),
+            (drop["t"], drop.get("recovered") or drop["t"]),
+        )
+        for drop in found
+    )
+    headings = ("at", "byte", "length", "packet", "known from", "sent again by", "sent again at")
+    return sortable("local-drops", "Dropped by the sender's own queue", headings, rows)
+
+
+def _entities(found: Sequence[Object]) -> Markup:
+    rows = (
+        Row(
+            (
+                str(one["entity"]),
+                whole(one["frames"]),
+                whole(one["retransmitted"]),
+                Number(
+                    one.get("rate_bytes_per_s"),
+                    "" if one.get("rate_bytes_per_s") is None else f"{one['rate_bytes_per_s']:,.0f} bytes/s",
+                ),
+            )
+        )
+        for one in found
+    )
+    return sortable("entities", "Ends of the link", ("end", "frames", "sent again", "new data"), rows)
+
+
+def sources(contract: Object) -> Markup:
+    """The files, their clocks, and what is wrong with them."""
+    clocks = {clock["source"]: clock for clock in contract["clocks"]}
+    rows = []
+    for source in contract["sources"]:
+        clock = clocks.get(source["path"], {})
+        offset = None if clock.get("grade") == "unjoined" else clock.get("offset_s")
+        known = clock.get("uncertainty_s")
+        first, last = source["first_s"], source["last_s"]
+        rows.append(
+            Row(
+                (
+                    os.path.basename(source["path"]),
+                    source["format"],
+                    source["layer"],
+                    source["point"] or "unknown",
+                    whole(source["records"]),
+                    at(first),
+                    span(None if first is None or last is None else last - first),
+                    str(clock.get("grade") or ""),
+                    str(clock.get("method") or ""),
+                    Number(offset, "" if offset is None else f"{offset:+.6f} s"),
+                    Number(known, "" if known is None else f"±{duration(known)}"),
+                )
+            )
+        )
+    headings = (
+        "file", "format", "layer", "point", "records", "first", "for", "clock", "joined by", "offset",
+        "known to",
+    )  # fmt: skip
+    return join(
+        sortable("files", "Files and clocks", headings, rows),
+        _issues(contract["issues"]),
+        _unanswered(contract["inconclusive"]),
+    )
+
+
+def _issues(found: Sequence[Object]) -> Markup:
+    rows = (
+        Row(
+            (
+                issue["severity"],
+                os.path.basename(issue["path"]),
+                issue["code"],
+                whole(issue["count"]),
+                whole(issue["first_record"] or None),
+                issue["detail"],
+                issue["advice"],
+            )
+        )
+        for issue in found
+    )
+    headings = ("severity", "file", "issue", "times", "first record", "what", "advice")
+    return sortable("issues", "Issues", headings, rows)
+
+
+def _unanswered(reasons: Mapping[str, str]) -> Markup:
+    if not reasons:
+        return Markup("")
+    items: list[Child] = [
+        tag("li", tag("b", spelled(name)), ": ", reason) for name, reason in reasons.items()
+    ]
+    questions = count(len(reasons), "question")
+    return tag("section", tag("h3", "Not answered ", tag("small", questions)), tag("ul", items))

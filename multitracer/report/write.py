@@ -1,0 +1,83 @@
+"""The page of an analysis, as text or as a file that appears complete or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from multitracer import registry
+from multitracer.errors import UsageError
+from multitracer.plots.plot import PlotOptions
+from multitracer.report.document import document
+from multitracer.report.facts import facts
+from multitracer.report.interactive import interactive
+from multitracer.report.markup import Markup
+from multitracer.report.stills import reset_gaps
+from multitracer.results import Analysis
+
+KIND = "multilayer"
+
+
+def render(analysis: Analysis, title: str | None = None) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    title : str, optional
+        Heading; by default the directory of the sources.
+
+    Returns
+    -------
+    str
+        HTML that needs no other file and no network.
+    """
+    import multitracer
+
+    contract = analysis.to_dict()
+    plot = registry.plots()[KIND]
+    try:
+        figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
+    except UsageError:
+        figure = None  # no segment and no frame on the timeline
+    drawn, stills = None, Markup("")
+    if figure is not None:
+        drawn = interactive(analysis.measurement, figure, clock=contract["t0_unix_s"] is not None)
+        stills = reset_gaps(analysis, contract, plot)
+    return document(
+        title or _title(analysis), contract, facts(contract), drawn, stills, multitracer.__version__
+    )
+
+
+def write(analysis: Analysis, path: str | os.PathLike[str], title: str | None = None) -> None:
+    """Write the page.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be written.
+    """
+    target = Path(path)
+    text = render(analysis, title)
+    temporary = target.parent / f".multitracer-{secrets.token_hex(8)}.html"
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise UsageError(
+            f"{target}: cannot be written: {error.strerror or error}; choose another place"
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def _title(analysis: Analysis) -> str:
+    """The directory that holds the sources, or the name of the only one."""
+    paths = [os.path.abspath(source.path) for source in analysis.measurement.sources]
+    if len(paths) == 1:
+        return os.path.basename(paths[0])
+    return os.path.basename(os.path.commonpath([os.path.dirname(path) for path in paths])) or "Measurement"

@@ -39,6 +39,7 @@ def analysis_object(measurement: Measurement, results: Results) -> Object:
     return {
         "multitracer": multitracer.__version__,
         "contract": CONTRACT,
+        "detail": "summary" if measurement.summarised else "full",
         "t0_unix_s": _unix(measurement),
         "sources": [_source(measurement, index) for index in range(len(measurement.traces))],
         "clocks": [_clock(measurement, clock) for clock in measurement.clocks],

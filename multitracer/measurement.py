@@ -126,6 +126,8 @@ class Measurement:
         First TCP event on the reference timeline: zero of all printed times.
     settings : dict
         Contents of measurement.toml.
+    summarised : bool
+        Read without tables: only what the tracker keeps of each connection is known.
     """
 
     traces: list[Trace]
@@ -138,6 +140,7 @@ class Measurement:
     t0_ns: int
     issues: list[Issue] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
+    summarised: bool = False
     _events: Table | None = field(default=None, repr=False)
     _flows: FlowIndex | None = field(default=None, repr=False)
 

@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, Literal
 
 from multitracer import registry
 from multitracer.analysis import Analyzer, Result
@@ -35,6 +35,11 @@ Formats = str | Mapping[str, str] | None
 
 HEAD_BYTES = 65536
 
+Detail = Literal["full", "summary", "auto"]
+
+SUMMARY_BYTES = 64 << 20
+"""A lone capture above this size is summarised where the caller leaves it open."""
+
 _PROVIDERS = {
     "segments": "a packet capture with TCP segments (pcap)",
     "retransmissions": "a packet capture with retransmissions",
@@ -49,7 +54,10 @@ _PROVIDERS = {
 
 
 def read(
-    *paths: str | os.PathLike[str], format: Formats = None, progress: Progress | None = None
+    *paths: str | os.PathLike[str],
+    format: Formats = None,
+    progress: Progress | None = None,
+    detail: Detail = "full",
 ) -> Measurement:
     """Read the traces of one transfer and put them on one timeline.
 
@@ -63,6 +71,9 @@ def read(
         Name of the parser for all files, or by file, instead of what content says.
     progress : callable, optional
         ``progress(done, total, what)``, called before each file and before the alignment.
+    detail : {"full", "summary", "auto"}
+        summary: a single capture is read without tables, in memory that does not grow with it; questions that
+        need single segments then stay open. auto: so for a capture of more than `SUMMARY_BYTES`.
 
     Returns
     -------
@@ -90,6 +101,13 @@ def read(
     total = len(files.named) + len(files.found) + 1
     known = registry.parsers()
     check_formats(format, files.named + files.found, known)
+    lone = files.named + files.found
+    if len(lone) == 1 and (detail == "summary" or (detail == "auto" and _is_large(lone[0]))):
+        summary = _summarise(lone[0], format_of(lone[0], format), known)
+        if summary is not None:
+            from multitracer.alignment import alone
+
+            return alone(summary, files.settings)
     traces: list[Trace] = []
     issues: list[Issue] = []
     for done, path in enumerate(files.named + files.found):
@@ -132,8 +150,6 @@ def open_trace(
     ------
     UnreadableFile, UnknownFormat, CorruptTrace, UsageError
     """
-    from multitracer import native
-
     path = os.fspath(path)
     known = registry.parsers() if parsers is None else parsers
     if os.path.isdir(path):
@@ -142,6 +158,12 @@ def open_trace(
         if format not in known:
             raise UsageError(f"unknown format {format!r}; known are {', '.join(known)}")
         return known[format].parse(path)
+    return _recognise(path, known).parse(path)
+
+
+def _recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Parser:
+    from multitracer import native
+
     head = native.head(path, HEAD_BYTES)
     if not head:
         raise CorruptTrace(f"{path}: the file is empty; was the capture ever written?")
@@ -152,7 +174,20 @@ def open_trace(
     if len(claims) > 1:
         names = " and ".join(parser.name for parser in claims)
         raise UnknownFormat(f"{path}: claimed by {names}; choose one with --format")
-    return claims[0].parse(path)
+    return claims[0]
+
+
+def _is_large(path: str) -> bool:
+    try:
+        return os.path.getsize(path) > SUMMARY_BYTES
+    except OSError:
+        return False
+
+
+def _summarise(path: str, format: str | None, known: Mapping[str, registry.Parser]) -> Trace | None:
+    """A trace without tables; None if its format has no such form."""
+    parser = known.get(format) if format is not None else _recognise(path, known)
+    return None if parser is None or parser.summarise is None else parser.summarise(path)
 
 
 def analyze(
@@ -254,6 +289,8 @@ def _missing(analyzer: Analyzer, measurement: Measurement, results: Mapping[str,
         elif need in ("snd", "rcv"):
             if getattr(measurement, need) is None:
                 return _PROVIDERS[need]
+        elif measurement.summarised and need in ("segments", "retransmissions", "timeouts"):
+            return "single segments, which a summary does not keep (large capture): use --full"
         elif len(measurement.table(need)) == 0:
             return _PROVIDERS.get(need, f"rows in the table {need}")
     return None

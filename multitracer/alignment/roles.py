@@ -69,9 +69,12 @@ def split_of_rtt(segments: Table, conn: int, data_dir: int) -> Split | None:
     near = float(np.percentile(to_data, 10))
     if far + near <= 0:
         return None
-    share = near / (far + near)
-    point = "snd" if share <= _NEAR else "rcv" if share >= 1 - _NEAR else "mid"
-    return Split(far, near, point)
+    return Split(far, near, point_by_share(near / (far + near)))
+
+
+def point_by_share(near_share: float) -> str:
+    """Observation point by the share of the round trip that lies on the data sender's side."""
+    return "snd" if near_share <= _NEAR else "rcv" if near_share >= 1 - _NEAR else "mid"
 
 
 def _first_occurrences(values: Array) -> Array:

@@ -20,6 +20,8 @@ _COUNTED = ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe"
 
 def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
     """Summaries per connection, by the capture that sees its data best."""
+    if not measurement.connections:
+        return Result("connections", inconclusive="needs a packet capture with TCP segments (pcap)")
     found = [_describe(measurement, connection) for connection in measurement.connections]
     return Result("connections", {"connections": found})
 
@@ -127,5 +129,4 @@ ANALYZER = Analyzer(
     name="connections",
     question="Which connections are there, and what did each sender put on the wire?",
     run=run,
-    needs=("segments",),
 )

@@ -29,6 +29,13 @@ from multitracer.cli.common import (
     metavar="PERCENT",
     help="Exit with status 5 if TCP used less of the link than this (or if it cannot be told).",
 )
+@click.option(
+    "--full/--summary",
+    "full",
+    default=None,
+    help="Keep every segment, or only what sums up each connection. Left open, a lone capture above 64 MiB is"
+    " summed up.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -37,6 +44,7 @@ def command(
     as_json: bool,
     strict: bool,
     min_utilization: float | None,
+    full: bool | None,
 ) -> None:
     """Analyse one transfer: files, or the directory that holds them.
 
@@ -49,7 +57,7 @@ def command(
     """
     from multitracer.pipeline import analyze
 
-    measurement = load(paths, formats)
+    measurement = load(paths, formats, "auto" if full is None else "full" if full else "summary")
     analysis = analyze(measurement)
     contract = analysis.to_dict()
     if as_json:

@@ -16,7 +16,7 @@ from multitracer.errors import AlignmentError, MultiTracerError, UsageError
 
 if TYPE_CHECKING:
     from multitracer.measurement import Measurement
-    from multitracer.pipeline import Formats
+    from multitracer.pipeline import Detail, Formats
 
 USAGE = 2
 NOTHING_READABLE = 3
@@ -93,13 +93,13 @@ def parse_formats(values: Sequence[str]) -> Formats:
     return by_file or None
 
 
-def load(paths: Sequence[str], formats: Sequence[str]) -> Measurement:
+def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") -> Measurement:
     """Read a measurement with progress on a terminal."""
     from multitracer.cli.progress import progress
     from multitracer.pipeline import read
 
     with progress("reading") as step:
-        return read(*paths, format=parse_formats(formats), progress=step)
+        return read(*paths, format=parse_formats(formats), progress=step, detail=detail)
 
 
 def print_json(data: Any) -> None:

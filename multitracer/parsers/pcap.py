@@ -32,9 +32,27 @@ def parse(path: str) -> Trace:
         If its header is damaged.
     """
     found = native.read_capture(path, keep_segments=True)
+    trace = _trace(path, found)
+    trace.tables = {
+        "segments": _table(schema.SEGMENTS, found["segments"]),
+        "retransmissions": _table(schema.RETRANSMISSIONS, found["retransmissions"]),
+        "timeouts": _table(schema.TIMEOUTS, found["timeouts"]),
+    }
+    return trace
+
+
+def summarise(path: str) -> Trace:
+    """Read a capture without tables: memory is in proportion to connections.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    return _trace(path, native.read_capture(path, keep_segments=False))
+
+
+def _trace(path: str, found: dict[str, Any]) -> Trace:
     info: dict[str, Any] = found["info"]
-    issues = [Issue(code, count, record, detail, path) for code, count, record, detail in found["issues"]]
-    segments = _table(schema.SEGMENTS, found["segments"])
     source = Source(
         path=path,
         format="pcap",
@@ -53,16 +71,8 @@ def parse(path: str) -> Trace:
             "compressed": info["compressed"],
         },
     )
-    return Trace(
-        source=source,
-        tables={
-            "segments": segments,
-            "retransmissions": _table(schema.RETRANSMISSIONS, found["retransmissions"]),
-            "timeouts": _table(schema.TIMEOUTS, found["timeouts"]),
-        },
-        issues=issues,
-        connections=found["connections"],
-    )
+    issues = [Issue(code, count, record, detail, path) for code, count, record, detail in found["issues"]]
+    return Trace(source=source, issues=issues, connections=found["connections"])
 
 
 def _table(declared: schema.Schema, columns: dict[str, Any]) -> Table:
@@ -76,4 +86,5 @@ PARSER = Parser(
     layer="tcp",
     sniff=sniff,
     parse=parse,
+    summarise=summarise,
 )

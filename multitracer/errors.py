@@ -120,6 +120,30 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "The file is damaged from this record on; repair it with pcapfix, or capture again.",
     ),
     IssueKind(
+        "bad-block",
+        "warning",
+        "A pcapng block contradicts itself or names an unknown interface; it was left out.",
+        "The writer of the capture is faulty, or the file damaged; see the record in Wireshark.",
+    ),
+    IssueKind(
+        "decompression-limit",
+        "error",
+        "A compressed file grows beyond the limit; reading stopped there.",
+        "If the file can be trusted, set MULTITRACER_MAX_RATIO to a larger ratio, or decompress it first.",
+    ),
+    IssueKind(
+        "no-packet-time",
+        "warning",
+        "Packets without a time stamp (pcapng simple packet blocks); they got the time of the one before.",
+        "Capture into enhanced packet blocks; nothing that depends on time can be trusted.",
+    ),
+    IssueKind(
+        "capture-drops",
+        "warning",
+        "The capture's own statistics say that packets were dropped.",
+        "Raise the capture buffer (tcpdump -B), cut the snap length, write to a faster disk.",
+    ),
+    IssueKind(
         "snaplen-cut",
         "info",
         "Packets were captured only in part; lengths are taken from the headers.",
@@ -134,7 +158,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "bad-timestamp",
         "warning",
-        "A sub-second field holds more than a second; it was carried over.",
+        "A sub-second field of a second or more (carried over), or a time beyond 1823 to 2116 (held there).",
         "The writer of the capture is faulty; check the times.",
     ),
     IssueKind(

@@ -1,13 +1,18 @@
 //! One record after the other through link, IP and TCP, with everything counted.
 
 use super::checksum::{self, Verdict};
+use super::copies::Copies;
 use super::fragment::{First, Reassembly};
 use super::ip::{self, TCP};
 use super::kinds::{Kind, KindCounts};
 use super::record::{Record, Stop};
-use super::{Sink, tcp};
+use super::tunnel::{Path, TunnelCounts};
+use super::{Sink, icmp, inner, tcp};
 use crate::issue::Issues;
-use crate::segment::{Address, Checksum, Options, Segment};
+use crate::segment::{Checksum, Segment};
+
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
 
 /// Occurrences of one issue; much cheaper per packet than a map.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,6 +44,7 @@ pub(crate) struct Totals {
     pub(crate) records: u64,
     pub(crate) tcp_segments: u64,
     pub(crate) offloaded_checksums: u64,
+    pub(crate) tunnels: TunnelCounts,
     pub(crate) bytes: u64,
     pub(crate) captured_bytes: u64,
     /// Earliest and latest time stamp.
@@ -52,19 +58,27 @@ pub(crate) struct Totals {
     malformed_why: &'static str,
     bad_checksum: Tally,
     unsupported: Tally,
+    /// LINKTYPE_ number of the first that is not decoded.
+    unsupported_type: u16,
+    copies: Tally,
 }
 
 impl Totals {
     /// Put the tallies among the issues.
-    pub(crate) fn report(&self, link_type: &str, issues: &mut Issues) {
-        self.fraction_overflow
-            .report("bad-timestamp", issues, || "sub-second field of a second or more".into());
+    pub(crate) fn report(&self, issues: &mut Issues) {
+        self.fraction_overflow.report("bad-timestamp", issues, || {
+            "a second or more in the sub-second field, or beyond the years 1823 to 2116".into()
+        });
         self.backwards.report("time-backwards", issues, || "older than the record before".into());
         self.snaplen_cut.report("snaplen-cut", issues, || "fewer bytes were captured than were sent".into());
         self.options_cut.report("options-cut", issues, || "the TCP header was not captured whole".into());
         self.malformed.report("malformed-packet", issues, || self.malformed_why.into());
         self.bad_checksum.report("bad-tcp-checksum", issues, || "wrong over all bytes of the segment".into());
-        self.unsupported.report("unsupported-link-type", issues, || format!("link type {link_type}"));
+        self.unsupported.report("unsupported-link-type", issues, || {
+            let code = self.unsupported_type;
+            format!("link type {code} ({})", super::link::name(code))
+        });
+        self.copies.report("duplicate-record", issues, || "the same packet as one shortly before".into());
     }
 
     #[inline(always)]
@@ -94,13 +108,26 @@ pub(crate) struct Decoder<'s, S: Sink + ?Sized> {
     sink: &'s mut S,
     totals: Totals,
     fragments: Reassembly,
+    copies: Copies,
+    /// Tunnels around the packet being decoded.
+    path: Path,
+    /// Where it was seen.
+    place: u32,
     /// The segment being decoded; each layer fills in its part.
     segment: Segment,
 }
 
 impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     pub(crate) fn new(sink: &'s mut S) -> Self {
-        Decoder { sink, totals: Totals::default(), fragments: Reassembly::default(), segment: blank() }
+        Decoder {
+            sink,
+            totals: Totals::default(),
+            fragments: Reassembly::default(),
+            copies: Copies::default(),
+            path: Path::default(),
+            place: 0,
+            segment: icmp::blank(),
+        }
     }
 
     pub(crate) fn finish(self) -> Totals {
@@ -118,18 +145,28 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         };
         match kind {
             Kind::TcpHeaderCut => self.totals.options_cut.hit(record.number),
-            Kind::UnsupportedLinkType => self.totals.unsupported.hit(record.number),
+            Kind::UnsupportedLinkType => {
+                if self.totals.unsupported.count == 0 {
+                    self.totals.unsupported_type = record.link_type;
+                }
+                self.totals.unsupported.hit(record.number);
+            }
             _ => {}
         }
         if cut {
             self.totals.snaplen_cut.hit(record.number);
+        }
+        if self.path.id() != 0 {
+            self.totals.tunnels.add(self.path);
         }
         self.totals.kinds.add(kind);
     }
 
     #[inline]
     fn packet(&mut self, record: &Record<'_>, cut: &mut bool) -> Result<Kind, Stop> {
-        let at = record.link.network(record.data, record.wire_length)?;
+        self.path = Path::default();
+        self.place = record.interface << 8 ^ record.link.place(record.data);
+        let at = record.link.network(record.data, record.wire_length, &mut self.path)?;
         let wire = record.wire_length - at as u32;
         let packet = ip::parse(&record.data[at..], wire, &mut self.segment)?;
         // Some tools write the captured length into both fields: the IP header knows better.
@@ -147,12 +184,31 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     /// Whatever needs a closer look; kept apart so that the way to TCP stays in registers.
     #[inline(never)]
     fn other(&mut self, packet: ip::Packet<'_>) -> Result<Kind, Stop> {
-        let packet = packet.transport()?;
-        match (packet.fragment, packet.protocol) {
-            (Some(fragment), _) => Ok(self.fragment(&packet, fragment)),
-            (None, TCP) => self.tcp(&packet),
-            (None, protocol) => Ok(Kind::of_protocol(protocol)),
+        let mut packet = packet.transport()?;
+        // Every turn is a tunnel deeper, and `Path` bounds how deep.
+        loop {
+            match (packet.fragment, packet.protocol) {
+                (Some(fragment), _) => return Ok(self.fragment(&packet, fragment)),
+                (None, TCP) => return self.tcp(&packet),
+                (None, ICMP | ICMPV6) => return Ok(self.icmp(&packet)),
+                (None, protocol) => {
+                    let (data, wire) = (packet.payload, packet.payload_length);
+                    let at = inner::packet(packet.v6, protocol, data, wire, &mut self.path)?;
+                    let data = data.get(at..).unwrap_or_default();
+                    let wire = wire.saturating_sub(at as u32);
+                    packet = ip::parse(data, wire, &mut self.segment)?.transport()?;
+                }
+            }
         }
+    }
+
+    #[cold]
+    fn icmp(&mut self, packet: &ip::Packet<'_>) -> Kind {
+        let v6 = packet.protocol == ICMPV6;
+        if let Some(error) = icmp::error(v6, packet.payload, &self.segment) {
+            self.sink.icmp_error(&error);
+        }
+        if v6 { Kind::Icmpv6 } else { Kind::Icmp }
     }
 
     #[inline(always)]
@@ -170,6 +226,10 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         }
         if !segment.options.complete {
             self.totals.options_cut.hit(segment.record);
+        }
+        if self.copies.is_copy(segment, self.place ^ u32::from(self.path.id()) << 13) {
+            self.totals.copies.hit(segment.record);
+            return Ok(Kind::TcpCopy);
         }
         self.totals.tcp_segments += 1;
         self.sink.segment(segment);
@@ -194,31 +254,14 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
             let first = header.map(|tcp_header| First { segment: self.segment, tcp_header, payload: length });
             let addresses = (self.segment.source.0, self.segment.destination.0);
             if let Some(segment) = self.fragments.add(self.segment.t_ns, addresses, fragment, length, first) {
-                self.totals.tcp_segments += 1;
-                self.sink.segment(&segment);
+                if self.copies.is_copy(&segment, self.place) {
+                    self.totals.copies.hit(segment.record);
+                } else {
+                    self.totals.tcp_segments += 1;
+                    self.sink.segment(&segment);
+                }
             }
         }
         fragment.kind
-    }
-}
-
-fn blank() -> Segment {
-    let nowhere = (Address([0; 16]), 0);
-    Segment {
-        t_ns: 0,
-        record: 0,
-        source: nowhere,
-        destination: nowhere,
-        seq: 0,
-        ack: 0,
-        flags: 0,
-        window: 0,
-        length: 0,
-        ip_length: 0,
-        ip_id: 0,
-        ttl: 0,
-        ecn: 0,
-        checksum: Checksum::Unverified,
-        options: Options::default(),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Fragment {
 /// The payload of an IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Packet<'a> {
-    v6: bool,
+    pub(crate) v6: bool,
     /// What the payload is: an extension header, until [`Packet::transport`].
     pub(crate) protocol: u8,
     pub(crate) fragment: Option<Fragment>,

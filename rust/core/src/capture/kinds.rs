@@ -26,7 +26,9 @@ kinds! {
     Tcp = "tcp",
     /// TCP, but the snap length left less than the 20 bytes of its fixed header.
     TcpHeaderCut = "tcp-header-cut",
-    /// UDP; tunnels inside it are not opened.
+    /// A TCP segment that was captured before, at another point or by a mirror port; not counted otherwise.
+    TcpCopy = "tcp-copy",
+    /// UDP, or a tunnel in UDP without anything to decode in it.
     Udp = "udp",
     /// UDP-Lite.
     UdpLite = "udp-lite",
@@ -40,12 +42,8 @@ kinds! {
     Sctp = "sctp",
     /// DCCP.
     Dccp = "dccp",
-    /// GRE tunnel.
+    /// GRE without anything to decode in it.
     Gre = "gre",
-    /// IPv4 or IPv6 inside IP.
-    IpInIp = "ip-in-ip",
-    /// MPLS inside IP.
-    MplsInIp = "mpls-in-ip",
     /// IPsec ESP.
     Esp = "esp",
     /// OSPF.
@@ -68,9 +66,25 @@ kinds! {
     Lldp = "lldp",
     /// EAPOL (802.1X).
     Eapol = "eapol",
-    /// PPPoE discovery or session.
+    /// PPPoE discovery.
     Pppoe = "pppoe",
-    /// MPLS.
+    /// PPP's own protocols: LCP, IPCP, authentication.
+    PppControl = "ppp-control",
+    /// TCP with Van Jacobson's header compression (RFC 1144), not decompressed.
+    VjCompressed = "vj-compressed",
+    /// Another protocol over PPP.
+    OtherPpp = "other-ppp-protocol",
+    /// An 802.11 management frame.
+    WifiManagement = "wifi-management",
+    /// An 802.11 control frame.
+    WifiControl = "wifi-control",
+    /// An 802.11 data frame with an encrypted body.
+    WifiProtected = "wifi-protected",
+    /// An 802.11 frame that arrived damaged.
+    WifiBadFcs = "wifi-bad-fcs",
+    /// An 802.11 data frame without data, or a fragment.
+    WifiOther = "wifi-other",
+    /// MPLS without IP or Ethernet in it.
     Mpls = "mpls",
     /// An 802.3 frame with an LLC header: spanning tree, CDP, IS-IS.
     Llc = "llc",
@@ -92,7 +106,6 @@ impl Kind {
         match protocol {
             1 => Kind::Icmp,
             2 => Kind::Igmp,
-            4 | 41 => Kind::IpInIp,
             17 => Kind::Udp,
             33 => Kind::Dccp,
             47 => Kind::Gre,
@@ -104,7 +117,6 @@ impl Kind {
             112 => Kind::Vrrp,
             132 => Kind::Sctp,
             136 => Kind::UdpLite,
-            137 => Kind::MplsInIp,
             _ => Kind::OtherIp,
         }
     }

@@ -1,9 +1,12 @@
-//! Link types: where the IP header begins.
+//! Link types: where the first IP header begins.
 //!
-//! Reference: the LINKTYPE_ list of tcpdump.org; IEEE 802.1Q and 802.1ad for tags.
+//! Reference: the LINKTYPE_ list of tcpdump.org.
 
 use super::kinds::Kind;
+use super::layers::{self, Layer};
 use super::record::{Stop, be16, be32, require};
+use super::tunnel::Path;
+use super::wifi;
 
 /// A link type that is decoded, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +18,32 @@ pub(crate) enum LinkType {
     Loopback,
     LinuxSll,
     LinuxSll2,
+    /// A header of fixed length that says nothing of what follows, then IP.
+    Fixed(u8),
+    /// So many bytes, then PPP.
+    Ppp(u8),
+    /// Direction instead of the HDLC address.
+    Pppd,
+    /// PPP or Cisco HDLC.
+    Hdlc,
+    /// So many bytes, then Cisco HDLC.
+    CiscoHdlc(u8),
+    PppOverEther,
+    FrameRelay(u8),
+    /// LLC without anything before it.
+    Llc,
+    Fddi,
+    TokenRing,
+    FireWire,
+    Ieee80211,
+    Radiotap,
+    Prism,
+    Avs,
+    Ppi,
+    Pktap,
+    Nflog,
+    Pflog,
+    Ipnet,
     Unsupported,
 }
 
@@ -28,65 +57,170 @@ impl LinkType {
             0 | 108 => LinkType::Loopback,
             113 => LinkType::LinuxSll,
             276 => LinkType::LinuxSll2,
+            6 => LinkType::TokenRing,
+            // SLIP: direction and 15 bytes of the compressed header; the packet behind them is whole.
+            8 => LinkType::Fixed(16),
+            9 => LinkType::Ppp(0),
+            10 => LinkType::Fddi,
+            50 => LinkType::Hdlc,
+            51 => LinkType::PppOverEther,
+            100 => LinkType::Llc,
+            104 => LinkType::CiscoHdlc(0),
+            105 => LinkType::Ieee80211,
+            107 => LinkType::FrameRelay(0),
+            // ENC of OpenBSD: address family, SPI, flags.
+            109 => LinkType::Fixed(12),
+            117 => LinkType::Pflog,
+            119 => LinkType::Prism,
+            127 => LinkType::Radiotap,
+            138 => LinkType::FireWire,
+            163 => LinkType::Avs,
+            166 => LinkType::Pppd,
+            192 => LinkType::Ppi,
+            204 => LinkType::Ppp(1),
+            205 => LinkType::CiscoHdlc(1),
+            206 => LinkType::FrameRelay(1),
+            226 => LinkType::Ipnet,
+            239 => LinkType::Nflog,
+            258 => LinkType::Pktap,
             _ => LinkType::Unsupported,
         }
     }
 
     /// Offset of the IP header.
     #[inline]
-    pub(crate) fn network(self, data: &[u8], wire: u32) -> Result<usize, Stop> {
+    pub(crate) fn network(self, data: &[u8], wire: u32, path: &mut Path) -> Result<usize, Stop> {
         match self {
             LinkType::Ethernet => {
                 require(data, wire, 14, "frame shorter than an Ethernet header")?;
-                after_ethertype(data, wire, be16(data, 12), 14)
+                match be16(data, 12) {
+                    0x0800 | 0x86dd => Ok(14),
+                    other => layers::walk(Layer::Ethertype(other), data, wire, 14, path),
+                }
             }
             LinkType::Ip => Ok(0),
-            LinkType::Loopback => loopback(data, wire),
+            other => other.rarer(data, wire, path),
+        }
+    }
+
+    #[inline(never)]
+    fn rarer(self, data: &[u8], wire: u32, path: &mut Path) -> Result<usize, Stop> {
+        let (layer, at) = match self {
             LinkType::LinuxSll => {
                 require(data, wire, 16, "packet shorter than an SLL header")?;
-                after_ethertype(data, wire, be16(data, 14), 16)
+                (Layer::Ethertype(be16(data, 14)), 16)
             }
             LinkType::LinuxSll2 => {
                 require(data, wire, 20, "packet shorter than an SLL2 header")?;
-                after_ethertype(data, wire, be16(data, 0), 20)
+                (Layer::Ethertype(be16(data, 0)), 20)
             }
-            LinkType::Unsupported => Err(Stop::Kind(Kind::UnsupportedLinkType)),
-        }
-    }
-}
-
-/// Follow VLAN tags (802.1Q, 802.1ad, and the older QinQ types) and LLC/SNAP to IP.
-#[inline]
-fn after_ethertype(data: &[u8], wire: u32, ethertype: u16, at: usize) -> Result<usize, Stop> {
-    match ethertype {
-        0x0800 | 0x86dd => Ok(at),
-        _ => after_tags(data, wire, ethertype, at),
-    }
-}
-
-fn after_tags(data: &[u8], wire: u32, mut ethertype: u16, mut at: usize) -> Result<usize, Stop> {
-    loop {
-        match ethertype {
-            0x0800 | 0x86dd => return Ok(at),
-            0x8100 | 0x88a8 | 0x9100 | 0x9200 => {
-                require(data, wire, at + 4, "frame ends inside a VLAN tag")?;
-                ethertype = be16(data, at + 2);
-                at += 4;
+            LinkType::Loopback => (Layer::Ip, loopback(data, wire)?),
+            LinkType::Fixed(length) => (Layer::Ip, usize::from(length)),
+            LinkType::Ppp(skip) => (Layer::Ppp, usize::from(skip)),
+            LinkType::Pppd => {
+                require(data, wire, 2, "frame shorter than a PPP header")?;
+                (Layer::PppProtocol, 1 + usize::from(data[1] == 0x03))
             }
-            // A length, or SLL's 4 for "802.2": an LLC header follows; SNAP carries an EtherType again.
-            0..=1500 => match data.get(at..at + 8) {
-                Some([0xaa, 0xaa, 0x03, 0, 0, 0, high, low]) => {
-                    ethertype = u16::from_be_bytes([*high, *low]);
-                    at += 8;
-                    if ethertype <= 1500 {
-                        return Err(Stop::Kind(Kind::OtherEthertype));
-                    }
+            LinkType::Hdlc => {
+                require(data, wire, 4, "frame shorter than an HDLC header")?;
+                // Cisco's addresses: unicast and broadcast.
+                if matches!(data[0], 0x0f | 0x8f) {
+                    (Layer::Ethertype(be16(data, 2)), 4)
+                } else {
+                    (Layer::Ppp, 0)
                 }
-                _ => return Err(Stop::Kind(Kind::Llc)),
-            },
-            other => return Err(Stop::Kind(Kind::of_ethertype(other))),
+            }
+            LinkType::CiscoHdlc(skip) => {
+                let at = usize::from(skip);
+                require(data, wire, at + 4, "frame shorter than an HDLC header")?;
+                (Layer::Ethertype(be16(data, at + 2)), at + 4)
+            }
+            LinkType::PppOverEther => (Layer::Pppoe, 0),
+            LinkType::FrameRelay(skip) => (Layer::FrameRelay, usize::from(skip)),
+            LinkType::Llc => (Layer::Llc, 0),
+            LinkType::Fddi => {
+                require(data, wire, 13, "frame shorter than an FDDI header")?;
+                // Frame control: LLC frames only; others are the ring's own.
+                if data[0] & 0x30 != 0x10 {
+                    return Err(Stop::Kind(Kind::Llc));
+                }
+                (Layer::Llc, 13)
+            }
+            LinkType::TokenRing => {
+                require(data, wire, 14, "frame shorter than a Token Ring header")?;
+                if data[1] & 0xc0 != 0x40 {
+                    return Err(Stop::Kind(Kind::Llc));
+                }
+                // A source address with the first bit set: a routing field follows, and says how long it is.
+                let routed = data[8] & 0x80 != 0;
+                if routed {
+                    require(data, wire, 16, "frame ends inside a routing field")?;
+                }
+                (Layer::Llc, 14 + if routed { usize::from(data[14] & 0x1f) } else { 0 })
+            }
+            LinkType::FireWire => {
+                require(data, wire, 18, "packet shorter than a FireWire header")?;
+                (Layer::Ethertype(be16(data, 16)), 18)
+            }
+            LinkType::Ieee80211 => wifi::frame(data, wire, 0, false)?,
+            LinkType::Radiotap => wifi::radiotap(data, wire)?,
+            LinkType::Prism => wifi::prism(data, wire)?,
+            LinkType::Avs => wifi::avs(data, wire)?,
+            LinkType::Ppi => {
+                require(data, wire, 8, "packet shorter than a PPI header")?;
+                let inner = u32::from_le_bytes([data[4], data[5], data[6], data[7]]);
+                return nested(data, wire, u32::from(le16(data, 2)), inner, path);
+            }
+            LinkType::Pktap => {
+                require(data, wire, 12, "packet shorter than a PKTAP header")?;
+                let word = |at| u32::from_le_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
+                return nested(data, wire, word(0), word(8), path);
+            }
+            LinkType::Nflog => (Layer::Ip, nflog(data, wire)?),
+            LinkType::Pflog => {
+                require(data, wire, 4, "packet shorter than a PFLOG header")?;
+                (Layer::Ip, usize::from(data[0]).next_multiple_of(4))
+            }
+            LinkType::Ipnet => {
+                require(data, wire, 24, "packet shorter than an IPNET header")?;
+                match data[1] {
+                    2 | 26 => (Layer::Ip, 24),
+                    _ => return Err(Stop::Kind(Kind::OtherFamily)),
+                }
+            }
+            LinkType::Ethernet => (Layer::Ethernet, 0),
+            LinkType::Ip => (Layer::Ip, 0),
+            LinkType::Unsupported => return Err(Stop::Kind(Kind::UnsupportedLinkType)),
+        };
+        layers::walk(layer, data, wire, at, path)
+    }
+
+    /// Where within the host a cooked packet was seen: the same packet comes by several such places.
+    #[inline]
+    pub(crate) fn place(self, data: &[u8]) -> u32 {
+        match self {
+            // Packet type: 4 is outgoing.
+            LinkType::LinuxSll => data.get(1).copied().map_or(0, u32::from),
+            LinkType::LinuxSll2 if data.len() > 10 => be32(data, 4) << 3 | u32::from(data[10] & 7),
+            _ => 0,
         }
     }
+}
+
+/// A header that carries the link type of what follows it.
+fn nested(data: &[u8], wire: u32, length: u32, code: u32, path: &mut Path) -> Result<usize, Stop> {
+    let at = length as usize;
+    require(data, wire, at, "header longer than the packet")?;
+    let link = u16::try_from(code).map_or(LinkType::Unsupported, LinkType::from_code);
+    match link {
+        // Neither nests in itself, so this ends.
+        LinkType::Ppi | LinkType::Pktap => Err(Stop::Kind(Kind::UnsupportedLinkType)),
+        _ => Ok(at + link.network(&data[at..], wire - length, path)?),
+    }
+}
+
+pub(super) fn le16(data: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([data[at], data[at + 1]])
 }
 
 fn loopback(data: &[u8], wire: u32) -> Result<usize, Stop> {
@@ -102,6 +236,31 @@ fn loopback(data: &[u8], wire: u32) -> Result<usize, Stop> {
     }
 }
 
+/// Family, version, resource; then attributes in the byte order of the host, of which one is the packet.
+fn nflog(data: &[u8], wire: u32) -> Result<usize, Stop> {
+    const PAYLOAD: u16 = 9;
+    require(data, wire, 4, "packet shorter than an NFLOG header")?;
+    if !matches!(data[0], 2 | 10) {
+        return Err(Stop::Kind(Kind::OtherFamily));
+    }
+    let mut at = 4;
+    loop {
+        require(data, wire, at + 4, "NFLOG without a packet")?;
+        let (mut length, mut kind) = (le16(data, at), le16(data, at + 2) & 0x7fff);
+        // Attribute types are small numbers: a large one is in the other byte order.
+        if kind > 0xff {
+            (length, kind) = (be16(data, at), be16(data, at + 2) & 0x7fff);
+        }
+        if kind == PAYLOAD {
+            return Ok(at + 4);
+        }
+        if length < 4 {
+            return Err(Stop::Malformed("NFLOG attribute shorter than its header"));
+        }
+        at += usize::from(length).next_multiple_of(4);
+    }
+}
+
 /// Name of a link type, without the prefix LINKTYPE_; "unknown" if it is not a common one.
 pub fn name(code: u16) -> &'static str {
     match code {
@@ -114,21 +273,30 @@ pub fn name(code: u16) -> &'static str {
         12 | 14 | 101 => "RAW",
         50 => "PPP_HDLC",
         51 => "PPP_ETHER",
+        100 => "ATM_RFC1483",
+        104 => "C_HDLC",
         105 => "IEEE802_11",
         107 => "FRELAY",
         108 => "LOOP",
+        109 => "ENC",
         113 => "LINUX_SLL",
         117 => "PFLOG",
         119 => "IEEE802_11_PRISM",
         127 => "IEEE802_11_RADIOTAP",
+        138 => "APPLE_IP_OVER_IEEE1394",
         147..=162 => "USER",
+        163 => "IEEE802_11_AVS",
+        166 => "PPP_PPPD",
         187 => "BLUETOOTH_HCI_H4",
         189 => "USB_LINUX",
         192 => "PPI",
         195 => "IEEE802_15_4_WITHFCS",
         201 => "BLUETOOTH_HCI_H4_WITH_PHDR",
         204 => "PPP_WITH_DIR",
+        205 => "C_HDLC_WITH_DIR",
+        206 => "FRELAY_WITH_DIR",
         220 => "USB_LINUX_MMAPPED",
+        226 => "IPNET",
         228 => "IPV4",
         229 => "IPV6",
         239 => "NFLOG",

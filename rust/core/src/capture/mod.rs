@@ -1,44 +1,60 @@
 //! Packet captures to segments.
 //!
-//! One file per layer: `source` (file, decompression), `pcap` (file format), `link`, `ip`, `fragment`,
-//! `tcp`, `checksum`. [`read`] streams a capture of any size through a fixed buffer and hands every TCP
+//! One file per layer: `source` (window over the bytes), `pcap` and `pcapng` (file formats), `link`, `wifi`,
+//! `layers` (what is between a link and IP), `ip`, `inner` (tunnels in IP), `fragment`, `tcp`, `checksum`,
+//! `icmp`, `copies` (the same packet twice). [`read`] streams a capture of any size through a fixed buffer and hands every TCP
 //! segment to a [`Sink`]; every other record is counted by [`Kind`].
 
 use std::io::Read;
 use std::path::Path;
 
 mod checksum;
+mod copies;
 mod decode;
 mod error;
 mod fragment;
+mod icmp;
 mod info;
+mod inner;
 mod ip;
 mod kinds;
+mod layers;
 mod link;
 mod pcap;
+mod pcapng;
 mod record;
 mod source;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod tunnel;
+mod wifi;
 
+pub use crate::input::Progress;
 pub use error::ReadError;
-pub use info::CaptureInfo;
+pub use icmp::IcmpError;
+pub use info::{CaptureInfo, Comment, Interface};
 pub use kinds::{Kind, KindCounts};
 pub use link::name as link_type_name;
-pub use crate::input::Progress;
 
 use crate::input::decompressed_head;
 use crate::issue::Issues;
 use crate::segment::Segment;
 use decode::Decoder;
-use pcap::Records;
+use pcapng::Blocks;
+use record::Reader;
 use source::Source;
+
+/// Bytes that tell the format.
+const SNIFFED: usize = 12;
 
 /// Takes the TCP segments of a capture, in the order of the file.
 pub trait Sink {
     /// Take one segment; the reference is only valid during the call.
     fn segment(&mut self, segment: &Segment);
+
+    /// Take an ICMP error that quotes a segment.
+    fn icmp_error(&mut self, _error: &IcmpError) {}
 }
 
 /// One record of a capture, as bytes.
@@ -57,7 +73,18 @@ pub struct RawPacket {
 /// Whether a file is a capture that [`read`] takes, by its first bytes (a few hundred suffice, compressed
 /// or not).
 pub fn sniff(head: &[u8]) -> bool {
-    pcap::sniff(&decompressed_head(head, 4))
+    format(&decompressed_head(head, SNIFFED)).is_some()
+}
+
+/// The name of the capture format that a content begins like.
+pub fn format(content: &[u8]) -> Option<&'static str> {
+    if pcap::sniff(content) {
+        Some("pcap")
+    } else if pcapng::sniff(content) {
+        Some("pcapng")
+    } else {
+        None
+    }
 }
 
 /// Read a capture file.
@@ -103,19 +130,70 @@ pub fn read_from<S: Sink + ?Sized>(
 /// # Errors
 /// See [`ReadError`].
 pub fn packet(path: &Path, record_number: u64) -> Result<Option<RawPacket>, ReadError> {
-    let mut records = Records::new(Source::open(path, None)?)?;
-    let link_type = records.header().link_type;
-    while let Some(record) = records.next_record()? {
-        if record.number == record_number {
-            return Ok(Some(RawPacket {
-                t_ns: record.t_ns,
-                orig_len: record.original_length,
-                data: record.data.to_vec(),
-                link_type,
-            }));
-        }
+    with_reader(Source::open(path, None)?, Find(record_number))
+}
+
+/// What is done with a reader, whichever format it is of: the loop is compiled for each.
+trait Work {
+    type Output;
+    fn run(self, reader: impl Reader) -> Result<Self::Output, ReadError>;
+}
+
+fn with_reader<W: Work>(mut source: Source<'_>, work: W) -> Result<W::Output, ReadError> {
+    source.ensure(SNIFFED)?;
+    if pcapng::sniff(source.bytes()) {
+        work.run(Blocks::new(source)?)
+    } else {
+        work.run(pcap::Records::new(source)?)
     }
-    Ok(None)
+}
+
+/// Finds one record.
+struct Find(u64);
+
+impl Work for Find {
+    type Output = Option<RawPacket>;
+
+    fn run(self, mut reader: impl Reader) -> Result<Self::Output, ReadError> {
+        while let Some(record) = reader.next_record()? {
+            if record.number == self.0 {
+                return Ok(Some(RawPacket {
+                    t_ns: record.t_ns,
+                    orig_len: record.original_length,
+                    data: record.data.to_vec(),
+                    link_type: record.link_type,
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Decodes all records.
+struct Decode<'a, S: Sink + ?Sized> {
+    sink: &'a mut S,
+    issues: &'a mut Issues,
+}
+
+impl<S: Sink + ?Sized> Work for Decode<'_, S> {
+    type Output = CaptureInfo;
+
+    fn run(self, mut reader: impl Reader) -> Result<Self::Output, ReadError> {
+        let mut decoder = Decoder::new(self.sink);
+        while let Some(record) = reader.next_record()? {
+            decoder.record(&record);
+        }
+        let totals = decoder.finish();
+        totals.report(self.issues);
+        if let Some(damage) = reader.damage() {
+            self.issues.add(damage.code, damage.record, || damage.detail.clone());
+        }
+        let facts = reader.facts();
+        for (code, seen) in facts.issues.iter() {
+            self.issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
+        }
+        Ok(CaptureInfo::new(facts, &totals))
+    }
 }
 
 fn decode_all<S: Sink + ?Sized>(
@@ -123,16 +201,5 @@ fn decode_all<S: Sink + ?Sized>(
     sink: &mut S,
     issues: &mut Issues,
 ) -> Result<CaptureInfo, ReadError> {
-    let mut records = Records::new(source)?;
-    let mut decoder = Decoder::new(sink);
-    while let Some(record) = records.next_record()? {
-        decoder.record(&record);
-    }
-    let totals = decoder.finish();
-    let info = CaptureInfo::new(records.header(), records.compressed(), &totals);
-    totals.report(&format!("{} ({})", info.link_type, info.link_type_name), issues);
-    if let Some(damage) = records.damage() {
-        issues.add(damage.code, damage.record, || damage.detail.clone());
-    }
-    Ok(info)
+    with_reader(source, Decode { sink, issues })
 }

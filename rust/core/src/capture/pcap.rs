@@ -2,10 +2,14 @@
 //!
 //! Reference: draft-ietf-opsawg-pcap; libpcap's `sf-pcap.c` for the old versions with swapped lengths.
 
+use std::collections::BTreeMap;
+
 use super::ReadError;
-use super::link::LinkType;
-use super::record::{Damage, Record};
-use super::source::{End, Source};
+use super::info::{Facts, Interface};
+use super::link::{self, LinkType};
+use super::record::{Damage, Reader, Record};
+use super::source::Source;
+use crate::issue::Issues;
 
 /// Bytes of the file header.
 pub(crate) const FILE_HEADER: usize = 24;
@@ -119,22 +123,24 @@ impl<'p> Records<'p> {
         Ok(Records { source, header, link, number: 0, pending: 0, damage: None })
     }
 
-    pub(crate) fn header(&self) -> &FileHeader {
-        &self.header
+    #[cold]
+    fn ended(&mut self, inside: &str) {
+        self.damage = Damage::at_end(&self.source, self.number + 1, inside);
     }
 
-    pub(crate) fn compressed(&self) -> Option<&'static str> {
-        self.source.compressed()
+    #[cold]
+    fn impossible(&mut self, captured: u32) {
+        self.damage = Some(Damage {
+            code: "bad-record",
+            record: self.number + 1,
+            detail: format!("captured length {captured} is beyond the limit of {}", self.header.limit()),
+        });
     }
+}
 
-    /// Why reading stopped, if not at the end of the file.
-    pub(crate) fn damage(&self) -> Option<&Damage> {
-        self.damage.as_ref()
-    }
-
-    /// The next record, or `None` at the end or at the first damage.
+impl Reader for Records<'_> {
     #[inline]
-    pub(crate) fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+    fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         self.source.consume(self.pending);
         self.pending = 0;
         let header_length = self.header.record_header();
@@ -171,43 +177,48 @@ impl<'p> Records<'p> {
             original_length: original.max(captured),
             wire_length: original.max(captured).saturating_sub(self.header.fcs),
             link: self.link,
+            link_type: self.header.link_type,
+            interface: 0,
             data: &self.source.bytes()[header_length..length],
         }))
     }
 
-    #[cold]
-    fn ended(&mut self, inside: &str) {
-        let number = self.number + 1;
-        let left = self.source.bytes().len();
-        self.damage = match self.source.end() {
-            Some(End::Damaged(why)) => {
-                Some(Damage { code: "bad-record", record: number, detail: format!("compressed data: {why}") })
-            }
-            Some(End::Truncated) => Some(Damage {
-                code: "truncated-file",
-                record: number,
-                detail: format!("the compressed data ends inside record {number}"),
-            }),
-            _ if left > 0 => Some(Damage {
-                code: "truncated-file",
-                record: number,
-                detail: format!("{left} bytes are left for the {inside} of packet {number}"),
-            }),
-            _ => None,
-        };
+    fn damage(&self) -> Option<&Damage> {
+        self.damage.as_ref()
     }
 
-    #[cold]
-    fn impossible(&mut self, captured: u32) {
-        self.damage = Some(Damage {
-            code: "bad-record",
-            record: self.number + 1,
-            detail: format!("captured length {captured} is beyond the limit of {}", self.header.limit()),
-        });
+    fn facts(&mut self) -> Facts {
+        let header = &self.header;
+        let resolution_ns = if header.nanosecond { 1 } else { 1_000 };
+        let interface = Interface {
+            link_type: header.link_type,
+            link_type_name: link::name(header.link_type),
+            snaplen: header.snaplen,
+            resolution_ns,
+            name: String::new(),
+            description: String::new(),
+            packets: self.number,
+        };
+        Facts {
+            format: "pcap",
+            link_type: header.link_type,
+            snaplen: header.snaplen,
+            resolution_ns,
+            swapped: header.big_endian != cfg!(target_endian = "big"),
+            compressed: self.source.compressed(),
+            interfaces: vec![interface],
+            interface_count: 1,
+            blocks: BTreeMap::new(),
+            application: String::new(),
+            comments: Vec::new(),
+            comment_count: 0,
+            issues: Issues::default(),
+        }
     }
 }
 
-fn describe(head: &[u8]) -> String {
+/// Words for what a file begins with instead.
+pub(crate) fn describe(head: &[u8]) -> String {
     match head.first_chunk::<4>() {
         _ if head.is_empty() => "the file is empty".into(),
         Some(b) => format!("the first bytes are {:02x} {:02x} {:02x} {:02x}", b[0], b[1], b[2], b[3]),

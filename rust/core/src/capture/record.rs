@@ -1,7 +1,22 @@
 //! What every capture format delivers, and what ends a delivery early.
 
+use super::ReadError;
+use super::info::Facts;
 use super::kinds::Kind;
 use super::link::LinkType;
+use super::source::{End, Source};
+
+/// Delivers the records of a capture file.
+pub(crate) trait Reader {
+    /// The next record, or `None` at the end or at the first damage.
+    fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError>;
+
+    /// Why reading stopped, if not at the end of the file.
+    fn damage(&self) -> Option<&Damage>;
+
+    /// What is known of the file, once it was read.
+    fn facts(&mut self) -> Facts;
+}
 
 /// One record of a capture, in the reader's buffer.
 pub(crate) struct Record<'a> {
@@ -15,6 +30,10 @@ pub(crate) struct Record<'a> {
     /// The same without a frame check sequence.
     pub(crate) wire_length: u32,
     pub(crate) link: LinkType,
+    /// LINKTYPE_ number that `link` decodes.
+    pub(crate) link_type: u16,
+    /// Which interface of the file it was captured on.
+    pub(crate) interface: u32,
     pub(crate) data: &'a [u8],
 }
 
@@ -24,6 +43,55 @@ pub(crate) struct Damage {
     pub(crate) code: &'static str,
     pub(crate) record: u64,
     pub(crate) detail: String,
+}
+
+impl Damage {
+    /// What the end of a source means in the middle of a record; `None` if it is none.
+    pub(crate) fn at_end(source: &Source<'_>, record: u64, inside: &str) -> Option<Self> {
+        let left = source.bytes().len();
+        let (code, detail) = match source.end() {
+            Some(End::Damaged(why)) => ("bad-record", format!("compressed data: {why}")),
+            Some(End::OverLimit(why)) => ("decompression-limit", why.clone()),
+            Some(End::Truncated) => {
+                ("truncated-file", format!("the compressed data ends inside record {record}"))
+            }
+            _ if left > 0 => {
+                ("truncated-file", format!("{left} bytes are left for the {inside} of packet {record}"))
+            }
+            _ => return None,
+        };
+        Some(Damage { code, record, detail })
+    }
+}
+
+/// Byte order of a file or section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ByteOrder {
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    /// This machine's.
+    pub(crate) const NATIVE: ByteOrder =
+        if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+
+    #[inline(always)]
+    pub(crate) fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        let b = [bytes[at], bytes[at + 1]];
+        if self == ByteOrder::Big { u16::from_be_bytes(b) } else { u16::from_le_bytes(b) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        let b = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        if self == ByteOrder::Big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) }
+    }
+
+    pub(crate) fn u64(self, bytes: &[u8], at: usize) -> u64 {
+        let (first, second) = (u64::from(self.u32(bytes, at)), u64::from(self.u32(bytes, at + 4)));
+        if self == ByteOrder::Big { first << 32 | second } else { second << 32 | first }
+    }
 }
 
 /// Why decoding of a packet ended before TCP.

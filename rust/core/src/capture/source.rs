@@ -36,12 +36,15 @@ pub(crate) struct Source<'p> {
 impl<'p> Source<'p> {
     /// Open a file.
     pub(crate) fn open(path: &Path, progress: Option<&'p Progress>) -> Result<Self, ReadError> {
-        Ok(Self::of(input::open(path, progress)?, progress))
+        Ok(Self::of(input::open(path, progress).map_err(early)?, progress))
     }
 
     /// From any bytes, decompressed by content.
-    pub(crate) fn new(reader: impl Read + Send + 'p, progress: Option<&'p Progress>) -> Result<Self, ReadError> {
-        Ok(Self::of(input::from_reader(reader, progress)?, progress))
+    pub(crate) fn new(
+        reader: impl Read + Send + 'p,
+        progress: Option<&'p Progress>,
+    ) -> Result<Self, ReadError> {
+        Ok(Self::of(input::from_reader(reader, progress).map_err(early)?, progress))
     }
 
     fn of(opened: Opened<'p>, progress: Option<&'p Progress>) -> Self {
@@ -135,4 +138,9 @@ impl<'p> Source<'p> {
             _ => Err(error.into()),
         }
     }
+}
+
+/// An error before the first byte.
+fn early(error: io::Error) -> ReadError {
+    if input::is_cancelled(&error) { ReadError::Cancelled } else { error.into() }
 }

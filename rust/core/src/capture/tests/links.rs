@@ -84,7 +84,7 @@ fn other_ethertypes_are_counted_by_kind() {
     for (ethertype, kind) in [
         (0x0806, "arp"),
         (0x8035, "arp"),
-        (0x8847, "mpls"),
+        (0x8863, "pppoe"),
         (0x8864, "pppoe"),
         (0x88cc, "lldp"),
         (0x888e, "eapol"),

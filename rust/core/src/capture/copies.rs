@@ -1,0 +1,156 @@
+//! The same packet captured twice: on several interfaces of a host (`-i any`), or by a mirror port.
+//!
+//! A copy would look like a retransmission, so it must be told from one. What is compared: addresses, ports,
+//! sequence, ack, flags, window, length, time stamps, SACK, and the IP identification, which a sender counts
+//! up for every packet, sent again or not. Two cases:
+//!
+//! * Another point of the same host saw it (interface, direction, tunnel). A point sees a packet once: if one
+//!   that saw it sees it again, it was sent again.
+//! * The same point saw it again at once. That is a copy only if identifications mean something in its
+//!   direction: they vary, and no two packets have shared one.
+//!
+//! Without an identification (IPv6, or 0) only the first case counts, and only within a short time.
+//!
+//! Memory is fixed: tables that forget, so that in doubt a packet counts.
+
+use crate::segment::{Segment, flags::SYN};
+
+const PACKETS: usize = 4096;
+const DIRECTIONS: usize = 2048;
+
+/// Between two points of a host a packet may wait in a queue.
+const ELSEWHERE_NS: u64 = 1_000_000_000;
+/// Without an identification.
+const UNIDENTIFIED_NS: u64 = 100_000_000;
+/// No timer of TCP is so short.
+const AT_ONCE_NS: u64 = 2_000_000;
+
+/// Points that have seen a packet; the bridge, its port, the bond, its member.
+const POINTS: usize = 4;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Packet {
+    hash: u64,
+    t_ns: i64,
+    points: [u16; POINTS],
+}
+
+/// What is known of the identifications of a direction.
+#[derive(Debug, Clone, Copy, Default)]
+struct Direction {
+    tag: u32,
+    id: u16,
+    varies: bool,
+    shared: bool,
+}
+
+/// Remembers the last packets.
+pub(crate) struct Copies {
+    packets: Box<[Packet; PACKETS]>,
+    directions: Box<[Direction; DIRECTIONS]>,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Copies {
+            packets: Box::new([Packet::default(); PACKETS]),
+            directions: Box::new([Direction::default(); DIRECTIONS]),
+        }
+    }
+}
+
+impl Copies {
+    /// Whether a segment was captured before; `point` is where it was seen now.
+    #[inline]
+    pub(crate) fn is_copy(&mut self, segment: &Segment, point: u32) -> bool {
+        let direction = direction_of(segment);
+        let hash = packet_of(segment, direction);
+        // Never 0, which means that a place is free.
+        let point = (point.wrapping_mul(0x9e37_79b1) >> 16) as u16 | 1;
+        let identified = segment.ip_id != 0;
+        // Packets that share an identification meet in one place, where the later one puts out the earlier.
+        let place = if identified {
+            direction.wrapping_add(u64::from(segment.ip_id).wrapping_mul(SPREAD))
+        } else {
+            hash
+        };
+        let known = &mut self.packets[place as usize % PACKETS];
+        let same = known.hash == hash;
+        let meaningful =
+            self.directions[direction as usize % DIRECTIONS].observe(direction, segment.ip_id, same);
+        let age = segment.t_ns.abs_diff(known.t_ns);
+        if !same || age > if identified { ELSEWHERE_NS } else { UNIDENTIFIED_NS } {
+            *known = Packet { hash, t_ns: segment.t_ns, points: [point, 0, 0, 0] };
+            return false;
+        }
+        if known.points.contains(&point) {
+            let at_once = identified && age <= AT_ONCE_NS && (meaningful || segment.has(SYN));
+            if !at_once {
+                *known = Packet { hash, t_ns: segment.t_ns, points: [point, 0, 0, 0] };
+            }
+            return at_once;
+        }
+        match known.points.iter_mut().find(|place| **place == 0) {
+            Some(place) => *place = point,
+            // More points than a host has: not what this is about.
+            None => return false,
+        }
+        true
+    }
+}
+
+impl Direction {
+    /// Take note of an identification; whether they mean something.
+    #[inline]
+    fn observe(&mut self, direction: u64, id: u16, same: bool) -> bool {
+        let tag = (direction >> 32) as u32;
+        if self.tag != tag {
+            *self = Direction { tag, id, varies: false, shared: false };
+        } else if !same {
+            self.varies |= self.id != id;
+            self.shared |= self.id == id;
+            self.id = id;
+        }
+        self.varies && !self.shared
+    }
+}
+
+/// Neighbouring identifications go to places apart.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[inline(always)]
+fn mix(a: u64, b: u64) -> u64 {
+    let product = u128::from(a ^ 0x9e37_79b9_7f4a_7c15) * u128::from(b ^ 0xa076_1d64_78bd_642f);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+#[inline(always)]
+fn words(address: &[u8; 16]) -> (u64, u64) {
+    let words = u128::from_be_bytes(*address);
+    ((words >> 64) as u64, words as u64)
+}
+
+/// Ports are put where an IPv4 address in mapped form has nothing of its own.
+#[inline(always)]
+fn direction_of(segment: &Segment) -> u64 {
+    let (a, b) = words(&segment.source.0.0);
+    let (c, d) = words(&segment.destination.0.0);
+    let ports = u64::from(segment.source.1) << 48 | u64::from(segment.destination.1) << 32;
+    mix(b ^ ports, d ^ a.rotate_left(17) ^ c.rotate_left(40))
+}
+
+#[inline(always)]
+fn packet_of(segment: &Segment, direction: u64) -> u64 {
+    let numbers = u64::from(segment.seq) << 32 | u64::from(segment.ack);
+    // 16 bits, 9, 16, and what is left for the length.
+    let (flags, id) = (u64::from(segment.flags), u64::from(segment.ip_id));
+    let rest = u64::from(segment.length) << 41 | id << 25 | flags << 16 | u64::from(segment.window);
+    let options = &segment.options;
+    let (value, echo) = options.timestamps.unwrap_or((0, 0));
+    let stamps = u64::from(value) << 32 | u64::from(echo);
+    let sack = u64::from(options.sack[0].0) << 32 | u64::from(options.sack[0].1);
+    mix(mix(direction ^ numbers, rest) ^ stamps, sack).max(1)
+}
+
+#[cfg(test)]
+mod tests;

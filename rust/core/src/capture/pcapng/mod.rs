@@ -1,0 +1,9 @@
+//! The pcapng file format: sections, interfaces, packets of three kinds; other blocks are counted and skipped.
+//!
+//! Reference: draft-ietf-opsawg-pcapng.
+
+mod blocks;
+mod interface;
+mod options;
+
+pub(crate) use blocks::{Blocks, sniff};

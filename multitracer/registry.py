@@ -47,6 +47,16 @@ PLOTS = {
     "figure-10": "multitracer.plots.figure_10:PLOT",
     "figure-11": "multitracer.plots.figure_11:PLOT",
     "figure-12": "multitracer.plots.figure_12:PLOT",
+    "tsg": "multitracer.plots.tsg:PLOT",
+    "rtt": "multitracer.plots.rtt:PLOT",
+    "cwnd": "multitracer.plots.cwnd:PLOT",
+    "throughput": "multitracer.plots.throughput:PLOT",
+    "queue": "multitracer.plots.queue:PLOT",
+    "owd": "multitracer.plots.owd:PLOT",
+    "layers": "multitracer.plots.layers:PLOT",
+    "idle": "multitracer.plots.idle:PLOT",
+    "cdf": "multitracer.plots.cdf:PLOT",
+    "compare": "multitracer.plots.compare:PLOT",
 }
 
 

@@ -164,6 +164,27 @@ TIMEOUTS = Schema(
     ),
 )
 
+ICMP_ERRORS = Schema(
+    "icmp_errors",
+    "ICMP errors that quote a TCP segment: what routers and hosts say of it.",
+    (
+        _T,
+        _SOURCE,
+        _RECORD,
+        _CONN,
+        _DIR,
+        Column("version", "int8", "", "4: ICMP, 6: ICMPv6", "RFC 792, RFC 4443"),
+        Column("type", "int16", "", "ICMP type"),
+        Column("code", "int16", "", "ICMP code"),
+        Column("mtu", "int64", "bytes", "of the next hop, where the error is about size; else 0", "RFC 1191"),
+        Column("seq", "int64", "bytes", "first byte of the quoted segment; -1 if its connection is unknown"),
+        Column("seq_raw", "uint32", "", "sequence number quoted"),
+        Column("source_end", "str", "", "address and port that sent the quoted segment"),
+        Column("destination_end", "str", "", "address and port that it was for"),
+        Column("reporter", "str", "", "address that reports the error"),
+    ),
+)
+
 TCP_STATES = Schema(
     "tcp_states",
     "Samples of the kernel's TCP state: tcp_probe events and ss samples.",
@@ -252,6 +273,7 @@ LINK_KINDS = (
     "REMAP",
     "reset",
     "drop",
+    "call_dropped",
 )
 RESET_CAUSES = ("", "n2", "protocol", "peer", "other")
 
@@ -339,6 +361,7 @@ SCHEMAS: dict[str, Schema] = {
         SEGMENTS,
         RETRANSMISSIONS,
         TIMEOUTS,
+        ICMP_ERRORS,
         TCP_STATES,
         KERNEL_EVENTS,
         LINK_FRAMES,

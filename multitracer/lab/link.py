@@ -1,8 +1,9 @@
 """What every link model of the lab is: packets and times in, packets and log lines out, no I/O.
 
-A link has two ends, 0 (``ms``, the mobile side) and 1 (``iwf``, the network side). The runner hands it packets
-from each end's network device and asks it to advance; a simulation does the same without a kernel.
-All times are integer nanoseconds on one clock; a model never reads a clock and takes its randomness from a seed.
+A link has two ends, 0 (``ms``, the mobile side) and 1 (``iwf``, the network side). The runner hands it
+packets from each end's network device and asks it to advance; a simulation does the same without a kernel.
+All times are integer nanoseconds on one clock; a model never reads a clock and takes its randomness from a
+seed.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Link(Protocol):
         """The next time at which something happens by itself; None if only a packet can wake the link."""
 
     def drain_log(self) -> list[str]:
-        """Lines of the rlpdump log since the last call, in time order, without line ends (none for plain links)."""
+        """Lines of the rlpdump log since the last call, in time order, without line ends; plain: none."""
 
     def log_header(self) -> str | None:
         """First line of the rlpdump log; None if the link keeps none."""

@@ -38,6 +38,11 @@ class RlpLink(SlottedLink[AirFrame]):
         Documented there.
     seed : int
         Of the air.
+
+    Attributes
+    ----------
+    down_cause : str
+        Why the call was dropped; "" while it stands.
     """
 
     def __init__(self, settings: RlpSettings, seed: int) -> None:
@@ -50,6 +55,15 @@ class RlpLink(SlottedLink[AirFrame]):
         self._rlp = [RlpEntity(settings, side, self, on_raw) for side in (0, 1)]
         self._entities = list(self._rlp)
         self._ppp = [_PppDirection(self, side) for side in (0, 1)]
+        self.down_cause = ""
+
+    def send(self, side: int, packet: bytes, t_ns: int) -> bool:
+        """Hand the link an IP packet; False if the interface queue dropped it, or the call is over."""
+        if not self.down_cause:
+            return super().send(side, packet, t_ns)
+        self.truth.count("packets_in", side)
+        self._ppp[side].lose(t_ns, packet, "call_dropped")
+        return False
 
     def log_header(self) -> str | None:
         """First line of the rlpdump log."""
@@ -70,6 +84,26 @@ class RlpLink(SlottedLink[AirFrame]):
 
     def _keep_raw(self, t_ns: int, side: int, direction: Literal["snd", "rcv"], frame: AirFrame) -> None:
         self._raw.append(RawFrame(t_ns, side, direction, frame.encode()))
+
+    def flushed(self, side: int) -> None:
+        """Note how far the stream from `side` had come when its entity dropped all."""
+        self._ppp[side].flushed_to = self.buffer(side).end_offset
+
+    def settle(self, t_ns: int, side: int) -> None:
+        """Count what the flush at `side` took: nothing from before it can arrive any more."""
+        self._ppp[side].settle(t_ns)
+
+    def drop_call(self, t_ns: int, side: int, cause: str) -> None:
+        """End the call: the network releases the channel at both ends at once."""
+        self.down_cause = cause
+        self.truth.count("calls_dropped", side)
+        self._arrivals.clear()
+        for number, entity in enumerate(self._rlp):
+            entity.go_down(cause if number == side else "peer", t_ns)
+            self.settle(t_ns, number)
+        for number, queue in enumerate(self.queues):
+            while (packet := queue.pop(t_ns)) is not None:
+                self._ppp[number].lose(t_ns, packet, "call_dropped")
 
     def refill(self, side: int, t_ns: int) -> None:
         """Move packets from the interface queue into the entity's send buffer."""
@@ -100,6 +134,7 @@ class _PppDirection:
         self._decompressor = VjDecompressor(settings.vj_slots)
         self._decoder = hdlc.HdlcDecoder()
         self._in_flight: deque[tuple[int, bytes]] = deque()
+        self.flushed_to = -1
         self._last_put_ns: int | None = None
 
     def refill(self, t_ns: int) -> None:
@@ -133,6 +168,14 @@ class _PppDirection:
                 self._link.event(t_ns, "packet_ruined", self._side, length=len(restored), end=frame.end)
             self._link.deliver(t_ns, 1 - self._side, restored)
         self._lost_before(chunk.offset + len(chunk.data) + 1, t_ns, "flushed")
+
+    def settle(self, t_ns: int) -> None:
+        self._lost_before(self.flushed_to + 1, t_ns, "flushed")
+
+    def lose(self, t_ns: int, packet: bytes, cause: str) -> None:
+        """Note a packet that never had a place in the stream."""
+        self._link.truth.count("packets_lost", self._side)
+        self._link.event(t_ns, "packet_lost", self._side, cause=cause, **_identity(packet))
 
     def _restore(self, frame: hdlc.PppFrame) -> tuple[bytes | None, str]:
         truth = self._link.truth

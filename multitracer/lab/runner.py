@@ -249,6 +249,9 @@ class _Run:
                 capture.check()
             if self.traffic.done():
                 break
+            if getattr(self.link, "down_cause", ""):
+                self.warnings.append(f"the call was dropped after {now - self.began_s:.1f} s")
+                break
             if now - self.began_s > self.scenario.limit_s:
                 self.warnings.append(f"the transfer was stopped after {self.scenario.limit_s:g} s (limit_s)")
                 break

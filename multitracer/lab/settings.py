@@ -104,7 +104,11 @@ class RlpSettings(QueueSettings):
     t1_ms : float
         Time to wait for an acknowledgement before polling (T1).
     n2 : int
-        Retransmissions of one frame, or polls, before the link is reset (N2).
+        Retransmissions of one frame, or polls, before the link is reset (N2); repetitions of an SABM.
+    on_failure : str
+        What follows N2 retransmissions: "reset" (SABM; unanswered after N2 repetitions, the call is dropped),
+        "drop_call" (the call is dropped at once, as in some networks of Paper 5.5), or "reset_forever" (SABM
+        is repeated until it is answered: for studies that leave dropped calls out, as Paper 4.1 does).
     recovery : str
         How a receiver asks for a missing frame: "srej" (that frame) or "rej" (everything from it on).
     delay_ms : float
@@ -139,6 +143,7 @@ class RlpSettings(QueueSettings):
     window: int = 61
     t1_ms: float = 480.0
     n2: int = 6
+    on_failure: str = "reset"
     recovery: str = "srej"
     delay_ms: float = 180.0
     drain_bps: float = 0.0
@@ -163,6 +168,7 @@ class RlpSettings(QueueSettings):
         within("n2", self.n2, 1, 10**6)
         within("delay_ms", self.delay_ms, 0.0, 1e6)
         one_of("recovery", self.recovery, ("srej", "rej"))
+        one_of("on_failure", self.on_failure, ("reset", "drop_call", "reset_forever"))
         # T1 must exceed a round trip with its waiting for slots: an answer that overlaps a repeated SREJ
         # would be taken for a new frame, since 61 of 62 numbers are in use.
         within("t1_ms", self.t1_ms, 2 * self.delay_ms + 5 * self.slot_ms, 1e7)

@@ -300,7 +300,7 @@ def test_resets_with_header_compression_ruin_segments() -> None:
     from support_lab import checksum_good, tcp
 
     packets = [(0, 0, tcp(1000 + i * 460, 1, bytes([i]) * 460, ip_id=i + 1)) for i in range(60)]
-    lost = list(range(100, 600))
+    lost = list(range(100, 400))
     chosen = {"model": "rlp", "vj": True, "queue_packets": 0, "air_up": {"kind": "list", "lost_slots": lost}}
     outcome = run(chosen, packets)
     counts = outcome.link.truth.counts

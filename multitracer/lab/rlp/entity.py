@@ -55,6 +55,15 @@ class Surroundings(Protocol):
     def event(self, t_ns: int, what: str, side: int, **details: object) -> None:
         """Note a fact in the truth."""
 
+    def flushed(self, side: int) -> None:
+        """Take note that the entity at `side` dropped what it had not got through."""
+
+    def settle(self, t_ns: int, side: int) -> None:
+        """Take note that nothing from before the flush at `side` can arrive any more."""
+
+    def drop_call(self, t_ns: int, side: int, cause: str) -> None:
+        """End the call at both ends."""
+
 
 class RlpEntity:
     """One end of the data call.
@@ -91,6 +100,8 @@ class RlpEntity:
         self.receiver = RlpReceiver(settings)
         self._awaiting_ua = False
         self._sabm_at_ns = 0
+        self._sabms = 0
+        self._down = False
         self._ua_due = False
         self._final_due = False
         self._ack_due = False
@@ -101,6 +112,8 @@ class RlpEntity:
 
     def wants_slot(self) -> bool:
         """Whether something is to be sent or a timer runs."""
+        if self._down:
+            return False
         if self._ua_due or self._awaiting_ua or self._final_due or self._ack_due:
             return True
         if self.sender.waiting or self.receiver.waiting:
@@ -110,7 +123,7 @@ class RlpEntity:
     def on_slot(self, t_ns: int) -> list[AirFrame]:
         """Choose the frame of this slot: SABM or UA, answer to a poll, poll, SREJ, data, RR."""
         frame = self._unnumbered(t_ns)
-        if frame is None and not self._awaiting_ua:
+        if frame is None and not self._awaiting_ua and not self._down:
             try:
                 frame = self._numbered(t_ns)
             except LinkFailure as failure:
@@ -128,6 +141,10 @@ class RlpEntity:
             self._log.line(t_ns, self._side, "snd UA")
             return AirFrame("U", "UA", command=False, pf=True)
         if self._awaiting_ua and t_ns >= self._sabm_at_ns:
+            if self._sabms > self._settings.n2 and self._settings.on_failure == "reset":
+                self._link.drop_call(t_ns, self._side, "sabm")
+                return None
+            self._sabms += 1
             self._sabm_at_ns = t_ns + self._t1_ns
             self._log.line(t_ns, self._side, "snd SABM")
             return AirFrame("U", "SABM", command=True, pf=True)
@@ -243,16 +260,39 @@ class RlpEntity:
                 self._awaiting_ua = False
             else:
                 self._reset("peer", t_ns)
+                # The peer heeds nothing but the UA: what was on its way to it is lost.
+                self._link.settle(t_ns, self._side)
+            # Frames keep their order: what the peer sent before the SABM has come, or never will.
+            self._link.settle(t_ns, 1 - self._side)
         elif frame.word == "UA" and self._awaiting_ua:
             self._awaiting_ua = False
 
     def fail(self, cause: str, t_ns: int) -> None:
-        """Give up: flush, and send SABM until the peer answers."""
+        """Give up: flush, and send SABM until the peer answers; or let the call be dropped."""
+        if self._settings.on_failure == "drop_call":
+            self._link.drop_call(t_ns, self._side, cause)
+            return
         self._reset(cause, t_ns)
         self._awaiting_ua = True
         self._sabm_at_ns = t_ns
+        self._sabms = 0
+
+    def go_down(self, cause: str, t_ns: int) -> None:
+        """End with the call."""
+        flush_tx, flush_rx = self._flush(t_ns)
+        self._down, self._awaiting_ua, self._ua_due = True, False, False
+        details = {"cause": cause, "flush_tx": flush_tx, "flush_rx": flush_rx}
+        self._link.event(t_ns, "call_dropped", self._side, **details)
+        text = " ".join(f"{key}={value}" for key, value in details.items())
+        self._log.line(t_ns, self._side, f"evt call_dropped {text}")
 
     def _reset(self, cause: str, t_ns: int) -> None:
+        flush_tx, flush_rx = self._flush(t_ns)
+        self._link.truth.count("resets", self._side)
+        self._link.event(t_ns, "reset", self._side, cause=cause, flush_tx=flush_tx, flush_rx=flush_rx)
+        self._log.reset(t_ns, self._side, cause, flush_tx, flush_rx)
+
+    def _flush(self, t_ns: int) -> tuple[int, int]:
         flush_tx = self.sender.unacknowledged_bytes + self.send_buffer.flush()
         flush_rx = self.receiver.held_bytes + self.drain.flush(t_ns)
         self.sender.reset()
@@ -262,11 +302,9 @@ class RlpEntity:
             self._was_busy = False
             self._link.event(t_ns, "xon", self._side, backlog=0)
         self._busy_shown = {"snd": False, "rcv": False}
-        truth = self._link.truth
-        truth.count("resets", self._side)
-        truth.count("bytes_flushed", self._side, flush_tx + flush_rx)
-        self._link.event(t_ns, "reset", self._side, cause=cause, flush_tx=flush_tx, flush_rx=flush_rx)
-        self._log.reset(t_ns, self._side, cause, flush_tx, flush_rx)
+        self._link.truth.count("bytes_flushed", self._side, flush_tx + flush_rx)
+        self._link.flushed(self._side)
+        return flush_tx, flush_rx
 
     # --- log
 

@@ -37,7 +37,9 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     axes.set_xlim(*canvas.window)
     if panel.lanes:
         axes.set_ylim(len(panel.lanes) - 0.5, -0.5)
-        axes.set_yticks(range(len(panel.lanes)), [drawable(lane, 14) for lane in panel.lanes])
+        names = [drawable(lane, 15) for lane in panel.lanes]
+        size = 10.0 if max(map(len, names)) <= 12 else 8.5  # or they leave the paper
+        axes.set_yticks(range(len(panel.lanes)), names, fontsize=size)
         for text in axes.get_yticklabels():
             text.set_parse_math(False)
         axes.tick_params(axis="y", length=0)

@@ -44,13 +44,16 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     low, high = base.asked(options)
     acks, rtt = samples(selection)
     found = [("rtt", "round-trip time", selection.seconds(acks["t_ns"]), rtt)]
-    found += [(name, f"one-way, {words}", t, values) for name, _, words, t, values in delays(selection)]
+    found += [
+        (name, "one-way, " + words.partition(":")[0], t, values)
+        for name, _, words, t, values in delays(selection)
+    ]
     path = link_path(measurement)
     if path is not None:
         came = path.arrived_ns >= 0
         t_ns = path.first["t_ns"][came]
         frames = (path.arrived_ns[came] - t_ns) / 1e9
-        found.append(("frame", "frame, first sending to arrival", selection.seconds(t_ns), frames))
+        found.append(("frame", "link frame", selection.seconds(t_ns), frames))
     kept = [(name, words, values[(t >= low) & (t <= high)]) for name, words, t, values in found]
     kept = [(name, words, values) for name, words, values in kept if len(values)]
     title, facts = title_words(selection, results)

@@ -55,7 +55,6 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
                 role,
                 x,
                 rtt * size,
-                kind="line",
                 label=f"{name}: smallest {rtt.min() * size:,.3g} {unit}",
             )
             for name, role, x, rtt in trips
@@ -64,7 +63,7 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
     window = base.window_of(progress, progress, options)
     return Figure(
         PLOT.name,
-        f"{len(progress):,} transfers compared",
+        f"{len(progress):,} transfers compared" if len(progress) > 1 else "1 transfer",
         tuple(panels),
         window,
         subtitle="each from its own first TCP event",

@@ -24,9 +24,10 @@ from multitracer.table import Array
 LIMITS: tuple[tuple[Role, str], ...] = (
     ("limit_congestion", "congestion window"),
     ("limit_receiver", "receiver's window"),
-    ("limit_application", "neither: no data to send"),
+    ("limit_application", "neither (no data)"),
 )
 LANE = "limited by"
+MOMENT_S = 0.01
 
 
 def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
@@ -76,6 +77,10 @@ def _limits(series: tuple[Series, ...], flight: Series, mss: int) -> Iterator[Sp
     if cwnd is None:
         held[held != 1] = -1
     held[flight.y <= 0] = -1
+    # Between an ACK and the segment that it releases there is room for a moment: nothing held the sender back.
+    for row in np.flatnonzero(np.diff(x) < MOMENT_S).tolist():
+        if row:
+            held[row] = held[row - 1]
     edges = np.flatnonzero(np.diff(held, prepend=-2))
     starts, ends = x[edges], np.append(x[edges[1:]], x[-1:])
     for code, (role, words) in enumerate(LIMITS):

@@ -84,11 +84,11 @@ def _phases(
     t = selection.seconds(data["t_ns"])
     again = np.flatnonzero(data["duplicate"] > 0)
     begin, end = float(t[0]), float(t[again[0]]) if len(again) else float(t[-1])
-    words = "slow start, to the first loss"
+    words = "to the first loss"
     states = selection.states()
     left = states["t_ns"][(states["ssthresh"] >= 0) & (states["cwnd"] >= states["ssthresh"])]
     if len(left) and begin < float(selection.seconds(left[:1])[0]) <= end:
-        end, words = float(selection.seconds(left[:1])[0]), "slow start, to ssthresh"
+        end, words = float(selection.seconds(left[:1])[0]), "to ssthresh"
     if end > begin:
         spans.append(_span("slow_start", begin, end, "slow start", words))
     found = _pause(selection, data, acks, window)

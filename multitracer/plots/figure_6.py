@@ -105,7 +105,7 @@ def _throughput(rows: Sequence[Mapping[str, Any]], percent: Any) -> Panel | None
     low = np.array([np.nanmin(rates[percent == one]) for one in classes])
     high = np.array([np.nanmax(rates[percent == one]) for one in classes])
     x = classes.astype(np.float64)
-    label = "range of measurements of the same utilization"
+    label = "range at one utilization"
     ranges = Pieces("range", "range", x, low, x, high, ends="dimension", label=label)
     each = Series(
         "throughput", "range", percent[usable].astype(np.float64), rates[usable], label="each measurement"

@@ -139,7 +139,7 @@ def _packets(selection: Selection, path: LinkPath, found: Ways) -> list[Pieces]:
         0 * one,
         begin,
         one,
-        label="packet waits and enters the link",
+        label="packet waits, enters link",
         details=details,
     )
     up = Pieces(

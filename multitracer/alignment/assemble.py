@@ -367,7 +367,7 @@ def _link_relations(
     ]
     alone = {"snd": 0, "rcv": 1}.get(work.traces[on[0]].source.point or "") if len(on) == 1 else None
     if alone is not None:
-        tries = [one for one in tries if one[1] == alone] or tries
+        tries = [one for one in tries if one[1] == alone]  # the other entity is across the link
     for entity, side, capture in sorted(tries, key=lambda one: one[2] != work.reference):
         table = work.mapped(capture)
         outward = _outward(work, table)
@@ -382,6 +382,8 @@ def _link_relations(
             hint = line.offset_ns if hint is None else hint
         elif linklog.anchor_count(work.traces[log], entity) >= _MANY_ANCHORS and len(own) >= _MANY_ANCHORS:
             work.tried.add(log)
+    if len(on) == 1 and alone is None:  # a capture of unknown place is next to one entity, not to both
+        found = sorted(found, key=lambda r: -r.evidence["votes"] / r.evidence["voters"])[:1]
     # The one against the reference first: it carries no error of another capture's clock.
     found.sort(key=lambda r: (r.fit.bound_ns is None, r.a != work.reference, r.fit.bound_ns or 0))
     return found

@@ -29,6 +29,8 @@ _FIRST_NS = 120_000_000_000
 _CHUNK_NS = 30_000_000_000
 _DRIFT = 500e-6
 _ENOUGH = 0.35
+_FEW = 5
+_MAX_WAY_NS = 5_000_000_000
 _TRIM = 0.02
 _STEP_ERROR_NS = 500_000
 _SKEWS = np.concatenate([[0.0], *([s, -s] for s in np.arange(1, 41) * 12.5e-6)])
@@ -36,12 +38,16 @@ _SKEWS = np.concatenate([[0.0], *([s, -s] for s in np.arange(1, 41) * 12.5e-6)])
 
 @dataclass(frozen=True)
 class Packets:
-    """Packets at a capture, on the reference timeline: towards the link and out of it; rows of its table."""
+    """Packets at a capture, on the reference timeline: towards the link and out of it; rows of its table.
+
+    `delivery_ns`: a packet is seen within this after its last frame has arrived.
+    """
 
     into_ns: Int
     into_row: Array
     out_ns: Int
     out_row: Array
+    delivery_ns: int = _DELIVERY_NS
 
     @classmethod
     def at(cls, segments: Table, near: Array) -> Packets:
@@ -139,7 +145,7 @@ def join(
         None if the log and the capture do not fit at any shift.
     """
     found = anchors_of(trace, entity)
-    runs = [run for run in _track(found, packets, hint) if run]
+    runs = _search(found, packets, hint)
     if not runs:
         return None
     befores, afters, borders, floors = [], [], [0], []
@@ -219,6 +225,55 @@ def _with_steps(fitted: Fit, borders: list[int], moves: list[int]) -> Fit:
     return replace(fitted, pieces=pieces, bound_ns=bound)
 
 
+def _search(found: Anchors, packets: Packets, hint: int | None) -> list[list[_Located]]:
+    """Pairs of anchors and packets, for a capture next to the link, else for one at a distance from it."""
+    for delivery in (_DELIVERY_NS, 10 * _DELIVERY_NS):
+        near = replace(packets, delivery_ns=delivery)
+        for candidate in (near, _at_distance(found, near)):
+            if candidate is None:
+                continue
+            runs = [run for run in _track(found, candidate, hint) if run]
+            if runs and _both_kinds(found, runs):
+                return runs
+    return []
+
+
+def _both_kinds(found: Anchors, runs: list[list[_Located]]) -> bool:
+    """Whether frames that leave and frames that arrive both fit, as far as there are enough of them."""
+    woken = sum(len(part.wake) for run in runs for part in run)
+    ended = sum(len(part.end) for run in runs for part in run)
+    return all(
+        count >= _ENOUGH * total or total < _FEW
+        for count, total in ((woken, len(found.wake_ns)), (ended, len(found.end_ns)))
+    )
+
+
+def _at_distance(found: Anchors, packets: Packets) -> Packets | None:
+    """Packets with the way between capture and link taken out; None if there is none.
+
+    Packets into the link pass the capture earlier by the way there, packets out of it later by the way
+    back. The two kinds of anchors, asked by themselves, differ by the sum of both. Only pairs are found in
+    this way: the bounds use the times as they were, and the way widens them.
+    """
+    if min(len(found.wake_ns), len(found.end_ns)) < _FEW:
+        return None
+    slot = found.slot_ns + packets.delivery_ns
+    into = vote([(found.wake_ns, _heads(packets, found.slot_ns), slot, 0)])
+    out = vote([(found.end_ns, packets.out_ns, 0, packets.delivery_ns)])
+    if into is None or out is None:
+        return None
+    way = (out.low_ns + out.high_ns) // 2 - (into.low_ns + into.high_ns) // 2
+    if not 0 < way < _MAX_WAY_NS:
+        return None
+    return replace(packets, into_ns=packets.into_ns + way)
+
+
+def _heads(packets: Packets, slot_ns: int) -> Int:
+    """First packets of bursts: a burst wakes the link once."""
+    times = packets.into_ns
+    return times[np.concatenate([[True], np.diff(times) > slot_ns])] if len(times) > 1 else times
+
+
 @dataclass(frozen=True)
 class _Stretch:
     """A part of the log by record numbers, and the shift that holds in it."""
@@ -257,7 +312,7 @@ def _track(found: Anchors, packets: Packets, hint: int | None) -> list[list[_Loc
     for start, stop in pairwise(edges):
         inside = (record >= start) & (record < stop)
         origin = int(t[inside][0])
-        reach = _DELIVERY_NS + round(_DRIFT / 4 * abs(int(t[inside].max()) - last.origin_ns))
+        reach = packets.delivery_ns + round(_DRIFT / 4 * abs(int(t[inside].max()) - last.origin_ns))
         expected = last.at(origin)
         part = _locate(found, packets, start, stop, origin, skew, (expected - reach, expected + reach))
         stepped = part is None or part[0].votes < _ENOUGH * part[0].voters
@@ -311,10 +366,10 @@ def _pairs_at(found: Anchors, packets: Packets, start: int, end: int, stretch: _
     end_ns = _straight(found.end_ns[finish], stretch.origin_ns, stretch.skew) + stretch.shift_ns
     into = np.searchsorted(packets.into_ns, wake_ns, side="right") - 1
     good = into >= 0
-    good[good] &= wake_ns[good] - packets.into_ns[into[good]] <= found.slot_ns + _DELIVERY_NS
+    good[good] &= wake_ns[good] - packets.into_ns[into[good]] <= found.slot_ns + packets.delivery_ns
     out = np.searchsorted(packets.out_ns, end_ns, side="left")
     fine = out < len(packets.out_ns)
-    fine[fine] &= packets.out_ns[out[fine]] - end_ns[fine] <= _DELIVERY_NS
+    fine[fine] &= packets.out_ns[out[fine]] - end_ns[fine] <= packets.delivery_ns
     votes = int(good.sum() + fine.sum())
     return _Located(wake[good], into[good], finish[fine], out[fine], votes, len(wake) + len(finish))
 
@@ -329,7 +384,7 @@ def _first_shift(
     record, t = found.in_file_order()
     origin = int(t[np.searchsorted(record, start)])
     for near in nears:
-        for skew in _SKEWS.tolist():
+        for skew in _SKEWS.tolist() if packets.delivery_ns == _DELIVERY_NS else [0.0]:
             part = _locate(found, packets, start, end, origin, skew, near)
             if part is None:
                 continue
@@ -359,11 +414,11 @@ def _locate(
         _straight(found.wake_ns[wake], origin, skew),
         _straight(found.end_ns[finish], origin, skew),
     )
-    slot = found.slot_ns + _DELIVERY_NS
+    slot = found.slot_ns + packets.delivery_ns
     heads = packets.into_ns
-    if near is None and len(heads) > 1:  # a burst of packets wakes the link once
-        heads = heads[np.concatenate([[True], np.diff(heads) > found.slot_ns])]
-    ballot = vote([(wake_ns, heads, slot, 0), (end_ns, packets.out_ns, 0, _DELIVERY_NS)], near)
+    if near is None:
+        heads = _heads(packets, found.slot_ns)
+    ballot = vote([(wake_ns, heads, slot, 0), (end_ns, packets.out_ns, 0, packets.delivery_ns)], near)
     if ballot is None:
         return None
     stretch = _Stretch(start, end, (ballot.low_ns + ballot.high_ns) // 2, origin, skew)

@@ -32,11 +32,14 @@ def scan_ss(path: str) -> TextScan:
 
 # captures
 
-def sniff_capture(head: bytes) -> bool: ...
+def capture_format(head: bytes) -> str | None: ...
 def read_capture(
-    path: str, keep_segments: bool, report: Callable[[int], None] | None = None
+    paths: list[str], keep_segments: bool, report: Callable[[int], None] | None = None
 ) -> dict[str, Any]:
     """Keys: info (dict), issues (list of _Issue), connections (list of dict), and the columns of tables."""
 
-def packet(path: str, record: int) -> tuple[int, int, bytes, int] | None:
+def continuation(paths: list[str]) -> list[int] | None:
+    """The order in which captures continue each other."""
+
+def packet(paths: list[str], record: int) -> tuple[int, int, bytes, int] | None:
     """Time, original length, bytes kept, link type."""

@@ -11,6 +11,7 @@ from typing import Any
 from multitracer.errors import UnreadableFile, UsageError
 
 SETTINGS_FILE = "measurement.toml"
+STDIN = "-"
 
 
 @dataclass
@@ -49,6 +50,10 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
         if os.path.isdir(path):
             for entry in _entries(path):
                 (tomls if os.path.basename(entry) == SETTINGS_FILE else files.found).append(entry)
+        elif path == STDIN:
+            if STDIN in files.named:
+                raise UsageError("standard input is named twice; it can be read once")
+            files.named.append(path)
         elif not os.path.lexists(path):
             raise UnreadableFile(f"{path}: no such file or directory; check the path")
         elif os.path.basename(path) == SETTINGS_FILE:
@@ -75,7 +80,8 @@ def _entries(directory: str) -> list[str]:
     except OSError as error:
         raise UnreadableFile(f"{directory}: {error.strerror}; check its permissions") from error
     paths = [os.path.join(directory, name) for name in names if not name.startswith(".")]
-    return [path for path in paths if not os.path.isdir(path)]
+    # Of what is found and not named, only files: opening a pipe takes away what is in it.
+    return [path for path in paths if os.path.isfile(path) or not os.path.exists(path)]
 
 
 def _once(found: list[str], named: set[str]) -> list[str]:

@@ -5,7 +5,7 @@ Nothing else imports `multitracer._core`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -50,12 +50,15 @@ class Scan:
 
 
 def head(path: str, count: int) -> bytes:
-    """The first `count` bytes of a file, after decompression (gzip, by content).
+    """The first `count` bytes of a file, after decompression (gzip, zstd, xz, bzip2, lz4: by content).
+
+    ``-`` is standard input. What is taken from a pipe comes again when it is read, which can be done once; of a
+    slow one, there may be fewer bytes.
 
     Raises
     ------
     UnreadableFile
-        If it cannot be opened or read, or is not a regular file.
+        If it cannot be opened or read, or is neither a file nor a pipe.
     """
     return _called(path, lambda: _core.head(path, count))
 
@@ -121,19 +124,20 @@ class RawPacket:
     link_type: int
 
 
-def sniff_capture(head: bytes) -> bool:
-    """Whether these are the first bytes of a capture that `read_capture` takes."""
-    return _core.sniff_capture(head)
+def capture_format(head: bytes) -> str | None:
+    """The format of a capture that `read_capture` takes, by its first bytes; None if it is none."""
+    return _core.capture_format(head)
 
 
 def read_capture(
-    path: str, *, keep_segments: bool, report: Callable[[int], None] | None = None
+    path: str | Sequence[str], *, keep_segments: bool, report: Callable[[int], None] | None = None
 ) -> dict[str, Any]:
     """Decode a capture and track its TCP connections, in one pass.
 
     Parameters
     ----------
-    path : str
+    path : str or sequence of str
+        One file, or the files of one capture in their order: they are read as one, with records counted through.
     keep_segments : bool
         Whether to keep the tables; without them, memory is in proportion to connections.
     report : callable, optional
@@ -143,21 +147,44 @@ def read_capture(
     -------
     dict
         ``info``, ``issues`` (code, count, first record, detail), ``connections``; with `keep_segments` also
-        the columns of ``segments``, ``retransmissions`` and ``timeouts``.
+        the columns of ``segments``, ``retransmissions``, ``timeouts`` and ``icmp_errors``.
 
     Raises
     ------
     UnreadableFile, CorruptTrace
     """
-    return _called(path, lambda: _core.read_capture(path, keep_segments, report))
+    paths = _several(path)
+    return _called(_named(paths), lambda: _core.read_capture(paths, keep_segments, report))
 
 
-def packet(path: str, record: int) -> RawPacket | None:
+def continuation(paths: Sequence[str]) -> list[int] | None:
+    """The order in which captures continue each other; None if they do not.
+
+    They do if each begins when the one before has ended, on the same kind of link, and a connection of it goes on.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    return _called(_named(paths), lambda: _core.continuation(list(paths)))
+
+
+def packet(path: str | Sequence[str], record: int) -> RawPacket | None:
     """One record of a capture by its number from 1; None if there are fewer.
 
     Raises
     ------
     UnreadableFile, CorruptTrace
     """
-    found = _called(path, lambda: _core.packet(path, record))
+    paths = _several(path)
+    found = _called(_named(paths), lambda: _core.packet(paths, record))
     return None if found is None else RawPacket(*found)
+
+
+def _several(path: str | Sequence[str]) -> list[str]:
+    return [path] if isinstance(path, str) else list(path)
+
+
+def _named(paths: Sequence[str]) -> str:
+    """How errors call the files of one capture."""
+    return paths[0] if len(paths) == 1 else f"{paths[0]} to {paths[-1]}"

@@ -41,7 +41,7 @@ SUMMARY_BYTES = 64 << 20
 """A lone capture above this size is summarised where the caller leaves it open."""
 
 _PROVIDERS = {
-    "segments": "a packet capture with TCP segments (pcap)",
+    "segments": "a packet capture with TCP segments (pcap, pcapng)",
     "retransmissions": "a packet capture with retransmissions",
     "timeouts": "a packet capture",
     "tcp_states": "a kernel log of TCP state (tcp_probe, ss)",
@@ -230,6 +230,8 @@ def plot(
     subject: Measurement | Analysis,
     kind: str = "multilayer",
     path: str | os.PathLike[str] | None = None,
+    *,
+    interactive: bool = False,
     **options: Any,
 ) -> Any:
     """Draw a figure.
@@ -242,12 +244,16 @@ def plot(
         Name of the plot.
     path : str or path-like, optional
         Where to save it; the ending (png, svg, pdf) decides on the format.
+    interactive : bool
+        A Bokeh layout to zoom into, point at and hide curves in, in the place of a picture: give it to
+        `bokeh.io.show` after `bokeh.io.output_notebook`. `path` must be left out: the file to zoom into is
+        what `multitracer report` writes.
     **options
         Fields of `multitracer.plots.plot.PlotOptions`: the time window, offsets, colours.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure or bokeh.models.LayoutDOM
     """
     known = registry.plots()
     if kind not in known:
@@ -255,6 +261,13 @@ def plot(
     from multitracer.plots import plot as drawing
 
     analysis = subject if isinstance(subject, Analysis) else analyze(subject)
+    if interactive:
+        from multitracer.plots import page
+
+        if path is not None:
+            raise UsageError("an interactive figure is shown, not saved: `multitracer report` writes a page")
+        built = known[kind].build(analysis.measurement, analysis.results, drawing.PlotOptions(**options))
+        return page.of_measurement(built, analysis.measurement)
     figure = drawing.draw(known[kind], analysis.measurement, analysis.results, drawing.PlotOptions(**options))
     if path is not None:
         drawing.save(figure, os.fspath(path))

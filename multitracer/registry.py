@@ -17,7 +17,8 @@ from typing import Any
 from multitracer.trace import Layer, Trace
 
 PARSERS = {
-    "pcap": "multitracer.parsers.pcap:PARSER",
+    "pcap": "multitracer.parsers.pcap:PCAP",
+    "pcapng": "multitracer.parsers.pcap:PCAPNG",
     "ftrace": "multitracer.parsers.ftrace:PARSER",
     "ss": "multitracer.parsers.ss:PARSER",
     "rlpdump": "multitracer.parsers.rlpdump:PARSER",
@@ -28,6 +29,7 @@ ANALYZERS = {
     "throughput": "multitracer.analyzers.throughput:ANALYZER",
     "timeouts": "multitracer.analyzers.timeouts:ANALYZER",
     "losses": "multitracer.analyzers.losses_certain:ANALYZER",
+    "observation": "multitracer.analyzers.observation:ANALYZER",
     "link_resets": "multitracer.analyzers.link_resets:ANALYZER",
     "link_retransmissions": "multitracer.analyzers.link_retransmissions:ANALYZER",
     "flow_control": "multitracer.analyzers.flow_control:ANALYZER",

@@ -1,10 +1,11 @@
-"""Packet captures: pcap files of tcpdump and everything else that writes them.
+"""Packet captures: pcap and pcapng, of tcpdump, Wireshark and everything else that writes them.
 
-The Rust core reads and tracks in one pass; this module only puts its answer into a `Trace`.
+Manual pages: docs/formats/pcap.md, docs/formats/pcapng.md. The Rust core reads and tracks in one pass; this module only puts its answer into a `Trace`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,14 @@ from multitracer.table import Table
 from multitracer.trace import Source, Trace
 
 
-def sniff(head: bytes) -> bool:
+def sniff_pcap(head: bytes) -> bool:
     """Whether the first bytes are a pcap file header."""
-    return native.sniff_capture(head)
+    return native.capture_format(head) == "pcap"
+
+
+def sniff_pcapng(head: bytes) -> bool:
+    """Whether the first bytes are a pcapng section header."""
+    return native.capture_format(head) == "pcapng"
 
 
 def parse(path: str) -> Trace:
@@ -37,6 +43,7 @@ def parse(path: str) -> Trace:
         "segments": _table(schema.SEGMENTS, found["segments"]),
         "retransmissions": _table(schema.RETRANSMISSIONS, found["retransmissions"]),
         "timeouts": _table(schema.TIMEOUTS, found["timeouts"]),
+        "icmp_errors": _table(schema.ICMP_ERRORS, found["icmp_errors"]),
     }
     return trace
 
@@ -55,7 +62,7 @@ def _trace(path: str, found: dict[str, Any]) -> Trace:
     info: dict[str, Any] = found["info"]
     source = Source(
         path=path,
-        format="pcap",
+        format=info["format"],
         layer="tcp",
         records=info["records"],
         clock="realtime",
@@ -63,13 +70,7 @@ def _trace(path: str, found: dict[str, Any]) -> Trace:
         last_ns=info["last_ns"],
         resolution_ns=info["resolution_ns"],
         tcp_segments=info["tcp_segments"],
-        details={
-            "link_type": info["link_type_name"],
-            "snaplen": info["snaplen"],
-            "bytes": info["bytes"],
-            "packets_by_kind": info["packets_by_kind"],
-            "compressed": info["compressed"],
-        },
+        details=_details(info),
     )
     issues = [Issue(code, count, record, detail, path) for code, count, record, detail in found["issues"]]
     return Trace(source=source, issues=issues, connections=found["connections"])
@@ -80,11 +81,41 @@ def _table(declared: schema.Schema, columns: dict[str, Any]) -> Table:
     return Table.filled(declared, rows, {**columns, "source": np.zeros(rows, dtype=np.int16)})
 
 
-PARSER = Parser(
-    name="pcap",
-    title="packet capture (tcpdump, Wireshark): pcap, microseconds or nanoseconds, either byte order",
-    layer="tcp",
-    sniff=sniff,
-    parse=parse,
-    summarise=summarise,
+def _details(info: dict[str, Any]) -> dict[str, Any]:
+    """What `info` shows besides; what a file does not have is left out."""
+    details = {
+        "link_type": info["link_type_name"],
+        "snaplen": info["snaplen"],
+        "bytes": info["bytes"],
+        "packets_by_kind": info["packets_by_kind"],
+        "compressed": info["compressed"],
+    }
+    if info["tunnels"]:
+        details["tunnels"] = info["tunnels"]
+    if info["format"] == "pcapng":
+        details["blocks"] = info["blocks"]
+        details["interfaces"] = info["interfaces"]
+        if info["interface_count"] > len(info["interfaces"]):
+            details["interface_count"] = info["interface_count"]
+        if info["application"]:
+            details["application"] = info["application"]
+    if info["comment_count"]:
+        details["comment_count"] = info["comment_count"]
+        details["comments"] = [{"record": record, "text": text} for record, text in info["comments"]]
+    return details
+
+
+def _parser(name: str, title: str, sniff: Callable[[bytes], bool]) -> Parser:
+    return Parser(name=name, title=title, layer="tcp", sniff=sniff, parse=parse, summarise=summarise)
+
+
+PCAP = _parser(
+    "pcap",
+    "packet capture (tcpdump): pcap, microseconds or nanoseconds, either byte order",
+    sniff_pcap,
+)
+PCAPNG = _parser(
+    "pcapng",
+    "packet capture (Wireshark, dumpcap): pcapng, any number of interfaces and sections",
+    sniff_pcapng,
 )

@@ -1,22 +1,18 @@
 //! Captures: one call reads, decodes and tracks; what comes back are plain dictionaries and NumPy columns.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, mpsc};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
 use multitracer_core::issue::Issues;
 use multitracer_core::tracker::{
-    CAUSES, Columns, Connection, Retransmission, Sender, Timeout, Tracker, Verdict,
+    CAUSES, Columns, Connection, QuotedError, Retransmission, Sender, Timeout, Tracker, Verdict,
 };
 use numpy::{Element, IntoPyArray};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-/// How often a watching thread looks for Ctrl-C and reports progress.
-const WATCH: Duration = Duration::from_millis(50);
+use crate::watch::watched;
 
 /// Words for the causes, in the order of `Cause`; those of retransmissions are keys of the public contract.
 const CAUSE_NAMES: [&str; CAUSES] =
@@ -24,8 +20,9 @@ const CAUSE_NAMES: [&str; CAUSES] =
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(read_capture, m)?)?;
-    m.add_function(wrap_pyfunction!(sniff_capture, m)?)?;
+    m.add_function(wrap_pyfunction!(capture_format, m)?)?;
     m.add_function(wrap_pyfunction!(packet, m)?)?;
+    m.add_function(wrap_pyfunction!(continuation, m)?)?;
     Ok(())
 }
 
@@ -38,76 +35,48 @@ fn error_to_python(error: ReadError) -> PyErr {
 }
 
 #[pyfunction]
-fn sniff_capture(head: &[u8]) -> bool {
-    capture::sniff(head)
+fn capture_format(head: &[u8]) -> Option<&'static str> {
+    capture::format(head)
 }
 
 /// Time, original length, bytes, link type.
 type Packet<'py> = (i64, u32, Bound<'py, PyBytes>, u16);
 
-type Outcome = Result<(CaptureInfo, Vec<Connection>, Option<Columns>, Issues), ReadError>;
-
-fn read_and_track(path: &Path, keep_segments: bool, progress: &Progress) -> Outcome {
-    let mut tracker = Tracker::new(keep_segments);
-    let mut issues = Issues::default();
-    let info = capture::read_with(path, &mut tracker, &mut issues, Some(progress))?;
-    let (connections, columns) = tracker.finish(&mut issues);
-    Ok((info, connections, columns, issues))
+/// What one pass over a capture gives.
+struct Captured {
+    info: CaptureInfo,
+    connections: Vec<Connection>,
+    columns: Option<Columns>,
+    icmp_errors: Vec<QuotedError>,
+    issues: Issues,
 }
 
-/// Read on a thread of its own, so that this one can answer Ctrl-C and report.
-fn read_watched(
-    py: Python<'_>,
-    path: PathBuf,
-    keep_segments: bool,
-    report: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Outcome> {
-    let progress = Progress::default();
-    let mut interrupted = None;
-    let outcome = std::thread::scope(|scope| {
-        let (done, wait) = mpsc::channel();
-        // A receiver is not Sync, which letting go of the interpreter asks for; nobody else takes this lock.
-        let wait = Mutex::new(wait);
-        let progress = &progress;
-        scope.spawn(move || {
-            // Nobody waits any more only if this thread's owner has ended, and then nobody misses the result.
-            drop(done.send(read_and_track(&path, keep_segments, progress)));
-        });
-        loop {
-            match py.detach(|| {
-                wait.lock().map_or(Err(mpsc::RecvTimeoutError::Disconnected), |w| w.recv_timeout(WATCH))
-            }) {
-                Ok(outcome) => return Some(outcome),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return None,
-                Err(mpsc::RecvTimeoutError::Timeout) => {
-                    let bytes = progress.bytes_read.load(Ordering::Relaxed);
-                    let told = report.map_or(Ok(()), |report| report.call1((bytes,)).map(drop));
-                    if let Err(error) = py.check_signals().and(told) {
-                        interrupted = Some(error);
-                        progress.cancel.store(true, Ordering::Relaxed);
-                    }
-                }
-            }
-        }
-    });
-    match (interrupted, outcome) {
-        (Some(error), _) => Err(error),
-        (None, Some(outcome)) => Ok(outcome),
-        (None, None) => Err(PyValueError::new_err("reading ended without a result")),
-    }
+/// Or which of the files cannot be read, and why.
+type Outcome = Result<Captured, (usize, ReadError)>;
+
+fn read_and_track(paths: &[PathBuf], keep_segments: bool, progress: &Progress) -> Outcome {
+    let mut tracker = Tracker::new(keep_segments);
+    let mut issues = Issues::default();
+    let info = capture::read_parts(paths, &mut tracker, &mut issues, Some(progress))?;
+    let icmp_errors = tracker.take_icmp_errors();
+    let (connections, columns) = tracker.finish(&mut issues);
+    Ok(Captured { info, connections, columns, icmp_errors, issues })
 }
 
 /// Read a capture; see the stub for the shape of the result.
 #[pyfunction]
-#[pyo3(signature = (path, keep_segments, report=None))]
+#[pyo3(signature = (paths, keep_segments, report=None))]
 fn read_capture<'py>(
     py: Python<'py>,
-    path: PathBuf,
+    paths: Vec<PathBuf>,
     keep_segments: bool,
     report: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let outcome = read_watched(py, path, keep_segments, report.as_ref())?;
-    let (info, connections, columns, issues) = outcome.map_err(error_to_python)?;
+    let progress = Progress::default();
+    let outcome =
+        watched(py, &progress, report.as_ref(), || read_and_track(&paths, keep_segments, &progress))?;
+    let Captured { info, connections, columns, icmp_errors, issues } =
+        outcome.map_err(|(_, error)| error_to_python(error))?;
     let result = PyDict::new(py);
     result.set_item("info", info_to_python(py, &info)?)?;
     let found = PyList::empty(py);
@@ -119,6 +88,7 @@ fn read_capture<'py>(
         result.set_item("segments", segments_to_python(py, columns)?)?;
         result.set_item("retransmissions", retransmissions_to_python(py, &connections)?)?;
         result.set_item("timeouts", timeouts_to_python(py, &connections)?)?;
+        result.set_item("icmp_errors", icmp_errors_to_python(py, &icmp_errors)?)?;
     }
     let summaries = PyList::empty(py);
     for connection in &connections {
@@ -130,9 +100,16 @@ fn read_capture<'py>(
 
 /// One record: time, original length, bytes, link type; None if there are fewer.
 #[pyfunction]
-fn packet<'py>(py: Python<'py>, path: PathBuf, record: u64) -> PyResult<Option<Packet<'py>>> {
-    let found = py.detach(|| capture::packet(&path, record)).map_err(error_to_python)?;
+fn packet<'py>(py: Python<'py>, paths: Vec<PathBuf>, record: u64) -> PyResult<Option<Packet<'py>>> {
+    let found = py.detach(|| capture::packet_of_parts(&paths, record)).map_err(error_to_python)?;
     Ok(found.map(|raw| (raw.t_ns, raw.orig_len, PyBytes::new(py, &raw.data), raw.link_type)))
+}
+
+/// The order in which captures continue each other; None if they do not.
+#[pyfunction]
+fn continuation(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Option<Vec<usize>>> {
+    let progress = Progress::default();
+    watched(py, &progress, None, || capture::continuation(&paths, Some(&progress)))?.map_err(error_to_python)
 }
 
 fn info_to_python<'py>(py: Python<'py>, info: &CaptureInfo) -> PyResult<Bound<'py, PyDict>> {
@@ -152,6 +129,24 @@ fn info_to_python<'py>(py: Python<'py>, info: &CaptureInfo) -> PyResult<Bound<'p
     d.set_item("offloaded_checksums", info.offloaded_checksums)?;
     d.set_item("compressed", info.compressed)?;
     d.set_item("swapped", info.swapped)?;
+    d.set_item("tunnels", &info.tunnels)?;
+    d.set_item("blocks", &info.blocks)?;
+    d.set_item("application", &info.application)?;
+    d.set_item("comments", info.comments.iter().map(|c| (c.record, c.text.as_str())).collect::<Vec<_>>())?;
+    d.set_item("comment_count", info.comment_count)?;
+    d.set_item("interface_count", info.interface_count)?;
+    let interfaces = PyList::empty(py);
+    for interface in &info.interfaces {
+        let i = PyDict::new(py);
+        i.set_item("name", &interface.name)?;
+        i.set_item("description", &interface.description)?;
+        i.set_item("link_type", interface.link_type_name)?;
+        i.set_item("snaplen", interface.snaplen)?;
+        i.set_item("resolution_ns", interface.resolution_ns)?;
+        i.set_item("packets", interface.packets)?;
+        interfaces.append(i)?;
+    }
+    d.set_item("interfaces", interfaces)?;
     Ok(d)
 }
 
@@ -267,6 +262,32 @@ fn timeouts_to_python<'py>(py: Python<'py>, connections: &[Connection]) -> PyRes
     column(py, &d, "verdict", &rows, |r| r.2.verdict(min_rtt(r)) as i8)?;
     column(py, &d, "answer_record", &rows, |r| r.2.answer_record as i64)?;
     Ok(d)
+}
+
+fn icmp_errors_to_python<'py>(py: Python<'py>, rows: &[QuotedError]) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    column(py, &d, "t_ns", rows, |r| r.error.t_ns)?;
+    column(py, &d, "record", rows, |r| r.error.record as i64)?;
+    column(py, &d, "conn", rows, |r| r.connection.map_or(-1, |(index, _)| index as i32))?;
+    column(py, &d, "dir", rows, |r| r.connection.map_or(0, |(_, direction)| direction as i8))?;
+    column(py, &d, "version", rows, |r| if r.error.v6 { 6i8 } else { 4 })?;
+    column(py, &d, "type", rows, |r| i16::from(r.error.icmp_type))?;
+    column(py, &d, "code", rows, |r| i16::from(r.error.code))?;
+    column(py, &d, "mtu", rows, |r| i64::from(r.error.mtu))?;
+    column(py, &d, "seq", rows, |r| r.seq)?;
+    column(py, &d, "seq_raw", rows, |r| r.error.seq)?;
+    let ends = |pick: fn(&QuotedError) -> multitracer_core::tracker::Endpoint| {
+        rows.iter().map(|row| end_to_string(pick(row))).collect::<Vec<_>>()
+    };
+    d.set_item("source_end", ends(|r| r.error.source))?;
+    d.set_item("destination_end", ends(|r| r.error.destination))?;
+    d.set_item("reporter", rows.iter().map(|r| r.error.reporter.to_ip().to_string()).collect::<Vec<_>>())?;
+    Ok(d)
+}
+
+/// As URLs have it: brackets around IPv6.
+fn end_to_string((address, port): multitracer_core::tracker::Endpoint) -> String {
+    std::net::SocketAddr::new(address.to_ip(), port).to_string()
 }
 
 fn connection_to_python<'py>(py: Python<'py>, connection: &Connection) -> PyResult<Bound<'py, PyDict>> {

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod capture;
 mod text;
+mod watch;
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,12 +3,15 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use multitracer_core::input::{self, Progress};
 use multitracer_core::issue::Issues;
 use multitracer_core::text::flows::FlowTable;
-use multitracer_core::text::{ftrace, input, rlpdump, ss};
+use multitracer_core::text::{ftrace, rlpdump, ss};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
+
+use crate::watch::watched;
 
 /// Tables by name, issues as (code, count, first record, detail), and facts about the file.
 type Scan<'py> = (Bound<'py, PyDict>, Vec<(&'static str, u64, u64, String)>, Bound<'py, PyDict>);
@@ -23,17 +26,19 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 
 #[pyfunction]
 fn head(py: Python<'_>, path: PathBuf, count: usize) -> PyResult<Bound<'_, PyBytes>> {
-    let bytes = py.detach(|| input::head(&path, count))?;
+    let progress = Progress::default();
+    let bytes = watched(py, &progress, None, || input::head(&path, count, Some(&progress)))??;
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Open and scan without the interpreter lock.
-fn scan<T: Send>(
+/// Open and scan without the interpreter lock; Ctrl-C ends it.
+fn scan<'p, T: Send>(
     py: Python<'_>,
     path: &Path,
-    scanner: impl FnOnce(Box<dyn Read + Send>) -> std::io::Result<T> + Send,
+    progress: &'p Progress,
+    scanner: impl FnOnce(Box<dyn Read + Send + 'p>) -> std::io::Result<T> + Send,
 ) -> PyResult<T> {
-    Ok(py.detach(|| scanner(input::open(path)?))?)
+    Ok(watched(py, progress, None, || scanner(input::open(path, Some(progress))?.reader))??)
 }
 
 macro_rules! table {
@@ -46,7 +51,7 @@ macro_rules! table {
 
 #[pyfunction]
 fn scan_rlpdump(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
-    let log = scan(py, &path, rlpdump::scan)?;
+    let log = scan(py, &path, &Progress::default(), rlpdump::scan)?;
     let (frames, events) = (log.frames, log.events);
     let tables = PyDict::new(py);
     tables.set_item(
@@ -66,7 +71,7 @@ fn scan_rlpdump(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
 
 #[pyfunction]
 fn scan_ftrace(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
-    let log = scan(py, &path, ftrace::scan)?;
+    let log = scan(py, &path, &Progress::default(), ftrace::scan)?;
     let (probes, events) = (log.probes, log.events);
     let tables = PyDict::new(py);
     tables.set_item(
@@ -99,7 +104,7 @@ fn scan_ftrace(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
 
 #[pyfunction]
 fn scan_ss(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
-    let log = scan(py, &path, ss::scan)?;
+    let log = scan(py, &path, &Progress::default(), ss::scan)?;
     let samples = log.samples;
     let tables = PyDict::new(py);
     tables.set_item(

@@ -20,6 +20,7 @@ mod ip;
 mod kinds;
 mod layers;
 mod link;
+mod parts;
 mod pcap;
 mod pcapng;
 mod record;
@@ -36,6 +37,7 @@ pub use icmp::IcmpError;
 pub use info::{CaptureInfo, Comment, Interface};
 pub use kinds::{Kind, KindCounts};
 pub use link::name as link_type_name;
+pub use parts::{continuation, packet_of_parts, read_parts};
 
 use crate::input::decompressed_head;
 use crate::issue::Issues;

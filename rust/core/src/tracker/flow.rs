@@ -18,11 +18,13 @@ impl FlowKey {
     /// Key of a segment's flow.
     #[inline]
     pub fn of(segment: &Segment) -> Self {
-        if segment.source <= segment.destination {
-            FlowKey { low: segment.source, high: segment.destination }
-        } else {
-            FlowKey { low: segment.destination, high: segment.source }
-        }
+        Self::between(segment.source, segment.destination)
+    }
+
+    /// Key of the flow between two ends.
+    #[inline]
+    pub fn between(a: Endpoint, b: Endpoint) -> Self {
+        if a <= b { FlowKey { low: a, high: b } } else { FlowKey { low: b, high: a } }
     }
 }
 

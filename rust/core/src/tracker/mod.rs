@@ -7,7 +7,9 @@ mod connection;
 mod flow;
 mod interval;
 mod outstanding;
+mod quoted;
 mod recovery;
+mod relay;
 mod rtt;
 mod sender;
 mod sequence;
@@ -17,11 +19,13 @@ pub use columns::{Columns, Row};
 pub use connection::Connection;
 pub use flow::Endpoint;
 pub use interval::IntervalSet;
+pub use quoted::QuotedError;
+pub use relay::{Relay, track_beside};
 pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};
 pub use sender::{AckKind, CAUSES, Cause, Retransmission, Sender, State, Totals};
 pub use timeout::{Timeout, Verdict, Vote};
 
-use crate::capture::Sink;
+use crate::capture::{IcmpError, Sink};
 use crate::issue::Issues;
 use crate::segment::Segment;
 use flow::{FlowKey, FlowTable};
@@ -32,6 +36,7 @@ pub struct Tracker {
     flows: FlowTable,
     connections: Vec<Connection>,
     columns: Option<Columns>,
+    icmp_errors: Vec<QuotedError>,
 }
 
 impl Tracker {
@@ -82,6 +87,10 @@ impl Sink for Tracker {
         if let Some(columns) = &mut self.columns {
             columns.push(segment, index, &row);
         }
+    }
+
+    fn icmp_error(&mut self, error: &IcmpError) {
+        self.quote(error);
     }
 }
 

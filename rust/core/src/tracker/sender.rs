@@ -184,6 +184,11 @@ impl Sender {
         }
     }
 
+    /// Relative sequence number of a raw one; -1 if this direction was never seen.
+    pub fn locate(&self, raw: u32) -> i64 {
+        self.space.map_or(-1, |space| space.unwrap(raw, self.snd_max))
+    }
+
     /// Bytes sent and not acknowledged (RFC 5681: FlightSize).
     pub fn flight(&self) -> i64 {
         self.snd_max - self.snd_una

@@ -1,0 +1,50 @@
+//! Work that may be long: on a thread of its own, without the interpreter lock, ended by Ctrl-C.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
+
+use multitracer_core::input::Progress;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// How often the watching thread looks for Ctrl-C and reports progress.
+const WATCH: Duration = Duration::from_millis(50);
+
+/// The outcome of `work`, while this thread answers signals and calls `report` with the bytes read so far.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    progress: &Progress,
+    report: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let mut interrupted = None;
+    let outcome = std::thread::scope(|scope| {
+        let (done, wait) = mpsc::channel();
+        // A receiver is not Sync, which letting go of the interpreter asks for; nobody else takes this lock.
+        let wait = Mutex::new(wait);
+        // Nobody waits any more only if this thread's owner has ended, and then nobody misses the result.
+        scope.spawn(move || drop(done.send(work())));
+        loop {
+            match py.detach(|| {
+                wait.lock().map_or(Err(mpsc::RecvTimeoutError::Disconnected), |w| w.recv_timeout(WATCH))
+            }) {
+                Ok(outcome) => return Some(outcome),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let bytes = progress.bytes_read.load(Ordering::Relaxed);
+                    let told = report.map_or(Ok(()), |report| report.call1((bytes,)).map(drop));
+                    if let Err(error) = py.check_signals().and(told) {
+                        interrupted = Some(error);
+                        progress.cancel.store(true, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    });
+    match (interrupted, outcome) {
+        (Some(error), _) => Err(error),
+        (None, Some(outcome)) => Ok(outcome),
+        (None, None) => Err(PyValueError::new_err("reading ended without a result")),
+    }
+}

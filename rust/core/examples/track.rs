@@ -1,18 +1,26 @@
-//! Read and track a capture, and print how long it took: `cargo run --release --example track FILE [table]`.
+//! Read and track a capture, and print how long it took: `cargo run --release --example track FILE [table] [beside]`.
 
 use multitracer_core::capture;
 use multitracer_core::issue::Issues;
-use multitracer_core::tracker::Tracker;
+use multitracer_core::tracker::{Tracker, track_beside};
 use std::path::Path;
 use std::time::Instant;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().expect("a capture file");
-    let mut tracker = Tracker::new(arguments.next().is_some());
+    let options: Vec<String> = arguments.collect();
+    let keep_segments = options.iter().any(|o| o == "table");
     let mut issues = Issues::default();
     let start = Instant::now();
-    let info = capture::read(Path::new(&path), &mut tracker, &mut issues).expect("a readable capture");
+    let path = Path::new(&path);
+    let (info, tracker) = if options.iter().any(|o| o == "beside") {
+        track_beside(keep_segments, |relay| capture::read(path, relay, &mut issues))
+    } else {
+        let mut tracker = Tracker::new(keep_segments);
+        (capture::read(path, &mut tracker, &mut issues), tracker)
+    };
+    let info = info.expect("a readable capture");
     let (connections, columns) = tracker.finish(&mut issues);
     let seconds = start.elapsed().as_secs_f64();
     println!(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
 use multitracer_core::issue::Issues;
 use multitracer_core::tracker::{
-    CAUSES, Columns, Connection, QuotedError, Retransmission, Sender, Timeout, Tracker, Verdict,
+    CAUSES, Columns, Connection, QuotedError, Retransmission, Sender, Timeout, Verdict, track_beside,
 };
 use numpy::{Element, IntoPyArray};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
@@ -26,7 +26,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-fn error_to_python(error: ReadError) -> PyErr {
+pub(crate) fn error_to_python(error: ReadError) -> PyErr {
     match error {
         ReadError::Io(error) => PyOSError::new_err((error.raw_os_error(), error.to_string())),
         ReadError::Cancelled => PyKeyboardInterrupt::new_err(()),
@@ -55,9 +55,10 @@ struct Captured {
 type Outcome = Result<Captured, (usize, ReadError)>;
 
 fn read_and_track(paths: &[PathBuf], keep_segments: bool, progress: &Progress) -> Outcome {
-    let mut tracker = Tracker::new(keep_segments);
     let mut issues = Issues::default();
-    let info = capture::read_parts(paths, &mut tracker, &mut issues, Some(progress))?;
+    let (info, mut tracker) =
+        track_beside(keep_segments, |relay| capture::read_parts(paths, relay, &mut issues, Some(progress)));
+    let info = info?;
     let icmp_errors = tracker.take_icmp_errors();
     let (connections, columns) = tracker.finish(&mut issues);
     Ok(Captured { info, connections, columns, icmp_errors, issues })

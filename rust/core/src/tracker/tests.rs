@@ -390,3 +390,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn tracking_beside_is_tracking() {
+    let mut talk = Talk::new(7);
+    let segments: Vec<Segment> = (0..5000)
+        .map(|i: i64| {
+            let mut s = talk.blank(i, i % 3 != 2);
+            (s.seq, s.ack, s.length) = ((i % 700) as u32 * 100, (i % 900) as u32 * 100, 100);
+            s
+        })
+        .collect();
+    let mut alone = Tracker::new(true);
+    segments.iter().for_each(|s| alone.segment(s));
+    let (_, beside) = track_beside(true, |relay| segments.iter().for_each(|s| relay.segment(s)));
+    let (mut first, mut second) = (Issues::default(), Issues::default());
+    let (one, other) = (alone.finish(&mut first), beside.finish(&mut second));
+    assert_eq!(format!("{one:?}"), format!("{other:?}"));
+    assert_eq!(first, second);
+}

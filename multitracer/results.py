@@ -131,6 +131,12 @@ class Analysis:
         """`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
+        """Write the page that ``multitracer report`` writes; see `multitracer.report.write`."""
+        from multitracer.report import write
+
+        write(self, path, title)
+
     def __repr__(self) -> str:
         lines = [f"<Analysis of {_paths(self.measurement)}"]
         for result in self.results.values():

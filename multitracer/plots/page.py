@@ -8,9 +8,12 @@ Nothing that a trace says reaches Bokeh as anything but text: titles and file na
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
+from multitracer.measurement import Measurement
 from multitracer.plots.page_axes import clock_axis, draw_frame
+from multitracer.plots.page_facts import describer
 from multitracer.plots.page_glyphs import add_layer
 from multitracer.plots.page_layers import Describe, Layer, layers
 from multitracer.plots.panel import Figure, Panel
@@ -57,6 +60,12 @@ def draw(
         theme=theme or figure.theme,
         alone=True,
     )
+
+
+def of_measurement(figure: Figure, measurement: Measurement) -> LayoutDOM:
+    """`draw`, with the segments and frames of a measurement behind the points."""
+    names = tuple(os.path.basename(source.path) for source in measurement.sources)
+    return draw(figure, describe=describer(measurement), source_names=names)
 
 
 def compose(

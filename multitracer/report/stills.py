@@ -9,8 +9,9 @@ from typing import Any
 
 from multitracer.errors import UsageError
 from multitracer.plots import mpl
+from multitracer.plots.panel import Figure
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.theme import THEMES
+from multitracer.plots.theme import THEMES, ThemeName
 from multitracer.report.facts import gap_of, longest
 from multitracer.report.markup import Markup, join, tag
 from multitracer.report.words import duration
@@ -36,7 +37,7 @@ def reset_gaps(analysis: Analysis, contract: Mapping[str, Any], plot: Plot) -> M
         images = [
             tag(
                 "img",
-                src=_picture(drawn, name),
+                src=png_uri(drawn, name, SIZE, DPI),
                 alt=words,
                 class_=f"{name}-only",
                 width=str(round(SIZE[0] * DPI)),
@@ -51,8 +52,9 @@ def reset_gaps(analysis: Analysis, contract: Mapping[str, Any], plot: Plot) -> M
     return tag("section", tag("h3", "Gaps behind link resets"), join(figures), id="gaps")
 
 
-def _picture(figure: Any, theme: Any) -> str:
-    drawn = mpl.draw(figure, size=SIZE, dpi=DPI, theme=theme)
+def png_uri(figure: Figure, theme: ThemeName, size: tuple[float, float], dpi: float) -> str:
+    """A figure drawn for print, as a PNG inside a link."""
+    drawn = mpl.draw(figure, size=size, dpi=dpi, theme=theme)
     buffer = io.BytesIO()
-    drawn.savefig(buffer, format="png", dpi=DPI, facecolor=drawn.get_facecolor())
+    drawn.savefig(buffer, format="png", dpi=dpi, facecolor=drawn.get_facecolor())
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

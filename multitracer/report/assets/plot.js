@@ -221,6 +221,8 @@ class Plot {
   dress(name) {
     const theme = this.about.themes[name];
     for (const { plot } of [...this.panels, { plot: this.strip }]) {
+      // Bokeh does not clear the half pixel at the edge of a canvas; a new size makes it a new canvas.
+      plot.height += this.taller ? -1 : 1;
       plot.setv({ background_fill_color: theme.ground, border_fill_color: theme.ground });
       for (const axis of [...plot.below, ...plot.left]) {
         axis.setv({
@@ -232,6 +234,7 @@ class Plot {
       }
       for (const grid of plot.center.filter((one) => one.type === "Grid")) grid.grid_line_color = theme.grid;
     }
+    this.taller = !this.taller;
     for (const layer of this.layers) {
       const color = theme.colors[layer.role];
       for (const renderer of layer.renderers) this.paint(renderer.glyph, color);

@@ -1,0 +1,163 @@
+"""The page in a browser: opened, zoomed, pointed at, clicked; nothing but itself is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support_page import Noticed, browser, opened, settled, window
+
+import multitracer as mt
+from multitracer.report import write
+
+
+@pytest.fixture(scope="module")
+def path(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = tmp_path_factory.mktemp("page") / "page.html"
+    write(mt.analyze(mt.read(samples / "link-resets-vj")), page)
+    return page
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with browser(tmp_path_factory.mktemp("profile")) as context:
+        yield context
+
+
+@pytest.fixture
+def page(chromium: Any, path: Path) -> Iterator[tuple[Any, Noticed]]:
+    with opened(chromium, path) as found:
+        yield found
+        assert found[1] == Noticed(requests=[path.as_uri()])
+
+
+def test_keys_and_buttons_move_the_window(page):
+    shown, _ = page
+    start, end = window(shown)
+    assert start < 0 < 138 < end
+    shown.keyboard.press("+")
+    closer = window(shown)
+    assert closer[1] - closer[0] == pytest.approx((end - start) / 2, abs=0.01)
+    shown.keyboard.press("ArrowRight")
+    later = window(shown)
+    assert later[0] - closer[0] == pytest.approx(0.2 * (closer[1] - closer[0]), abs=0.01)
+    shown.click("#bar [data-key='-']")
+    wider = window(shown)
+    assert wider[1] - wider[0] == pytest.approx(end - start, abs=0.01)
+    shown.keyboard.press("0")
+    assert window(shown) == (start, end)
+
+
+def test_zoom_brings_the_points_that_were_thinned_out(page):
+    shown, _ = page
+    shown.wait_for_selector("html[data-data='complete']", state="attached")
+    count = """() => { let n = 0;
+        for (const model of Bokeh.documents[0]._all_models.values())
+            if (model.name === 'panel:sequence')
+                for (const r of model.renderers)
+                    if (r.glyph.type === 'Scatter' && r.data_source.data.ns !== undefined)
+                        n = Math.max(n, r.data_source.data.x.length);
+        return n; }"""
+    over_all = shown.evaluate(count)
+    assert 100 < over_all < 5_001  # the frames of this sample are 5,001
+    for _ in range(3):
+        shown.keyboard.press("+")
+    settled(shown)
+    # An eighth of the time, in which the link sent without a pause: its own frames, nothing thinned out.
+    assert 300 < shown.evaluate(count) < 5_001 / 4
+
+
+def test_a_click_on_a_row_goes_to_its_time(page):
+    shown, _ = page
+    shown.click("#resets tbody tr:nth-child(2)")
+    start, end = window(shown)
+    assert start < 50.743 < end < 80
+    assert shown.get_attribute("#resets tbody tr:nth-child(2)", "data-here") == ""
+    shown.click("#diagnosis .fact >> nth=0")
+    first = window(shown)
+    assert first != (start, end)
+    shown.click("#diagnosis .place >> nth=1")
+    assert window(shown) not in ((start, end), first)
+
+
+def test_a_heading_sorts(page):
+    shown, _ = page
+    gaps = (
+        "() => [...document.querySelectorAll('#resets tbody tr')].map(r => Number(r.cells[3].dataset.value))"
+    )
+    shown.click("#resets thead th:nth-child(4) button")
+    assert shown.evaluate(gaps) == sorted(shown.evaluate(gaps))
+    shown.click("#resets thead th:nth-child(4) button")
+    assert shown.evaluate(gaps) == sorted(shown.evaluate(gaps), reverse=True)
+    assert shown.get_attribute("#resets thead th:nth-child(4)", "aria-sort") == "descending"
+
+
+def test_the_hover_names_the_segment_and_its_verdict(page):
+    shown, _ = page
+    # Where the first timeout is drawn, asked from the plot itself.
+    where = """() => {
+        for (const model of Bokeh.documents[0]._all_models.values())
+            if (model.name === 'panel:sequence')
+                for (const r of model.renderers) {
+                    const words = r.data_source.data.words;
+                    if (words && words[0].startsWith('timeout, genuine')) {
+                        const view = Bokeh.index.find_one(model);
+                        const box = view.canvas_view.el.getBoundingClientRect();
+                        const frame = view.frame;
+                        const x = frame.x_scale.compute(r.data_source.data.x[0]);
+                        const y = frame.y_scale.compute(r.data_source.data.y[0]);
+                        return [box.left + x, box.top + y];
+                    }
+                } }"""
+    shown.locator("#figure").scroll_into_view_if_needed()
+    settled(shown)
+    x, y = shown.evaluate(where)
+    shown.mouse.move(x - 3, y - 3)
+    shown.mouse.move(x, y)
+    card = shown.locator(".bk-Tooltip >> text=/timeout, genuine; after 14\\.\\d+ s of silence, timer 1 RTO/")
+    card.first.wait_for(timeout=5_000)
+
+
+def test_a_legend_entry_hides_its_series(page):
+    shown, _ = page
+    button = shown.locator("#legend button", has_text="RlpSnd_data (frames)")
+    layer = button.get_attribute("data-layer")
+    visible = f"""() => [...Bokeh.documents[0]._all_models.values()]
+        .filter(m => m.type === 'GlyphRenderer' && m.name === '{layer}').map(m => m.visible)"""
+    assert all(shown.evaluate(visible))
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert not any(shown.evaluate(visible))
+
+
+def test_time_of_day(page):
+    shown, _ = page
+    axis = """() => [...Bokeh.documents[0]._all_models.values()]
+        .filter(m => m.type === 'DatetimeAxis').map(m => m.visible)"""
+    assert shown.evaluate(axis) == [False]
+    shown.click("#clock")
+    assert shown.evaluate(axis) == [True]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_themes_and_the_switch(chromium, path, scheme):
+    other = "dark" if scheme == "light" else "light"
+    with opened(chromium, path, color_scheme=scheme) as (shown, noticed):
+        ground = "() => getComputedStyle(document.body).backgroundColor"
+        bright = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 28)"}
+        assert shown.evaluate(ground) == bright[scheme]
+        assert shown.locator(f"#gaps .{scheme}-only").first.is_visible()
+        shown.click("#theme")
+        assert shown.evaluate(ground) == bright[other]
+        assert shown.locator(f"#gaps .{other}-only").first.is_visible()
+        assert not noticed.errors
+
+
+def test_a_phone_shows_it_without_scrolling_sideways(chromium, path):
+    with opened(chromium, path) as (shown, noticed):
+        shown.set_viewport_size({"width": 390, "height": 844})
+        settled(shown)
+        assert shown.evaluate("() => document.documentElement.scrollWidth") <= 390
+        assert not noticed.errors

@@ -28,6 +28,8 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("measurement", 3),
     ("analysis", 3),
     ("packet", 2),
+    ("rawpackets", 2),
+    ("schema_chains", 1),
     ("ppp", 1),
     ("framemap", 4),
     ("clocks", 4),
@@ -43,6 +45,8 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("inventory", 6),
     ("lab", 6),
     ("report", 6),
+    ("export", 6),
+    ("notebook", 6),
     ("cli", 7),
     ("__main__", 8),
     ("__init__", 8),
@@ -50,6 +54,7 @@ RANKS: tuple[tuple[str, int], ...] = (
 LAZY_UPWARDS = {
     ("measurement", "eventtable"),  # Measurement.events_table builds its table at the first call
     ("measurement", "framemap"),  # Measurement.frame_map builds the map at the first call
+    ("measurement", "notebook"),  # Measurement._repr_html_
     ("measurement", "packet"),  # Measurement.packet decodes one packet at the first call
 }
 HOMES = {"matplotlib": "plots", "click": "cli", "rich": "cli", "multitracer._core": "native"}

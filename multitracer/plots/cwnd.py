@@ -66,6 +66,8 @@ def _limits(series: tuple[Series, ...], flight: Series, mss: int) -> Iterator[Sp
     """Which window had no room for another segment, from event to event; nothing without data in flight."""
     cwnd, rwnd = base.by_name(series, "TcpSnd_cwnd"), base.by_name(series, "TcpSnd_rwnd")
     x = flight.x
+    if not len(x):
+        return
     room = np.full((2, len(x)), np.inf)
     for row, one in enumerate((cwnd, rwnd)):
         if one is not None and len(one.x):
@@ -77,10 +79,10 @@ def _limits(series: tuple[Series, ...], flight: Series, mss: int) -> Iterator[Sp
     if cwnd is None:
         held[held != 1] = -1
     held[flight.y <= 0] = -1
-    # Between an ACK and the segment that it releases there is room for a moment: nothing held the sender back.
-    for row in np.flatnonzero(np.diff(x) < MOMENT_S).tolist():
-        if row:
-            held[row] = held[row - 1]
+    # Between an ACK and the segment that it releases there is room for a moment: that is no limit of its own.
+    lasting = np.append(np.diff(x) >= MOMENT_S, True)
+    lasting[0] = True
+    held = held[np.maximum.accumulate(np.where(lasting, np.arange(len(x)), 0))]
     edges = np.flatnonzero(np.diff(held, prepend=-2))
     starts, ends = x[edges], np.append(x[edges[1:]], x[-1:])
     for code, (role, words) in enumerate(LIMITS):

@@ -1,0 +1,134 @@
+"""``multitracer export``: results and figures in the formats of other tools."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multitracer.cli.common import format_option, json_option, load, paths_argument, print_json, window
+from multitracer.errors import UsageError
+
+if TYPE_CHECKING:
+    from multitracer.plots.panel import Figure
+    from multitracer.results import Analysis
+
+FORMATS = ("xplot", "xgraph", "gnuplot", "csv", "parquet", "pcap", "perfetto", "mahimahi", "errors")
+VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
+
+
+@click.command()
+@paths_argument
+@format_option
+@json_option
+@click.option(
+    "-o", "--output", required=True, metavar="OUT", help="File to write; a directory for some formats."
+)
+@click.option("--to", "target", required=True, type=click.Choice(FORMATS), help="Format.")
+@click.option("-k", "--kind", metavar="NAME", help="xplot, xgraph, gnuplot, perfetto: which figure.")
+@click.option("--table", metavar="NAME", help="csv, parquet: which table (a file: events; a directory: all).")
+@click.option(
+    "--point", type=click.Choice(["snd", "rcv"]), default="snd", show_default=True, help="pcap: which end."
+)
+@click.option("--conn", type=click.IntRange(0), metavar="N", help="pcap and figures: connection.")
+@click.option("--from", "start", type=float, metavar="SECONDS", help="pcap and figures: begin.")
+@click.option("--until", "end", type=float, metavar="SECONDS", help="pcap and figures: end.")
+@click.option("--verdict", type=click.Choice(VERDICTS), help="pcap: only such segments.")
+def command(
+    paths: tuple[str, ...],
+    formats: tuple[str, ...],
+    as_json: bool,
+    output: str,
+    target: str,
+    kind: str | None,
+    table: str | None,
+    point: str,
+    conn: int | None,
+    start: float | None,
+    end: float | None,
+    verdict: str | None,
+) -> None:
+    """Write what MultiTracer knows for other tools.
+
+    xplot, gnuplot, xgraph: any figure. csv, parquet: any table. pcap: selected packets. perfetto: the
+    timeline for ui.perfetto.dev. mahimahi: the link's capacity for mm-link. errors: a scenario that replays
+    the link's errors in the lab. OUT is a directory for xgraph and gnuplot.
+
+    \b
+    multitracer export sample_traces/link-resets-vj --to xplot -o resets.xpl
+    multitracer export sample_traces/link-resets-vj --to pcap --verdict damaged --point rcv -o ruined.pcap
+    multitracer export sample_traces/flow-control --to csv --table link_frames -o frames.csv
+    multitracer export sample_traces/link-resets-vj --to errors -o replay.toml
+    """
+    from multitracer.cli.progress import progress
+    from multitracer.pipeline import analyze
+
+    if not os.path.isdir(os.path.dirname(output) or "."):
+        raise UsageError(f"-o {output}: the directory {os.path.dirname(output)} does not exist")
+    measurement = load(paths, formats)
+    window(measurement, start, end)
+    with progress("analysing") as step:
+        analysis = analyze(measurement, progress=step)
+    options = {"from_s": start, "to_s": end, "conn": conn}
+    if target in ("xplot", "xgraph", "gnuplot", "perfetto"):
+        written, facts = _figure(analysis, target, output, kind, options)
+    elif target in ("csv", "parquet"):
+        from multitracer.export import tables
+
+        written, facts = tables.write(analysis, output, target, table), {}
+    elif target == "pcap":
+        from multitracer.export import pcap
+
+        span = window(measurement, start, end)
+        count = pcap.write(analysis, output, point=point, conn=conn, window_ns=span, verdict=verdict)
+        written, facts = [output], {"packets": count}
+    else:
+        from multitracer.export import emulation
+
+        if target == "mahimahi":
+            facts = {"opportunities": emulation.write_mahimahi(measurement, output)}
+        else:
+            facts = {"lost_slots": emulation.write_errors(measurement, output)}
+        written = [output]
+    _tell(written, facts, target, as_json)
+
+
+def _figure(
+    analysis: Analysis, target: str, output: str, kind: str | None, options: dict[str, Any]
+) -> tuple[list[str], dict[str, Any]]:
+    """Build a figure and write it; true sequence numbers, as other tools have no legend for offsets."""
+    from multitracer import registry
+    from multitracer.plots.plot import PlotOptions
+
+    known = registry.plots()
+    name = kind or ("tsg" if target == "xplot" else "multilayer")
+    if name not in known:
+        raise UsageError(f"unknown plot {name!r}; known are {', '.join(known)}")
+    figure: Figure = known[name].build(
+        analysis.measurement, analysis.results, PlotOptions(offset_bytes=0, **options)
+    )
+    if target == "perfetto":
+        from multitracer.export import perfetto
+
+        return [output], {"events": perfetto.write(figure, output)}
+    if target == "xplot":
+        from multitracer.export import xplot
+
+        return xplot.write(figure, output), {}
+    if target == "xgraph":
+        from multitracer.export import xgraph
+
+        return xgraph.write(figure, output), {}
+    from multitracer.export import gnuplot
+
+    return gnuplot.write(figure, output), {}
+
+
+def _tell(written: Sequence[str], facts: dict[str, Any], target: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"export": {"format": target, "paths": list(written), **facts}})
+        return
+    for path in written:
+        click.echo(path)

@@ -1,0 +1,153 @@
+"""What the link did, for replay: a trace for Mahimahi, and an error trace for the lab.
+
+References
+----------
+Paper 4.1 (trace-based emulation, Noble et al., SIGCOMM 97), 4.2 ("input for trace replay"). Mahimahi,
+mm-link(1): a line per opportunity to deliver 1500 bytes, in milliseconds from the start.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+
+import numpy as np
+
+from multitracer.errors import UnreadableFile, UsageError
+from multitracer.export.files import writing
+from multitracer.lab.air import error_trace
+from multitracer.linkpath import link_path
+from multitracer.measurement import Measurement
+from multitracer.table import Array
+
+OPPORTUNITY = 1500  # bytes, fixed by Mahimahi
+PER_LINE = 50
+LARGEST = 1 << 30  # bytes of a link log, unpacked
+
+
+def opportunities(measurement: Measurement) -> list[int]:
+    """Milliseconds at which the link of the data sender could have delivered another 1500 bytes.
+
+    Every slot that the air did not destroy carries one frame's user bytes, used or not; slots in which the
+    peer held the sender off (XOFF) or the link was being reset carry none.
+
+    Raises
+    ------
+    UsageError
+        Without a link log, or if the link never carried 1500 bytes.
+    """
+    path = link_path(measurement)
+    if path is None:
+        raise UsageError("a link trace needs a link log that shows data frames being sent")
+    first, last = int(path.reports_ns[0]), int(path.reports_ns[-1])
+    slots = (last - first) // path.slot_ns + 1
+    usable = np.ones(slots, dtype=bool)
+    lost = errors(measurement, path.sender)
+    usable[: len(lost)] &= ~np.array(lost[:slots], dtype=bool)
+    for start, end in _held(measurement, path.sender):
+        usable[max((start - first) // path.slot_ns, 0) : max((end - first) // path.slot_ns, 0)] = False
+    carried = np.cumsum(np.where(usable, path.payload_bytes, 0))
+    if carried[-1] < OPPORTUNITY:
+        raise UsageError(f"the link carried {int(carried[-1]):,} bytes: less than Mahimahi's {OPPORTUNITY}")
+    wanted = np.arange(1, int(carried[-1]) // OPPORTUNITY + 1) * OPPORTUNITY
+    at = np.searchsorted(carried, wanted)
+    return [max(int(ms), 1) for ms in ((at + 1) * path.slot_ns // 1_000_000).tolist()]
+
+
+def errors(measurement: Measurement, entity: int) -> list[int]:
+    """1 for each slot of an entity that the air destroyed, else 0; see `multitracer.lab.air.error_trace`.
+
+    Raises
+    ------
+    UsageError
+        Without an rlpdump, or if the entity sent nothing.
+    UnreadableFile
+        If the log cannot be read any more.
+    """
+    name = measurement.entities[entity]
+    for source in measurement.sources:
+        if source.format != "rlpdump":
+            continue
+        try:
+            with open(source.path, "rb") as plain:
+                zipped = plain.read(2) == b"\x1f\x8b"
+            with gzip.open(source.path, "rb") if zipped else open(source.path, "rb") as file:
+                text = file.read(LARGEST).decode("utf-8", "replace")
+        except (OSError, EOFError) as error:
+            raise UnreadableFile(f"{source.path}: {error}") from error
+        return error_trace(text.splitlines(), name, _slot_ms(source.details))
+    raise UsageError("an error trace needs a link log with every frame sent and received (rlpdump)")
+
+
+def write_mahimahi(measurement: Measurement, path: str) -> int:
+    """Write a trace for ``mm-link``; returns the number of opportunities."""
+    found = opportunities(measurement)
+    with writing(path) as file:
+        file.writelines(f"{ms}\n" for ms in found)
+    return len(found)
+
+
+def write_errors(measurement: Measurement, path: str) -> dict[str, int]:
+    """Write a scenario for `multitracer lab run` that replays the air of both directions.
+
+    Returns
+    -------
+    dict
+        Lost slots by direction.
+
+    Raises
+    ------
+    UsageError, UnreadableFile
+    """
+    link = link_path(measurement)
+    if link is None:
+        raise UsageError("an error trace needs a link log that shows data frames being sent")
+    sides = {"air_up": link.sender, "air_down": link.receiver}
+    found = {side: errors(measurement, entity) for side, entity in sides.items() if entity is not None}
+    with writing(path) as file:
+        file.write("# The air of a measured link, for replay: multitracer lab run FILE -o DIRECTORY\n")
+        file.write("# One number per slot: 1 destroyed, 0 not. air_up is the direction of the data.\n")
+        file.write('shows = "replay of a measured link"\nextends = "figure-5-typical"\n')
+        file.write(f"\n[link]\nslot_ms = {link.slot_ns / 1e6:g}\npayload_bytes = {link.payload_bytes}\n")
+        for side, trace in found.items():
+            file.write(f'\n[link.{side}]\nkind = "trace"\nrepeat = false\ntrace = [\n')
+            file.writelines(_rows(trace))
+            file.write("]\n")
+    return {side: sum(trace) for side, trace in found.items()}
+
+
+def _rows(trace: Sequence[int]) -> list[str]:
+    return [
+        "  " + ",".join(map(str, trace[first : first + PER_LINE])) + ",\n"
+        for first in range(0, len(trace), PER_LINE)
+    ]
+
+
+def _slot_ms(details: dict[str, object]) -> float | None:
+    value = details.get("slot_ms")
+    return float(value) if isinstance(value, int | float) and value > 0 else None
+
+
+def _held(measurement: Measurement, entity: int) -> list[tuple[int, int]]:
+    """Times in which the entity could send no user data: XOFF to XON, and from a reset to the next data."""
+    events = measurement.table("link_events").sorted_by("t_ns")
+    mine = events["entity"] == entity
+    kinds = events.words("kind")
+    heard = mine & (events["action"] == events.code("action", "rcv"))
+    found, began = [], None
+    for kind, t_ns in zip(kinds[heard].tolist(), events["t_ns"][heard].tolist(), strict=True):
+        if kind == "RNR" and began is None:
+            began = t_ns
+        elif kind == "RR" and began is not None:
+            found.append((began, t_ns))
+            began = None
+    data: Array = measurement.table("link_frames")["t_ns"][
+        (measurement.table("link_frames")["entity"] == entity)
+        & (measurement.table("link_frames")["action"] == 0)
+    ]
+    data = np.sort(data)
+    for t_ns in events["t_ns"][mine & (kinds == "reset")].tolist():
+        after = int(np.searchsorted(data, t_ns, side="right"))
+        if after < len(data):
+            found.append((t_ns, int(data[after])))
+    return found

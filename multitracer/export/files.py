@@ -1,0 +1,74 @@
+"""Files that appear complete or not at all, with names and words that are safe."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from typing import IO, Any
+
+from multitracer.errors import UsageError
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_UNSPEAKABLE = re.compile(r"[^A-Za-z0-9 _,.:;()%+*/=<>#?!\[\]\N{MULTIPLICATION SIGN}\N{RIGHTWARDS ARROW}-]")
+
+
+@contextlib.contextmanager
+def writing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
+    """A file under a temporary name beside `path`, renamed to it when all went well and removed when not.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be written.
+    """
+    temporary = os.path.join(os.path.dirname(path) or ".", f".multitracer-{secrets.token_hex(8)}")
+    try:
+        mode, options = ("xb", {}) if binary else ("x", {"encoding": "utf-8", "newline": "\n"})
+        with open(temporary, mode, **options) as file:  # type: ignore[call-overload]
+            yield file
+        os.replace(temporary, path)
+    except OSError as error:
+        words = error.strerror or str(error)
+        raise UsageError(f"{path}: cannot be written: {words}; choose another place") from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+
+
+def folder(path: str) -> str:
+    """A directory, made if it is not there.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be made, or a file is in its place.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: no directory can be made here: {error.strerror or error}") from error
+    return path
+
+
+def file_name(words: str) -> str:
+    """A name as a file name: letters, digits, `_` and `-` only, at most 60 of them."""
+    return _UNSAFE.sub("_", words)[:60].strip("_-") or "series"
+
+
+def distinct(names: list[str]) -> list[str]:
+    """File names for a list of names, numbered where two would be the same file."""
+    taken: dict[str, int] = {}
+    found = []
+    for name in map(file_name, names):
+        key = name.lower()  # some file systems do not tell the case apart
+        taken[key] = taken.get(key, 0) + 1
+        found.append(name if taken[key] == 1 else f"{name}-{taken[key]}")
+    return found
+
+
+def line(words: str, most: int = 200) -> str:
+    """Words on one line, without what a plotting tool could take for a command."""
+    return _UNSPEAKABLE.sub("?", " ".join(words[:most].split()))

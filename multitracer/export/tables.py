@@ -1,0 +1,92 @@
+"""CSV and Parquet of any table: of the layers, of all events, of the results."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from multitracer.errors import UsageError
+from multitracer.export.files import distinct, folder, writing
+
+if TYPE_CHECKING:
+    from multitracer.results import Analysis
+    from multitracer.table import Table
+
+ROWS = 50_000  # put into text at a time
+ENDINGS = {"csv": ".csv", "parquet": ".parquet"}
+
+
+def names(analysis: Analysis) -> list[str]:
+    """Every table that there is: the layers', ``events``, and those of the results, as ``result.table``."""
+    found = ["events", *analysis.measurement.tables]
+    for result in analysis.results.values():
+        found += [name if name == result.name else f"{result.name}.{name}" for name in result.tables]
+    return list(dict.fromkeys(found))
+
+
+def table(analysis: Analysis, name: str) -> Table:
+    """A table by its name.
+
+    Raises
+    ------
+    UsageError
+        If there is none of that name; the message lists what there is.
+    """
+    if name == "events":
+        return analysis.measurement.events_table()
+    # What an analysis made of a table (verdicts on timeouts) goes before what the core wrote.
+    question, _, inner = name.partition(".")
+    result = analysis.results.get(question)
+    if result is not None and (inner or question) in result.tables:
+        return result.tables[inner or question]
+    if name in analysis.measurement.tables:
+        return analysis.measurement.tables[name]
+    raise UsageError(f"no table {name!r}; there are {', '.join(names(analysis))}")
+
+
+def write(analysis: Analysis, path: str, kind: str, name: str | None = None) -> list[str]:
+    """Write one table to a file, or all of them into a directory.
+
+    Parameters
+    ----------
+    path : str
+        A file if it ends as the format does; else a directory.
+    kind : {"csv", "parquet"}
+    name : str, optional
+        Which table; ``events`` by default for a file, all that have rows for a directory.
+
+    Returns
+    -------
+    list of str
+        Paths written.
+
+    Raises
+    ------
+    UsageError
+        No such table, no pyarrow for Parquet, or the file cannot be written.
+    """
+    if kind == "parquet" and find_spec("pyarrow") is None:
+        raise UsageError("Parquet needs pyarrow: pip install 'multitracer[parquet]', or export --to csv")
+    if os.path.splitext(path)[1].lower() == ENDINGS[kind]:
+        _one(table(analysis, name or "events"), path, kind)
+        return [path]
+    wanted = [name] if name is not None else names(analysis)
+    found = [(one, rows) for one in wanted if len(rows := table(analysis, one))]
+    folder(path)
+    paths = [os.path.join(path, one + ENDINGS[kind]) for one in distinct([one for one, _ in found])]
+    for (_, rows), target in zip(found, paths, strict=True):
+        _one(rows, target, kind)
+    return paths
+
+
+def _one(rows: Table, path: str, kind: str) -> None:
+    if kind == "parquet":
+        with writing(path, binary=True) as file:
+            rows.frame().to_parquet(file, index=False)
+        return
+    with writing(path) as file:
+        frame = rows.frame()
+        frame.iloc[:0].to_csv(file, index=False, lineterminator="\n")
+        for first in range(0, len(frame), ROWS):
+            frame.iloc[first : first + ROWS].to_csv(file, index=False, header=False, lineterminator="\n")

@@ -1,15 +1,17 @@
 //! The hot core of MultiTracer: what reads untrusted bytes and tens of millions of packets.
 //!
-//! No I/O beyond reading the given files, no Python, no global state. Four parts:
+//! No I/O beyond reading the given files, no Python, no global state. Its parts:
 //!
 //! * [`input`]: files, pipes and compression,
 //! * [`capture`]: packet captures to [`segment::Segment`]s,
 //! * [`tracker`]: segments to connections, retransmissions, timeouts and columns,
+//! * [`rlp`]: captures of link frames to columns,
 //! * [`text`]: line-oriented logs to columns.
 
 pub mod capture;
 pub mod input;
 pub mod issue;
+pub mod rlp;
 pub mod segment;
 pub mod text;
 pub mod tracker;

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod capture;
+mod link;
 mod text;
 mod watch;
 
@@ -10,6 +11,7 @@ mod watch;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     capture::register(m)?;
+    link::register(m)?;
     text::register(m)?;
     Ok(())
 }

@@ -2,26 +2,76 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use multitracer_core::input::{self, Progress};
 use multitracer_core::issue::Issues;
 use multitracer_core::text::flows::FlowTable;
-use multitracer_core::text::{ftrace, rlpdump, ss};
+use multitracer_core::text::lines::Lines;
+use multitracer_core::text::{csv, ftrace, rlpdump, siftr, ss, tcpprobe};
 use numpy::IntoPyArray;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::watch::watched;
 
 /// Tables by name, issues as (code, count, first record, detail), and facts about the file.
-type Scan<'py> = (Bound<'py, PyDict>, Vec<(&'static str, u64, u64, String)>, Bound<'py, PyDict>);
+pub(crate) type Scan<'py> = (Bound<'py, PyDict>, Vec<(&'static str, u64, u64, String)>, Bound<'py, PyDict>);
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(head, m)?)?;
     m.add_function(wrap_pyfunction!(scan_rlpdump, m)?)?;
     m.add_function(wrap_pyfunction!(scan_ftrace, m)?)?;
     m.add_function(wrap_pyfunction!(scan_ss, m)?)?;
+    m.add_function(wrap_pyfunction!(scan_tcpprobe, m)?)?;
+    m.add_function(wrap_pyfunction!(scan_siftr, m)?)?;
+    m.add_function(wrap_pyfunction!(scan_csv, m)?)?;
+    m.add_class::<TextLines>()?;
     Ok(())
+}
+
+/// The lines of a file in batches: for formats whose lines Python reads.
+#[pyclass]
+struct TextLines {
+    // A reader is not Sync; nobody contends for the lock.
+    lines: Mutex<Lines<Box<dyn Read + Send>>>,
+    issues: Issues,
+}
+
+/// Lines with their numbers, from 1.
+type Batch<'py> = Vec<(u64, Bound<'py, PyBytes>)>;
+
+#[pymethods]
+impl TextLines {
+    #[new]
+    #[pyo3(signature = (path, longest=None))]
+    fn new(path: PathBuf, longest: Option<usize>) -> PyResult<Self> {
+        let reader = input::open(&path, None)?.reader;
+        let lines = match longest {
+            None => Lines::new(reader),
+            Some(bytes) => Lines::of_length(reader, bytes),
+        };
+        Ok(TextLines { lines: Mutex::new(lines), issues: Issues::default() })
+    }
+
+    /// Some more lines, of about so many bytes together; none at the end.
+    fn batch<'py>(&mut self, py: Python<'py>, bytes: usize) -> PyResult<Batch<'py>> {
+        let mut found = Vec::new();
+        let mut size = 0;
+        let lines = self.lines.get_mut().unwrap_or_else(PoisonError::into_inner);
+        while size < bytes {
+            let Some((number, line)) = lines.next_line(&mut self.issues)? else { break };
+            size += line.len() + 1;
+            found.push((number, PyBytes::new(py, line)));
+        }
+        Ok(found)
+    }
+
+    /// Damage so far.
+    fn issues(&self) -> Vec<(&'static str, u64, u64, String)> {
+        listed(&self.issues)
+    }
 }
 
 #[pyfunction]
@@ -48,6 +98,7 @@ macro_rules! table {
         table
     }};
 }
+pub(crate) use table;
 
 #[pyfunction]
 fn scan_rlpdump(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
@@ -147,14 +198,113 @@ fn scan_ss(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
     Ok((tables, listed(&log.issues), facts))
 }
 
-fn facts(py: Python<'_>, lines: u64, resolution_ns: i64) -> PyResult<Bound<'_, PyDict>> {
+#[pyfunction]
+#[pyo3(signature = (path, columns=None))]
+fn scan_tcpprobe(py: Python<'_>, path: PathBuf, columns: Option<Vec<String>>) -> PyResult<Scan<'_>> {
+    let role = |name: &String| {
+        tcpprobe::Role::named(name).ok_or_else(|| PyValueError::new_err(format!("unknown column {name:?}")))
+    };
+    let layout = columns.map(|names| names.iter().map(role).collect::<PyResult<Vec<_>>>()).transpose()?;
+    let log = scan(py, &path, &Progress::default(), |reader| tcpprobe::scan(reader, layout.as_deref()))?;
+    let rows = log.rows;
+    let tables = PyDict::new(py);
+    tables.set_item(
+        "tcp_states",
+        table!(
+            py,
+            rows,
+            t_ns,
+            record,
+            flow,
+            snd_nxt,
+            snd_una,
+            cwnd,
+            ssthresh,
+            snd_wnd,
+            rcv_wnd,
+            srtt,
+            rttvar,
+            rto,
+            retrans_total,
+            unacked
+        ),
+    )?;
+    let facts = facts(py, log.lines, log.resolution_ns)?;
+    facts.set_item("flows", flows(py, &log.flows)?)?;
+    facts.set_item("columns", log.columns)?;
+    Ok((tables, listed(&log.issues), facts))
+}
+
+#[pyfunction]
+fn scan_siftr(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
+    let log = scan(py, &path, &Progress::default(), siftr::scan)?;
+    let rows = log.rows;
+    let tables = PyDict::new(py);
+    tables.set_item(
+        "tcp_states",
+        table!(
+            py, rows, t_ns, record, flow, trigger, cwnd, ssthresh, snd_wnd, rcv_wnd, srtt, rto, mss, unacked,
+            notsent
+        ),
+    )?;
+    let facts = facts(py, log.lines, log.resolution_ns)?;
+    facts.set_item("flows", flows(py, &log.flows)?)?;
+    facts.set_item("enabled", log.enabled)?;
+    facts.set_item("disabled", log.disabled)?;
+    facts.set_item("hashed", log.hashed)?;
+    Ok((tables, listed(&log.issues), facts))
+}
+
+/// `kinds`, by column: `time:<decimals of its unit>`, `number`, `word`; anything else is skipped.
+#[pyfunction]
+fn scan_csv(
+    py: Python<'_>,
+    path: PathBuf,
+    header: u64,
+    separator: u8,
+    kinds: Vec<String>,
+) -> PyResult<Scan<'_>> {
+    let kinds: Vec<csv::Kind> = kinds
+        .iter()
+        .map(|kind| {
+            match (kind.as_str(), kind.strip_prefix("time:").and_then(|digits| digits.parse().ok())) {
+                (_, Some(digits)) => csv::Kind::Time(digits),
+                ("number", _) => csv::Kind::Number,
+                ("word", _) => csv::Kind::Word,
+                _ => csv::Kind::Skip,
+            }
+        })
+        .collect();
+    let log = scan(py, &path, &Progress::default(), |reader| csv::scan(reader, header, separator, &kinds))?;
+    let table = PyDict::new(py);
+    table.set_item("t_ns", log.t_ns.into_pyarray(py))?;
+    table.set_item("record", log.record.into_pyarray(py))?;
+    let mut words = Vec::new();
+    for (place, column) in log.columns.into_iter().enumerate() {
+        match column {
+            csv::Values::Numbers(numbers) => table.set_item(place.to_string(), numbers.into_pyarray(py))?,
+            csv::Values::Words(places, list) => {
+                table.set_item(place.to_string(), places.into_pyarray(py))?;
+                words.push((place, list));
+            }
+        }
+    }
+    let tables = PyDict::new(py);
+    tables.set_item("csv", table)?;
+    let facts = facts(py, log.lines, log.resolution_ns)?;
+    facts.set_item("words", words)?;
+    facts.set_item("zoneless_stamps", log.zoneless)?;
+    Ok((tables, listed(&log.issues), facts))
+}
+
+pub(crate) fn facts(py: Python<'_>, lines: u64, resolution_ns: i64) -> PyResult<Bound<'_, PyDict>> {
     let facts = PyDict::new(py);
     facts.set_item("lines", lines)?;
     facts.set_item("resolution_ns", resolution_ns)?;
     Ok(facts)
 }
 
-fn listed(issues: &Issues) -> Vec<(&'static str, u64, u64, String)> {
+pub(crate) fn listed(issues: &Issues) -> Vec<(&'static str, u64, u64, String)> {
     issues.iter().map(|(code, seen)| (code, seen.count, seen.first_record, seen.detail.clone())).collect()
 }
 

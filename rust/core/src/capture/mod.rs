@@ -10,6 +10,7 @@ use std::path::Path;
 
 mod checksum;
 mod copies;
+pub mod datagram;
 mod decode;
 mod error;
 mod fragment;

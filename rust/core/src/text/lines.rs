@@ -26,13 +26,28 @@ pub struct Lines<R> {
     number: u64,
     skipping: bool,
     finished: bool,
+    longest: usize,
 }
 
 impl<R: Read> Lines<R> {
     /// Lines of `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
-        let buffer = vec![0; BUFFER];
-        Lines { reader, buffer, start: 0, searched: 0, end: 0, number: 0, skipping: false, finished: false }
+        Self::of_length(reader, MAX_LINE)
+    }
+
+    /// The same with another limit for a line: formats that put a whole document into one.
+    pub fn of_length(reader: R, longest: usize) -> Self {
+        Lines {
+            reader,
+            buffer: vec![0; BUFFER],
+            start: 0,
+            searched: 0,
+            end: 0,
+            number: 0,
+            skipping: false,
+            finished: false,
+            longest,
+        }
     }
 
     /// How many lines have been read.
@@ -55,7 +70,7 @@ impl<R: Read> Lines<R> {
                 if std::mem::take(&mut self.skipping) {
                     continue;
                 }
-                if to - from > MAX_LINE {
+                if to - from > self.longest {
                     self.too_long(self.number, issues);
                     continue;
                 }
@@ -74,7 +89,7 @@ impl<R: Read> Lines<R> {
     }
 
     fn make_room(&mut self, issues: &mut Issues) {
-        if !self.skipping && self.end - self.start > MAX_LINE {
+        if !self.skipping && self.end - self.start > self.longest {
             self.too_long(self.number + 1, issues);
             self.skipping = true;
         }
@@ -85,6 +100,9 @@ impl<R: Read> Lines<R> {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
+        }
+        if self.end == self.buffer.len() {
+            self.buffer.resize(self.buffer.len() * 2, 0);
         }
         self.searched = self.end;
     }
@@ -117,7 +135,7 @@ impl<R: Read> Lines<R> {
     }
 
     fn too_long(&self, number: u64, issues: &mut Issues) {
-        issues.add("line-too-long", number, || format!("a line of more than {MAX_LINE} bytes"));
+        issues.add("line-too-long", number, || format!("a line of more than {} bytes", self.longest));
     }
 }
 

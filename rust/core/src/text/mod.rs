@@ -3,16 +3,18 @@
 //! Each scanner streams over [`lines::Lines`] and returns one struct of column vectors, with the damage that it met
 //! as [`crate::issue::Issues`]. A line that cannot be read costs an issue, never the file.
 
+pub mod csv;
 mod fault;
 pub mod flows;
 pub mod ftrace;
-pub mod input;
 pub mod lines;
 mod number;
 pub mod rlpdump;
+pub mod siftr;
 pub mod ss;
 mod ssline;
 mod stamp;
+pub mod tcpprobe;
 mod tracepoint;
 mod words;
 

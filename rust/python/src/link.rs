@@ -1,0 +1,43 @@
+//! Captures of link frames: as text logs, (tables, issues, facts).
+
+use std::path::PathBuf;
+
+use multitracer_core::rlp::gsmtap;
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::capture::error_to_python;
+use crate::text::{Scan, facts, listed, table};
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(sniff_gsmtap, m)?)?;
+    m.add_function(wrap_pyfunction!(read_gsmtap, m)?)?;
+    Ok(())
+}
+
+#[pyfunction]
+fn sniff_gsmtap(head: &[u8]) -> bool {
+    gsmtap::sniff(head)
+}
+
+#[pyfunction]
+fn read_gsmtap(py: Python<'_>, path: PathBuf, uplink_is_mobile: bool) -> PyResult<Scan<'_>> {
+    let found = py.detach(|| gsmtap::read(&path, uplink_is_mobile)).map_err(error_to_python)?;
+    let (frames, events) = (found.frames, found.events);
+    let tables = PyDict::new(py);
+    tables.set_item(
+        "link_frames",
+        table!(py, frames, t_ns, record, entity, action, ns, offset, length, attempt, duplicate, nr, poll),
+    )?;
+    tables.set_item(
+        "link_events",
+        table!(py, events, t_ns, record, entity, action, kind, nr, cause, flush_tx, flush_rx, length),
+    )?;
+    let facts = facts(py, found.counts.records, found.counts.resolution_ns)?;
+    facts.set_item("rlp_frames", found.rlp_frames)?;
+    facts.set_item("held_off", found.held_off)?;
+    facts.set_item("other_types", found.other_types)?;
+    facts.set_item("tcp", found.counts.tcp)?;
+    Ok((tables, listed(&found.issues), facts))
+}

@@ -227,7 +227,7 @@ def analyze(
 
 
 def plot(
-    subject: Measurement | Analysis,
+    subject: Measurement | Analysis | Mapping[str, Measurement | Analysis],
     kind: str = "multilayer",
     path: str | os.PathLike[str] | None = None,
     *,
@@ -238,8 +238,9 @@ def plot(
 
     Parameters
     ----------
-    subject : Measurement or Analysis
-        A measurement is analysed first: the figure marks verdicts and resets.
+    subject : Measurement or Analysis, or a mapping of names to several of them
+        A measurement is analysed first: the figure marks verdicts and resets. Several go into one figure by
+        plots that compare (``compare``, ``cdf``, ``figure-6``).
     kind : str
         Name of the plot.
     path : str or path-like, optional
@@ -260,15 +261,17 @@ def plot(
         raise UsageError(f"unknown plot {kind!r}; known are {', '.join(known)}")
     from multitracer.plots import plot as drawing
 
-    analysis = subject if isinstance(subject, Analysis) else analyze(subject)
+    given = subject if isinstance(subject, Mapping) else {"": subject}
+    analyses = {name: one if isinstance(one, Analysis) else analyze(one) for name, one in given.items()}
+    subjects = [drawing.Subject(name, one.measurement, one.results) for name, one in analyses.items()]
+    built = drawing.build(known[kind], subjects, drawing.PlotOptions(**options))
     if interactive:
         from multitracer.plots import page
 
         if path is not None:
             raise UsageError("an interactive figure is shown, not saved: `multitracer report` writes a page")
-        built = known[kind].build(analysis.measurement, analysis.results, drawing.PlotOptions(**options))
-        return page.of_measurement(built, analysis.measurement)
-    figure = drawing.draw(known[kind], analysis.measurement, analysis.results, drawing.PlotOptions(**options))
+        return page.of_measurement(built, subjects[0].measurement)
+    figure = drawing.render(built)
     if path is not None:
         drawing.save(figure, os.fspath(path))
     return figure

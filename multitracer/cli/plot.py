@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
 from multitracer.cli.common import format_option, json_option, load, print_json
 from multitracer.errors import UsageError
+
+if TYPE_CHECKING:
+    from multitracer.measurement import Measurement
 
 ENDINGS = (".png", ".svg", ".pdf")
 
@@ -17,7 +21,9 @@ ENDINGS = (".png", ".svg", ".pdf")
 @format_option
 @json_option
 @click.option("-o", "--output", metavar="FILE", help="Where to write: .png, .svg or .pdf.")
-@click.option("-k", "--kind", default="multilayer", show_default=True, metavar="NAME", help="Which figure.")
+@click.option(
+    "-k", "--kind", default="multilayer", show_default=True, metavar="NAME", help="Which figure; see --list."
+)
 @click.option("--list", "list_kinds", is_flag=True, help="List the kinds of figures.")
 @click.option("--from", "start", type=float, metavar="SECONDS", help="Begin of the time window.")
 @click.option("--to", "end", type=float, metavar="SECONDS", help="End of the time window.")
@@ -46,15 +52,17 @@ def command(
     conn: int | None,
     dark: bool,
 ) -> None:
-    """Draw the multi-layer time/sequence plot, whole or any time window of it.
+    """Draw a figure of a measurement: the multi-layer time/sequence plot, or any other of --list.
 
     Seconds count from the first TCP event. Graphs of different layers are moved apart by the offset, so that
-    they do not hide each other.
+    they do not hide each other. The kinds compare, cdf and figure-6 take several measurements, each PATH one.
 
     \b
     multitracer plot sample_traces/link-resets-vj -o resets.png
     multitracer plot sample_traces/link-resets-vj --from 25 --to 60 -o gap.pdf
+    multitracer plot sample_traces/link-resets-vj -k figure-9 -o ruined.png
     multitracer plot sample_traces/flow-control --offset 0 --dark -o xoff.svg
+    multitracer plot sample_traces/* -k compare -o all.png
     """
     if list_kinds:
         _list(as_json)
@@ -69,12 +77,32 @@ def command(
         raise UsageError(f"--from {start:g} --to {end:g}: the window is empty")
     from multitracer.pipeline import plot
 
-    measurement = load(paths, formats)
-    plot(measurement, kind, output, from_s=start, to_s=end, offset_bytes=offset, conn=conn, dark=dark)
+    subject = _several(paths, formats) if kind in _comparing() else load(paths, formats)
+    plot(subject, kind, output, from_s=start, to_s=end, offset_bytes=offset, conn=conn, dark=dark)
     if as_json:
         print_json({"figures": [{"path": output, "kind": kind}]})
     else:
         click.echo(output)
+
+
+def _comparing() -> set[str]:
+    """Kinds that take several measurements."""
+    from multitracer import registry
+
+    return {name for name, plot in registry.plots().items() if plot.build_many is not None}
+
+
+def _several(paths: tuple[str, ...], formats: tuple[str, ...]) -> dict[str, Measurement]:
+    """A measurement per path, under the shortest names that tell them apart.
+
+    What is no directory among directories is left alone: a shell's ``*`` also names README files.
+    """
+    directories = [path for path in paths if os.path.isdir(path)]
+    wanted = directories if directories else list(paths)
+    names = [os.path.basename(os.path.abspath(path)) for path in wanted]
+    if len(set(names)) < len(names):
+        names = wanted
+    return {name: load([path], formats) for name, path in zip(names, wanted, strict=True)}
 
 
 def _list(as_json: bool) -> None:

@@ -12,7 +12,10 @@ from typing import IO, Any
 from multitracer.errors import UsageError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-_UNSPEAKABLE = re.compile(r"[^A-Za-z0-9 _,.:;()%+*/=<>#?!\[\]\N{MULTIPLICATION SIGN}\N{RIGHTWARDS ARROW}-]")
+_UNSPEAKABLE = re.compile(r"[^A-Za-z0-9 _,.:;()%+*/=<>#?!\[\]'-]")
+_ASCII = str.maketrans(
+    {"\N{MULTIPLICATION SIGN}": "x", "\N{RIGHTWARDS ARROW}": "->", "\N{PLUS-MINUS SIGN}": "+-"}
+)
 
 
 @contextlib.contextmanager
@@ -70,5 +73,5 @@ def distinct(names: list[str]) -> list[str]:
 
 
 def line(words: str, most: int = 200) -> str:
-    """Words on one line, without what a plotting tool could take for a command."""
-    return _UNSPEAKABLE.sub("?", " ".join(words[:most].split()))
+    """Words on one line in ASCII, without what a plotting tool could take for a command."""
+    return _UNSPEAKABLE.sub("?", " ".join(words[:most].split()).translate(_ASCII))

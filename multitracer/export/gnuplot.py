@@ -114,5 +114,5 @@ def _point(look: Look) -> str:
 
 
 def _quoted(words: str) -> str:
-    """A string for gnuplot: in single quotes nothing but the quote means anything, and `line` has none."""
-    return f"'{line(words)}'"
+    """A string for gnuplot: in single quotes nothing but the quote means anything, and it is doubled."""
+    return "'" + line(words).replace("'", "''") + "'"

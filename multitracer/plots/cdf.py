@@ -61,7 +61,9 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
 
 
 def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
-    """Round-trip times of several measurements."""
+    """Round-trip times of several measurements; of one, all its delays."""
+    if len(subjects) == 1:
+        return build(subjects[0].measurement, subjects[0].results, options)
     found = []
     for subject in subjects:
         selection = select(subject.measurement, options)

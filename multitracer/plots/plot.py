@@ -93,6 +93,31 @@ class Plot:
     build_many: Callable[[Sequence[Subject], PlotOptions], Figure] | None = None
 
 
+def build(plot: Plot, subjects: Sequence[Subject], options: PlotOptions | None = None) -> Figure:
+    """Build a plot of one measurement, or of several if it can compare.
+
+    Raises
+    ------
+    UsageError
+        If there is nothing to show, or several measurements are given to a plot of one.
+    """
+    options = options or PlotOptions()
+    if plot.build_many is not None:
+        return plot.build_many(subjects, options)
+    if len(subjects) != 1:
+        raise UsageError(
+            f"{plot.name} shows one measurement, {len(subjects)} given: use compare, cdf or figure-6"
+        )
+    return plot.build(subjects[0].measurement, subjects[0].results, options)
+
+
+def render(figure: Figure) -> MplFigure:
+    """Draw a built figure with matplotlib."""
+    from multitracer.plots import mpl
+
+    return mpl.draw(figure)
+
+
 def draw(
     plot: Plot, measurement: Measurement, results: Mapping[str, Result], options: PlotOptions | None = None
 ) -> MplFigure:

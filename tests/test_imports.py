@@ -41,6 +41,8 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("discovery", 4),
     ("contract", 6),
     ("results", 6),
+    ("explain", 6),
+    ("explain_rules", 1),
     ("pipeline", 6),
     ("inventory", 6),
     ("lab", 6),

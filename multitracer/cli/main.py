@@ -16,6 +16,7 @@ from multitracer.errors import MultiTracerError
 COMMANDS = {
     "info": "multitracer.cli.info:command",
     "analyze": "multitracer.cli.analyze:command",
+    "explain": "multitracer.cli.explain:command",
     "events": "multitracer.cli.events:command",
     "plot": "multitracer.cli.plot:command",
     "report": "multitracer.cli.report:command",

@@ -1,0 +1,103 @@
+"""The words of explanations: rules by cause, what votes mean, times."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    """Why a sender sends again."""
+
+    name: str
+    text: str
+    reference: str
+
+
+RULES = {
+    "timeout": Rule(
+        "after a timeout",
+        "the retransmission timer expired: the oldest segment not acknowledged is sent again, and no ACK had "
+        "come to trigger it",
+        "RFC 6298 section 5",
+    ),
+    "fast": Rule(
+        "fast retransmit",
+        "ACKs told that later data had arrived: three duplicate ACKs, selective acknowledgments above it, or "
+        "a segment sent later that was delivered",
+        "RFC 5681 section 3.2, RFC 6675, RFC 8985",
+    ),
+    "slow_start": Rule(
+        "refill after a timeout",
+        "after a timeout all that was outstanding counts as lost and is sent again as ACKs come in",
+        "RFC 5681 section 3.1, RFC 6675 section 5.1",
+    ),
+    "tail_loss_probe": Rule(
+        "tail loss probe",
+        "two round-trip times passed without an ACK, so the last segment is sent again to provoke one",
+        "RFC 8985 section 7",
+    ),
+    "unneeded_probe": Rule(
+        "keep-alive or window probe",
+        "it carries a byte that was acknowledged, or that the window forbids, to make the other side answer",
+        "RFC 9293 sections 3.8.4 and 3.8.6.1",
+    ),
+    "unknown": Rule(
+        "cause unknown",
+        "neither a timer that was due nor an ACK that calls for it was seen from here",
+        "no rule applies",
+    ),
+    "handshake": Rule(
+        "answer to a repeated SYN",
+        "the other side sent its SYN again, so the answer is sent again",
+        "RFC 9293 section 3.10.7.4",
+    ),
+}
+
+VOTES = {
+    "eifel": {
+        "spurious": "the ACK echoes a timestamp older than the retransmission: the original's (RFC 3522)",
+        "genuine": "the ACK echoes the retransmission's timestamp (RFC 3522)",
+    },
+    "dsack": {
+        "spurious": "the receiver reported the bytes as a duplicate (RFC 2883)",
+        "genuine": "the receiver reported no duplicate (RFC 2883)",
+    },
+    "frto": {
+        "spurious": "the next ACKs advanced over data that was not sent again (RFC 5682)",
+        "genuine": "the next ACK was a duplicate: the originals behind it did not arrive (RFC 5682)",
+    },
+    "too_early": {
+        "spurious": "the ACK came sooner after the retransmission than the smallest round trip allows",
+        "genuine": "the ACK came no sooner than the smallest round trip allows",
+    },
+    "receiver": {
+        "spurious": "an earlier copy had arrived at the receiver's capture and its ACK was on the way",
+        "genuine": "no earlier copy arrived at the receiver's capture",
+    },
+    "ack_path": {
+        "spurious": "the data had arrived and an ACK for it came through",
+        "genuine": "the data had arrived, but all ACKs for it were lost: the timer was needed",
+    },
+    "link": {
+        "spurious": "the link delivered all frames of the original",
+        "genuine": "the link lost frames of the original",
+    },
+    "kernel": {
+        "spurious": "the kernel took its congestion response back (undo)",
+        "genuine": "the kernel did not take its congestion response back",
+    },
+}
+
+
+def seconds_text(seconds: float) -> str:
+    """A time on the timeline."""
+    return f"{seconds:.6f} s"
+
+
+def span_text(span_ns: int) -> str:
+    """A duration with three digits or so."""
+    if abs(span_ns) >= 1_000_000_000:
+        return f"{span_ns / 1e9:.3f} s"
+    if abs(span_ns) >= 1_000_000:
+        return f"{span_ns / 1e6:.1f} ms"
+    return f"{span_ns / 1e3:.0f} us"

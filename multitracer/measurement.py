@@ -15,6 +15,9 @@ from multitracer.trace import Source, Trace
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multitracer.framemap import FrameMap
+    from multitracer.rawpackets import IpPacket
+
 Grade = Literal["reference", "exact", "accurate", "approximate", "assumed", "unjoined"]
 
 
@@ -143,6 +146,7 @@ class Measurement:
     summarised: bool = False
     _events: Table | None = field(default=None, repr=False)
     _flows: FlowIndex | None = field(default=None, repr=False)
+    _map: FrameMap | None = field(default=None, repr=False)
 
     @property
     def sources(self) -> list[Source]:
@@ -179,6 +183,31 @@ class Measurement:
 
             self._events = unify(self)
         return self._events
+
+    @property
+    def frame_map(self) -> FrameMap:
+        """Which link frames carried which TCP segment, worked out at the first call."""
+        if self._map is None:
+            from multitracer.framemap import frame_map
+
+            self._map = frame_map(self)
+        return self._map
+
+    def ip_packets(self, source: int) -> list[IpPacket] | None:
+        """The IP packets of a capture as bytes; None if they cannot be had."""
+        from multitracer.rawpackets import ip_packets
+
+        told = self.sources[source]
+        return ip_packets(told.path, told.records) if told.layer == "tcp" else None
+
+    def __repr__(self) -> str:
+        files = ", ".join(source.path for source in self.sources)
+        return f"<Measurement of {files}: {len(self.connections)} connections>"
+
+    def _repr_html_(self) -> str:
+        from multitracer.notebook import measurement_html
+
+        return measurement_html(self)
 
     def packet(self, record: int, source: int | None = None) -> Any:
         """One packet of a capture, decoded whole, as dpkt gives it.

@@ -30,10 +30,11 @@ class VjCompressor:
         Leave the connection number out where it is that of the packet before.
     """
 
-    def __init__(self, slots: int = 16, compress_slot: bool = True) -> None:
+    def __init__(self, slots: int = 16, compress_slot: bool = True, special_cases: bool = True) -> None:
         self._free = list(range(slots - 1, -1, -1))
         self._saved: OrderedDict[bytes, tuple[int, bytes]] = OrderedDict()
         self._compress_slot = compress_slot
+        self._special_cases = special_cases
         self._last_slot = -1
 
     def compress(self, packet: bytes) -> tuple[Kind, bytes]:
@@ -50,7 +51,7 @@ class VjCompressor:
                 _, (slot, _) = self._saved.popitem(last=False)
             return self._uncompressed(packet, header_length, key, slot)
         slot, old = self._saved[key]
-        encoded = _deltas(packet, header_length, old, ip_length)
+        encoded = _deltas(packet, header_length, old, ip_length, self._special_cases)
         if encoded is None:
             return self._uncompressed(packet, header_length, key, slot)
         changes, deltas = encoded
@@ -235,7 +236,9 @@ def _compressible(packet: bytes) -> int:
     return length if ip_checksum(packet[:ip_length]) == 0 else 0
 
 
-def _deltas(packet: bytes, header_length: int, old: bytes, tcp: int) -> tuple[int, bytes] | None:
+def _deltas(
+    packet: bytes, header_length: int, old: bytes, tcp: int, special_cases: bool
+) -> tuple[int, bytes] | None:
     """Change mask and deltas against the saved header; None if it must go uncompressed."""
     if (
         len(old) != header_length
@@ -277,9 +280,9 @@ def _deltas(packet: bytes, header_length: int, old: bytes, tcp: int) -> tuple[in
             return None
     elif changes in (SPECIAL_I, SPECIAL_D):
         return None  # a real change that looks like one of the special cases
-    elif changes == NEW_S | NEW_A and seq == ack == last_data:
+    elif special_cases and changes == NEW_S | NEW_A and seq == ack == last_data:
         changes, out = SPECIAL_I, bytearray()
-    elif changes == NEW_S and seq == last_data:
+    elif special_cases and changes == NEW_S and seq == last_data:
         changes, out = SPECIAL_D, bytearray()
     ip_id = (_word(packet, 4) - _word(old, 4)) & 0xFFFF
     if ip_id != 1:

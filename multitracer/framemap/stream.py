@@ -1,0 +1,212 @@
+"""One direction of the link: the packets that entered it in order, and the frames that carried its bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.intervals import Intervals
+from multitracer.linkpath import LinkPath, arrivals, link_path, setting
+from multitracer.losses import arrival_ns, queue_drops
+from multitracer.measurement import Measurement
+from multitracer.rawpackets import IpPacket
+from multitracer.resetlog import handshake_spans, handshakes
+from multitracer.table import Array, Table
+
+Int = npt.NDArray[np.int64]
+
+_LARGE = 256  # frames of links that cut a stream are smaller; larger ones hold packets
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What entered one end of the link, and what the link did with it.
+
+    Attributes
+    ----------
+    source : int
+        The capture at that end.
+    entity : int
+        The link entity there.
+    peer : int or None
+    packets : list of tuple
+        For each row of `segments`: length on the wire and captured bytes.
+    segments : Table
+        The TCP segments of that host, in the order of the capture.
+    dropped : bool array
+        Those that a queue in front of the link dropped: they never became part of the stream.
+    arrived_ns : array
+        When each passed the other capture; -1 if it did not, or there is none.
+    sent : Table
+        Frames of the entity, all transmissions, in time order.
+    first : Table
+        Of them, the first transmissions.
+    heard_ns : array
+        For each row of `first`: when the peer received it; -1 if never seen.
+    progress : tuple of array
+        When the peer had how much of the stream in order: times, and the next offset expected.
+    resets : Intervals
+        Handshakes of link resets.
+    payload_bytes : int
+    slot_ns : int
+    late_ns : int
+        Joint uncertainty of the clocks of the log and the capture.
+    whole : bool
+        Whether bytes of the packets are known; otherwise only their lengths.
+    own_frames : bool
+        Each packet is a frame of its own: the link has no frame size.
+    prompt : bool
+        Packets leave the link as their last frame comes in. With flow control they may wait behind it.
+    """
+
+    source: int
+    entity: int
+    peer: int | None
+    packets: list[tuple[int, bytes]]
+    segments: Table
+    dropped: npt.NDArray[np.bool_]
+    arrived_ns: Int
+    sent: Table
+    first: Table
+    heard_ns: Int
+    progress: tuple[Int, Int]
+    resets: Intervals
+    payload_bytes: int
+    slot_ns: int
+    late_ns: int
+    whole: bool
+    own_frames: bool
+    prompt: bool
+
+
+def streams(m: Measurement) -> list[Stream]:
+    """Both directions of the link, as far as captures at its ends and a log of their frames exist."""
+    path = link_path(m)
+    if path is None or not len(m.table("segments")):
+        return []
+    ends = (
+        (m.snd, m.rcv, path.sender, path.receiver, False),
+        (m.rcv, m.snd, path.receiver, path.sender, True),
+    )
+    found = []
+    for source, other, entity, peer, reverse in ends:
+        if source is None or entity is None:
+            continue
+        stream = _stream(m, path, source, other, entity, peer, reverse)
+        if stream is not None:
+            found.append(stream)
+    return found
+
+
+def _stream(
+    m: Measurement,
+    path: LinkPath,
+    source: int,
+    other: int | None,
+    entity: int,
+    peer: int | None,
+    reverse: bool,
+) -> Stream | None:
+    frames = m.table("link_frames").sorted_by("t_ns")
+    sent = frames.where(
+        (frames["entity"] == entity)
+        & (frames["action"] == frames.code("action", "snd"))
+        & (frames["offset"] >= 0)
+        & (frames["length"] > 0)
+    )
+    first = sent.where(sent["attempt"] == 0)
+    rows = m.table("segments")
+    rows = rows.where((rows["source"] == source) & _from_host(m, rows, reverse))
+    # The order of the file is the order in which the kernel handed packets on; times may be equal.
+    rows = rows.sorted_by("record")
+    if not len(first) or not len(rows):
+        return None
+    raw = {packet.record: packet for packet in m.ip_packets(source) or ()}
+    drops = [d.segment["record"] for d in queue_drops(m, path) if d.segment and d.entity == entity]
+    resets = handshake_spans(m, handshakes(m))
+    heard = arrivals(first, frames, peer)
+    return Stream(
+        source,
+        entity,
+        peer,
+        _bytes(rows, raw),
+        rows,
+        np.asarray(np.isin(rows["record"], np.array(drops, dtype=np.int64)), dtype=np.bool_),
+        _arrived(m, rows, other),
+        sent,
+        first,
+        heard,
+        _progress(first, heard, resets),
+        resets,
+        path.payload_bytes,
+        path.slot_ns,
+        _joint_ns(m, source),
+        bool(raw),
+        setting(m, "payload_bytes") is None and path.payload_bytes > _LARGE,
+        not np.any(m.table("link_events")["kind"] == m.table("link_events").code("kind", "RNR")),
+    )
+
+
+def _from_host(m: Measurement, rows: Table, reverse: bool) -> Array:
+    """Segments that the host at one end of the link sent: of the sender of the bulk, or of its peer."""
+    best = max(m.connections, key=lambda one: _weight(m, rows, one.index), default=None)
+    if best is None:
+        return np.zeros(len(rows), dtype=bool)
+    host = best.endpoints[1 - best.data_dir if reverse else best.data_dir][0]
+    out = np.zeros(len(rows), dtype=bool)
+    for connection in m.connections:
+        for direction, (address, _) in enumerate(connection.endpoints):
+            if address == host:
+                out |= (rows["conn"] == connection.index) & (rows["dir"] == direction)
+    return out
+
+
+def _weight(m: Measurement, rows: Table, conn: int) -> int:
+    return int(rows["length"][rows["conn"] == conn].sum(dtype=np.int64))
+
+
+def _bytes(rows: Table, raw: dict[int, IpPacket]) -> list[tuple[int, bytes]]:
+    found = []
+    for record, length in zip(rows["record"].tolist(), rows["ip_length"].tolist(), strict=True):
+        packet = raw.get(record)
+        found.append((packet.length, packet.data) if packet is not None else (length, b""))
+    return found
+
+
+def _arrived(m: Measurement, rows: Table, other: int | None) -> Int:
+    found = np.full(len(rows), -1, dtype=np.int64)
+    if other is None:
+        return found
+    theirs = m.table("segments")
+    theirs = theirs.where(theirs["source"] == other).sorted_by("t_ns")
+    for conn in np.unique(rows["conn"]).tolist():
+        for direction in (0, 1):
+            mine = np.flatnonzero((rows["conn"] == conn) & (rows["dir"] == direction))
+            if len(mine):
+                heard = theirs.where((theirs["conn"] == conn) & (theirs["dir"] == direction))
+                found[mine] = arrival_ns(rows.where(mine), heard)
+    return found
+
+
+def _progress(first: Table, heard: Int, resets: Intervals) -> tuple[Int, Int]:
+    """In-order delivery to the peer, as its receptions show it."""
+    got = np.flatnonzero(heard >= 0)
+    if not len(got):
+        return heard[:0], heard[:0]
+    # A frame is in order once all before it came; those that a reset took need not be waited for.
+    when = heard[got].copy()
+    edges = np.searchsorted(first["t_ns"][got], resets[:, 1])
+    for part in np.split(when, edges):
+        np.maximum.accumulate(part, out=part)
+    ends = (first["offset"] + first["length"])[got]
+    order = np.argsort(when, kind="stable")
+    return when[order], np.maximum.accumulate(ends[order])
+
+
+def _joint_ns(m: Measurement, source: int) -> int:
+    """How far a frame and a packet may be out of order on the timeline."""
+    known = [clock.uncertainty_ns or 0 for clock in m.clocks if clock.source == source]
+    known += [clock.uncertainty_ns or 0 for clock in m.clocks if m.sources[clock.source].layer == "link"]
+    return sum(sorted(known)[-2:])

@@ -1,0 +1,74 @@
+"""Tables that join the layers: packets and frames, chains of events, load of the path."""
+
+from __future__ import annotations
+
+from multitracer.schema import Column, Schema
+
+MAP_METHODS = ("framing", "sizes", "anchors")
+FATES = ("unknown", "carried", "cut", "flushed", "dropped", "waiting")
+
+_T = Column("t_ns", "int64", "ns", "time on the reference timeline")
+_CONN = Column("conn", "int32", "", "connection number; -1 if none")
+_DIR = Column("dir", "int8", "", "direction within the connection", "", ("forward", "reverse"))
+_SOURCE = Column("source", "int16", "", "index of the source in `Measurement.sources`")
+_RECORD = Column("record", "int64", "", "packet number in the capture next to its sender")
+
+PACKET_SPANS = Schema(
+    "packet_spans",
+    "Where each TCP segment lay in the byte stream of the link, and what became of it.",
+    (
+        _T,
+        _SOURCE,
+        _RECORD,
+        _CONN,
+        _DIR,
+        Column("seq", "int64", "bytes", "first byte of payload"),
+        Column("length", "int32", "bytes", "payload"),
+        Column("ip_length", "int32", "bytes", "IP packet on the wire"),
+        Column("entity", "int16", "", "link entity that it entered"),
+        Column("first", "int64", "bytes", "first byte in the stream; -1 if it never entered it"),
+        Column("end", "int64", "bytes", "behind its last byte; -1 if it never entered the stream"),
+        Column("error", "int64", "bytes", "how far either boundary may be off; 0: exact"),
+        Column("method", "int8", "", "how its size is known", "RFC 1662, RFC 1144", MAP_METHODS),
+        Column("frames", "int32", "", "frames that carried bytes of it"),
+        Column("attempts", "int32", "", "transmissions of these frames together"),
+        Column("missing", "int64", "bytes", "bytes that no frame brought to the peer; -1 if not logged"),
+        Column(
+            "fate",
+            "int8",
+            "",
+            "what the link did with it: cut and flushed lost some or all bytes, waiting never left its queue",
+            "",
+            FATES,
+        ),
+        Column("sent_ns", "int64", "ns", "first transmission of its first frame; -1 if none"),
+        Column(
+            "complete_ns", "int64", "ns", "the peer had all its frames and those before; -1 if never known"
+        ),
+        Column("arrived_ns", "int64", "ns", "it passed the capture behind the link; -1 if never seen"),
+    ),
+)
+
+PACKET_FRAMES = Schema(
+    "packet_frames",
+    "Which frames carried which segment: one row for each pair.",
+    (
+        Column("t_ns", "int64", "ns", "first transmission of the frame"),
+        _SOURCE,
+        _RECORD,
+        _CONN,
+        _DIR,
+        Column("offset", "int64", "bytes", "the frame's first byte in the stream"),
+        Column("length", "int32", "bytes", "user bytes of the frame"),
+        Column("share", "int32", "bytes", "of them, bytes of this segment"),
+        Column("certain", "int8", "", "1 if it carried bytes of it for certain"),
+        Column("entity", "int16", "", "link entity that sent it"),
+        Column("ns", "int32", "", "N(S) of the frame", "GSM 04.22"),
+        Column("frame_source", "int16", "", "index of the link log in `Measurement.sources`"),
+        Column("frame_record", "int64", "", "line of the first transmission in the link log"),
+        Column("last_record", "int64", "", "line of the last transmission in the link log"),
+        Column("attempts", "int32", "", "transmissions of the frame"),
+        Column("last_ns", "int64", "ns", "its last transmission"),
+        Column("heard_ns", "int64", "ns", "the peer received it; -1 if never"),
+    ),
+)

@@ -30,6 +30,33 @@ def scan_ftrace(path: str) -> TextScan:
 def scan_ss(path: str) -> TextScan:
     """Facts: flows (as above), stamps, zoneless_stamps, without_info, other_sockets."""
 
+def scan_tcpprobe(path: str, columns: list[str] | None = None) -> TextScan:
+    """Facts: flows (as above), columns (how many the first line has)."""
+
+def scan_siftr(path: str) -> TextScan:
+    """Facts: flows (as above), enabled and disabled (lists of (key, value)), hashed."""
+
+def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:
+    """Table csv: t_ns, record, and columns by their number among those read, as text.
+
+    Facts: words (list of (number, list of words that the column indexes)), zoneless_stamps.
+    """
+
+class TextLines:
+    """Lines of a file."""
+
+    def __init__(self, path: str, longest: int | None = None) -> None: ...
+    def batch(self, bytes: int) -> list[tuple[int, bytes]]:
+        """Some more lines with their numbers; none at the end."""
+
+    def issues(self) -> list[_Issue]: ...
+
+# captures of link frames
+
+def sniff_gsmtap(head: bytes) -> bool: ...
+def read_gsmtap(path: str, uplink_is_mobile: bool) -> TextScan:
+    """Facts: rlp_frames, held_off, other_types, tcp (packets)."""
+
 # captures
 
 def capture_format(head: bytes) -> str | None: ...

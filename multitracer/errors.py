@@ -246,6 +246,42 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "A number out of range or malformed; the line was skipped.",
         "Look at the line.",
     ),
+    IssueKind(
+        "unknown-version",
+        "info",
+        "A version of the format that this program does not know; what older versions have was read.",
+        "Check a value against the tool that wrote it; where columns can be named, name them in measurement.toml.",
+    ),
+    IssueKind(
+        "guessed-unit",
+        "info",
+        "The unit of a column is not in the file; it was guessed from the other columns.",
+        'State it in measurement.toml: [sources."FILE"] units = { COLUMN = "us" }.',
+    ),
+    IssueKind(
+        "unknown-unit",
+        "warning",
+        "The unit of a column is not in the file and cannot be guessed; the column was left out.",
+        'State it in measurement.toml: [sources."FILE"] units = { COLUMN = "us" }.',
+    ),
+    IssueKind(
+        "no-date",
+        "warning",
+        "Times of day without a date and a zone: the log is on a clock of its own.",
+        "State its offset in measurement.toml (clock_offset_s), or record with full time stamps.",
+    ),
+    IssueKind(
+        "bad-frame",
+        "warning",
+        "A link frame is damaged (frame check sequence, length); it was left out.",
+        "Errors on the air or the line do that; many of them mean another frame format.",
+    ),
+    IssueKind(
+        "header-desync",
+        "warning",
+        "A header decompressor lost its state: TCP headers behind this place cannot be restored.",
+        "A frame before it was damaged or lost; without VJ compression (pppd novj) no packet is lost but it.",
+    ),
     # alignment
     IssueKind(
         "unjoined-source",

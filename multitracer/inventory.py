@@ -11,7 +11,7 @@ from multitracer import registry
 from multitracer.contract import source_object
 from multitracer.discovery import discover
 from multitracer.errors import MultiTracerError, UnknownFormat, UnreadableFile
-from multitracer.pipeline import Formats, Progress, check_formats, format_of, open_trace
+from multitracer.pipeline import Formats, Progress, check_formats, declared_format, format_of, open_trace
 from multitracer.trace import Trace
 
 
@@ -88,7 +88,8 @@ def inspect(
         if progress:
             progress(done, len(candidates), path)
         try:
-            trace = open_trace(path, format_of(path, format), known)
+            asked = format_of(path, format) or declared_format(path, settings)
+            trace = open_trace(path, asked, known, settings)
         except UnknownFormat as error:
             (found.errors if path in named else found.skipped)[path] = _reason(path, error)
         except MultiTracerError as error:

@@ -5,7 +5,7 @@ Nothing else imports `multitracer._core`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -91,6 +91,99 @@ def scan_ss(path: str) -> Scan:
     UnreadableFile
     """
     return _scan(path, _core.scan_ss)
+
+
+def scan_tcpprobe(path: str, columns: Sequence[str] | None = None) -> Scan:
+    """Table `tcp_states` of ``/proc/net/tcpprobe``; srtt, rttvar and rto as in the file.
+
+    Parameters
+    ----------
+    path : str
+    columns : sequence of str, optional
+        What the columns are, where their number does not tell.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, lambda name: _core.scan_tcpprobe(name, None if columns is None else list(columns)))
+
+
+def scan_siftr(path: str) -> Scan:
+    """Table `tcp_states` of FreeBSD's siftr; srtt and rto as in the file.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, _core.scan_siftr)
+
+
+def scan_csv(path: str, header: int, separator: str, kinds: Sequence[str]) -> Scan:
+    """Table ``csv`` of comma-separated values: ``t_ns``, ``record``, and the columns read by their number.
+
+    Parameters
+    ----------
+    path : str
+    header : int
+        Line of the column names; what is before it is passed over.
+    separator : str
+    kinds : sequence of str
+        By column: ``time:<decimals of its unit>``, ``number``, ``word``, ``skip``.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, lambda name: _core.scan_csv(name, header, ord(separator), list(kinds)))
+
+
+def sniff_gsmtap(head: bytes) -> bool:
+    """Whether these are the first bytes of a capture of RLP frames in GSMTAP."""
+    return _core.sniff_gsmtap(head)
+
+
+def read_gsmtap(path: str, *, uplink_is_mobile: bool) -> Scan:
+    """Tables `link_frames` and `link_events` of a capture of RLP frames in GSMTAP.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    return _scan(path, lambda name: _core.read_gsmtap(name, uplink_is_mobile))
+
+
+class Lines:
+    """The lines of a file with their numbers, from 1; streams.
+
+    Parameters
+    ----------
+    path : str
+    longest : int, optional
+        Bytes beyond which a line is skipped, with an issue; 64 KiB by default.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+
+    _BATCH = 1 << 18
+
+    def __init__(self, path: str, longest: int | None = None) -> None:
+        self._path = path
+        self._lines = _called(path, lambda: _core.TextLines(path, longest))
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        while batch := _called(self._path, lambda: self._lines.batch(self._BATCH)):
+            yield from batch
+
+    @property
+    def issues(self) -> list[Issue]:
+        """Damage so far."""
+        return [
+            Issue(code, count, record, detail, self._path)
+            for code, count, record, detail in self._lines.issues()
+        ]
 
 
 def _scan(path: str, scanner: Callable[[str], _core.TextScan]) -> Scan:

@@ -44,9 +44,9 @@ _PROVIDERS = {
     "segments": "a packet capture with TCP segments (pcap, pcapng)",
     "retransmissions": "a packet capture with retransmissions",
     "timeouts": "a packet capture",
-    "tcp_states": "a kernel log of TCP state (tcp_probe, ss)",
+    "tcp_states": "a kernel log of TCP state (tcp_probe, ss, siftr, iperf3)",
     "kernel_events": "a kernel event log (ftrace)",
-    "link_frames": "a link log (rlpdump)",
+    "link_frames": "a link log (rlpdump, GSMTAP)",
     "link_events": "a link log with signals (rlpdump)",
     "snd": "a capture next to the data sender",
     "rcv": "a capture next to the data receiver",
@@ -114,7 +114,8 @@ def read(
         if progress:
             progress(done, total, path)
         try:
-            traces.append(open_trace(path, format_of(path, format), known))
+            asked = format_of(path, format) or declared_format(path, files.settings)
+            traces.append(open_trace(path, asked, known, files.settings))
         except MultiTracerError as error:
             if path in files.named:
                 raise
@@ -135,6 +136,7 @@ def open_trace(
     path: str | os.PathLike[str],
     format: str | None = None,
     parsers: Mapping[str, registry.Parser] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Trace:
     """Read one file.
 
@@ -145,11 +147,15 @@ def open_trace(
         Name of the parser; without it, the content decides (its first 64 KiB, decompressed).
     parsers : mapping, optional
         The parsers to choose from; all that are registered by default.
+    settings : mapping, optional
+        Contents of measurement.toml, for formats that cannot say all themselves.
 
     Raises
     ------
     UnreadableFile, UnknownFormat, CorruptTrace, UsageError
     """
+    from multitracer.alignment import declared
+
     path = os.fspath(path)
     known = registry.parsers() if parsers is None else parsers
     if os.path.isdir(path):
@@ -157,8 +163,10 @@ def open_trace(
     if format is not None:
         if format not in known:
             raise UsageError(f"unknown format {format!r}; known are {', '.join(known)}")
-        return known[format].parse(path)
-    return _recognise(path, known).parse(path)
+        parser = known[format]
+    else:
+        parser = _recognise(path, known)
+    return parser.read(path, declared.entry(settings or {}, path))
 
 
 def _recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Parser:
@@ -336,6 +344,21 @@ def format_of(path: str, formats: Formats) -> str | None:
     if formats is None or isinstance(formats, str):
         return formats
     return formats.get(path, formats.get(os.path.basename(path)))
+
+
+def declared_format(path: str, settings: Mapping[str, Any]) -> str | None:
+    """The format that measurement.toml states for a file; None if it states none.
+
+    Raises
+    ------
+    UsageError
+    """
+    from multitracer.alignment import declared
+
+    found = declared.entry(settings, path).get("format")
+    if found is not None and not isinstance(found, str):
+        raise UsageError(f"measurement.toml: format of {path} must be the name of a format")
+    return found
 
 
 def check_formats(formats: Formats, paths: list[str], known: Mapping[str, registry.Parser]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
@@ -30,6 +30,8 @@ ANALYZERS = {
     "timeouts": "multitracer.analyzers.timeouts:ANALYZER",
     "losses": "multitracer.analyzers.losses_certain:ANALYZER",
     "observation": "multitracer.analyzers.observation:ANALYZER",
+    "limits": "multitracer.analyzers.limits:ANALYZER",
+    "acks": "multitracer.analyzers.acks:ANALYZER",
     "link_resets": "multitracer.analyzers.link_resets:ANALYZER",
     "link_retransmissions": "multitracer.analyzers.link_retransmissions:ANALYZER",
     "flow_control": "multitracer.analyzers.flow_control:ANALYZER",
@@ -81,6 +83,9 @@ class Parser:
         errors.
     summarise : callable or None
         As `parse`, without tables and in memory that does not grow with the file; captures only.
+    configured : callable or None
+        ``configured(path, settings)``: as `parse`, with what ``[sources."FILE"]`` of measurement.toml says
+        about the file (units, columns, direction); None if the format has nothing to set.
     """
 
     name: str
@@ -89,6 +94,16 @@ class Parser:
     sniff: Callable[[bytes], bool]
     parse: Callable[[str], Trace]
     summarise: Callable[[str], Trace] | None = None
+    configured: Callable[[str, Mapping[str, Any]], Trace] | None = None
+
+    @property
+    def page(self) -> str:
+        """Where the format is described, in the documentation."""
+        return f"docs/formats/{self.name}.md"
+
+    def read(self, path: str, settings: Mapping[str, Any]) -> Trace:
+        """Parse a file with its settings, where the format takes any."""
+        return self.parse(path) if self.configured is None else self.configured(path, settings)
 
 
 def load(reference: str) -> Any:

@@ -53,6 +53,7 @@ ACK_KINDS = ("", "advance", "duplicate", "window_update", "repeat", "old")
 CHECKSUMS = ("unverified", "good", "bad")
 VERDICTS = ("inconclusive", "spurious", "genuine")
 VOTES = ("abstains", "spurious", "genuine")
+TRIGGERS = ("", "received", "sent")
 
 _T = Column("t_ns", "int64", "ns", "time on the reference timeline (before align: on the source's own clock)")
 _SOURCE = Column("source", "int16", "", "index of the source in `Measurement.sources`")
@@ -231,6 +232,10 @@ TCP_STATES = Schema(
         Column("sndbuf_limited_ns", "int64", "ns", "time limited by the send buffer; -1 if absent"),
         Column("app_limited", "int8", "", "1 if the sender had no data; -1 if unknown"),
         Column("timer_ns", "int64", "ns", "time to expiry of the retransmission timer; -1 if absent"),
+        Column("bytes_received", "int64", "bytes", "counter; -1 if absent"),
+        Column("app_written", "int64", "bytes", "counter: handed over by the application; -1 if absent"),
+        Column("app_read", "int64", "bytes", "counter: read by the application; -1 if absent"),
+        Column("trigger", "int8", "", "what made the row, if a segment did", "siftr(4)", TRIGGERS),
     ),
 )
 
@@ -321,6 +326,19 @@ LINK_EVENTS = Schema(
     ),
 )
 
+SERIES = Schema(
+    "series",
+    "Numbers of any name over time, out of logs that users define.",
+    (
+        _T,
+        _SOURCE,
+        _RECORD,
+        _CONN,
+        Column("name", "str", "", "as in the file"),
+        Column("value", "float64", "", "as in the file, in the unit that measurement.toml makes of it"),
+    ),
+)
+
 EVENT_LAYERS = ("tcp", "kernel", "link")
 EVENT_KINDS = (
     "data",
@@ -366,6 +384,7 @@ SCHEMAS: dict[str, Schema] = {
         KERNEL_EVENTS,
         LINK_FRAMES,
         LINK_EVENTS,
+        SERIES,
         EVENTS,
     )
 }

@@ -19,12 +19,12 @@ from multitracer.trace import Source, Trace
 
 def sniff_pcap(head: bytes) -> bool:
     """Whether the first bytes are a pcap file header."""
-    return native.capture_format(head) == "pcap"
+    return native.capture_format(head) == "pcap" and not native.sniff_gsmtap(head)
 
 
 def sniff_pcapng(head: bytes) -> bool:
     """Whether the first bytes are a pcapng section header."""
-    return native.capture_format(head) == "pcapng"
+    return native.capture_format(head) == "pcapng" and not native.sniff_gsmtap(head)
 
 
 def parse(path: str) -> Trace:

@@ -36,7 +36,7 @@ test-python: build
 	$(BIN)/python -m pytest
 
 golden: build
-	$(BIN)/python -m pytest tests/test_golden.py --update-golden
+	$(BIN)/python -m pytest tests/test_golden.py tests/report/test_notebooks.py --update-golden
 
 lint: build
 	$(BIN)/ruff check .

@@ -11,8 +11,8 @@ from multitracer.measurement import Measurement
 from multitracer.report.markup import Markup, join, tag
 from multitracer.report.words import count, duration
 
-SIZE = (9.6, 4.8)
-DPI = 62.0
+SIZE = (13.0, 8.2)
+DPI = 56.0
 MOST_ROWS = 12
 PICTURED_ROWS = 300_000
 """Rows up to which a look at a variable may take the time of drawing a figure."""

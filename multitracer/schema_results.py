@@ -16,7 +16,7 @@ IDLE_CAUSES = (
 DROP_EVIDENCE = ("queue_log", "captures")
 FATES = ("lost", "arrived", "damaged", "unknown")
 NEEDS = ("inconclusive", "spurious", "needed", "partly")
-LIMITS = ("idle", "application", "receiver_window", "zero_window", "congestion_window", "recovery", "unknown")
+LIMITS = ("application", "receiver_window", "zero_window", "congestion_window", "recovery", "unknown")
 
 _START = Column("t_ns", "int64", "ns", "start, on the reference timeline")
 _END = Column("end_ns", "int64", "ns", "end, on the reference timeline")
@@ -163,6 +163,34 @@ REPEATS = Schema(
     ),
 )
 
+LIMIT_PHASES = Schema(
+    "limits",
+    "Times in which one thing held the sender back, first data segment to last ACK.",
+    (
+        _START,
+        _END,
+        _CONN,
+        Column("limit", "int8", "", "what held the sender back", "METRICS: what limits the sender", LIMITS),
+        Column("outstanding", "int64", "bytes", "sent and not acknowledged at its start"),
+        Column("room", "int64", "bytes", "left in the offered window at its start; -1 if unknown"),
+        Column("record", "int64", "", "segment that ended its first pause; 0 if none"),
+    ),
+)
+
+ACK_BUNCHES = Schema(
+    "bunches",
+    "ACKs that arrived closer together than half the spacing of the data that they acknowledge.",
+    (
+        _START,
+        _END,
+        _CONN,
+        Column("acks", "int32", "", "ACKs of the bunch", "Paper [18]"),
+        Column("bytes", "int64", "bytes", "acknowledged between its first and its last"),
+        Column("data_span_ns", "int64", "ns", "over which that data had been sent"),
+        Column("record", "int64", "", "its first ACK"),
+    ),
+)
+
 RESULT_SCHEMAS: dict[str, Schema] = {
     schema.name: schema
     for schema in (
@@ -174,5 +202,7 @@ RESULT_SCHEMAS: dict[str, Schema] = {
         IDLE_PHASES,
         SEGMENT_FATES,
         REPEATS,
+        LIMIT_PHASES,
+        ACK_BUNCHES,
     )
 }

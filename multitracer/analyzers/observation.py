@@ -33,6 +33,8 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """State the limits of every connection by the capture that stands for its sender."""
     statements: list[dict[str, Any]] = []
     for connection in m.connections:
+        if not connection.summaries:
+            continue
         source = _source(m, connection)
         for code, text in _limits(m, connection, source):
             statements.append({"conn": connection.index, "code": code, "text": text})

@@ -25,6 +25,10 @@ MINE = (
     "local_drops",
     "idle_phases",
     "utilization",
+    "losses",
+    "observation",
+    "limits",
+    "acks",
 )
 times = st.one_of(st.integers(0, 3_000), st.integers(0, 4 * 10**12)).map(lambda ms: ms * 1_000_000)
 sizes = st.sampled_from([-1, 0, 1, 23, 24, 60, 460, 2**31 - 1])
@@ -85,6 +89,17 @@ def test_any_tables(
     m.tables |= {"link_frames": link, "link_events": signals}
     m.entities = ["ms", "iwf", "third"]
     m.snd, m.rcv = snd, rcv
+    for connection in m.connections:
+        side = {
+            "mss": 61,
+            "timestamps": False,
+            "syn": 1,
+            "segments": 3,
+            "duplicate_bytes": 0,
+            "out_of_order": 1,
+        }
+        summary = {"handshake": declared, "forward": side, "reverse": side}
+        connection.summaries.update({0: summary, 1: summary})
     answers(m)
 
 

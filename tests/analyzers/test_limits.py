@@ -1,0 +1,102 @@
+"""What limited the sender: transfers by hand with one limit each, and the samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support_measurement import ack, data, measurement
+
+import multitracer as mt
+
+Rows = list[dict[str, Any]]
+
+
+def shares(rows: Rows) -> dict[str, float]:
+    m = measurement(rows, rcv=None)
+    result = mt.analyze(m, only=["limits"]).results["limits"]
+    assert result.inconclusive is None
+    (entry,) = result.summary["connections"]
+    assert sum(entry["share"].values()) == pytest.approx(1.0, abs=1e-4)
+    return {name: share for name, share in entry["share"].items() if share > 0.005}
+
+
+def rounds(window: int, flight: int, count: int = 20) -> Rows:
+    """Every 100 ms an ACK for all that is out, then at once as many segments of 60 bytes again."""
+    rows: Rows = [ack(-1, 1, window)]
+    seq = 1
+    for turn in range(count):
+        rows += [data(100 * turn + 0.1 * n, seq + 60 * n) for n in range(flight)]
+        seq += 60 * flight
+        rows.append(ack(100 * turn + 99.9, seq, window))
+    return rows
+
+
+def test_full_window() -> None:
+    found = shares(rounds(window=240, flight=4))
+    assert found.pop("receiver_window") > 0.9
+    assert set(found) <= {"application", "congestion_window"}
+
+
+def test_room_in_the_window() -> None:
+    found = shares(rounds(window=8000, flight=4))
+    assert found["congestion_window"] > 0.9
+
+
+def test_zero_window() -> None:
+    rows = [
+        ack(-1, 1, 120),
+        data(0, 1),
+        data(0.1, 61),
+        ack(50, 121, 0),
+        ack(4000, 121, 8000),
+        data(4000.1, 121),
+    ]
+    rows += [ack(4100, 181)]
+    assert shares(rows)["zero_window"] > 0.9
+
+
+def test_late_application() -> None:
+    rows = [ack(-1, 1)]
+    for turn in range(10):
+        rows += [data(500 * turn, 1 + 60 * turn), ack(500 * turn + 50, 61 + 60 * turn)]
+    assert shares(rows)["application"] > 0.95
+
+
+def test_recovery() -> None:
+    rows = [ack(-1, 1), data(0, 1), data(1, 61), data(2, 121), data(1000, 1, cause=1), ack(1900, 181)]
+    rows += [data(1900.1, 181), ack(2000, 241)]
+    assert shares(rows)["recovery"] > 0.9
+
+
+def test_pacing_is_not_the_application() -> None:
+    rows = [ack(-1, 1)]
+    for n in range(400):
+        rows.append(data(5 * n, 1 + 60 * n))
+        if n >= 20:
+            rows.append(ack(5 * n + 2.5, 1 + 60 * (n - 19)))
+    assert shares(rows)["congestion_window"] > 0.9
+
+
+def test_without_the_senders_capture_it_is_not_answered() -> None:
+    m = measurement(rounds(240, 4), snd=None, rcv=0)
+    assert "next to the data sender" in (mt.analyze(m, only=["limits"]).results["limits"].inconclusive or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("flow-control", "receiver_window"),
+        ("local-drops", "congestion_window"),
+        ("link-resets-vj", "recovery"),
+    ],
+)
+def test_samples(name: str, limit: str, samples: Path) -> None:
+    result = mt.analyze(mt.read(samples / name), only=["limits"]).results["limits"]
+    (entry,) = result.summary["connections"]
+    assert entry["mostly"] == limit
+    phases = result.tables["phases"]
+    assert (phases["end_ns"][:-1] == phases["t_ns"][1:]).all(), "phases cover the transfer without a gap"
+    spent = float((phases["end_ns"] - phases["t_ns"]).sum()) / 1e9
+    assert spent == pytest.approx(entry["seconds"], abs=1e-6)

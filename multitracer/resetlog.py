@@ -53,6 +53,10 @@ def handshakes(m: Measurement) -> list[Handshake]:
             current.lines.append(row)
             if current.cause == "peer":
                 current.end_ns = t_ns
+            elif cause != "peer":
+                # Both gave up: it is over when both have their UA.
+                other_ns = _completed(m, events, Handshake(entity, cause, t_ns))
+                current.end_ns = max(filter(None, (current.end_ns, other_ns)), default=None)
             continue
         handshake = Handshake(entity, cause or "other", t_ns, lines=[row])
         handshake.end_ns = t_ns if cause == "peer" else _completed(m, events, handshake)
@@ -72,7 +76,7 @@ def _continues(current: Handshake, entity: int, cause: str, t_ns: int) -> bool:
     if cause == "peer":
         # The told entity's lines: after its peer's, or after its own previous one if its peer keeps no log.
         if current.cause != "peer":
-            return entity != current.entity
+            return entity != current.entity or t_ns <= (current.end_ns or t_ns)
         return entity == current.entity and t_ns - (current.end_ns or current.start_ns) < PEER_REPEAT_NS
     return current.cause != "peer" and (current.end_ns is None or t_ns < current.end_ns)
 

@@ -279,6 +279,7 @@ LINK_KINDS = (
     "reset",
     "drop",
     "call_dropped",
+    "discard",
 )
 RESET_CAUSES = ("", "n2", "protocol", "peer", "other")
 

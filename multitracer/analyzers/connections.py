@@ -31,6 +31,9 @@ def _describe(measurement: Measurement, connection: Connection) -> dict[str, Any
     summary = connection.summaries[source]
     data = summary[_DIRECTIONS[connection.data_dir]]
     acks = summary[_DIRECTIONS[1 - connection.data_dir]]
+    # What the other end sent again, and why, only the capture next to it can tell: elsewhere a segment that
+    # was lost on the way is missing, and the link has changed the times between the others.
+    other = connection.summaries[_far(measurement, connection, source)][_DIRECTIONS[1 - connection.data_dir]]
     return {
         "index": connection.index,
         "endpoints": [endpoint(*end) for end in connection.endpoints],
@@ -53,13 +56,13 @@ def _describe(measurement: Measurement, connection: Connection) -> dict[str, Any
             "acked": data["acked_bytes"],
         },
         "reverse_bytes": {
-            "sent": acks["data_bytes"],
-            "unique": acks["unique_bytes"],
-            "duplicate": acks["duplicate_bytes"],
-            "acked": acks["acked_bytes"],
+            "sent": other["data_bytes"],
+            "unique": other["unique_bytes"],
+            "duplicate": other["duplicate_bytes"],
+            "acked": other["acked_bytes"],
         },
         "retransmissions": _retransmissions(data),
-        "reverse_retransmissions": _retransmissions(acks),
+        "reverse_retransmissions": _retransmissions(other),
         "timeouts": dict(data["timeouts"]),
         "rtt_ms": _rtt_ms(data["rtt"]),
         "throughput_bps": _rate_bps(data, data["data_bytes"]),
@@ -79,7 +82,10 @@ def _describe(measurement: Measurement, connection: Connection) -> dict[str, Any
 
 def vantage(measurement: Measurement, connection: Connection) -> int:
     """The source that sees a connection's data best: next to the sender, else any that saw most segments."""
-    for preferred in (measurement.snd, measurement.rcv):
+    ends = (measurement.snd, measurement.rcv)
+    if _from_the_far_end(measurement, connection):
+        ends = ends[::-1]
+    for preferred in ends:
         if preferred in connection.summaries:
             assert preferred is not None
             return preferred
@@ -87,6 +93,31 @@ def vantage(measurement: Measurement, connection: Connection) -> int:
         connection.summaries,
         key=lambda source: sum(connection.summaries[source][name]["segments"] for name in _DIRECTIONS),
     )
+
+
+def _far(measurement: Measurement, connection: Connection, source: int) -> int:
+    """The source at the other end of the path, if it saw the connection, else the one given."""
+    far = measurement.rcv if source == measurement.snd else measurement.snd
+    return source if far is None or far not in connection.summaries else far
+
+
+def _from_the_far_end(measurement: Measurement, connection: Connection) -> bool:
+    """Whether this connection's data comes from the end at which most data of the measurement arrives.
+
+    The SYN passes the capture next to the end that opens the connection first.
+    """
+    snd, rcv = (
+        connection.summaries.get(source) if source is not None else None
+        for source in (measurement.snd, measurement.rcv)
+    )
+    if snd is None or rcv is None or not (snd["handshake"] and rcv["handshake"]):
+        return False
+    assert measurement.snd is not None
+    assert measurement.rcv is not None
+    opened_at_snd = _reference_ns(measurement, measurement.snd, snd["first_ns"]) <= _reference_ns(
+        measurement, measurement.rcv, rcv["first_ns"]
+    )
+    return bool(opened_at_snd != (connection.data_dir == 0))
 
 
 def endpoint(address: str, port: int) -> str:
@@ -121,8 +152,11 @@ def _rate_bps(direction: Mapping[str, Any], count_bytes: int) -> float | None:
 
 
 def _seconds(measurement: Measurement, source: int, t_ns: int) -> float:
-    clock = measurement.clocks[source]
-    return measurement.seconds(t_ns + clock.offset_ns)
+    return measurement.seconds(_reference_ns(measurement, source, t_ns))
+
+
+def _reference_ns(measurement: Measurement, source: int, t_ns: int) -> int:
+    return t_ns + measurement.clocks[source].offset_ns
 
 
 ANALYZER = Analyzer(

@@ -164,7 +164,7 @@ class ArqLink:
             return
         if not acknowledged:
             self.truth.count("packets_given_up", side)
-            self.log.drop(t_ns, side, len(packet), "arq")
+            self.log.line(t_ns, side, f"evt discard len={len(packet)}")
             if not station.received:
                 self._note(t_ns, "packet_lost", "packets_lost", side, cause="retry_limit", length=len(packet))
         station.number += 1

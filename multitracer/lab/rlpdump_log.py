@@ -20,9 +20,9 @@ class RlpdumpLog:
         """Add a line; `text` is what follows time and entity."""
         self._lines.append(f"{t_ns // 1_000_000_000}.{t_ns % 1_000_000_000:09d} {self.entities[side]} {text}")
 
-    def drop(self, t_ns: int, side: int, length: int, queue: str = "if") -> None:
-        """Add a packet that a queue dropped (``if``: the interface queue)."""
-        self.line(t_ns, side, f"evt drop queue={queue} len={length}")
+    def drop(self, t_ns: int, side: int, length: int) -> None:
+        """Add a packet that the interface queue dropped."""
+        self.line(t_ns, side, f"evt drop queue=if len={length}")
 
     def reset(self, t_ns: int, side: int, cause: str, flush_tx: int, flush_rx: int) -> None:
         """Add a link reset with the bytes that it flushed."""

@@ -13,7 +13,7 @@ const MAX_ENTITIES: usize = 1024;
 const MAX_SETTINGS: usize = 64;
 
 /// Frame and event types; the position is the code in the column. `opaque` is what is not known.
-pub const KINDS: [&str; 17] = [
+pub const KINDS: [&str; 18] = [
     "opaque",
     "RR",
     "RNR",
@@ -31,10 +31,12 @@ pub const KINDS: [&str; 17] = [
     "reset",
     "drop",
     "call_dropped",
+    "discard",
 ];
 const RESET: i8 = 14;
 const DROP: i8 = 15;
 const CALL_DROPPED: i8 = 16;
+const DISCARD: i8 = 17;
 
 /// Causes of a reset; the position is the code in the column.
 pub const CAUSES: [&str; 5] = ["", "n2", "protocol", "peer", "other"];
@@ -248,7 +250,7 @@ impl Scanner {
         events.cause.push(if kind == RESET || kind == CALL_DROPPED { cause(fields.cause) } else { 0 });
         events.flush_tx.push(fields.flush_tx.unwrap_or(-1));
         events.flush_rx.push(fields.flush_rx.unwrap_or(-1));
-        events.length.push(if kind == DROP { fields.len.unwrap_or(-1) } else { -1 });
+        events.length.push(if kind == DROP || kind == DISCARD { fields.len.unwrap_or(-1) } else { -1 });
     }
 
     #[inline]
@@ -296,6 +298,7 @@ mod tests {
         1.3 ms evt reset cause=n2 flush_tx=824\n\
         1.4 iwf evt drop queue=if len=512\n\
         1.4 iwf evt call_dropped cause=sabm flush_tx=7 flush_rx=0\n\
+        1.4 iwf evt discard queue=arq len=52\n\
         0.9 ms snd RNR\n\
         tcpdump: listening on ppp0\n\
         1.5 ms snd I ns=1 off=x len=3\n";
@@ -314,14 +317,14 @@ mod tests {
         assert_eq!((frames.attempt[1], frames.nr[1], frames.poll[1], frames.duplicate[1]), (0, -1, 0, 1));
         let events = &log.events;
         let kinds: Vec<_> = events.kind.iter().map(|kind| KINDS[*kind as usize]).collect();
-        assert_eq!(kinds, ["SREJ", "opaque", "reset", "drop", "call_dropped", "RNR"]);
+        assert_eq!(kinds, ["SREJ", "opaque", "reset", "drop", "call_dropped", "discard", "RNR"]);
         assert_eq!((events.flush_tx[2], events.flush_rx[2], events.length[3]), (824, -1, 512));
         assert_eq!(CAUSES[events.cause[2] as usize], "n2");
         let issues: Vec<_> = log.issues.iter().map(|(code, found)| (code, found.first_record)).collect();
         let expected =
-            [("bad-number", 12), ("out-of-order-lines", 10), ("unknown-verb", 6), ("unparsed-line", 11)];
+            [("bad-number", 13), ("out-of-order-lines", 11), ("unknown-verb", 6), ("unparsed-line", 12)];
         assert_eq!(issues, expected);
-        assert_eq!((log.lines, log.resolution_ns), (12, 1000));
+        assert_eq!((log.lines, log.resolution_ns), (13, 1000));
     }
 
     #[test]

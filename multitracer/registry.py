@@ -38,6 +38,8 @@ ANALYZERS = {
     "local_drops": "multitracer.analyzers.local_drops:ANALYZER",
     "idle_phases": "multitracer.analyzers.idle_phases:ANALYZER",
     "utilization": "multitracer.analyzers.utilization:ANALYZER",
+    "frame_map": "multitracer.analyzers.frame_map:ANALYZER",
+    "chains": "multitracer.analyzers.chains:ANALYZER",
 }
 
 PLOTS = {

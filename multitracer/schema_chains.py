@@ -72,3 +72,54 @@ PACKET_FRAMES = Schema(
         Column("heard_ns", "int64", "ns", "the peer received it; -1 if never"),
     ),
 )
+
+CHAIN_KINDS = ("link_reset", "local_drop", "link_burst", "queue_timeout", "ack_path", "loss", "xoff")
+
+CHAINS = Schema(
+    "chains",
+    "Chains of cause and effect across the layers, one row each.",
+    (
+        Column("chain", "int32", "", "number of the chain, from 1"),
+        Column("kind", "int8", "", "what it began with", "", CHAIN_KINDS),
+        _T,
+        Column("end_ns", "int64", "ns", "end of its last event"),
+        _CONN,
+        Column("idle_ns", "int64", "ns", "idle time of the link charged to it", "Paper 4.3"),
+        Column("held_ns", "int64", "ns", "time in which the link took no data (XOFF, reset handshake)"),
+        Column("duplicate", "int64", "bytes", "bytes sent again because of it"),
+        Column("cost_ns", "int64", "ns", "idle time, and the time that its duplicates took on the link"),
+        Column("silence_ns", "int64", "ns", "longest wait of the sender or gap in delivery in it"),
+        Column("events", "int32", "", "number of its events"),
+    ),
+)
+
+CHAIN_EVENTS = Schema(
+    "chain_events",
+    "The events of the chains, each with the one that it follows from and the rule that joined them.",
+    (
+        Column("chain", "int32", "", "number of the chain"),
+        Column("event", "int32", "", "number within the chain, from 1"),
+        Column("parent", "int32", "", "event that it follows from; 0 for the first"),
+        Column("what", "str", "", "kind of event"),
+        _T,
+        Column("end_ns", "int64", "ns", "its end; -1 for a moment"),
+        _SOURCE,
+        Column("record", "int64", "", "packet or line in that source; 0 if none"),
+        _CONN,
+        Column("seq", "int64", "bytes", "first byte, or place in the link's stream; -1 if none"),
+        Column("length", "int64", "bytes", "bytes that it concerns; -1 if none"),
+        Column("frames", "str", "", "lines of the link log that carried it, or empty"),
+        Column("rule", "str", "", "why it belongs to the chain"),
+    ),
+)
+
+CHAIN_LINKS = Schema(
+    "chain_links",
+    "Which chain each idle phase, timeout and retransmission is charged to.",
+    (
+        Column("what", "str", "", "idle, timeout or repeat"),
+        _T,
+        _RECORD,
+        Column("chain", "int32", "", "number of the chain; 0 if none is known"),
+    ),
+)

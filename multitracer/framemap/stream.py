@@ -95,6 +95,9 @@ def streams(m: Measurement) -> list[Stream]:
         if source is None or entity is None:
             continue
         stream = _stream(m, path, source, other, entity, peer, reverse)
+        if stream is not None and other is not None and _arrives(stream):
+            # This host sends most, but what is called the sender's capture stands at the other one.
+            stream = _stream(m, path, other, source, entity, peer, reverse)
         if stream is not None:
             found.append(stream)
     return found
@@ -165,6 +168,14 @@ def _from_host(m: Measurement, rows: Table, reverse: bool) -> Array:
 
 def _weight(m: Measurement, rows: Table, conn: int) -> int:
     return int(rows["length"][rows["conn"] == conn].sum(dtype=np.int64))
+
+
+def _arrives(stream: Stream) -> bool:
+    """Whether packets pass this capture after the other one."""
+    known = stream.arrived_ns >= 0
+    return bool(np.any(known)) and bool(
+        np.median(stream.arrived_ns[known] - stream.segments["t_ns"][known]) < 0
+    )
 
 
 def _bytes(rows: Table, raw: dict[int, IpPacket]) -> list[tuple[int, bytes]]:

@@ -1,0 +1,182 @@
+"""Chains of cause and effect: from what happened on the link to what TCP did about it to what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer.analysis import Analyzer, Result
+from multitracer.chaining.acks import ack_chains
+from multitracer.chaining.chain import Chain, Event, chain_table, event_table
+from multitracer.chaining.evidence import Episode, Evidence
+from multitracer.chaining.linkwork import burst_chains, xoff_chains
+from multitracer.chaining.recovery import drop_chains, loss_chains, queue_chains
+from multitracer.chaining.resets import reset_chains
+from multitracer.measurement import Measurement
+from multitracer.schema_chains import CHAIN_LINKS
+from multitracer.schema_results import IDLE_CAUSES
+from multitracer.table import Table
+
+_BEHIND_LOSS = ("timeout_wait", "recovery_stall", "local_drop")
+_SLACK_NS = 50_000_000
+
+
+def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+    """Join events into chains, and charge every idle phase, timeout and retransmission to one of them.
+
+    An episode of loss recovery goes to what first explains it: a drop in front of the link, a link reset, work
+    of the link that took too long, else a loss elsewhere. Idle phases behind a loss go with the episode before.
+
+    References
+    ----------
+    Paper 5.2 to 5.5.
+    """
+    evidence = Evidence(m, results)
+    drops, left = drop_chains(evidence, evidence.episodes)
+    resets, left = reset_chains(evidence, left)
+    bursts, left = burst_chains(evidence, left)
+    charged = sorted([*drops, *resets, *bursts, *loss_chains(evidence, left)], key=lambda one: one.t_ns)
+    links = _charge(evidence, charged)
+    beside = [*queue_chains(evidence), *ack_chains(evidence), *xoff_chains(evidence)]
+    chains = charged + sorted(beside, key=lambda one: one.t_ns)
+    table, events = chain_table(chains, evidence.byte_ns), event_table(chains)
+    words = table.words("kind")
+    summary = {
+        "count": len(chains),
+        "kinds": {kind: int(np.count_nonzero(words == kind)) for kind in sorted(set(words.tolist()))},
+        "idle_s": round(int(table["idle_ns"].sum()) / 1e9, 6),
+        "byte_us": round(evidence.byte_ns / 1e3, 6),
+        "chains": [_words(m, chain, table, row) for row, chain in enumerate(chains)],
+    }
+    return Result("chains", summary, {"chains": table, "chain_events": events, "chain_links": links})
+
+
+def _charge(evidence: Evidence, chains: list[Chain]) -> Table:
+    """Which chain each idle phase, timeout and repeat belongs to."""
+    rows: list[tuple[str, int, int, int]] = []
+    by_repeat: dict[tuple[int, int], int] = {}
+    for number, chain in enumerate(chains, 1):
+        for episode in _episodes_of(evidence, chain):
+            for record in episode.repeats["record"].tolist():
+                by_repeat[episode.conn, record] = number
+    for episode in evidence.episodes:
+        for t_ns, record in zip(
+            episode.repeats["t_ns"].tolist(), episode.repeats["record"].tolist(), strict=True
+        ):
+            rows.append(("repeat", t_ns, record, by_repeat.get((episode.conn, record), 0)))
+    timeouts = evidence.rows("timeouts")
+    if timeouts is not None:
+        for t_ns, record, conn in zip(
+            *(timeouts[n].tolist() for n in ("t_ns", "record", "conn")), strict=True
+        ):
+            rows.append(("timeout", t_ns, record, by_repeat.get((conn, record), 0)))
+    rows += _charge_idle(evidence, chains, by_repeat)
+    given = {
+        "what": np.array([row[0] for row in rows], dtype=object),
+        "t_ns": [row[1] for row in rows],
+        "record": [row[2] for row in rows],
+        "chain": [row[3] for row in rows],
+    }
+    return Table.filled(CHAIN_LINKS, len(rows), given)
+
+
+def _charge_idle(
+    evidence: Evidence, chains: list[Chain], by_repeat: dict[tuple[int, int], int]
+) -> list[tuple[str, int, int, int]]:
+    phases = evidence.rows("idle_phases")
+    if phases is None:
+        return []
+    found = []
+    behind = [IDLE_CAUSES.index(word) for word in _BEHIND_LOSS]
+    for row in range(len(phases)):
+        start, end, conn = (int(phases[name][row]) for name in ("t_ns", "end_ns", "conn"))
+        wake = int(phases["wake_record"][row])
+        number = by_repeat.get((conn, wake), 0)
+        if not number and phases["cause"][row] in behind:
+            before = [
+                one for one in evidence.episodes if one.conn == conn and one.start_ns <= end + _SLACK_NS
+            ]
+            if before:
+                number = by_repeat.get((conn, int(before[-1].repeats["record"][0])), 0)
+        if number:
+            chain = chains[number - 1]
+            chain.idle_ns += end - start
+            chain.add(
+                Event(
+                    "idle",
+                    start,
+                    f"the link had nothing to send: {IDLE_CAUSES[int(phases['cause'][row])]}",
+                    len(chain.events),
+                    end_ns=end,
+                    source=_source_of(evidence),
+                    record=int(phases["frame_record"][row]),
+                    conn=conn,
+                )
+            )
+        found.append(("idle", start, wake, number))
+    return found
+
+
+def _episodes_of(evidence: Evidence, chain: Chain) -> list[Episode]:
+    """The episodes whose retransmissions are in a chain."""
+    records = {event.record for event in chain.events if event.source == evidence.source}
+    return [
+        one
+        for one in evidence.episodes
+        if one.conn == chain.conn and int(one.repeats["record"][0]) in records
+    ]
+
+
+def _source_of(evidence: Evidence) -> int:
+    frames = evidence.m.table("link_frames")
+    return int(frames["source"][0]) if len(frames) else -1
+
+
+def _words(m: Measurement, chain: Chain, table: Table, row: int) -> dict[str, Any]:
+    return {
+        "chain": row + 1,
+        "kind": chain.kind,
+        "start": round(m.seconds(chain.t_ns), 6),
+        "end": round(m.seconds(chain.end_ns), 6),
+        "conn": chain.conn if chain.conn >= 0 else None,
+        "idle_s": round(chain.idle_ns / 1e9, 6),
+        "held_s": round(chain.held_ns / 1e9, 6),
+        "duplicate_bytes": chain.duplicate,
+        "cost_s": round(int(table["cost_ns"][row]) / 1e9, 6),
+        "silence_s": round(chain.silence_ns / 1e9, 6),
+        "events": [_event(m, number, event) for number, event in enumerate(chain.events, 1)],
+    }
+
+
+def _event(m: Measurement, number: int, event: Event) -> dict[str, Any]:
+    return {
+        "event": number,
+        "parent": event.parent or None,
+        "what": event.what,
+        "t": round(m.seconds(event.t_ns), 6),
+        "end": round(m.seconds(event.end_ns), 6) if event.end_ns >= 0 else None,
+        "source": m.sources[event.source].path if event.source >= 0 else None,
+        "record": event.record or None,
+        "seq": event.seq if event.seq >= 0 else None,
+        "length": event.length if event.length >= 0 else None,
+        "frames": event.frames or None,
+        "rule": event.rule,
+    }
+
+
+ANALYZER = Analyzer(
+    name="chains",
+    question="What led to what, from the link to TCP, and what did each chain cost?",
+    needs=("segments",),
+    uses=(
+        "timeouts",
+        "link_resets",
+        "link_retransmissions",
+        "flow_control",
+        "local_drops",
+        "idle_phases",
+    ),
+    run=run,
+)

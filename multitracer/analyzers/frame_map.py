@@ -1,0 +1,40 @@
+"""Which frames of the link carried which segment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from multitracer.analysis import Analyzer, Result
+from multitracer.measurement import Measurement
+
+
+def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+    """Tables of segments and frames (`Measurement.frame_map`), and how certain they are.
+
+    References
+    ----------
+    METRICS: segment to frame map; RFC 1662, RFC 1144.
+    """
+    found = m.frame_map
+    if not len(found.spans):
+        return Result(
+            "frame_map", inconclusive="needs a link log with byte offsets and a capture at an end of the link"
+        )
+    fates = found.spans.words("fate")
+    summary = {
+        "segments": len(found.spans),
+        "pairs": len(found.frames),
+        "fates": {word: int(np.count_nonzero(fates == word)) for word in sorted(set(fates.tolist()))},
+        "directions": found.facts,
+    }
+    return Result("frame_map", summary, {"packet_spans": found.spans, "packet_frames": found.frames})
+
+
+ANALYZER = Analyzer(
+    name="frame_map",
+    question="Which frames of the link carried which segment, and what became of its bytes?",
+    needs=("segments", "link_frames"),
+    run=run,
+)

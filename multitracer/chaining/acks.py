@@ -1,0 +1,90 @@
+"""The way back: ACKs that came compressed (METRICS: ACK compression)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multitracer.chaining.chain import MOST_EVENTS, Chain, Event
+from multitracer.chaining.evidence import Evidence
+from multitracer.losses import arrival_ns
+from multitracer.measurement import Connection
+from multitracer.table import Table
+from multitracer.transit import Flags, Times, data_at, valid_acks
+
+_RUN = 4
+
+
+def ack_chains(evidence: Evidence) -> list[Chain]:
+    """Runs of compressed ACKs.
+
+    Compressed: ACKs that left the receiver one by one arrive closer than half of that spacing, four and more
+    in a row. The sender answers with a burst.
+    """
+    m = evidence.m
+    if m.snd is None or m.rcv is None:
+        return []
+    found = []
+    for connection in m.connections:
+        sent = data_at(m, connection, m.rcv, reverse=True)
+        sent = sent.where((sent["length"] == 0) & (sent["ack"] > 0))
+        heard = valid_acks(m, connection, m.snd)
+        if len(sent) < 2 or not len(heard):
+            continue
+        arrived = arrival_ns(sent, heard)
+        known = np.flatnonzero(arrived >= 0)
+        apart, closer = np.diff(sent["t_ns"][known]), np.diff(arrived[known])
+        tight = (2 * closer < apart) & (closer >= 0)
+        found += _runs(evidence, connection, sent.where(known), arrived[known], tight)
+    return sorted(found, key=lambda one: -one.silence_ns)[:MOST_EVENTS]
+
+
+def _runs(
+    evidence: Evidence,
+    connection: Connection,
+    acks: Table,
+    arrived: Times,
+    tight: Flags,
+) -> list[Chain]:
+    edges = np.diff(tight.astype(np.int8), prepend=np.int8(0), append=np.int8(0))
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    data = data_at(evidence.m, connection, evidence.m.snd)
+    chains = []
+    for low, high in zip(starts.tolist(), ends.tolist(), strict=True):
+        if high - low + 1 < _RUN:
+            continue
+        left = int(acks["t_ns"][high] - acks["t_ns"][low])
+        came = int(arrived[high] - arrived[low])
+        delay = int((arrived[low : high + 1] - acks["t_ns"][low : high + 1]).max())
+        chain = Chain("ack_path", int(acks["t_ns"][low]), connection.index, silence_ns=delay)
+        first = chain.add(
+            Event(
+                "acks_compressed",
+                int(arrived[low]),
+                f"{high - low + 1} ACKs left over {left / 1e9:.2f} s and came within {came / 1e9:.3f} s",
+                end_ns=int(arrived[high]),
+                source=evidence.m.rcv if evidence.m.rcv is not None else -1,
+                record=int(acks["record"][low]),
+                conn=connection.index,
+                seq=int(acks["ack"][low]),
+                length=int(acks["ack"][high] - acks["ack"][low]),
+            )
+        )
+        burst = data.where((data["t_ns"] >= arrived[low]) & (data["t_ns"] <= arrived[high] + 10_000_000))
+        burst = burst.where(burst["length"] > 0)
+        if len(burst):
+            chain.add(
+                Event(
+                    "burst_sent",
+                    int(burst["t_ns"][0]),
+                    f"{len(burst)} segments left at once, clocked by them",
+                    first,
+                    end_ns=int(burst["t_ns"][-1]),
+                    source=int(burst["source"][0]),
+                    record=int(burst["record"][0]),
+                    conn=connection.index,
+                    seq=int(burst["seq"][0]),
+                    length=int(burst["length"].sum()),
+                )
+            )
+        chains.append(chain)
+    return chains

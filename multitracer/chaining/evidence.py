@@ -1,0 +1,119 @@
+"""What chains are made of: results of the analyzers, the map of packets, episodes of loss recovery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from multitracer.analysis import Result
+from multitracer.linkpath import LinkPath, link_path
+from multitracer.measurement import Measurement
+from multitracer.table import Table
+from multitracer.transit import near_sender
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One loss recovery of a sender: everything that it sent again until all was acknowledged.
+
+    Attributes
+    ----------
+    conn : int
+    repeats : Table
+        Rows of `retransmissions`, in time order.
+    copy_ns : int
+        When the first byte sent again had last been sent before.
+    """
+
+    conn: int
+    repeats: Table
+    copy_ns: int
+
+    @property
+    def start_ns(self) -> int:
+        """The first retransmission."""
+        return int(self.repeats["t_ns"][0])
+
+    @property
+    def end_ns(self) -> int:
+        """The last retransmission."""
+        return int(self.repeats["t_ns"][-1])
+
+    @property
+    def duplicate(self) -> int:
+        """Bytes sent again."""
+        return int(self.repeats["duplicate"].sum())
+
+    @property
+    def cause(self) -> str:
+        """Why the first segment was sent again."""
+        return str(self.repeats.words("cause")[0])
+
+
+class Evidence:
+    """Everything that the rules look at.
+
+    Parameters
+    ----------
+    m : Measurement
+    results : mapping of str to Result
+        Those of other analyzers; each may be missing.
+    """
+
+    def __init__(self, m: Measurement, results: Mapping[str, Result]) -> None:
+        self.m = m
+        self._results = results
+        self.source = near_sender(m)
+
+    def rows(self, analyzer: str, table: str | None = None) -> Table | None:
+        """A table of another analyzer; None if it has no answer or no rows."""
+        found = self._results.get(analyzer)
+        rows = found.tables.get(table or analyzer) if found is not None else None
+        return rows if rows is not None and len(rows) else None
+
+    @cached_property
+    def path(self) -> LinkPath | None:
+        """The link in the direction of the data."""
+        return link_path(self.m)
+
+    @cached_property
+    def byte_ns(self) -> float:
+        """Time that a byte takes on the link; 0 if unknown."""
+        path = self.path
+        if path is None or path.payload_bytes <= 0:
+            return 0.0
+        return path.slot_ns / path.payload_bytes
+
+    @cached_property
+    def spans(self) -> Table:
+        """Segments and what the link did with them (`PACKET_SPANS`); empty without a map."""
+        return self.m.frame_map.spans
+
+    @cached_property
+    def episodes(self) -> list[Episode]:
+        """Loss recoveries of the senders of the data, in time order."""
+        rows = self.m.table("retransmissions")
+        rows = rows.where((rows["source"] == self.source) & (rows["duplicate"] > 0)).sorted_by("t_ns")
+        found = []
+        for connection in self.m.connections:
+            mine = rows.where((rows["conn"] == connection.index) & (rows["dir"] == connection.data_dir))
+            for number in np.unique(mine["episode"]).tolist():
+                repeats = mine.where(mine["episode"] == number)
+                first = int(repeats["t_ns"][0]) - max(int(repeats["since_sent_ns"][0]), 0)
+                found.append(Episode(connection.index, repeats, first))
+        return sorted(found, key=lambda one: one.start_ns)
+
+    def frames_of(self, span: int) -> str:
+        """Lines of the link log that carried a packet: first to last."""
+        spans = self.spans
+        pairs = self.m.frame_map.frames
+        mine = pairs.where(
+            (pairs["record"] == spans["record"][span]) & (pairs["source"] == spans["source"][span])
+        )
+        if not len(mine):
+            return ""
+        first, last = int(mine["frame_record"].min()), int(mine["last_record"].max())
+        return f"{first}" if first == last else f"{first}-{last}"

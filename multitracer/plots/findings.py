@@ -102,7 +102,7 @@ def timeout_marks(selection: Selection, rows: Table, shift: int, group: str) -> 
 
 def votes(rows: Table, row: int) -> str:
     """How each independent vote on a timeout went."""
-    names = ("eifel", "dsack", "frto", "too_early", "receiver", "link", "kernel")
+    names = ("eifel", "dsack", "frto", "too_early", "receiver", "ack_path", "link", "kernel")
     cast = [f"{name}: {vote}" for name in names if (vote := rows.words(name)[row]) != "abstains"]
     return ", ".join(cast) if cast else "no vote"
 

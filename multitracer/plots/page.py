@@ -113,6 +113,8 @@ def compose(
             if one.panel == panel.name or one.kind == "lines":
                 seen = one.seen(window, limits, COLUMNS * grain, ROWS * grain)
                 add_layer(plot, one, seen, THEMES[theme], _source(one, source_names), alone=alone)
+        if alone:
+            plot.border_fill_color = THEMES[theme].ground
         plots.append(plot)
     if plots and (clock or figure.absolute):
         clock_axis(plots[-1], figure, x_range, THEMES[theme], alone=alone)
@@ -168,7 +170,7 @@ def _overview(
         min_border_left=96,
         min_border_right=12,
         background_fill_color=THEMES[theme].ground,
-        border_fill_color=THEMES[theme].ground,
+        border_fill_color=None,
         outline_line_color=THEMES[theme].faint,
     )
     strip.axis.visible = False

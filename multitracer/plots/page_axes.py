@@ -85,7 +85,7 @@ def _fitted(words: str, height: int) -> str:
 
 def _dress(plot: BokehFigure, theme: Theme) -> None:
     plot.background_fill_color = theme.ground
-    plot.border_fill_color = theme.ground
+    plot.border_fill_color = None  # a filled border leaves a line of the old ground when the theme changes
     plot.outline_line_color = None
     for axis in (plot.xaxis[0], plot.yaxis[0]):
         _dress_axis(axis, theme)

@@ -45,11 +45,12 @@ def describer(measurement: Measurement) -> Describe:
             return {}
         if not np.array_equal(rows["record"][place], series.record):
             return {}
-        return {name: rows[name][place] for name in names}
+        found = {name: rows[name][place] for name in names}
+        return {name: column for name, column in found.items() if bool(np.any(column >= 0))}
 
     return describe
 
 
 def plain(words: str) -> str:
     """A name from the file system that says nothing to HTML or to Bokeh's templates."""
-    return re.sub(r"[^\w .+-]", "?", words)[-60:]
+    return re.sub(r"[^\w .,:;()/%+\u00d7-]", "?", words)[-60:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,13 @@ MARKERS = {
 }
 PIXELS = 4 / 3  # per point
 SOLID = 0.62  # least opacity of a bar in a lane
+CARDS: dict[str, Literal["above", "below", "right"]] = {
+    "marks": "above",
+    "points": "below",
+    "steps": "right",
+    "line": "right",
+}
+"""Where the card of a kind stands: those of a mark and of its segment must not cover each other."""
 TEXTS = 150  # rows from which words beside the marks could only hide each other
 
 
@@ -51,6 +58,7 @@ def add_layer(
             visible=False,
             # Clouds overlap: three stacked cards are read, thirty are not.
             limit=3,
+            attachment=CARDS.get(layer.kind, "left"),
         )
         plot.add_tools(hover)
     if layer.texts and len(layer.texts) <= TEXTS:

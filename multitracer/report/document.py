@@ -121,7 +121,8 @@ _CHAPTERS = (
 def _subtitle(contract: Object) -> str:
     connections = contract["connections"]
     if not connections:
-        return "A link log without a TCP capture."
+        layers = sorted({source["layer"] for source in contract["sources"]})
+        return f"No TCP capture; only: {' and '.join(layers)} log."
     most = max(connections, key=lambda one: one["bytes"]["unique"])
     others = f"; and {len(connections) - 1:,} more connections" if len(connections) > 1 else ""
     return (
@@ -153,11 +154,7 @@ def _diagnosis(contract: Object, found: list[Fact]) -> Markup:
     elif "utilization" in contract["inconclusive"]:
         top.append(tag("p", f"How well the link was used: {contract['inconclusive']['utilization']}."))
     items = [_fact(fact) for fact in found]
-    rest = (
-        tag("ol", items, class_="facts")
-        if items
-        else tag("p", "Nothing was found that cost the transfer time.", class_="lead")
-    )
+    rest = tag("ol", items, class_="facts") if items else tag("p", _nothing(contract), class_="lead")
     note = tag(
         "p",
         "By cost; time that two lines share is counted in both. Click a line to see it in the figure.",
@@ -172,6 +169,12 @@ def _diagnosis(contract: Object, found: list[Fact]) -> Markup:
         id="diagnosis",
         class_="block",
     )
+
+
+def _nothing(contract: Object) -> str:
+    if contract["inconclusive"]:
+        return "Nothing was found that cost time; what these files cannot answer is listed under Sources."
+    return "Nothing was found that cost the transfer time."
 
 
 def _fact(fact: Fact) -> Markup:
@@ -203,7 +206,13 @@ def _fact(fact: Fact) -> Markup:
 
 def _figures(drawn: Interactive | None, contract: Object, stills: Markup) -> Markup:
     if drawn is None:
-        return tag("section", tag("h2", "Figure"), tag("p", "Nothing to draw."), id="figures", class_="block")
+        return tag(
+            "section",
+            tag("h2", "Figure"),
+            tag("p", "Nothing to draw: neither TCP segments nor link frames on the timeline."),
+            id="figures",
+            class_="block",
+        )
     bar: list[Markup] = [
         tag("button", label, type="button", data_key=key, title=words, aria_label=words)
         for key, label, words in KEYS

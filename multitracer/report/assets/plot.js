@@ -12,8 +12,11 @@ class Plot {
     this.byHand = new Set(); // panels whose y range the user has chosen
   }
 
-  async show() {
-    await Bokeh.embed.embed_item(this.about.item);
+  async show(theme) {
+    // On its own ground from the first: no flash of white in the dark.
+    const light = `"${this.about.themes.light.ground}"`;
+    const item = JSON.stringify(this.about.item).replaceAll(light, `"${this.about.themes[theme].ground}"`);
+    await Bokeh.embed.embed_item(JSON.parse(item));
     const document_ = Bokeh.documents[Bokeh.documents.length - 1];
     this.x = document_.get_model_by_name("time");
     this.strip = document_.get_model_by_name("overview");
@@ -35,6 +38,11 @@ class Plot {
         if (!this.ours) this.byHand.add(panel.name);
       });
       panel.plot.on_event("reset", () => this.home());
+    }
+    for (const { plot } of this.panels) {
+      // A finger that moves up or down scrolls the page; sideways it moves the figure.
+      const canvas = Bokeh.index.find_one(plot).canvas_view;
+      for (const layer of canvas.shadow_el.querySelectorAll(".bk-events")) layer.style.touchAction = "pan-y";
     }
     this.narrow();
     window.addEventListener("resize", () => {
@@ -221,9 +229,7 @@ class Plot {
   dress(name) {
     const theme = this.about.themes[name];
     for (const { plot } of [...this.panels, { plot: this.strip }]) {
-      // Bokeh does not clear the half pixel at the edge of a canvas; a new size makes it a new canvas.
-      plot.height += this.taller ? -1 : 1;
-      plot.setv({ background_fill_color: theme.ground, border_fill_color: theme.ground });
+      plot.setv({ background_fill_color: theme.ground });
       for (const axis of [...plot.below, ...plot.left]) {
         axis.setv({
           axis_label_text_color: theme.ink,
@@ -234,7 +240,6 @@ class Plot {
       }
       for (const grid of plot.center.filter((one) => one.type === "Grid")) grid.grid_line_color = theme.grid;
     }
-    this.taller = !this.taller;
     for (const layer of this.layers) {
       const color = theme.colors[layer.role];
       for (const renderer of layer.renderers) this.paint(renderer.glyph, color);

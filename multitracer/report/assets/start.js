@@ -11,7 +11,7 @@
   let plot = null;
   if (block) {
     plot = new Plot(JSON.parse(block.textContent), holder);
-    await plot.show();
+    await plot.show(chosen());
   }
   const dress = () => plot && plot.dress(chosen());
   dress();

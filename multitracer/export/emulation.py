@@ -8,21 +8,19 @@ mm-link(1): a line per opportunity to deliver 1500 bytes, in milliseconds from t
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Sequence
 
 import numpy as np
 
-from multitracer.errors import UnreadableFile, UsageError
+from multitracer.errors import UsageError
 from multitracer.export.files import writing
-from multitracer.lab.air import error_trace
 from multitracer.linkpath import link_path
 from multitracer.measurement import Measurement
 from multitracer.table import Array
 
 OPPORTUNITY = 1500  # bytes, fixed by Mahimahi
 PER_LINE = 50
-LARGEST = 1 << 30  # bytes of a link log, unpacked
+LATE_SLOTS = 4  # how far from its time a reception may be logged: a receiver that is woken late logs late
 
 
 def opportunities(measurement: Measurement) -> list[int]:
@@ -55,28 +53,78 @@ def opportunities(measurement: Measurement) -> list[int]:
 
 
 def errors(measurement: Measurement, entity: int) -> list[int]:
-    """1 for each slot of an entity that the air destroyed, else 0; see `multitracer.lab.air.error_trace`.
+    """1 for each slot of an entity that the air destroyed, else 0: what `multitracer.lab.air.Air` replays.
+
+    A slot is destroyed if a frame was sent in it and the log shows no reception at the peer that fits: the
+    same frame, about one link delay later. Slots in which the log shows nothing sent say nothing and count as
+    good, as do those whose frames were still under way when the log ended.
 
     Raises
     ------
     UsageError
-        Without an rlpdump, or if the entity sent nothing.
-    UnreadableFile
-        If the log cannot be read any more.
+        If the log shows nothing sent by the entity, or nothing received by another.
     """
-    name = measurement.entities[entity]
-    for source in measurement.sources:
-        if source.format != "rlpdump":
+    link = link_path(measurement)
+    sent_ns, sent_key = _lines(measurement, entity, "snd")
+    heard_ns, heard_key = _lines(measurement, entity, "rcv")
+    if link is None or not len(sent_ns) or not len(heard_ns):
+        raise UsageError(
+            "an error trace needs a link log with the frames of both entities, sent and received"
+        )
+    delay = _delay_ns(sent_ns, sent_key, heard_ns, heard_key)
+    reach = LATE_SLOTS * link.slot_ns
+    arrived = np.zeros(len(sent_ns), dtype=bool)
+    for key in np.unique(heard_key).tolist():
+        mine = np.flatnonzero(sent_key == key)
+        if not len(mine):
             continue
-        try:
-            with open(source.path, "rb") as plain:
-                zipped = plain.read(2) == b"\x1f\x8b"
-            with gzip.open(source.path, "rb") if zipped else open(source.path, "rb") as file:
-                text = file.read(LARGEST).decode("utf-8", "replace")
-        except (OSError, EOFError) as error:
-            raise UnreadableFile(f"{source.path}: {error}") from error
-        return error_trace(text.splitlines(), name, _slot_ms(source.details))
-    raise UsageError("an error trace needs a link log with every frame sent and received (rlpdump)")
+        expected = sent_ns[mine] + delay
+        heard = heard_ns[heard_key == key]
+        after = np.searchsorted(expected, heard)
+        near = np.stack([np.maximum(after - 1, 0), np.minimum(after, len(mine) - 1)])
+        best = near[np.argmin(np.abs(expected[near] - heard), axis=0), np.arange(len(heard))]
+        arrived[mine[best[np.abs(expected[best] - heard) <= reach]]] = True
+    known = sent_ns + delay + reach <= max(int(heard_ns.max()), int(sent_ns.max()))
+    slot = np.round((sent_ns - sent_ns.min()) / link.slot_ns).astype(np.int64)
+    good = np.zeros(int(slot.max()) + 1, dtype=bool)
+    good[slot[arrived | ~known]] = True
+    used = np.zeros(len(good), dtype=bool)
+    used[slot] = True
+    return [int(lost) for lost in used & ~good]
+
+
+def _lines(measurement: Measurement, entity: int, action: str) -> tuple[Array, Array]:
+    """Times of the frames that an entity sent, or that others received, and a number that names each.
+
+    Information frames go by N(S) alone: a log need not say the place in the stream of a copy received twice.
+    """
+    times, keys = [], []
+    for name in ("link_frames", "link_events"):
+        rows = measurement.table(name)
+        from_it = rows["entity"] == entity
+        rows = rows.where((rows["action"] == rows.code("action", action)) & (from_it == (action == "snd")))
+        number = rows["ns"] if name == "link_frames" else rows["nr"]
+        kind = 0 if name == "link_frames" else 1 + rows["kind"].astype(np.int64)
+        times.append(rows["t_ns"])
+        keys.append(kind * 2**20 + np.clip(number, -1, 2**19).astype(np.int64))
+    t_ns, key = np.concatenate(times), np.concatenate(keys)
+    order = np.argsort(t_ns, kind="stable")
+    return t_ns[order], key[order]
+
+
+def _delay_ns(sent_ns: Array, sent_key: Array, heard_ns: Array, heard_key: Array) -> int:
+    """From sending to reception: the usual time from a reception back to the last sending of that frame."""
+    order = np.lexsort((sent_ns, sent_key))
+    keys, times = sent_key[order], sent_ns[order]
+    # The latest sending of the same frame that is older, by key and time at once.
+    rank = np.searchsorted(np.unique(sent_ns), times) + keys * (len(times) + 1)
+    wanted = np.searchsorted(np.unique(sent_ns), heard_ns) + heard_key * (len(times) + 1)
+    at = np.searchsorted(rank, wanted, side="left") - 1
+    fits = (at >= 0) & (keys[np.maximum(at, 0)] == heard_key)
+    delays = heard_ns[fits] - times[at[fits]]
+    if not len(delays):
+        raise UsageError("an error trace needs frames that were sent and received: none were")
+    return int(np.median(delays))
 
 
 def write_mahimahi(measurement: Measurement, path: str) -> int:
@@ -97,13 +145,18 @@ def write_errors(measurement: Measurement, path: str) -> dict[str, int]:
 
     Raises
     ------
-    UsageError, UnreadableFile
+    UsageError
     """
     link = link_path(measurement)
     if link is None:
         raise UsageError("an error trace needs a link log that shows data frames being sent")
     sides = {"air_up": link.sender, "air_down": link.receiver}
-    found = {side: errors(measurement, entity) for side, entity in sides.items() if entity is not None}
+    sending = _senders(measurement)
+    found = {
+        side: errors(measurement, entity)
+        for side, entity in sides.items()
+        if entity is not None and entity in sending
+    }
     with writing(path) as file:
         file.write("# The air of a measured link, for replay: multitracer lab run FILE -o DIRECTORY\n")
         file.write("# One number per slot: 1 destroyed, 0 not. air_up is the direction of the data.\n")
@@ -116,16 +169,20 @@ def write_errors(measurement: Measurement, path: str) -> dict[str, int]:
     return {side: sum(trace) for side, trace in found.items()}
 
 
+def _senders(measurement: Measurement) -> set[int]:
+    """Entities of which the log says that they sent anything."""
+    found: set[int] = set()
+    for name in ("link_frames", "link_events"):
+        rows = measurement.table(name)
+        found |= set(rows["entity"][rows["action"] == rows.code("action", "snd")].tolist())
+    return found
+
+
 def _rows(trace: Sequence[int]) -> list[str]:
     return [
         "  " + ",".join(map(str, trace[first : first + PER_LINE])) + ",\n"
         for first in range(0, len(trace), PER_LINE)
     ]
-
-
-def _slot_ms(details: dict[str, object]) -> float | None:
-    value = details.get("slot_ms")
-    return float(value) if isinstance(value, int | float) and value > 0 else None
 
 
 def _held(measurement: Measurement, entity: int) -> list[tuple[int, int]]:

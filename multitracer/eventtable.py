@@ -50,7 +50,7 @@ def unify(measurement: Measurement) -> Table:
     """
     parts = [*_segments(measurement), *_states(measurement), *_kernel_events(measurement)]
     side = _entity_sides(measurement)
-    parts += [*_frames(measurement, side), *_signals(measurement, side)]
+    parts += [*_frames(measurement, side), *_signals(measurement, side), *_series(measurement)]
     return Table.concat(schema.EVENTS, [part for part in parts if len(part)]).sorted_by("t_ns")
 
 
@@ -177,6 +177,24 @@ def _kernel_events(measurement: Measurement) -> Iterator[Table]:
         value = table["value"][rows].astype(np.float64)
         yield _part(
             table, rows, "kernel", kind, _named("Tcp", suffix)[side[rows]], _POINTS[side[rows]], value=value
+        )
+
+
+def _series(measurement: Measurement) -> Iterator[Table]:
+    """Series of logs that users define: under their own names, with the point that is stated for the file."""
+    table = measurement.table("series")
+    points = np.array([source.point or "" for source in measurement.sources], dtype=object)
+    on_link = np.array([source.layer == "link" for source in measurement.sources], dtype=bool)
+    for layer, wanted in (("kernel", False), ("link", True)):
+        rows = np.flatnonzero(on_link[table["source"]] == wanted) if len(table) else np.empty(0, np.int64)
+        yield _part(
+            table,
+            rows,
+            layer,
+            "state",
+            table["name"][rows],
+            points[table["source"][rows]],
+            value=table["value"][rows],
         )
 
 

@@ -21,7 +21,15 @@ PARSERS = {
     "pcapng": "multitracer.parsers.pcap:PCAPNG",
     "ftrace": "multitracer.parsers.ftrace:PARSER",
     "ss": "multitracer.parsers.ss:PARSER",
+    "tcpprobe": "multitracer.parsers.tcpprobe:PARSER",
+    "siftr": "multitracer.parsers.siftr:PARSER",
+    "iperf3": "multitracer.parsers.iperf3:PARSER",
+    "tcpinfo": "multitracer.parsers.tcpinfo:PARSER",
+    "ndt7": "multitracer.parsers.ndt7:PARSER",
+    "bcc": "multitracer.parsers.bcc:PARSER",
     "rlpdump": "multitracer.parsers.rlpdump:PARSER",
+    "gsmtap": "multitracer.parsers.gsmtap:PARSER",
+    "csv": "multitracer.parsers.csv:PARSER",
 }
 
 ANALYZERS = {

@@ -38,7 +38,7 @@ pub(crate) fn packet(
             // Ports are only a hint: what then makes no sense was UDP like any other.
             let before = *path;
             udp(data, wire, path).map_err(|stop| {
-                if let Stop::Malformed(_) = stop {
+                if let Stop::Malformed(_) | Stop::Kind(Kind::OtherEthertype) = stop {
                     *path = before;
                     return Stop::Kind(Kind::Udp);
                 }
@@ -69,6 +69,12 @@ fn gre(data: &[u8], wire: u32, at: usize, path: &mut Path) -> Result<usize, Stop
             path.enter(Tunnel::Erspan)?;
             require(data, wire, inner + 12, "packet ends inside an ERSPAN header")?;
             (Layer::Ethernet, inner + 12 + usize::from(data[inner + 11] & 1) * 8)
+        }
+        // WCCP version 2 puts four bytes before the packet, which cannot begin like IPv4; version 1 none.
+        (0, 0x883e) => {
+            path.enter(Tunnel::Gre)?;
+            let redirect = data.get(inner).is_some_and(|first| first >> 4 != 4);
+            (Layer::Ip, inner + if redirect { 4 } else { 0 })
         }
         (0, protocol) => {
             path.enter(Tunnel::Gre)?;

@@ -35,6 +35,7 @@ pub(crate) enum LinkType {
     Fddi,
     TokenRing,
     FireWire,
+    InfiniBand,
     Ieee80211,
     Radiotap,
     Prism,
@@ -82,6 +83,7 @@ impl LinkType {
             206 => LinkType::FrameRelay(1),
             226 => LinkType::Ipnet,
             239 => LinkType::Nflog,
+            242 => LinkType::InfiniBand,
             258 => LinkType::Pktap,
             _ => LinkType::Unsupported,
         }
@@ -161,6 +163,10 @@ impl LinkType {
             LinkType::FireWire => {
                 require(data, wire, 18, "packet shorter than a FireWire header")?;
                 (Layer::Ethertype(be16(data, 16)), 18)
+            }
+            LinkType::InfiniBand => {
+                require(data, wire, 44, "packet shorter than an IP-over-InfiniBand header")?;
+                (Layer::Ethertype(be16(data, 40)), 44)
             }
             LinkType::Ieee80211 => wifi::frame(data, wire, 0, false)?,
             LinkType::Radiotap => wifi::radiotap(data, wire)?,
@@ -300,6 +306,7 @@ pub fn name(code: u16) -> &'static str {
         228 => "IPV4",
         229 => "IPV6",
         239 => "NFLOG",
+        242 => "IPOIB",
         252 => "WIRESHARK_UPPER_PDU",
         253 => "NETLINK",
         258 => "PKTAP",

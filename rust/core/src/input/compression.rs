@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use liblzma::stream::{CONCATENATED, Stream};
+use lz4_flex::frame::FrameDecoder;
 
 /// Large enough that the system call is lost in the noise.
 const BUFFER: usize = 128 * 1024;
@@ -75,8 +76,27 @@ impl Compression {
                 Box::new(liblzma::bufread::XzDecoder::new_stream(compressed, stream))
             }
             Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(compressed)),
-            Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(compressed)),
+            Compression::Lz4 => Box::new(Lz4Frames(Some(FrameDecoder::new(compressed)))),
         })
+    }
+}
+
+/// Frames one behind the other: the decoder stops after each.
+struct Lz4Frames<R: BufRead>(Option<FrameDecoder<R>>);
+
+impl<R: BufRead> Read for Lz4Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(decoder) = &mut self.0 {
+            let count = decoder.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            if decoder.get_mut().fill_buf()?.is_empty() {
+                break;
+            }
+            self.0 = self.0.take().map(|decoder| FrameDecoder::new(decoder.into_inner()));
+        }
+        Ok(0)
     }
 }
 

@@ -222,6 +222,13 @@ impl<'p> Blocks<'p> {
             }
             if !self.source.skip(length)? {
                 self.ended("block");
+                // Passed over, so nothing of it is left to tell of.
+                let damage = || Damage {
+                    code: "truncated-file",
+                    record: self.number + 1,
+                    detail: format!("the file ends inside a block of {total} bytes"),
+                };
+                self.damage = Some(self.damage.take().unwrap_or_else(damage));
                 return Ok(false);
             }
             return Ok(true);

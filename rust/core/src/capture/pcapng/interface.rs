@@ -6,7 +6,7 @@ use super::super::record::ByteOrder;
 use super::options::{COMMENT, Options, text};
 
 /// Times are kept within 2^62 ns of the epoch (the years 1823 to 2116), so that differences always fit.
-const FARTHEST_NS: i128 = 1 << 62;
+const FARTHEST_NS: i128 = (1 << 62) - 1;
 
 const IF_NAME: u16 = 2;
 const IF_DESCRIPTION: u16 = 3;

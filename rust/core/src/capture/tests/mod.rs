@@ -3,8 +3,11 @@ mod files;
 mod fragments;
 mod ips;
 mod links;
+mod pcapng;
 mod properties;
+mod rare_links;
 mod tcps;
+mod tunnels;
 
 use super::{CaptureInfo, ReadError, Sink, read_from};
 use crate::issue::{Issues, Occurrences};

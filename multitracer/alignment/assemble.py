@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from multitracer import schema
-from multitracer.alignment import captures, connections, declared, kernel, linklog, roles, samples
+from multitracer.alignment import (
+    application,
+    captures,
+    connections,
+    declared,
+    kernel,
+    linklog,
+    roles,
+    samples,
+)
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.finish import finish
 from multitracer.alignment.flows import connections_of
@@ -401,6 +410,8 @@ def _join_kernels(work: Work) -> None:
         if relation is None and states is not None and len(states):
             points = {i: work.traces[i].source.point for i in preferred}
             relation = samples.join(log, trace, work.merged, segments, span, preferred, points)
+            if relation is None:
+                relation = application.join(log, trace, work.merged, segments, span, preferred, points)
         if preferred and not any(connections_of(flow, work.merged) for flow in trace.flows):
             work.tried.add(log)
         if relation is not None:

@@ -82,6 +82,7 @@ def _candidates(
     by_arrival: list[tuple[Array, Array]] = []
     by_resend: list[tuple[Array, Array]] = []
     by_next: list[tuple[Array, Array]] = []
+    by_packet: list[tuple[Array, Array]] = []
     for number, flow in enumerate(trace.flows):
         for conn, sends in connections_of(flow, merged):
             towards = (segments["conn"] == conn) & (segments["dir"] != sends)
@@ -95,6 +96,7 @@ def _candidates(
                     (segments["conn"] == conn) & (segments["dir"] == sends) & (segments["length"] > 0)
                 )
                 by_next.append(_by_next_number(states, rows, segments, own))
+                by_packet += _by_trigger(states, rows, segments, conn, sends)
             if events is not None:
                 sent = (events["flow"] == number) & (events["kind"] == events.code("kind", "retransmit"))
                 again = (segments["conn"] == conn) & (segments["dir"] == sends) & (segments["length"] > 0)
@@ -107,6 +109,13 @@ def _candidates(
         relation = _by_time(index, capture, by_arrival, states, segments, span_ns, "arrival of data")
         if relation is not None:
             return [relation]
+    if states is not None:
+        # each on its own: of a log of both ends, one end's packets pass the capture late
+        rule = "packets sent and received"
+        single = [_by_time(index, capture, [group], states, segments, span_ns, rule) for group in by_packet]
+        joined = [one for one in single if one is not None]
+        if joined:
+            return [min(joined, key=lambda one: one.fit.pieces[0].half_width_ns)]
     if events is not None:
         relation = _by_time(index, capture, by_resend, events, segments, span_ns, "retransmission")
         if relation is not None:
@@ -137,6 +146,17 @@ def _by_next_number(states: Table, rows: Array, segments: Table, data: Array) ->
     raw, at_segment = np.unique(segments["seq_raw"][data].astype(np.int64), return_index=True)
     _, i, j = np.intersect1d(numbers, raw, assume_unique=True, return_indices=True)
     return rows[::-1][at_event[i]], data[at_segment[j]]
+
+
+def _by_trigger(
+    states: Table, rows: Array, segments: Table, conn: int, sends: int
+) -> list[tuple[Array, Array]]:
+    """Rows that a segment sent or received made, and the packets among which it is (siftr)."""
+    found = []
+    for word, direction in (("received", 1 - sends), ("sent", sends)):
+        packets = np.flatnonzero((segments["conn"] == conn) & (segments["dir"] == direction))
+        found.append((rows[states["trigger"][rows] == states.code("trigger", word)], packets))
+    return found
 
 
 def _from_afar(

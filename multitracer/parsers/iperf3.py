@@ -19,6 +19,7 @@ _LONGEST_EVENT = 16 << 20
 _MAX_STREAMS = 4096
 _MAX_SECONDS = 10**8
 _S = 10**9
+_COOKIE_BYTES = 37  # what the client writes into each stream before the test
 
 
 def sniff(head: bytes) -> bool:
@@ -169,6 +170,8 @@ class _Test:
             "bidirectional": bool(asked.get("bidir")),
             "block_bytes": jsonlog.whole(asked, "blksize"),
             "duration_s": jsonlog.number(asked, "duration"),
+            "bytes_before_writing": _COOKIE_BYTES if client else 0,
+            "bytes_before_reading": 0 if client else _COOKIE_BYTES,
         }
 
     def _connected(self, entry: Mapping[str, Any]) -> None:
@@ -205,7 +208,8 @@ class _Test:
         self._ends[socket] = end
         shift = self._shift.get(socket, 0.0)
         sender = stream.get("sender") is not False if "sender" in stream else "snd_cwnd" in stream
-        counted = self._bytes.get((socket, sender), 0) + max(jsonlog.whole(stream, "bytes"), 0)
+        before = self.details["bytes_before_writing" if sender else "bytes_before_reading"]
+        counted = self._bytes.get((socket, sender), before) + max(jsonlog.whole(stream, "bytes"), 0)
         self._bytes[socket, sender] = counted
         self.start_ns = min(self.start_ns, self.base_ns + round((shift + begin) * _S))
         row = {

@@ -112,12 +112,13 @@ def _seconds_per_unit(raw: dict[str, Array]) -> float | None:
         nxt = (raw["snd_nxt"][rows] - base) & 0xFFFFFFFF
         t = raw["t_ns"][rows]
         una = np.maximum.accumulate(una)
-        grown = np.flatnonzero(np.diff(nxt, prepend=0) > 0)
+        # what an event shows as sent was sent after the one before it, whose ACK let it go
+        grown = 1 + np.flatnonzero(np.diff(nxt) > 0)
         answer = np.searchsorted(una, nxt[grown], side="left")
         # una of an event is from before its segment: the ACK was the event before the one that shows it
         known = (answer < len(rows)) & (answer - 1 > grown)
         srtt = raw["srtt"][rows][answer[known]]
-        delay_s = (t[answer[known] - 1] - t[grown[known]]) / 1e9
+        delay_s = (t[answer[known] - 1] - t[grown[known] - 1]) / 1e9
         ratios.append(delay_s[srtt > 0] / srtt[srtt > 0])
     found = np.concatenate(ratios) if ratios else np.empty(0)
     found = found[found > 0]

@@ -48,6 +48,7 @@ ANALYZERS = {
     "utilization": "multitracer.analyzers.utilization:ANALYZER",
     "frame_map": "multitracer.analyzers.frame_map:ANALYZER",
     "chains": "multitracer.analyzers.chains:ANALYZER",
+    "queueing": "multitracer.analyzers.queueing:ANALYZER",
 }
 
 PLOTS = {

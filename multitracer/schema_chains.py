@@ -73,6 +73,21 @@ PACKET_FRAMES = Schema(
     ),
 )
 
+LOAD = Schema(
+    "load",
+    "Load of the path at each RTT sample: what was in the pipe, and what waited in front of the bottleneck.",
+    (
+        _T,
+        _CONN,
+        _RECORD,
+        Column("rtt_ns", "int64", "ns", "the sample"),
+        Column("delay_ns", "int64", "ns", "queueing delay: RTT less the smallest RTT", "Paper 3.3, 5.2"),
+        Column("load", "int64", "bytes", "payload sent and not acknowledged", "Paper 3.3"),
+        Column("queue", "int64", "bytes", "of it, beyond the pipe capacity", "Paper 3.3"),
+        Column("drain_ns", "int64", "ns", "time that the bottleneck needs for that queue"),
+    ),
+)
+
 CHAIN_KINDS = ("link_reset", "local_drop", "link_burst", "queue_timeout", "ack_path", "loss", "xoff")
 
 CHAINS = Schema(

@@ -26,8 +26,9 @@ _SLACK_NS = 50_000_000
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """Join events into chains, and charge every idle phase, timeout and retransmission to one of them.
 
-    An episode of loss recovery goes to what first explains it: a drop in front of the link, a link reset, work
-    of the link that took too long, else a loss elsewhere. Idle phases behind a loss go with the episode before.
+    An episode of loss recovery goes to what first explains it: a drop in front of the link, a link reset,
+    work of the link that took too long, else a loss elsewhere. Idle phases behind a loss go with the episode
+    before.
 
     References
     ----------

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.analysis import Analyzer, Result
+from multitracer.bottleneck import bottleneck, idle_ns
 from multitracer.intervals import intersect, intervals, subtract, total, union
 from multitracer.linkpath import link_path
 from multitracer.measurement import Measurement
@@ -19,15 +20,19 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """Compute ``U = (1 - idle_time / available_time) * (1 - duplicate_bytes / bytes_sent)``.
 
     Available is the time from the first data segment to the last ACK without XOFF intervals and reset
-    handshakes: those are the link's fault, not TCP's. Transfers at 95 % or less are flagged.
+    handshakes: those are the link's fault, not TCP's. Transfers at 95 % or less are flagged. Without a link
+    log the same is estimated from captures alone, and labelled so.
 
     References
     ----------
     Paper 4.3 and 5.1, Figure 6.
     """
     path = link_path(m)
-    if path is None:
-        return Result("utilization", inconclusive="the link log shows no data frame being sent")
+    estimate = _estimate(m, results)
+    if path is None or not _answered(results, "flow_control", "idle_phases"):
+        if estimate is None:
+            return Result("utilization", inconclusive="needs a link log, or a capture at the data sender")
+        return Result("utilization", {**estimate, "flagged": estimate["value"] <= FLAG_AT})
     span = data_spans(m)
     held = results["flow_control"].tables["flow_control"]
     held = held.where(held["entity"] == path.sender)
@@ -54,9 +59,43 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
         "reset_s": _s(total(resets)),
         "sent_bytes": sent,
         "duplicate_bytes": duplicate,
-        "causes": _causes(results, idle / available, duplicate_share),
+        "causes": _causes(results, idle / available, duplicate_share, (available - idle) / 1e9),
+        "estimate": estimate,
     }
     return Result("utilization", summary)
+
+
+def _estimate(m: Measurement, results: Mapping[str, Result]) -> dict[str, Any] | None:
+    """The same from captures alone, with bounds: the time in which nothing was in the bottleneck.
+
+    The captures do not tell when the link itself could not send, so that nothing is left out of the span.
+    """
+    found = bottleneck(m)
+    sent, duplicate = _bytes(results["connections"])
+    if found is None or sent <= 0 or total(found.span) <= 0:
+        return None
+    span = total(found.span)
+    used = 1 - duplicate / sent
+    middle, least, most = idle_ns(found)
+    idle_share = middle / span
+    return {
+        "value": round((1 - idle_share) * used, 6),
+        "low": round((1 - most / span) * used, 6),
+        "high": round((1 - least / span) * used, 6),
+        "idle_share": round(idle_share, 6),
+        "duplicate_share": round(1 - used, 6),
+        "basis": "estimate from captures",
+        "told_from": found.basis,
+        "span_s": _s(span),
+        "idle_s": _s(middle),
+        "sent_bytes": sent,
+        "duplicate_bytes": duplicate,
+        "rate_bytes_per_s": round(found.rate, 3),
+    }
+
+
+def _answered(results: Mapping[str, Result], *names: str) -> bool:
+    return all(name in results and results[name].inconclusive is None for name in names)
 
 
 def _bytes(connections: Result) -> tuple[int, int]:
@@ -64,15 +103,23 @@ def _bytes(connections: Result) -> tuple[int, int]:
     return sum(entry["sent"] for entry in entries), sum(entry["duplicate"] for entry in entries)
 
 
-def _causes(results: Mapping[str, Result], idle_share: float, duplicate_share: float) -> list[dict[str, Any]]:
-    """What the utilization was lost to, largest first: shares of the available time and of the bytes sent."""
+def _causes(
+    results: Mapping[str, Result], idle_share: float, duplicate_share: float, busy_s: float
+) -> list[dict[str, Any]]:
+    """What the utilization was lost to, largest first: shares of the available time and of the bytes sent.
+
+    Each in seconds too: of idle time, or of the link's work on bytes that it had carried before.
+    """
     causes = results["idle_phases"].summary["causes"]
     found = [
         {"cause": name, "kind": "idle", "share": round(idle_share * entry["share"], 6), "s": entry["s"]}
         for name, entry in causes.items()
     ]
     if duplicate_share > 0:
-        found.append({"cause": "duplicates", "kind": "bytes", "share": round(duplicate_share, 6), "s": None})
+        lost_s = round(busy_s * duplicate_share, 6)
+        found.append(
+            {"cause": "duplicates", "kind": "bytes", "share": round(duplicate_share, 6), "s": lost_s}
+        )
     return sorted(found, key=lambda entry: -entry["share"])
 
 
@@ -83,6 +130,7 @@ def _s(time_ns: int) -> float:
 ANALYZER = Analyzer(
     name="utilization",
     question="How much of what the link offered did TCP use for new data?",
-    needs=("link_frames", "snd", "result:connections", "result:flow_control", "result:idle_phases"),
+    needs=("segments", "result:connections"),
+    uses=("flow_control", "idle_phases"),
     run=run,
 )

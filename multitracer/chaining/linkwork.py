@@ -17,9 +17,9 @@ _FACTOR = 3
 def burst_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
     """Holes at the receiver that retransmissions of the link tore, and whether a timer fired in them.
 
-    A hole is a pause in delivery in order, over a second and three times the usual one. It belongs to the link
-    if most frames that the link sent in it were sent again. The episodes of timers that fired for data that was
-    on the link all the time go with it.
+    A hole is a pause in delivery in order, over a second and three times the usual one. It belongs to the
+    link if most frames that the link sent in it were sent again. The episodes of timers that fired for data
+    that was on the link all the time go with it.
     """
     spans, path = evidence.spans, evidence.path
     if path is None or not len(spans):
@@ -43,7 +43,7 @@ def burst_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chai
             for episode in mine:
                 add_episode(evidence, chain, episode, len(chain.events))
                 left.remove(episode)
-            if not mine:
+            if not mine and not _expired(evidence, connection.index, start, end):
                 rule = "no timer of TCP expired in the hole: the link's recovery was enough"
                 chain.add(Event("no_timeout", end, rule, len(chain.events), conn=connection.index))
             chains.append(chain)
@@ -52,6 +52,13 @@ def burst_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chai
 
 def _gap_ends(resets: Table) -> Array:
     return np.maximum(resets["gap_end_ns"], resets["end_ns"])
+
+
+def _expired(evidence: Evidence, conn: int, start: int, end: int) -> bool:
+    rows = evidence.rows("timeouts")
+    if rows is None:
+        return False
+    return bool(np.any((rows["conn"] == conn) & (rows["t_ns"] > start) & (rows["t_ns"] <= end)))
 
 
 def _fired(episode: Episode, chain: Chain, end: int) -> bool:

@@ -1,0 +1,123 @@
+"""Pipe capacity, load and the queue in front of the bottleneck, and what a smaller window would change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer.analysis import Analyzer, Result
+from multitracer.bottleneck import Bottleneck, bottleneck
+from multitracer.measurement import Connection, Measurement
+from multitracer.schema_chains import LOAD
+from multitracer.table import Table
+from multitracer.transit import data_at, near_sender, valid_acks
+
+
+def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+    """Follow the round trip time of each connection and what it says about the queue.
+
+    Pipe capacity is what the path holds without a queue: rate of the bottleneck times the smallest round trip.
+    What the sender has outstanding beyond that waits in a queue and only adds delay; a window of the pipe
+    capacity would carry the same data without it.
+
+    References
+    ----------
+    Paper 3.3 (pipe capacity, load), 5.2 (delay by large buffers).
+    """
+    found = bottleneck(m)
+    if found is None:
+        return Result("queueing", inconclusive="too few data segments with an ACK or an arrival")
+    rows, entries = [], []
+    for connection in m.connections:
+        table = _load(m, connection, found)
+        if table is None:
+            continue
+        rows.append(table)
+        entries.append(_words(connection, table, found))
+    if not entries:
+        return Result("queueing", inconclusive="no round trip times of data")
+    summary = {
+        "rate_bytes_per_s": round(found.rate, 3),
+        "rate_basis": found.basis,
+        "connections": entries,
+    }
+    return Result("queueing", summary, {"load": Table.concat(LOAD, rows).sorted_by("t_ns")})
+
+
+def _load(m: Measurement, connection: Connection, found: Bottleneck) -> Table | None:
+    source = near_sender(m)
+    acks = valid_acks(m, connection, source)
+    samples = acks.where(acks["rtt_ns"] > 0)
+    data = data_at(m, connection, source)
+    data = data.where(data["length"] > 0)
+    if not len(samples) or not len(data):
+        return None
+    highest = np.maximum.accumulate(data["seq"] + data["length"])
+    at = np.searchsorted(data["t_ns"], samples["t_ns"], side="right") - 1
+    sent = np.where(at >= 0, highest[np.maximum(at, 0)], data["seq"][0])
+    load = np.maximum(sent - np.maximum.accumulate(samples["ack"]), 0)
+    smallest = int(samples["rtt_ns"].min())
+    share = _payload_share(data)
+    capacity = found.rate * share * smallest / 1e9
+    queue = np.maximum(load - capacity, 0)
+    return Table.filled(
+        LOAD,
+        len(samples),
+        {
+            "t_ns": samples["t_ns"],
+            "conn": samples["conn"],
+            "record": samples["record"],
+            "rtt_ns": samples["rtt_ns"],
+            "delay_ns": samples["rtt_ns"] - smallest,
+            "load": load,
+            "queue": np.round(queue).astype(np.int64),
+            "drain_ns": np.round(queue / (found.rate * share) * 1e9).astype(np.int64),
+        },
+    )
+
+
+def _payload_share(data: Table) -> float:
+    """Payload per byte of IP packet."""
+    return max(float(data["length"].sum()) / max(float(data["ip_length"].sum()), 1.0), 1e-3)
+
+
+def _words(connection: Connection, table: Table, found: Bottleneck) -> dict[str, Any]:
+    smallest = int((table["rtt_ns"] - table["delay_ns"])[0])
+    middle, most = (float(np.quantile(table["delay_ns"], part)) / 1e9 for part in (0.5, 1.0))
+    load = float(np.median(table["load"]))
+    capacity = (
+        float(np.median((table["load"] - table["queue"])[table["queue"] > 0]))
+        if np.any(table["queue"] > 0)
+        else None
+    )
+    return {
+        "conn": connection.index,
+        "samples": len(table),
+        "rtt_min_s": round(smallest / 1e9, 6),
+        "queueing_delay_s": {"median": round(middle, 6), "max": round(most, 6)},
+        "pipe_capacity_bytes": None if capacity is None else round(capacity),
+        "load_bytes": {"median": round(load), "max": int(table["load"].max())},
+        "queue_bytes": {"median": round(float(np.median(table["queue"]))), "max": int(table["queue"].max())},
+        "drain_s": {
+            "median": round(float(np.median(table["drain_ns"])) / 1e9, 6),
+            "max": round(int(table["drain_ns"].max()) / 1e9, 6),
+        },
+        "overload": None if not capacity else round(load / capacity, 3),
+        "smaller_window": None
+        if not capacity
+        else {
+            "window_bytes": round(2 * capacity),
+            "rtt_s": round(2 * smallest / 1e9, 6),
+            "saves_s": round(max(middle - smallest / 1e9, 0.0), 6),
+        },
+    }
+
+
+ANALYZER = Analyzer(
+    name="queueing",
+    question="How much waited in front of the bottleneck, for how long, and was it needed?",
+    needs=("segments",),
+    run=run,
+)

@@ -82,10 +82,11 @@ def _continues(current: Handshake, entity: int, cause: str, t_ns: int) -> bool:
 
 
 def _completed(m: Measurement, events: Table, reset: Handshake) -> int | None:
-    """When the initiator received the UA; if that line is missing, when it sent data again."""
+    """When the initiator had the UA, or the SABM of a peer that gave up, too; else when it sent data again."""
     after = (events["entity"] == reset.entity) & (events["t_ns"] > reset.start_ns)
     heard = after & (events["action"] == events.code("action", "rcv"))
-    answers = events["t_ns"][heard & (events["kind"] == events.code("kind", "UA"))]
+    answered = np.isin(events["kind"], [events.code("kind", word) for word in ("UA", "SABM")])
+    answers = events["t_ns"][heard & answered]
     frames = m.table("link_frames")
     sent = (frames["entity"] == reset.entity) & (frames["action"] == frames.code("action", "snd"))
     data = frames["t_ns"][sent & (frames["t_ns"] > reset.start_ns)]

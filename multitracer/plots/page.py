@@ -8,6 +8,7 @@ Nothing that a trace says reaches Bokeh as anything but text: titles and file na
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 HEIGHT = 680  # pixels of all panels together
 LEAST = 34  # pixels of a lane
 OVERVIEW_HEIGHT = 56
+LEGEND_LINE = 17
 COLUMNS, ROWS = 700, 250  # grain of the first picture: two pixels of a wide screen
 FINE = 4  # times finer without a script that brings the rest
 
@@ -206,7 +208,16 @@ def _legends(plots: list[BokehFigure], figure: Figure, drawn: list[Layer]) -> No
                 continue
             shown: list[Any] = [r for r in plot.renderers if r.name == one.id]
             items.append(LegendItem(label={"value": one.label}, renderers=shown))
-        legend = Legend(items=items, click_policy="hide", label_text_font_size="11px", spacing=0)
+        legend = Legend(
+            items=items,
+            click_policy="hide",
+            label_text_font_size="10px",
+            label_height=12,
+            glyph_height=12,
+            spacing=0,
+            # What does not fit below each other goes beside it.
+            ncols=max(1, math.ceil(len(items) * LEGEND_LINE / max(int(plot.height or HEIGHT), LEGEND_LINE))),
+        )
         legend.background_fill_color = None
         legend.border_line_color = None
         legend.label_text_color = plot.yaxis[0].major_label_text_color

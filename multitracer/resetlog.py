@@ -82,7 +82,7 @@ def _continues(current: Handshake, entity: int, cause: str, t_ns: int) -> bool:
 
 
 def _completed(m: Measurement, events: Table, reset: Handshake) -> int | None:
-    """When the initiator had the UA, or the SABM of a peer that gave up, too; else when it sent data again."""
+    """When the initiator had the UA, or the SABM of a peer that gave up, too; else when it sent again."""
     after = (events["entity"] == reset.entity) & (events["t_ns"] > reset.start_ns)
     heard = after & (events["action"] == events.code("action", "rcv"))
     answered = np.isin(events["kind"], [events.code("kind", word) for word in ("UA", "SABM")])

@@ -146,7 +146,9 @@ impl Sender {
             match timeout.answer_after_ns {
                 None if kind == AckKind::Advance && ack > timeout.seq => {
                     timeout.answer(segment.t_ns, segment.record, ts_ecr);
-                    undone |= timeout.eifel == Vote::Spurious;
+                    // Of several expiries in a row the first one counts: the echo must be older than the first time
+                    // that the segment was sent again.
+                    undone = timeout.eifel == Vote::Spurious;
                 }
                 None => {}
                 // F-RTO, second step (RFC 5682 section 2.1): the next ACK, if only the head was sent again.

@@ -264,8 +264,14 @@ impl Sender {
             let before = self.outstanding.at(seq).copied();
             outcome.transmission = before.map_or(2, |run| run.transmissions.saturating_add(1));
             let answers_syn = syn && segment.has(flags::ACK) && self.last_in_syn && self.reacts(t_ns);
-            let cause =
-                if answers_syn { Cause::Handshake } else { self.classify(t_ns, seq, end, before.as_ref()) };
+            let cause = if answers_syn {
+                Cause::Handshake
+            } else if syn {
+                // Nothing but the timer repeats a SYN; some stacks do not back off at first (Linux 6.5 and later).
+                Cause::Timeout
+            } else {
+                self.classify(t_ns, seq, end, before.as_ref())
+            };
             outcome.cause = cause;
             self.totals.retransmissions[cause as usize] += self.wire_segments(segment.length);
             let rto_ns = if self.rto.measured() { self.rto.rto_us() * 1000 } else { -1 };

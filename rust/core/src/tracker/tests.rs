@@ -208,6 +208,25 @@ fn an_old_echo_makes_a_timeout_spurious() {
 }
 
 #[test]
+fn an_answer_to_the_first_of_two_expiries_takes_nothing_back() {
+    for (echo_ms, cause) in [(3000, Cause::Unknown), (3400, Cause::SlowStart)] {
+        let mut talk = Talk::new(7);
+        talk.timestamps = true;
+        talk.handshake(false);
+        let seq = warm_up(&mut talk);
+        for i in 0..4 {
+            talk.data(3000, seq + 1000 * i, 1000);
+        }
+        talk.data(3400, seq, 1000);
+        talk.data(4100, seq, 1000);
+        talk.ack_echo(4200, seq + 1000, &[], echo_ms);
+        talk.data(4200, seq + 1000, 1000);
+        let (connections, _) = talk.done();
+        assert_eq!(causes(&connections[0]), [Cause::Timeout, Cause::Timeout, cause]);
+    }
+}
+
+#[test]
 fn an_answer_before_the_smallest_rtt_makes_it_spurious() {
     let mut talk = Talk::new(7);
     talk.handshake(false);
@@ -253,13 +272,13 @@ fn the_last_segment_again_after_two_rtts_is_a_tail_loss_probe() {
 #[test]
 fn a_lost_syn_is_a_timeout() {
     let mut talk = Talk::new(7);
-    for t_ms in [0, 1000, 3000] {
+    for t_ms in [0, 1000, 3000, 4000] {
         let mut syn = talk.blank(t_ms, true);
         (syn.seq, syn.flags) = (7, flags::SYN);
         talk.tracker.segment(&syn);
     }
     let (connections, _) = talk.done();
-    assert_eq!(causes(&connections[0]), [Cause::Timeout, Cause::Timeout]);
+    assert_eq!(causes(&connections[0]), [Cause::Timeout; 3]);
     assert_eq!(connections[0].senders[0].totals().duplicate_bytes, 0);
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import dpkt
 import pytest
-from support_samples import SAMPLES
+from support_samples import SAMPLES, Run
 
 import multitracer as mt
 
@@ -237,3 +237,13 @@ def test_snap_length_below_the_options(write: Write) -> None:
     assert "cut TCP options" in said["options_cut"]
     whole = connection(SAMPLES / "link-resets-sack" / "snd.pcap")
     assert connection(path)["bytes"] == whole["bytes"], "lengths are in the headers that were kept"
+
+
+def test_people_are_told_too(run: Run) -> None:
+    done = run("analyze", SAMPLES / "link-resets-sack" / "rcv.pcap")
+    assert done.returncode == 0
+    text = " ".join(done.stdout.split())
+    assert "What these captures cannot tell" in text
+    assert "from the receiver's capture: a retransmission whose first copy was lost" in text
+    whole = run("analyze", SAMPLES / "link-resets-sack")
+    assert "What these captures cannot tell" not in whole.stdout

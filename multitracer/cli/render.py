@@ -76,6 +76,7 @@ def summary(contract: Object, console: Console | None = None) -> None:
     _link(console, contract)
     _utilization(console, contract)
     _clocks(console, contract["clocks"])
+    _observation(console, contract["other"].get("observation", {}))
     _inconclusive(console, contract["inconclusive"])
     _issues(console, contract["issues"])
 
@@ -196,6 +197,18 @@ def _clocks(console: Console, clocks: Sequence[Object]) -> None:
             clock["method"],
         )
     console.print(table)
+
+
+def _observation(console: Console, found: Object) -> None:
+    """What the captures cannot tell, for where they were taken and what they miss."""
+    statements = found.get("statements", [])
+    if not statements:
+        return
+    _heading(console, "What these captures cannot tell")
+    for one in statements[:SHOWN]:
+        where = "all" if one["conn"] is None else f"connection {one['conn']}"
+        _line(console, where, one["text"])
+    _more(console, statements, "statements")
 
 
 def _inconclusive(console: Console, reasons: Object) -> None:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from multitracer.alignment import align as align
+    from multitracer.batch import Batch as Batch
+    from multitracer.batch import batch as batch
     from multitracer.measurement import Measurement as Measurement
     from multitracer.pipeline import analyze as analyze
     from multitracer.pipeline import open_trace as open_trace
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     __version__: str
 
 _LAZY = {
+    "batch": "multitracer.batch",
+    "Batch": "multitracer.batch",
     "read": "multitracer.pipeline",
     "open_trace": "multitracer.pipeline",
     "align": "multitracer.alignment",
@@ -34,7 +38,18 @@ _LAZY = {
     "Analysis": "multitracer.results",
 }
 
-__all__ = ["Analysis", "Measurement", "__version__", "align", "analyze", "open_trace", "plot", "read"]
+__all__ = [
+    "Analysis",
+    "Batch",
+    "Measurement",
+    "__version__",
+    "align",
+    "analyze",
+    "batch",
+    "open_trace",
+    "plot",
+    "read",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -49,9 +49,10 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("report", 6),
     ("export", 6),
     ("notebook", 6),
-    ("cli", 7),
-    ("__main__", 8),
-    ("__init__", 8),
+    ("batch", 7),
+    ("cli", 8),
+    ("__main__", 9),
+    ("__init__", 9),
 )
 LAZY_UPWARDS = {
     ("measurement", "eventtable"),  # Measurement.events_table builds its table at the first call

@@ -20,6 +20,7 @@ COMMANDS = {
     "events": "multitracer.cli.events:command",
     "plot": "multitracer.cli.plot:command",
     "report": "multitracer.cli.report:command",
+    "batch": "multitracer.cli.batch:command",
     "export": "multitracer.cli.export:command",
     "lab": "multitracer.cli.lab:command",
     "formats": "multitracer.cli.formats:command",

@@ -1,0 +1,193 @@
+"""A process of its own for measurements: killed when one takes too long, replaced when one kills it.
+
+It is started from nothing (no fork: no locks, threads or memory of the parent are in it), speaks JSON lines
+over its pipes, and ends by itself when its parent does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from typing import IO, Any
+
+Job = dict[str, Any]
+Outcome = dict[str, Any]
+
+_TAIL = 400
+_here = threading.local()
+_all: set[Guard] = set()
+_closing = threading.Event()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one measurement may take.
+
+    Attributes
+    ----------
+    seconds : float
+        Time.
+    memory_bytes : int
+        Memory of the process that analyses it; 0 for no limit.
+    """
+
+    seconds: float = 600.0
+    memory_bytes: int = 0
+
+
+class Guard:
+    """One such process, started when first needed."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._errors: IO[bytes] | None = None
+        self._memory_bytes = 0
+
+    def run(self, job: Job, limits: Limits) -> Outcome:
+        """Hand over a job and wait for its outcome, or for its end.
+
+        Returns
+        -------
+        dict
+            The worker's outcome, or one of status "failed" that says what became of the worker.
+        """
+        if (
+            self._process is None
+            or self._process.poll() is not None
+            or self._memory_bytes != limits.memory_bytes
+        ):
+            self._start(limits)
+        process, errors = self._process, self._errors
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert errors is not None
+        errors.seek(0)
+        errors.truncate()
+        try:
+            process.stdin.write(json.dumps(job).encode() + b"\n")
+            process.stdin.flush()
+            line = _line(process.stdout, limits.seconds)
+        except BrokenPipeError:
+            line = b""
+        if line is None:
+            self.close()
+            return lost(
+                job, "time-limit", f"took longer than the limit of {limits.seconds:g} s and was stopped"
+            )
+        if not line.endswith(b"\n"):
+            return lost(job, "worker-died", self._obituary(limits))
+        outcome: Outcome = json.loads(line)
+        if limits.memory_bytes and outcome.get("rss_bytes", 0) > limits.memory_bytes // 2:
+            self.close()  # what a large measurement took is given back
+        return outcome
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+        errors, self._errors = self._errors, None
+        if errors is not None:
+            errors.close()
+
+    def _start(self, limits: Limits) -> None:
+        self.close()
+        if _closing.is_set():
+            raise InterruptedError("the batch run is being ended")
+        environment = dict(os.environ)
+        # One measurement, one core: the processes are many already.
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            environment.setdefault(name, "1")
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self._memory_bytes = limits.memory_bytes
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "multitracer.batch.worker", json.dumps(asdict(limits))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for the parent
+        )
+        _all.add(self)
+
+    def _obituary(self, limits: Limits) -> str:
+        process, errors = self._process, self._errors
+        assert process is not None
+        assert errors is not None
+        status = process.wait()
+        errors.seek(0, os.SEEK_END)
+        errors.seek(max(0, errors.tell() - _TAIL))
+        last = errors.read().decode("utf-8", "replace").strip().splitlines()
+        self.close()
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        limit = f"; its memory limit is {limits.memory_bytes / 1e6:,.0f} MB" if limits.memory_bytes else ""
+        return f"the process that analysed it {how}{limit}" + (f" ({last[-1]})" if last else "")
+
+
+def _line(pipe: IO[bytes], seconds: float) -> bytes | None:
+    """One line; None if the time is up, without its end if the writer went away."""
+    end = time.monotonic() + seconds
+    parts: list[bytes] = []
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while not parts or not parts[-1].endswith(b"\n"):
+            left = end - time.monotonic()
+            if left <= 0 or not selector.select(left):
+                if time.monotonic() >= end:
+                    return None
+                continue
+            part = os.read(pipe.fileno(), 1 << 20)
+            if not part:
+                break
+            parts.append(part)
+    return b"".join(parts)
+
+
+def lost(job: Job, kind: str, text: str) -> Outcome:
+    """The outcome of a measurement whose worker did not answer. It is not kept: the next run tries again."""
+    record = {"name": job["name"], "status": "failed", "error": {"kind": kind, "text": text}}
+    return {"record": record, "cached": False, "rss_bytes": 0}
+
+
+def run_job(job: Job, limits: Job) -> Outcome:
+    """Analyse one measurement in the guarded process of this thread; what any executor runs."""
+    guard: Guard | None = getattr(_here, "guard", None)
+    if guard is None:
+        guard = _here.guard = Guard()
+    return guard.run(job, Limits(**limits))
+
+
+def close_all() -> None:
+    """End all guarded processes of this process, also those that work."""
+    for guard in list(_all):
+        process = guard._process
+        if process is not None:
+            with contextlib.suppress(OSError):
+                process.kill()
+
+
+@contextlib.contextmanager
+def ending() -> Any:
+    """While this lasts, guarded processes are ended and none is started."""
+    _closing.set()
+    close_all()
+    try:
+        yield
+    finally:
+        close_all()
+        _closing.clear()
+        _all.clear()

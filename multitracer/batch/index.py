@@ -1,0 +1,382 @@
+"""The page over a whole batch: what is flagged and why first, then all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from multitracer.batch.comparison import Change
+from multitracer.batch.outcome import Batch, Record
+from multitracer.batch.pictures import histogram, study_chart
+from multitracer.batch.study import Pivot
+from multitracer.report.document import asset as report_asset
+from multitracer.report.document import policy
+from multitracer.report.markup import Child, Markup, join, raw, tag
+from multitracer.report.words import count, duration, rate, share, spelled
+
+MOST_ROWS = 5_000
+MOST_FLAGGED = 200
+MOST_CHOICES = 30
+MOST_FAILED = 1_000
+
+
+def index_page(found: Batch, studies: Sequence[Pivot], changes: Sequence[Change] | None) -> str:
+    """The page as text: self-contained but for links to the pages of measurements."""
+    import multitracer
+
+    script = report_asset("tables.js") + _asset("index.js")
+    title = f"{count(len(found.records), 'measurement')}"
+    head = [
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy([script])),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("meta", name="generator", content=f"MultiTracer {multitracer.__version__}"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{title} · MultiTracer"),
+        raw("style", report_asset("page.css") + _asset("index.css")),
+    ]
+    chapters = [
+        ("flagged", "Flagged", _flagged(found)),
+        ("histogram", "Utilization", _histogram(found)),
+        ("causes", "Causes", _causes(found)),
+        ("comparison", "Comparison", _changes(changes)),
+        ("studies", "Studies", join(*map(_study, studies))),
+        ("fairness", "Fairness", _fairness(found)),
+        ("all", "All measurements", _all(found)),
+        ("unread", "Not read", _unread(found)),
+    ]
+    chapters = [chapter for chapter in chapters if chapter[2]]
+    theme = tag("button", "Light / dark", type="button", id="theme", title="Change between light and dark")
+    links = [tag("a", words, href=f"#{name}") for name, words, _ in chapters]
+    body = [
+        tag(
+            "header",
+            tag("h1", title),
+            tag("p", _lead(found), class_="lead"),
+            tag("nav", links, theme, aria_label="Chapters"),
+        ),
+        tag(
+            "main",
+            [
+                tag("section", tag("h2", words), content, id=name, class_="block")
+                for name, words, content in chapters
+            ],
+        ),
+        tag("footer", f"MultiTracer {multitracer.__version__}. summary.csv holds every connection."),
+        raw("script", script),
+    ]
+    page = tag("html", tag("head", head), tag("body", body), lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("multitracer.batch") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _lead(found: Batch) -> str:
+    connections = sum(len(record["connections"]) for record in found.done)
+    return (
+        f"{len(found.done):,} analysed with {count(connections, 'connection')}; {len(found.flagged):,} used "
+        f"{found.flag_below:g} % of their link or less; {len(found.failed):,} failed."
+    )
+
+
+def _link(record: Record, words: str | None = None) -> Markup:
+    text = words or record["name"]
+    return tag("a", text, href=quote(record["page"])) if record.get("page") else tag("span", text)
+
+
+def _flagged(found: Batch) -> Markup:
+    flagged = found.flagged
+    known = sum(record["utilization"]["value"] is not None for record in found.done)
+    if not flagged:
+        words = f"None of {known:,} measurements of known utilization is at {found.flag_below:g} % or less."
+        if not known:
+            words = "Of no measurement the utilization is known: it needs a link log, or what stands for one."
+        return tag("p", words, class_="lead")
+    items = [
+        tag(
+            "li",
+            tag(
+                "div",
+                tag("strong", share(record["utilization"]["value"]), class_="bad cost"),
+                tag("div", _link(record), _parameters(record), _why(record)),
+                class_="fact",
+            ),
+        )
+        for record in flagged[:MOST_FLAGGED]
+    ]
+    more = len(flagged) - len(items)
+    note = tag("p", f"and {more:,} more, in the table below", class_="note") if more > 0 else None
+    return join(tag("ol", items, class_="facts"), note)
+
+
+def _parameters(record: Record) -> Markup | None:
+    found = record["parameters"]
+    words = ", ".join(f"{name} {value}" for name, value in list(found.items())[:12])
+    return tag("p", words, class_="note") if words else None
+
+
+def _why(record: Record) -> Markup:
+    """What it was lost to, and the facts behind it."""
+    causes = ", ".join(
+        f"{spelled(one['cause'])} {share(one['share'])}" for one in record["causes"] if one["share"]
+    )
+    parts: list[Child] = [tag("p", f"Lost to: {causes}.")] if causes else []
+    for one in record["verdicts"]:
+        words = one.get("text") or one.get("words") or one.get("statement")
+        if isinstance(words, str):
+            parts.append(tag("p", words))
+    facts = [
+        tag(
+            "li",
+            tag("b", one["title"]),
+            "" if one["cost_s"] is None else f" ({duration(one['cost_s'])})",
+            ": ",
+            one["text"],
+        )
+        for one in record["diagnosis"]
+    ]
+    if facts:
+        parts.append(
+            tag("details", tag("summary", f"Diagnosis: {count(len(facts), 'finding')}"), tag("ul", facts))
+        )
+    return join(*parts)
+
+
+def _histogram(found: Batch) -> Markup:
+    return histogram(
+        [
+            {
+                "name": record["name"],
+                "utilization": record["utilization"]["value"],
+                "goodput_bps": max(
+                    record["connections"], key=lambda one: int(one["bytes"]), default={"goodput_bps": None}
+                )["goodput_bps"],
+            }
+            for record in found.done
+        ]
+    )
+
+
+def _causes(found: Batch) -> Markup:
+    causes = found.causes()
+    if not causes:
+        return Markup("")
+    known = sum(record["utilization"]["value"] is not None for record in found.done)
+    rows = [
+        (
+            spelled(one["cause"]),
+            "bytes sent twice" if one["kind"] == "bytes" else "link idle",
+            (one["measurements"], f"{one['measurements']:,} of {known:,}"),
+            (one["s"], duration(one["s"]) if one["kind"] != "bytes" else ""),
+            (sum(one["shares"]) / known, share(sum(one["shares"]) / known)),
+            (max(one["shares"]), share(max(one["shares"]))),
+        )
+        for one in causes
+    ]
+    note = "Share: of time or bytes, mean over all measurements of known utilization, and the largest of one."
+    return join(
+        _table("Causes", ("cause", "what", "measurements", "time", "mean share", "largest"), rows),
+        tag("p", note, class_="note"),
+    )
+
+
+def _changes(changes: Sequence[Change] | None) -> Markup:
+    if changes is None:
+        return Markup("")
+    if not changes:
+        return tag("p", "No metric with two measurements or more in both sets.")
+    rows = [
+        (
+            spelled(one.metric),
+            (one.before, f"{one.before:,.6g} (n={one.n_before:,})"),
+            (one.after, f"{one.after:,.6g} (n={one.n_after:,})"),
+            (one.difference, f"{one.difference:+,.4g}"),
+            (one.low, f"{one.low:+,.4g} to {one.high:+,.4g}"),
+            "in pairs" if one.paired else "as sets",
+            "changed" if one.sure else "no change shown",
+        )
+        for one in changes
+    ]
+    headings = (
+        "metric",
+        "median before",
+        "median after",
+        "difference",
+        "95 % interval",
+        "compared",
+        "verdict",
+    )
+    note = (
+        "Percentile bootstrap over measurements. Of many metrics, one in twenty shows a change that is none."
+    )
+    return join(_table("Comparison", headings, rows), tag("p", note, class_="note"))
+
+
+def _study(study: Pivot) -> Markup:
+    over = study.rows if study.columns is None else f"{study.rows} and {study.columns}"
+    columns = study.column_values()
+    cells = {(one.row, one.column): one for one in study.cells}
+    rows: list[Sequence[Any]] = []
+    for row in study.row_values():
+        line: list[Any] = [(row, str(row)) if isinstance(row, int | float) else str(row)]
+        for column in columns:
+            one = cells.get((row, column))
+            words = "" if one is None else f"{one.median:,.5g} ({one.q1:,.5g} to {one.q3:,.5g}) n={one.n:,}"
+            line.append((None if one is None else one.median, words))
+        rows.append(line)
+    headings = [study.rows, *(study.metric if one is None else f"{study.columns} {one}" for one in columns)]
+    missing = f" {count(study.missing, 'row')} without a value left out." if study.missing else ""
+    return join(
+        tag("h3", f"{spelled(study.metric)} over {over}"),
+        study_chart(study),
+        _table(study.metric, headings, rows),
+        tag("p", f"Median, quartiles, number of values.{missing}", class_="note"),
+    )
+
+
+def _fairness(found: Batch) -> Markup:
+    rows = []
+    for record in found.done:
+        shared = record["connections"][0] if record["connections"] else {}
+        if shared.get("jain") is None:
+            continue
+        rows.append(
+            (
+                _link(record),
+                (shared["flows"], f"{shared['flows']:,}"),
+                (shared["jain"], f"{shared['jain']:.3f}"),
+                (shared["goodput_std_bps"], rate(shared["goodput_std_bps"])),
+            )
+        )
+    if not rows:
+        return Markup("")
+    headings = ("measurement", "flows", "Jain index", "standard deviation of goodput")
+    return _table("Fairness", headings, rows[:MOST_ROWS])
+
+
+def _all(found: Batch) -> Markup:
+    names = found.parameters
+    shown = found.records[:MOST_ROWS]
+    flagged = {record["name"] for record in found.flagged}
+    choices = {name: _choices(found.done, name) for name in names}
+    headings = [
+        "measurement", "state", "utilization", "goodput", "bytes", "sent twice", "segments again", "timeouts",
+        "spurious", "round trip", "lost most to", *names,
+    ]  # fmt: skip
+    rows = (
+        _row(record, "flagged" if record["name"] in flagged else record["status"], names) for record in shown
+    )
+    filters: list[Child] = [
+        tag(
+            "label", "Find ", tag("input", type="search", id="find", placeholder="words", autocomplete="off")
+        ),
+        _select("state", 1, ("done", "flagged", "failed")),
+        tag(
+            "label",
+            "Utilization at most ",
+            tag("input", type="number", id="most", min="0", max="100", step="any"),
+            " %",
+        ),
+    ]
+    filters += [_select(name, 11 + at, choices[name]) for at, name in enumerate(names) if choices[name]]
+    notes = []
+    if len(found.records) > len(shown):
+        notes.append(f"The first {len(shown):,} of {len(found.records):,}; summary.csv has all.")
+    return join(
+        tag("div", filters, tag("output", f"{len(shown):,} shown", id="count"), id="filters", role="search"),
+        _table("All measurements", headings, rows, id_="measurements"),
+        [tag("p", words, class_="note") for words in notes],
+    )
+
+
+def _choices(records: Iterable[Record], name: str) -> tuple[str, ...]:
+    """Values to choose from: of parameters that differ, and take few values."""
+    values = {str(record["parameters"][name]) for record in records if name in record["parameters"]}
+    return tuple(sorted(values)) if 1 < len(values) <= MOST_CHOICES else ()
+
+
+def _select(name: str, column: int, values: Iterable[str]) -> Markup:
+    options = [tag("option", "all", value="")] + [tag("option", one, value=one) for one in values]
+    return tag("label", f"{name} ", tag("select", options, data_column=column, aria_label=name))
+
+
+def _row(record: Record, state: str, names: Sequence[str]) -> Sequence[Any]:
+    if record["status"] != "done":
+        return [record["name"], "failed", *[""] * 8, record["error"]["text"], *[""] * len(names)]
+    connections = record["connections"]
+    most: Mapping[str, Any] = max(connections, key=lambda one: int(one["bytes"]), default={})
+    value = record["utilization"]["value"]
+
+    def total(name: str) -> tuple[int, str]:
+        number = sum(one[name] for one in connections)
+        return number, f"{number:,}"
+
+    goodput, rtt = most.get("goodput_bps"), most.get("rtt_mean_ms")
+    cause = next((one for one in record["causes"] if one["share"]), None)
+    return [
+        _link(record),
+        state,
+        (None if value is None else 100 * value, "" if value is None else share(value)),
+        (goodput, "" if goodput is None else rate(goodput)),
+        total("bytes"),
+        total("duplicate_bytes"),
+        total("retransmissions"),
+        total("timeouts"),
+        total("timeouts_spurious"),
+        (rtt, "" if rtt is None else duration(rtt / 1e3)),
+        "" if cause is None else f"{spelled(cause['cause'])} {share(cause['share'])}",
+        *(_plain(record["parameters"].get(name)) for name in names),
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if value is None:
+        return ""
+    return (
+        (value, str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    )
+
+
+def _unread(found: Batch) -> Markup:
+    failed = [(record["name"], record["error"]["kind"], record["error"]["text"]) for record in found.failed]
+    failed += [(one.path, "left out", one.reason) for one in found.unread]
+    issues = [
+        (_link(record), issue["severity"], issue["path"], f"{issue['code']}: {issue['detail']}")
+        for record in found.done
+        for issue in record["issues"]
+        if issue["code"] == "unreadable-file"
+    ]
+    parts = []
+    if failed:
+        parts.append(_table("Not read", ("where", "what", "why"), failed[:MOST_FAILED]))
+    if issues:
+        parts.append(tag("h3", "Files left out of measurements"))
+        parts.append(
+            _table("Files left out", ("measurement", "severity", "file", "why"), issues[:MOST_FAILED])
+        )
+    return join(*parts)
+
+
+def _table(
+    label: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], id_: str | None = None
+) -> Markup:
+    head = [tag("th", tag("button", heading, type="button"), scope="col") for heading in headings]
+    body = [tag("tr", [_cell(cell) for cell in row]) for row in rows]
+    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_="sortable", id=id_)
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def _cell(cell: Any) -> Markup:
+    """Markup as it is, (value, words) as a number, text escaped."""
+    if isinstance(cell, tuple):
+        value, words = cell
+        return tag("td", words, data_value="" if value is None else value, class_="number")
+    long = not isinstance(cell, Markup) and len(cell) > 40
+    return tag("td", cell, class_="long" if long else None)

@@ -1,0 +1,112 @@
+"""What a batch found, as tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from multitracer.batch.find import Unread
+from multitracer.batch.rows import COLUMNS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from multitracer.batch.study import Pivot
+
+Record = dict[str, Any]
+
+
+@dataclass
+class Batch:
+    """All measurements of a tree.
+
+    Attributes
+    ----------
+    records : list of dict
+        One for each measurement, by name: status, utilization, causes, diagnosis, connections, issues.
+    unread : list of Unread
+        Files that belong to no measurement or could not be looked into.
+    flag_below : float
+        Percent of utilization at which, and below which, a transfer is flagged.
+    output : str or None
+        Where everything was written.
+    cached : int
+        Measurements that were finished in an earlier run.
+    """
+
+    records: list[Record]
+    unread: list[Unread] = field(default_factory=list)
+    flag_below: float = 95.0
+    output: str | None = None
+    cached: int = 0
+
+    @property
+    def done(self) -> list[Record]:
+        """Measurements that were analysed."""
+        return [record for record in self.records if record["status"] == "done"]
+
+    @property
+    def failed(self) -> list[Record]:
+        """Measurements that could not be analysed; ``record["error"]["text"]`` says why."""
+        return [record for record in self.records if record["status"] != "done"]
+
+    @property
+    def flagged(self) -> list[Record]:
+        """Measurements at the threshold or below it, the worst first."""
+        found = [
+            record
+            for record in self.done
+            if (value := record["utilization"]["value"]) is not None and 100 * value <= self.flag_below
+        ]
+        return sorted(found, key=lambda record: (record["utilization"]["value"], record["name"]))
+
+    @property
+    def parameters(self) -> list[str]:
+        """Columns that are parameters of runs."""
+        return sorted({name for record in self.done for name in record["parameters"]})
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The summary: a row for each connection, every row with all columns."""
+        names = [*COLUMNS, *self.parameters]
+        found = []
+        for record in self.done:
+            for one in record["connections"]:
+                row = dict.fromkeys(names) | {"name": record["name"]} | one | record["parameters"]
+                energy = row.get("energy_j")
+                if isinstance(energy, int | float) and row["bytes"]:
+                    row["energy_j_per_mbit"] = round(energy / (8e-6 * row["bytes"]), 6)
+                found.append(row)
+        return found
+
+    def frame(self) -> pd.DataFrame:
+        """The summary as pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=[*COLUMNS, *self.parameters])
+
+    def pivot(self, metric: str, rows: str, columns: str | None = None) -> Pivot:
+        """A metric over one parameter or two; see `multitracer.batch.study.pivot`."""
+        from multitracer.batch.study import pivot
+
+        return pivot(self.rows, metric, rows, columns)
+
+    def causes(self) -> list[dict[str, Any]]:
+        """What utilization was lost to over the whole set: time, bytes and measurements by cause."""
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for record in self.done:
+            for one in record["causes"]:
+                entry = found.setdefault(
+                    (one["cause"], one["kind"]),
+                    {"cause": one["cause"], "kind": one["kind"], "measurements": 0, "s": 0.0, "shares": []},
+                )
+                entry["measurements"] += 1
+                entry["s"] += one["s"] or 0.0
+                entry["shares"].append(one["share"])
+        return sorted(found.values(), key=lambda one: (-sum(one["shares"]), one["cause"]))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Batch of {len(self.records):,} measurements: {len(self.done):,} done, {len(self.flagged):,} "
+            f"flagged, {len(self.failed):,} failed>"
+        )

@@ -1,0 +1,104 @@
+"""All files about a whole batch; those of single measurements are there already."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from multitracer.batch.comparison import compare
+from multitracer.batch.index import index_page
+from multitracer.batch.naming import folder
+from multitracer.batch.outcome import Batch
+from multitracer.batch.rows import COLUMNS
+from multitracer.batch.storage import Store
+from multitracer.batch.study import pivot
+from multitracer.batch.summary import csv_bytes, dataset_files, has_parquet, parquet_bytes
+
+PIVOT_COLUMNS = ("metric", "median", "q1", "q3", "min", "max", "std", "n", "runs")
+CHANGE_COLUMNS = (
+    "metric", "before", "after", "n_before", "n_after", "difference", "low", "high", "paired", "sure",
+)  # fmt: skip
+
+
+def write_all(
+    place: Store,
+    found: Batch,
+    pivots: Sequence[tuple[str, str, str | None]],
+    baseline: Sequence[Mapping[str, Any]] | None,
+    partition_by: Sequence[str],
+    dataset: bool,
+) -> None:
+    """Write summary, studies, data set, page, and last batch.json: it says that all of them are whole."""
+    rows, names = found.rows, [*COLUMNS, *found.parameters]
+    files: dict[str, bytes] = {"summary.csv": csv_bytes(rows, names)}
+    if has_parquet():
+        files["summary.parquet"] = parquet_bytes(rows, names)
+    if dataset:
+        files |= dataset_files(rows, names, partition_by)
+    studies = [pivot(rows, *one) for one in pivots]
+    for one in studies:
+        keys = [one.rows, *([one.columns] if one.columns else [])]
+        name = folder(f"{one.metric}-over-{'-'.join(keys)}")
+        files[f"studies/{name}.csv"] = csv_bytes(one.table(), [*keys, *PIVOT_COLUMNS])
+    changes = None if baseline is None else compare(baseline, rows)
+    if changes is not None:
+        files["comparison.csv"] = csv_bytes([one.to_dict() for one in changes], CHANGE_COLUMNS)
+    files["index.html"] = index_page(found, studies, changes).encode("utf-8")
+    for stale in sorted(_written_before(place) - files.keys()):
+        place.remove(stale)
+    for name, content in files.items():
+        place.write(name, content)
+    place.write("batch.json", json.dumps(state(found, sorted(files)), indent=1, allow_nan=False).encode())
+
+
+def state(found: Batch, files: Sequence[str]) -> dict[str, Any]:
+    """What batch.json holds, and ``multitracer batch --json`` prints."""
+    import multitracer
+
+    return {
+        "multitracer": multitracer.__version__,
+        "batch": 1,
+        "done": len(found.done),
+        "flagged": [
+            {"name": record["name"], "utilization": record["utilization"]["value"]}
+            for record in found.flagged
+        ],
+        "failed": [{"name": record["name"], **record["error"]} for record in found.failed],
+        "unread": [asdict(one) for one in found.unread],
+        "flag_below": found.flag_below,
+        "spurious_timeouts": spurious(found),
+        "causes": [
+            {
+                "cause": one["cause"],
+                "kind": one["kind"],
+                "measurements": one["measurements"],
+                "s": round(one["s"], 6),
+            }
+            for one in found.causes()
+        ],
+        "parameters": found.parameters,
+        "files": list(files),
+    }
+
+
+def spurious(found: Batch) -> int:
+    """Spurious timeouts of all connections."""
+    return sum(one["timeouts_spurious"] for record in found.done for one in record["connections"])
+
+
+def _written_before(place: Store) -> set[str]:
+    """Files of the last run, by its batch.json; only those that a run may write."""
+    content = place.read("batch.json")
+    try:
+        files = json.loads(content or b"{}").get("files", [])
+    except (ValueError, AttributeError):
+        return set()
+    return {
+        name
+        for name in files
+        if isinstance(name, str)
+        and name.startswith(("dataset/", "studies/", "comparison.csv"))
+        and ".." not in name
+    }

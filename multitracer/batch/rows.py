@@ -1,0 +1,201 @@
+"""What is kept of an analysis: its record, and the rows of the summary."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from multitracer.report.facts import facts
+
+Object = Mapping[str, Any]
+Row = dict[str, Any]
+
+MOST_CONNECTIONS = 10_000
+"""Connections of one measurement that get a row: those with most data."""
+
+MOST_FACTS = 5
+MOST_ISSUES = 50
+
+COLUMNS: dict[str, str] = {
+    "name": "measurement: its directory under the root",
+    "conn": "connection within the measurement",
+    "sender": "address and port that sent the data",
+    "receiver": "address and port that received it",
+    "start_s": "first segment, from the first TCP event [s]",
+    "duration_s": "first to last segment [s]",
+    "bytes": "payload sent, each byte once",
+    "sent_bytes": "payload sent, with what was sent again",
+    "duplicate_bytes": "payload sent more than once (Paper 4.3)",
+    "goodput_share": "bytes / sent_bytes",
+    "throughput_bps": "payload sent per second [bit/s]",
+    "goodput_bps": "payload delivered per second [bit/s]",
+    "retransmissions": "segments sent again",
+    "retransmissions_timeout": "of them after a timeout",
+    "retransmissions_fast": "of them by fast retransmit",
+    "timeouts": "expiries of the retransmission timer",
+    "timeouts_spurious": "of them not needed (Paper 5.4)",
+    "timeouts_genuine": "of them needed",
+    "rtt_min_ms": "smallest round-trip time [ms]",
+    "rtt_mean_ms": "mean round-trip time [ms]",
+    "rtt_max_ms": "largest round-trip time [ms]",
+    "utilization": "of the measurement: share of what the link offered that was used (Paper 4.3)",
+    "idle_share": "of the measurement: share of the time in which the link was idle",
+    "duplicate_share": "of the measurement: share of the bytes that were sent twice",
+    "link_frames": "of the measurement: frames of the link, all entities",
+    "link_retransmitted": "of the measurement: of them sent again",
+    "link_resets": "of the measurement: resets of the link",
+    "local_drops": "of the measurement: segments dropped by the sender's own queue",
+    "flows": "of the measurement: connections with data",
+    "goodput_std_bps": "of the measurement: standard deviation of goodput over its flows [bit/s]",
+    "jain": "of the measurement: Jain's fairness index of goodput over its flows",
+    "energy_j_per_mbit": "energy_j, where it is a parameter, per million bits of payload [J]",
+}
+
+OF_MEASUREMENT = frozenset(name for name, text in COLUMNS.items() if text.startswith("of the measurement"))
+"""Metrics that all rows of a measurement share: a study counts them once."""
+
+NUMERIC = tuple(name for name in COLUMNS if name not in ("name", "conn", "sender", "receiver"))
+
+
+def record_of(contract: Object, settings: Object) -> dict[str, Any]:
+    """The record of an analysis: JSON without times of day of this run, equal for equal input.
+
+    Parameters
+    ----------
+    contract : mapping
+        What ``multitracer analyze --json`` prints.
+    settings : mapping
+        Contents of measurement.toml.
+    """
+    used = contract["utilization"]
+    connections = sorted(contract["connections"], key=lambda one: (-one["bytes"]["unique"], one["index"]))
+    kept = sorted(connections[:MOST_CONNECTIONS], key=lambda one: int(one["index"]))
+    goodputs = [
+        float(one["goodput_bps"]) for one in connections if one["goodput_bps"] and one["bytes"]["unique"]
+    ]
+    link = contract["link"]
+    shared = {
+        "utilization": used["value"],
+        "idle_share": used["idle_share"],
+        "duplicate_share": used["duplicate_share"],
+        "link_frames": link["frames"],
+        "link_retransmitted": link["retransmitted"],
+        "link_resets": len(link["resets"]),
+        "local_drops": len(link["local_drops"]),
+        "flows": len(goodputs),
+        "goodput_std_bps": deviation(goodputs),
+        "jain": jain(goodputs),
+    }
+    return {
+        "detail": contract["detail"],
+        "utilization": {
+            key: used.get(key)
+            for key in (
+                "value",
+                "idle_share",
+                "duplicate_share",
+                "basis",
+                "available_s",
+                "span_s",
+                "sent_bytes",
+            )
+        },
+        "causes": _causes(used),
+        "diagnosis": [
+            {"title": str(fact.title), "text": str(fact.text), "cost_s": fact.cost_s}
+            for fact in facts(contract)[:MOST_FACTS]
+        ],
+        "verdicts": _verdicts(contract),
+        "inconclusive": dict(contract["inconclusive"]),
+        "issues": [
+            {key: issue[key] for key in ("code", "severity", "count", "detail", "path")}
+            for issue in contract["issues"]
+            if issue["severity"] != "info" or issue["code"] == "skipped-file"
+        ][:MOST_ISSUES],
+        "parameters": flattened(settings.get("parameters")),
+        "connections_left_out": len(connections) - len(kept),
+        "connections": [_connection(one) | shared for one in kept],
+    }
+
+
+def _connection(one: Object) -> Row:
+    sender, receiver = one["endpoints"] if one["data_direction"] == "forward" else one["endpoints"][::-1]
+    counts, again, timeouts, rtt = one["bytes"], one["retransmissions"], one["timeouts"], one["rtt_ms"] or {}
+    return {
+        "conn": one["index"],
+        "sender": sender,
+        "receiver": receiver,
+        "start_s": one["start"],
+        "duration_s": round(one["end"] - one["start"], 9),
+        "bytes": counts["unique"],
+        "sent_bytes": counts["sent"],
+        "duplicate_bytes": counts["duplicate"],
+        "goodput_share": round(counts["unique"] / counts["sent"], 6) if counts["sent"] else None,
+        "throughput_bps": one["throughput_bps"],
+        "goodput_bps": one["goodput_bps"],
+        "retransmissions": again["total"],
+        "retransmissions_timeout": again["timeout"],
+        "retransmissions_fast": again["fast"],
+        "timeouts": timeouts["total"],
+        "timeouts_spurious": timeouts["spurious"],
+        "timeouts_genuine": timeouts["genuine"],
+        "rtt_min_ms": rtt.get("min"),
+        "rtt_mean_ms": rtt.get("mean"),
+        "rtt_max_ms": rtt.get("max"),
+    }
+
+
+def _causes(used: Object) -> list[dict[str, Any]]:
+    return [
+        {"cause": str(one["cause"]), "kind": str(one["kind"]), "share": one["share"], "s": one["s"]}
+        for one in used.get("causes") or ()
+    ]
+
+
+def _verdicts(contract: Object) -> list[dict[str, Any]]:
+    """The answers of the diagnosis, where the program has that question."""
+    told = contract.get("diagnosis") or contract.get("other", {}).get("diagnosis") or {}
+    found = (
+        told.get("causes") or told.get("verdicts") or told.get("transfers")
+        if isinstance(told, Mapping)
+        else told
+    )
+    return [dict(one) for one in found or () if isinstance(one, Mapping)][:MOST_FACTS]
+
+
+def flattened(settings: Any, prefix: str = "") -> dict[str, Any]:
+    """Parameters as flat keys with plain values; what is a list is written out, what is a table gets dots."""
+    found: dict[str, Any] = {}
+    if not isinstance(settings, Mapping):
+        return found
+    for key, value in settings.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            found |= flattened(value, f"{name}.")
+        elif isinstance(value, bool | int | str):
+            found[name] = value if not isinstance(value, int) or abs(value) < 2**63 else str(value)
+        elif isinstance(value, float):
+            found[name] = value if math.isfinite(value) else str(value)
+        else:
+            found[name] = str(value)
+    return found
+
+
+def jain(values: Sequence[float]) -> float | None:
+    """Jain's fairness index: 1 if all are equal, 1/n if one has all; None for fewer than two values.
+
+    Reference: R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
+    """
+    squares = sum(value * value for value in values)
+    if len(values) < 2 or not squares:
+        return None
+    return round(sum(values) ** 2 / (len(values) * squares), 6)
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """Standard deviation of a sample (n - 1); None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    mean = math.fsum(values) / len(values)
+    return round(math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)), 3)

@@ -1,0 +1,216 @@
+"""A run over a tree: find, analyse, gather, write."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import Executor, Future, as_completed
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from multitracer.batch import guard
+from multitracer.batch.executors import Where, default_memory_bytes, opened
+from multitracer.batch.find import Found, Unit, find
+from multitracer.batch.outcome import Batch
+from multitracer.batch.output import write_all
+from multitracer.batch.parameters import merge, name_pattern, read_table
+from multitracer.batch.progress import EACH_BYTES, Progress, Report
+from multitracer.batch.storage import LocalStore, is_remote, store
+from multitracer.batch.version import program
+from multitracer.errors import NothingToRead, UnreadableFile, UsageError
+
+Pages = Literal["all", "flagged", "none"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to do with the measurements; see `batch`."""
+
+    pages: Pages = "all"
+    flag_below: float = 95.0
+    params: tuple[str, ...] = ()
+    parameter_table: str | None = None
+    pivots: tuple[str, ...] = ()
+    baseline: str | None = None
+    partition_by: tuple[str, ...] = ()
+    dataset: bool = False
+    limits: guard.Limits = field(default_factory=guard.Limits)
+
+
+def batch(
+    root: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    processes: int | None = None,
+    executor: Executor | None = None,
+    dask: int = 0,
+    scheduler: str | None = None,
+    pages: Pages = "all",
+    flag_below: float = 95.0,
+    params: Sequence[str] = (),
+    parameter_table: str | os.PathLike[str] | None = None,
+    pivots: Sequence[str] = (),
+    baseline: str | os.PathLike[str] | None = None,
+    partition_by: Sequence[str] = (),
+    time_limit_s: float = 600.0,
+    memory_limit_bytes: int | None = None,
+    progress: Report | None = None,
+) -> Batch:
+    r"""Analyse every measurement under a root.
+
+    A run that was ended goes on where it stopped: what is finished in `output` is kept as long as neither the
+    files of the measurement nor the program change.
+
+    Parameters
+    ----------
+    root : path
+        A directory, or a path of fsspec (``s3://bucket/runs``).
+    output : path, optional
+        Where to write, as `root`. Nothing is kept without it.
+    processes : int, optional
+        Processes of this machine; as many as there are cores by default.
+    executor : concurrent.futures.Executor, optional
+        Where to run instead. Each of its workers starts a process of its own for the measurements.
+    dask, scheduler : int, str, optional
+        Workers of a Dask cluster on this machine; address of a Dask scheduler.
+    pages : {"all", "flagged", "none"}
+        Which measurements get a report page.
+    flag_below : float
+        Percent of utilization at which, and below which, a measurement is flagged.
+    params : sequence of str
+        Parameters in the names of measurements: ``mtu=(\d+)``.
+    parameter_table : path, optional
+        A CSV of parameters with a column ``name``.
+    pivots : sequence of str
+        Studies, as ``goodput_bps:mtu,window``.
+    baseline : path, optional
+        Output of an earlier batch to compare with.
+    partition_by : sequence of str
+        Columns by which the Parquet data set is partitioned.
+    time_limit_s, memory_limit_bytes : float, int
+        What one measurement may take; by default ten minutes, and the worker's share of the memory.
+    progress : callable, optional
+        ``progress(state)``, called when a measurement is over.
+
+    Raises
+    ------
+    UnreadableFile, NothingToRead
+        No such root, or no measurement under it.
+    UsageError
+        An option that makes no sense, or output that cannot be written: what was finished is kept.
+
+    Examples
+    --------
+    >>> import multitracer as mt
+    >>> found = mt.batch("sample_traces", processes=2)
+    >>> len(found.done)
+    5
+    """
+    where = Where(processes, dask, scheduler, executor)
+    if (processes is not None and processes < 1) or dask < 0 or not time_limit_s > 0:
+        raise UsageError("processes, workers and time limit must be positive")
+    memory = default_memory_bytes(where.workers_here) if memory_limit_bytes is None else memory_limit_bytes
+    options = Options(
+        pages if output is not None else "none",
+        flag_below,
+        tuple(params),
+        None if parameter_table is None else os.fspath(parameter_table),
+        tuple(pivots),
+        None if baseline is None else os.fspath(baseline),
+        tuple(partition_by),
+        bool(partition_by or dask or scheduler),
+        guard.Limits(time_limit_s, memory),
+    )
+    if output is not None:
+        return _run(os.fspath(root), os.fspath(output), where, options, progress)
+    with tempfile.TemporaryDirectory(prefix="multitracer-") as place:
+        found = _run(os.fspath(root), place, where, options, progress)
+        found.output = None
+        return found
+
+
+def _run(root: str, output: str, where: Where, options: Options, progress: Report | None) -> Batch:
+    from multitracer.batch.comparison import read_summary
+    from multitracer.batch.study import parse
+
+    # What the user got wrong is said before the work, not after it.
+    patterns = [name_pattern(text) for text in options.params]
+    pivots = [parse(text) for text in options.pivots]
+    table = _parameter_table(options.parameter_table)
+    base = options.baseline
+    baseline = None if base is None else read_summary(base, store(base).read("summary.csv"))
+    found = find(root, output)
+    if not found.units:
+        raise NothingToRead(f"{root}: no measurement in it: no directory with traces or measurement.toml")
+    place = store(output)
+    place.prepare()
+    lock = place.lock() if isinstance(place, LocalStore) else None
+    try:
+        with opened(where) as executor:
+            records, cached = _analyse_all(root, output, found, executor, options, progress)
+        for record in records:
+            if record["status"] == "done":
+                record["parameters"] = merge(record["name"], record["parameters"], patterns, table)
+        result = Batch(records, found.unread, options.flag_below, output, cached)
+        write_all(place, result, pivots, baseline, options.partition_by, options.dataset)
+        return result
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _parameter_table(path: str | None) -> dict[str, dict[str, Any]]:
+    if path is None:
+        return {}
+    try:
+        with open(path, "rb") as file:
+            return read_table(path, file.read())
+    except OSError as error:
+        raise UnreadableFile(f"{path}: {error.strerror}; check the path") from error
+
+
+def _analyse_all(
+    root: str, output: str, found: Found, executor: Executor, options: Options, progress: Report | None
+) -> tuple[list[dict[str, Any]], int]:
+    state = Progress(len(found.units), sum(unit.bytes + EACH_BYTES for unit in found.units))
+    common = {
+        "root": root if is_remote(root) else os.path.abspath(root),
+        "output": output if is_remote(output) else os.path.abspath(output),
+        "program": program(),
+        "page": options.pages,
+        "flag_below": options.flag_below,
+    }
+    limits = asdict(options.limits)
+    waiting: dict[Future[dict[str, Any]], Unit] = {}
+    # The large ones first: at the end, no process waits long for the last one.
+    for unit in sorted(found.units, key=lambda one: (-one.bytes, one.name)):
+        job = common | {"name": unit.name, "files": list(unit.files), "whole": unit.whole}
+        waiting[executor.submit(guard.run_job, job, limits)] = unit
+    records: dict[str, dict[str, Any]] = {}
+    try:
+        for future in as_completed(list(waiting)):
+            unit = waiting.pop(future)
+            outcome = _outcome(future, unit)
+            record = outcome["record"]
+            if record["status"] != "done" and record["error"]["kind"] == "output":
+                raise UsageError(record["error"]["text"])
+            records[unit.name] = record
+            value = record["utilization"]["value"] if record["status"] == "done" else None
+            flagged = value is not None and 100 * value <= options.flag_below
+            state.step(unit.name, unit.bytes, outcome["cached"], record["status"] != "done", flagged)
+            if progress:
+                progress(state)
+    finally:
+        for future in waiting:
+            future.cancel()
+    return [records[name] for name in sorted(records)], state.cached
+
+
+def _outcome(future: Future[dict[str, Any]], unit: Unit) -> dict[str, Any]:
+    try:
+        return future.result()
+    except Exception as error:  # the executor's: a pool that broke, a worker that died too often
+        text = f"the executor lost it: {type(error).__name__}: {error}"
+        return guard.lost({"name": unit.name}, "worker-died", json.dumps(text)[1:-1])

@@ -1,0 +1,205 @@
+"""One measurement: read, analysed, its page written, its record kept; or the kept record of before."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from multitracer.batch.naming import page_file, record_file
+from multitracer.batch.rows import record_of
+from multitracer.batch.storage import Store, filesystem, is_remote, store
+from multitracer.batch.version import program
+from multitracer.errors import MultiTracerError, UnreadableFile, UsageError
+
+RECORD = 1
+"""Version of the form of records."""
+
+Job = dict[str, Any]
+
+
+class _Unread(Exception):
+    """The traces, not the output, are to blame."""
+
+
+def process(job: Job) -> dict[str, Any]:
+    """Analyse a measurement, unless a record of the same content by the same program is there.
+
+    Parameters
+    ----------
+    job : dict
+        ``root``, ``output``, ``name``, ``files``, ``whole``, ``program``, ``page`` ("all",
+        "flagged", "none"), ``flag_below`` (percent).
+
+    Returns
+    -------
+    dict
+        ``record`` (see `multitracer.batch.rows.record_of`) and ``cached``.
+
+    Raises
+    ------
+    MultiTracerError
+        The output cannot be written, or the program differs from that which started the run.
+    """
+    if job["program"] != program():
+        raise UsageError(
+            f"this worker runs multitracer {program()}, the run was started by {job['program']}; "
+            "install the same version everywhere"
+        )
+    place = store(job["output"])
+    name = job["name"]
+    try:
+        key = _key(job)
+    except (OSError, MultiTracerError) as error:
+        return {"record": _failure(job, "", _words(error)), "cached": False}
+    kept = _kept(place, job, key)
+    if kept is not None:
+        return {"record": kept, "cached": True}
+    # A record says that its page is there: it goes first and comes last.
+    place.remove(record_file(name))
+    try:
+        record, page = _analyse(job, key)
+    except _Unread as error:
+        record, page = _failure(job, key, str(error)), None
+    if page is None:
+        place.remove(page_file(name))
+    else:
+        place.write(page_file(name), page.encode("utf-8"))
+        record["page"] = page_file(name)
+    place.write(record_file(name), json.dumps(record, indent=1, allow_nan=False).encode())
+    gc.collect()
+    return {"record": record, "cached": False}
+
+
+def _failure(job: Job, key: str, text: str) -> dict[str, Any]:
+    return {
+        "form": RECORD,
+        "key": key,
+        "name": job["name"],
+        "status": "failed",
+        "error": {"kind": "unreadable", "text": text},
+        "page": None,
+    }
+
+
+def _kept(place: Store, job: Job, key: str) -> dict[str, Any] | None:
+    content = place.read(record_file(job["name"]))
+    if content is None:
+        return None
+    try:
+        record = json.loads(content)
+    except ValueError:
+        return None
+    if not isinstance(record, dict) or record.get("key") != key or record.get("name") != job["name"]:
+        return None
+    page = record.get("page")
+    if _wants_page(job, record) and not (page and place.exists(page_file(job["name"]))):
+        return None
+    return record
+
+
+def _wants_page(job: Job, record: dict[str, Any]) -> bool:
+    if record["status"] != "done" or job["page"] == "none":
+        return False
+    value = record["utilization"]["value"]
+    return job["page"] == "all" or (value is not None and 100 * value <= job["flag_below"])
+
+
+def _key(job: Job) -> str:
+    """Program, names and contents in one digest."""
+    digest = hashlib.sha256(f"{RECORD}\n{job['program']}\n{job['name']}\n{job['whole']}\n".encode())
+    if is_remote(job["root"]):
+        system, _, base = filesystem(job["root"])
+        for name in job["files"]:
+            digest.update(f"{name}\0{_stamp(system, f'{base}/{name}')}\n".encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
+    for name in job["files"]:
+        path = os.path.join(job["root"], *name.split("/"))
+        try:
+            with open(path, "rb") as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            content = f"unreadable: {error.strerror}"  # said again, with advice, when it is read
+        digest.update(f"{name}\0{content}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _stamp(system: Any, path: str) -> str:
+    """What an object store says of an object that changes with its content; else its content's digest."""
+    try:
+        about = system.info(path)
+        tag = about.get("ETag") or about.get("etag") or about.get("md5Hash")
+        return f"{about.get('size')} {tag}" if tag else hashlib.sha256(system.cat_file(path)).hexdigest()
+    except Exception as error:
+        raise UnreadableFile(f"{path}: {error}; check address and credentials") from error
+
+
+@contextmanager
+def _at_hand(job: Job) -> Iterator[str]:
+    """The root as a local directory: itself, or a copy of the files of this measurement."""
+    if not is_remote(job["root"]):
+        yield job["root"]
+        return
+    system, _, base = filesystem(job["root"])
+    copy = tempfile.mkdtemp(prefix="multitracer-")
+    try:
+        for name in job["files"]:
+            target = os.path.join(copy, *name.split("/"))
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            try:
+                system.get_file(f"{base}/{name}", target)
+            except Exception as error:
+                raise _Unread(f"{name}: cannot be fetched: {error}") from error
+        yield copy
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
+
+
+def _analyse(job: Job, key: str) -> tuple[dict[str, Any], str | None]:
+    import multitracer as mt
+
+    before = os.getcwd()
+    with _at_hand(job) as root:
+        # Paths in results are relative to the root: the same wherever it lies.
+        os.chdir(root)
+        try:
+            try:
+                paths = _directory(job) if job["whole"] else list(job["files"])
+                measurement = mt.read(*paths, detail="auto")
+                analysis = mt.analyze(measurement)
+                contract = analysis.to_dict()
+            except (OSError, MultiTracerError) as error:
+                raise _Unread(_words(error)) from error
+            record = record_of(contract, measurement.settings)
+            record = {
+                "form": RECORD,
+                "key": key,
+                "name": job["name"],
+                "status": "done",
+                "page": None,
+                **record,
+            }
+            page = None
+            if _wants_page(job, record):
+                from multitracer.report import render
+
+                page = render(analysis, job["name"] if job["name"] != "." else None)
+            return record, page
+        finally:
+            os.chdir(before)
+
+
+def _directory(job: Job) -> list[str]:
+    return [job["name"]]
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
+    return str(error)

@@ -1,0 +1,250 @@
+"""``multitracer batch``: every measurement under a directory."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from multitracer.cli.common import DATA_LOSS, NOTHING_READABLE, THRESHOLD_MISSED, json_option, print_json
+from multitracer.errors import UsageError
+
+if TYPE_CHECKING:
+    from multitracer.batch import Batch
+    from multitracer.batch.progress import Progress, Report
+
+LINE_EVERY_S = 30.0
+SHOWN = 20
+
+
+@click.command()
+@click.argument("root", metavar="ROOT")
+@json_option
+@click.option("-o", "--output", metavar="DIR", required=True, help="Where to write; a path of fsspec also.")
+@click.option("-j", "--processes", type=click.IntRange(1), metavar="N", help="Processes; as many as cores.")
+@click.option(
+    "--pages",
+    type=click.Choice(["all", "flagged", "none"]),
+    default="all",
+    show_default=True,
+    help="Which measurements get a report page.",
+)
+@click.option(
+    "--flag-below",
+    type=click.FloatRange(0, 100),
+    default=95.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Flag measurements that used so much of their link, or less.",
+)
+@click.option(
+    "--param", "params", multiple=True, metavar="PATTERN", help=r"Parameter in the names: 'mtu=(\d+)'."
+)
+@click.option("--parameters", "table", metavar="CSV", help="Parameters by measurement: a column 'name'.")
+@click.option(
+    "--pivot",
+    "pivots",
+    multiple=True,
+    metavar="METRIC:P[,P]",
+    help="Study: a metric over one parameter or two.",
+)
+@click.option("--baseline", metavar="DIR", help="Output of an earlier batch to compare with.")
+@click.option(
+    "--partition-by",
+    multiple=True,
+    metavar="COLUMN",
+    help="Write a Parquet data set too, partitioned by this column.",
+)
+@click.option(
+    "--time-limit", type=float, default=600.0, show_default=True, metavar="SECONDS", help="For each."
+)
+@click.option(
+    "--memory-limit", metavar="SIZE", help="For each, as 2GiB; 0 for none. Its share of 80 % of all."
+)
+@click.option("--dask", type=click.IntRange(1), metavar="N", help="Run on a Dask cluster of N workers here.")
+@click.option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster at tcp://host:port.")
+@click.option(
+    "--min-utilization",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="Exit with status 5 if a measurement used less (or it cannot be told).",
+)
+@click.option(
+    "--max-spurious",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Exit with status 5 above N spurious timeouts.",
+)
+@click.option("--strict", is_flag=True, help="Exit with status 4 if a measurement could not be analysed.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    root: str,
+    as_json: bool,
+    output: str,
+    processes: int | None,
+    pages: str,
+    flag_below: float,
+    params: tuple[str, ...],
+    table: str | None,
+    pivots: tuple[str, ...],
+    baseline: str | None,
+    partition_by: tuple[str, ...],
+    time_limit: float,
+    memory_limit: str | None,
+    dask: int | None,
+    scheduler: str | None,
+    min_utilization: float | None,
+    max_spurious: int | None,
+    strict: bool,
+) -> None:
+    """Analyse every measurement under ROOT: summary, a page for each, an index page over all.
+
+    A run that was ended goes on where it stopped when the same command is given again.
+
+    \b
+    multitracer batch runs -o results
+    multitracer batch runs -o results --param 'mtu=(\\d+)' --pivot goodput_bps:mtu
+    multitracer batch after -o results-after --baseline results
+    multitracer batch s3://traces/today -o s3://results/today --scheduler tcp://head:8786
+    """
+    from multitracer.batch import batch
+    from multitracer.batch.output import spurious, state
+
+    if not time_limit > 0:
+        raise UsageError(f"--time-limit {time_limit:g}: must be positive")
+    with _progress() as report:
+        began = time.monotonic()
+        found = batch(
+            root,
+            output,
+            processes=processes,
+            dask=dask or 0,
+            scheduler=scheduler,
+            pages=pages,  # type: ignore[arg-type]
+            flag_below=flag_below,
+            params=params,
+            parameter_table=table,
+            pivots=pivots,
+            baseline=baseline,
+            partition_by=partition_by,
+            time_limit_s=time_limit,
+            memory_limit_bytes=None if memory_limit is None else _size(memory_limit),
+            progress=report,
+        )
+        seconds = time.monotonic() - began
+    if as_json:
+        print_json(state(found, []))
+    else:
+        _print(found, seconds)
+    if not found.done:
+        ctx.exit(NOTHING_READABLE)
+    missed = _missed(found, min_utilization)
+    if max_spurious is not None and (number := spurious(found)) > max_spurious:
+        missed.append(f"{number:,} spurious timeouts, at most {max_spurious:,} are allowed")
+    for line in missed[:SHOWN]:
+        click.echo(f"multitracer: {line}", err=True)
+    if len(missed) > SHOWN:
+        click.echo(f"multitracer: and {len(missed) - SHOWN:,} more", err=True)
+    if missed:
+        ctx.exit(THRESHOLD_MISSED)
+    if strict and (found.failed or found.unread):
+        ctx.exit(DATA_LOSS)
+
+
+def _missed(found: Batch, least: float | None) -> list[str]:
+    if least is None:
+        return []
+    lines = []
+    for record in found.records:
+        value = record["utilization"]["value"] if record["status"] == "done" else None
+        if value is None or 100 * value < least:
+            told = "cannot be told" if value is None else f"is {100 * value:.1f} %"
+            lines.append(f"{record['name']}: utilization {told}, the threshold is {least:g} %")
+    return lines
+
+
+def _print(found: Batch, seconds: float) -> None:
+    computed = len(found.records) - found.cached
+    click.echo(
+        f"{len(found.records):,} measurements in {seconds:,.1f} s: "
+        f"{computed:,} computed, {found.cached:,} kept from before"
+    )
+    click.echo(f"  done     {len(found.done):,}")
+    click.echo(f"  flagged  {len(found.flagged):,}  (utilization of {found.flag_below:g} % or less)")
+    for record in found.flagged[:SHOWN]:
+        causes = ", ".join(
+            f"{one['cause']} {100 * one['share']:.1f} %" for one in record["causes"] if one["share"]
+        )
+        used = 100 * record["utilization"]["value"]
+        click.echo(f"    {used:5.1f} %  {record['name']}: {causes or 'cause unknown'}")
+    click.echo(f"  failed   {len(found.failed):,}")
+    for record in found.failed[:SHOWN]:
+        click.echo(f"    {record['name']}: {record['error']['text']}")
+    for one in found.unread[:SHOWN]:
+        click.echo(f"    left out: {one.path}: {one.reason}")
+    click.echo(f"{found.output}/index.html")
+
+
+@contextmanager
+def _progress() -> Iterator[Report]:
+    """A bar on a terminal; elsewhere a line now and then."""
+    if not sys.stderr.isatty():
+        said = time.monotonic()
+
+        def line(state: Progress) -> None:
+            nonlocal said
+            if time.monotonic() - said >= LINE_EVERY_S:
+                said = time.monotonic()
+                click.echo(f"multitracer: {_words(state)}", err=True)
+
+        yield line
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    bar = Bar(
+        BarColumn(bar_width=24),
+        TextColumn("{task.description}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("looking for measurements", total=None)
+
+        def step(state: Progress) -> None:
+            bar.update(task, completed=state.done, total=state.total, description=_words(state))
+
+        yield step
+
+
+def _words(state: Progress) -> str:
+    left = "" if state.left_s is None else f", about {_clock(state.left_s)} left"
+    failed = f", {state.failed:,} failed" if state.failed else ""
+    return f"{state.done:,} of {state.total:,} done, {state.flagged:,} flagged{failed}{left}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d} min"
+
+
+def _size(text: str) -> int:
+    """Bytes of ``2GiB``, ``500MB``, ``0``.
+
+    Raises
+    ------
+    UsageError
+    """
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,3})?)\s*([kMGT]?)(i?)B?", text.strip())
+    if match is None:
+        raise UsageError(f"--memory-limit {text!r}: write a size as 2GiB or 500MB")
+    power = " kMGT".index(match[2]) if match[2] else 0
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)

@@ -1,0 +1,90 @@
+"""A metric over a parameter, a curve for each value of a second one: medians, quartiles, numbers of runs.
+
+The sources of such studies are parameter grids, as goodput over window and queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from multitracer.plots import base
+from multitracer.plots.cdf import CURVES
+from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series
+
+
+@dataclass(frozen=True)
+class Point:
+    """The runs of one combination of parameters."""
+
+    x: int | float | str | bool | None
+    curve: str
+    median: float
+    q1: float
+    q3: float
+    n: int
+
+
+def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: str) -> Figure:
+    """Build the chart.
+
+    Parameters
+    ----------
+    points : sequence of Point
+    metric, x_name, curve_name : str
+        Names of the columns; the last is empty for a study over one parameter.
+
+    Raises
+    ------
+    UsageError
+        Without points, or with more curves than can be told apart.
+    """
+    if not points:
+        raise base.nothing("chart", "no run has these parameters")
+    curves = list(dict.fromkeys(point.curve for point in points))
+    if len(curves) > len(CURVES):
+        raise base.nothing(
+            "chart", f"{len(curves)} values of {curve_name}, at most {len(CURVES)} curves can be told apart"
+        )
+    words = any(isinstance(point.x, str | bool) for point in points)
+    names = list(dict.fromkeys(str(point.x) for point in points))
+    places = {name: float(at) for at, name in enumerate(names)}
+
+    def place(point: Point) -> float:
+        return places[str(point.x)] if words or not isinstance(point.x, int | float) else float(point.x)
+
+    unit, size = "", 1.0
+    if metric.endswith("_bps"):
+        unit, size = base.unit_of(float(np.median([abs(point.median) for point in points])))
+    series, ranges = [], []
+    for rank, curve in enumerate(curves):
+        mine = sorted((point for point in points if point.curve == curve), key=place)
+        x = np.array([place(point) for point in mine])
+        label = f"{curve_name} {curve}" if curve_name else metric
+        most, least = max(point.n for point in mine), min(point.n for point in mine)
+        runs = f"n = {most:,}" if most == least else f"n = {least:,} to {most:,}"
+        median = np.array([point.median for point in mine]) / size
+        series.append(
+            Series(f"curve {rank}", CURVES[rank], x, median, kind="line", label=f"{label} ({runs})")
+        )
+        low = np.array([point.q1 for point in mine]) / size
+        high = np.array([point.q3 for point in mine]) / size
+        ranges.append(Pieces(f"quartiles {rank}", CURVES[rank], x, low, x, high))
+    marks = ()
+    all_x = np.array(sorted({place(point) for point in points}))
+    if words:
+        floor = np.full(len(names), min(0.0, *(float(one.y.min()) for one in series)))
+        at = np.arange(len(names), dtype=np.float64)
+        marks = (Marks("names", "note", at, floor, texts=tuple(names)),)
+    margin = 0.06 * float(np.ptp(all_x)) or max(0.5, 0.1 * abs(float(all_x[0])))
+    title = f"{metric} over {x_name}" + (f" and {curve_name}" if curve_name else "")
+    return Figure(
+        "parameters",
+        title,
+        (Panel("metric", Axis(metric, unit), tuple(series), marks, zero=True, pieces=tuple(ranges)),),
+        (float(all_x[0]) - margin, float(all_x[-1]) + margin),
+        subtitle="medians; the strokes reach from quartile to quartile",
+        x=Axis(x_name, ""),
+    )

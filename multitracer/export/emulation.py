@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from multitracer import airtime
 from multitracer.errors import UsageError
 from multitracer.export.files import writing
 from multitracer.linkpath import link_path
@@ -20,7 +21,6 @@ from multitracer.table import Array
 
 OPPORTUNITY = 1500  # bytes, fixed by Mahimahi
 PER_LINE = 50
-LATE_SLOTS = 4  # how far from its time a reception may be logged: a receiver that is woken late logs late
 
 
 def opportunities(measurement: Measurement) -> list[int]:
@@ -65,66 +65,20 @@ def errors(measurement: Measurement, entity: int) -> list[int]:
         If the log shows nothing sent by the entity, or nothing received by another.
     """
     link = link_path(measurement)
-    sent_ns, sent_key = _lines(measurement, entity, "snd")
-    heard_ns, heard_key = _lines(measurement, entity, "rcv")
-    if link is None or not len(sent_ns) or not len(heard_ns):
-        raise UsageError(
-            "an error trace needs a link log with the frames of both entities, sent and received"
-        )
-    delay = _delay_ns(sent_ns, sent_key, heard_ns, heard_key)
-    reach = LATE_SLOTS * link.slot_ns
-    arrived = np.zeros(len(sent_ns), dtype=bool)
-    for key in np.unique(heard_key).tolist():
-        mine = np.flatnonzero(sent_key == key)
-        if not len(mine):
-            continue
-        expected = sent_ns[mine] + delay
-        heard = heard_ns[heard_key == key]
-        after = np.searchsorted(expected, heard)
-        near = np.stack([np.maximum(after - 1, 0), np.minimum(after, len(mine) - 1)])
-        best = near[np.argmin(np.abs(expected[near] - heard), axis=0), np.arange(len(heard))]
-        arrived[mine[best[np.abs(expected[best] - heard) <= reach]]] = True
-    known = sent_ns + delay + reach <= max(int(heard_ns.max()), int(sent_ns.max()))
+    sent_ns, sent_key = airtime.lines(measurement, entity, "snd")
+    heard_ns, heard_key = airtime.lines(measurement, entity, "rcv")
+    delay = airtime.usual_delay_ns(sent_ns, sent_key, heard_ns, heard_key)
+    if link is None or delay is None:
+        raise UsageError("an error trace needs a link log with the frames of both ends, sent and received")
+    arrived = airtime.heard(sent_ns, sent_key, heard_ns, heard_key, link.slot_ns) >= 0
+    last = max(int(heard_ns.max()), int(sent_ns.max()))
+    known = sent_ns + delay + airtime.LATE_SLOTS * link.slot_ns <= last
     slot = np.round((sent_ns - sent_ns.min()) / link.slot_ns).astype(np.int64)
     good = np.zeros(int(slot.max()) + 1, dtype=bool)
     good[slot[arrived | ~known]] = True
     used = np.zeros(len(good), dtype=bool)
     used[slot] = True
     return [int(lost) for lost in used & ~good]
-
-
-def _lines(measurement: Measurement, entity: int, action: str) -> tuple[Array, Array]:
-    """Times of the frames that an entity sent, or that others received, and a number that names each.
-
-    Information frames go by N(S) alone: a log need not say the place in the stream of a copy received twice.
-    """
-    times, keys = [], []
-    for name in ("link_frames", "link_events"):
-        rows = measurement.table(name)
-        from_it = rows["entity"] == entity
-        rows = rows.where((rows["action"] == rows.code("action", action)) & (from_it == (action == "snd")))
-        number = rows["ns"] if name == "link_frames" else rows["nr"]
-        kind = 0 if name == "link_frames" else 1 + rows["kind"].astype(np.int64)
-        times.append(rows["t_ns"])
-        keys.append(kind * 2**20 + np.clip(number, -1, 2**19).astype(np.int64))
-    t_ns, key = np.concatenate(times), np.concatenate(keys)
-    order = np.argsort(t_ns, kind="stable")
-    return t_ns[order], key[order]
-
-
-def _delay_ns(sent_ns: Array, sent_key: Array, heard_ns: Array, heard_key: Array) -> int:
-    """From sending to reception: the usual time from a reception back to the last sending of that frame."""
-    order = np.lexsort((sent_ns, sent_key))
-    keys, times = sent_key[order], sent_ns[order]
-    # The latest sending of the same frame that is older, by key and time at once.
-    rank = np.searchsorted(np.unique(sent_ns), times) + keys * (len(times) + 1)
-    wanted = np.searchsorted(np.unique(sent_ns), heard_ns) + heard_key * (len(times) + 1)
-    at = np.searchsorted(rank, wanted, side="left") - 1
-    fits = (at >= 0) & (keys[np.maximum(at, 0)] == heard_key)
-    delays = heard_ns[fits] - times[at[fits]]
-    if not len(delays):
-        raise UsageError("an error trace needs frames that were sent and received: none were")
-    return int(np.median(delays))
 
 
 def write_mahimahi(measurement: Measurement, path: str) -> int:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multitracer import airtime
 from multitracer.linkpath import LinkPath, link_path
 from multitracer.losses import arrival_ns
 from multitracer.measurement import Measurement
@@ -19,7 +20,7 @@ from multitracer.plots.findings import Results
 from multitracer.plots.panel import Axis, Figure, Panel, Pieces, Series
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.selection import Selection, select
-from multitracer.table import Array, Table
+from multitracer.table import Array
 from multitracer.transit import damaged, data_at
 
 LANES = ("TCP sender", "link sender", "link receiver", "TCP receiver")
@@ -126,7 +127,7 @@ def _packets(selection: Selection, path: LinkPath, found: Ways) -> list[Pieces]:
     first, last = found.first[mapped], found.last[mapped]
     sent, arrived = selection.seconds(found.sent_ns[mapped]), selection.seconds(found.arrived_ns[mapped])
     begin = selection.seconds(path.first["t_ns"][first])
-    end = selection.seconds(np.maximum(path.arrived_ns[last], 0))
+    end = selection.seconds(np.maximum.accumulate(path.arrived_ns)[last])
     details = tuple(
         f"byte {seq:,}: frames {low:,} to {high:,} of the link"
         for seq, low, high in zip(found.seq[mapped].tolist(), first.tolist(), last.tolist(), strict=True)
@@ -150,7 +151,7 @@ def _packets(selection: Selection, path: LinkPath, found: Ways) -> list[Pieces]:
 
 def _frames(selection: Selection, path: LinkPath) -> list[Pieces]:
     """Every frame between the entities; those never received end half-way."""
-    heard = _received(selection.measurement.table("link_frames"), path)
+    heard = _received(selection.measurement, path)
     t, lost = selection.seconds(path.sent["t_ns"]), heard < 0
     again = path.sent["attempt"] > 0
     end = selection.seconds(np.where(lost, path.sent["t_ns"], heard))
@@ -169,28 +170,11 @@ def _frames(selection: Selection, path: LinkPath) -> list[Pieces]:
     return pieces
 
 
-def _received(frames: Table, path: LinkPath) -> Array:
-    """For each transmission: when the peer received it; -1 if it did not.
-
-    Copies of a frame keep their order, and each reception belongs to the latest transmission that is older.
-    """
-    found = np.full(len(path.sent), -1, dtype=np.int64)
-    if path.receiver is None:
-        return found
-    heard = frames.where(
-        (frames["action"] == frames.code("action", "rcv")) & (frames["entity"] == path.receiver)
-    )
-    known = (path.arrived_ns - path.first["t_ns"])[path.arrived_ns >= 0]
-    least = int(0.9 * known.min()) if len(known) else 0
-    # Frames are told apart by their offset: receptions are looked up among transmissions by offset and time.
-    order = np.lexsort((path.sent["t_ns"], path.sent["offset"]))
-    offsets, times = path.sent["offset"][order], path.sent["t_ns"][order]
-    for offset, t_ns in zip(heard["offset"].tolist(), heard["t_ns"].tolist(), strict=True):
-        low, high = np.searchsorted(offsets, offset), np.searchsorted(offsets, offset, side="right")
-        at = low + int(np.searchsorted(times[low:high], t_ns - least, side="right")) - 1
-        if at >= low:
-            found[order[at]] = t_ns
-    return found
+def _received(m: Measurement, path: LinkPath) -> Array:
+    """For each transmission of a data frame: when the peer received it; -1 if it did not."""
+    heard_ns, heard_key = airtime.lines(m, path.sender, "rcv", signals=False)
+    sent_ns, sent_key = airtime.lines(m, path.sender, "snd", signals=False)
+    return airtime.heard(sent_ns, sent_key, heard_ns, heard_key, path.slot_ns)
 
 
 def _acks(selection: Selection) -> list[Pieces]:

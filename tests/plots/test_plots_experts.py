@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 
 import numpy as np
 import pytest
@@ -153,6 +154,17 @@ def test_layers_obey_time():
     built = figure("layers", "link-resets-sack")
     for one in built.panel("layers").pieces:
         assert np.all(one.x_end >= one.x - slack / 1e9), one.name
+
+
+def test_layers_show_each_transmission_once():
+    """Copies that arrive twice are logged without their place: they were not lost."""
+    m = analysis("local-drops").measurement
+    pieces = {one.name: one for one in figure("layers", "local-drops").panel("layers").pieces}
+    truth = json.loads((SAMPLES / "local-drops" / "truth.json").read_text())
+    assert len(pieces["lost"].x) == truth["frames_lost_on_air"][0]
+    sent = link_path(m).sent
+    assert len(pieces["again"].x) == np.count_nonzero(sent["attempt"] > 0)
+    assert sum(len(pieces[name].x) for name in ("frames", "again", "lost")) == len(sent)
 
 
 def test_idle_adds_up():

@@ -170,7 +170,7 @@ def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:
 def idle_ns(found: Bottleneck) -> tuple[int, int, int]:
     """Idle time: the estimate, at least, at most.
 
-    From ACKs alone nobody can tell how long what had to be repaired was in the bottleneck: between the extremes.
+    From ACKs alone nobody can tell how long what had to be repaired was in it: between the extremes.
     """
     middle, least = total(found.idle), total(found.idle_least)
     if found.basis == "ACKs":

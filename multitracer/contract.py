@@ -28,6 +28,10 @@ _PLACED = frozenset(
         "utilization",
         "idle_phases",
         "throughput",
+        "frame_map",
+        "chains",
+        "queueing",
+        "diagnosis",
     }
 )
 
@@ -54,6 +58,10 @@ def analysis_object(measurement: Measurement, results: Results) -> Object:
             **_summary(results, "utilization"),
         },
         "idle_phases": _summary(results, "idle_phases").get("phases", []),
+        "frame_map": _summary(results, "frame_map") or None,
+        "chains": _summary(results, "chains").get("chains", []),
+        "queueing": _summary(results, "queueing") or None,
+        "diagnosis": _summary(results, "diagnosis").get("sentences", []),
         "other": {name: result.summary for name, result in results.items() if name not in _PLACED},
         "inconclusive": {
             name: result.inconclusive for name, result in results.items() if result.inconclusive is not None

@@ -49,6 +49,7 @@ ANALYZERS = {
     "frame_map": "multitracer.analyzers.frame_map:ANALYZER",
     "chains": "multitracer.analyzers.chains:ANALYZER",
     "queueing": "multitracer.analyzers.queueing:ANALYZER",
+    "diagnosis": "multitracer.analyzers.diagnosis:ANALYZER",
 }
 
 PLOTS = {

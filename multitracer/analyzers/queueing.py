@@ -18,7 +18,7 @@ from multitracer.transit import data_at, near_sender, valid_acks
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """Follow the round trip time of each connection and what it says about the queue.
 
-    Pipe capacity is what the path holds without a queue: rate of the bottleneck times the smallest round trip.
+    Pipe capacity is what the path holds without a queue: rate of the bottleneck times smallest round trip.
     What the sender has outstanding beyond that waits in a queue and only adds delay; a window of the pipe
     capacity would carry the same data without it.
 

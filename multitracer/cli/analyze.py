@@ -36,6 +36,7 @@ from multitracer.cli.common import (
     help="Keep every segment, or only what sums up each connection. Left open, a lone capture above 64 MiB is"
     " summed up.",
 )
+@click.option("--explain", is_flag=True, help="Print the chains of events behind the diagnosis too.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -45,6 +46,7 @@ def command(
     strict: bool,
     min_utilization: float | None,
     full: bool | None,
+    explain: bool,
 ) -> None:
     """Analyse one transfer: files, or the directory that holds them.
 
@@ -53,6 +55,7 @@ def command(
     \b
     multitracer analyze sample_traces/link-resets-vj
     multitracer analyze snd.pcap rcv.pcap rlp.log.gz --json
+    multitracer analyze sample_traces/local-drops --explain
     multitracer analyze run7 --min-utilization 95
     """
     from multitracer.pipeline import analyze
@@ -63,9 +66,13 @@ def command(
     if as_json:
         print_json(contract)
     else:
+        from multitracer.cli import diagnosis as explanation
         from multitracer.cli.render import summary
 
         summary(contract)
+        if explain:
+            explanation.chains(contract)
+        explanation.diagnosis(contract)
     lost = sorted(
         {i["code"] for i in contract["issues"] if i["severity"] == "error" or i["code"] in LOSS_CODES}
     )

@@ -1,0 +1,79 @@
+"""The few sentences that an expert would say about a transfer, ordered by cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from multitracer.analysis import Analyzer, Result
+from multitracer.findings.behind_chains import said
+from multitracer.findings.whole import GOOD, headline, idle_causes, queue, well
+from multitracer.measurement import Measurement
+
+_SMALL = 0.01
+_ALWAYS = ("link_reset", "local_drop", "link_burst")
+_HARMLESS = ("link_burst_harmless", "xoff", "queue")
+
+
+def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+    """Say what cost most first, each with its numbers, records and picture; one sentence if all is well.
+
+    A cost is time of the link: idle, or spent on bytes that it had carried before. What cost less than one
+    percent of the transfer goes unsaid, unless it was a reset, a drop or a timer that fired needlessly.
+
+    References
+    ----------
+    Paper 5 and 6.
+    """
+    utilization = _summary(results, "utilization")
+    connections = _summary(results, "connections").get("connections", [])
+    chains = _summary(results, "chains").get("chains", [])
+    phases = _summary(results, "idle_phases").get("phases", [])
+    found = said(m, chains) + idle_causes(m, phases, _chained(m, results), connections)
+    span = float(utilization.get("span_s") or _span(connections))
+    told = [one for one in found if one.kind in (*_ALWAYS, *_HARMLESS) or one.cost_s >= _SMALL * span]
+    # A queue alone is what fills the link; it hurts where something has to be repaired behind it.
+    waiting = queue(m, _summary(results, "queueing")) if any(one.kind in _ALWAYS for one in told) else None
+    told += [waiting] if waiting is not None else []
+    told.sort(key=lambda one: -one.cost_s)
+    value = utilization.get("value")
+    harmless = all(one.kind in _HARMLESS for one in told)
+    if harmless and (value is None or value > GOOD):
+        sentences = [well(m, utilization), *told] if connections else told
+    else:
+        first = headline(m, utilization, connections)
+        sentences = ([first] if first is not None else []) + told
+    if not sentences:
+        return Result("diagnosis", inconclusive="no TCP data in these traces")
+    return Result("diagnosis", {"sentences": [one.to_dict() for one in sentences]})
+
+
+def _chained(m: Measurement, results: Mapping[str, Result]) -> dict[float, int]:
+    """Chain of each idle phase, by its start."""
+    found = results.get("chains")
+    links = found.tables.get("chain_links") if found is not None else None
+    if links is None:
+        return {}
+    idle = links.where(links["what"] == "idle")
+    return {
+        round(m.seconds(t_ns), 6): int(chain)
+        for t_ns, chain in zip(idle["t_ns"].tolist(), idle["chain"].tolist(), strict=True)
+    }
+
+
+def _span(connections: list[dict[str, Any]]) -> float:
+    return max((entry["end"] - entry["start"] for entry in connections), default=0.0)
+
+
+def _summary(results: Mapping[str, Result], name: str) -> dict[str, Any]:
+    found = results.get(name)
+    return found.summary if found is not None and found.inconclusive is None else {}
+
+
+ANALYZER = Analyzer(
+    name="diagnosis",
+    question="What would an expert say, what cost most first?",
+    needs=("segments",),
+    uses=("connections", "timeouts", "utilization", "idle_phases", "chains", "queueing"),
+    run=run,
+)

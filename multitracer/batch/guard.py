@@ -18,6 +18,8 @@ import time
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
+import multitracer
+
 Job = dict[str, Any]
 Outcome = dict[str, Any]
 
@@ -112,10 +114,14 @@ class Guard:
         # One measurement, one core: the processes are many already.
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             environment.setdefault(name, "1")
+        # -P keeps the working directory, which may hold anything, out of the imports.
+        home = os.path.dirname(os.path.dirname(multitracer.__file__))
+        if os.path.basename(home) not in ("site-packages", "dist-packages"):
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, (environment.get("PYTHONPATH"), home)))
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._memory_bytes = limits.memory_bytes
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "multitracer.batch.worker", json.dumps(asdict(limits))],
+            [sys.executable, "-P", "-m", "multitracer.batch.worker", json.dumps(asdict(limits))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

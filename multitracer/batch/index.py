@@ -99,13 +99,14 @@ def _flagged(found: Batch) -> Markup:
         if not known:
             words = "Of no measurement the utilization is known: it needs a link log, or what stands for one."
         return tag("p", words, class_="lead")
+    varied = found.varied
     items = [
         tag(
             "li",
             tag(
                 "div",
                 tag("strong", share(record["utilization"]["value"]), class_="bad cost"),
-                tag("div", _link(record), _parameters(record), _why(record)),
+                tag("div", _link(record), _parameters(record, varied), _why(record)),
                 class_="fact",
             ),
         )
@@ -116,9 +117,10 @@ def _flagged(found: Batch) -> Markup:
     return join(tag("ol", items, class_="facts"), note)
 
 
-def _parameters(record: Record) -> Markup | None:
+def _parameters(record: Record, varied: Sequence[str]) -> Markup | None:
+    """What tells this measurement from the others."""
     found = record["parameters"]
-    words = ", ".join(f"{name} {value}" for name, value in list(found.items())[:12])
+    words = ", ".join([f"{name} {found[name]}" for name in varied if name in found][:12])
     return tag("p", words, class_="note") if words else None
 
 
@@ -128,10 +130,7 @@ def _why(record: Record) -> Markup:
         f"{spelled(one['cause'])} {share(one['share'])}" for one in record["causes"] if one["share"]
     )
     parts: list[Child] = [tag("p", f"Lost to: {causes}.")] if causes else []
-    for one in record["verdicts"]:
-        words = one.get("text") or one.get("words") or one.get("statement")
-        if isinstance(words, str):
-            parts.append(tag("p", words))
+    parts += [tag("p", one["text"]) for one in record["verdicts"]]
     facts = [
         tag(
             "li",
@@ -262,7 +261,7 @@ def _fairness(found: Batch) -> Markup:
 
 
 def _all(found: Batch) -> Markup:
-    names = found.parameters
+    names = found.varied
     shown = found.records[:MOST_ROWS]
     flagged = {record["name"] for record in found.flagged}
     choices = {name: _choices(found.done, name) for name in names}

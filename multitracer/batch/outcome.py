@@ -66,6 +66,15 @@ class Batch:
         return sorted({name for record in self.done for name in record["parameters"]})
 
     @property
+    def varied(self) -> list[str]:
+        """Parameters that are not the same in all measurements."""
+        return [
+            name
+            for name in self.parameters
+            if len({str(record["parameters"].get(name)) for record in self.done}) > 1
+        ]
+
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """The summary: a row for each connection, every row with all columns."""
         names = [*COLUMNS, *self.parameters]

@@ -40,6 +40,9 @@ COLUMNS: dict[str, str] = {
     "rtt_mean_ms": "mean round-trip time [ms]",
     "rtt_max_ms": "largest round-trip time [ms]",
     "utilization": "of the measurement: share of what the link offered that was used (Paper 4.3)",
+    "utilization_low": "of the measurement: lower bound, where utilization is an estimate",
+    "utilization_high": "of the measurement: upper bound, where utilization is an estimate",
+    "utilization_basis": "what utilization is told from",
     "idle_share": "of the measurement: share of the time in which the link was idle",
     "duplicate_share": "of the measurement: share of the bytes that were sent twice",
     "link_frames": "of the measurement: frames of the link, all entities",
@@ -55,7 +58,9 @@ COLUMNS: dict[str, str] = {
 OF_MEASUREMENT = frozenset(name for name, text in COLUMNS.items() if text.startswith("of the measurement"))
 """Metrics that all rows of a measurement share: a study counts them once."""
 
-NUMERIC = tuple(name for name in COLUMNS if name not in ("name", "conn", "sender", "receiver"))
+NUMERIC = tuple(
+    name for name in COLUMNS if name not in ("name", "conn", "sender", "receiver", "utilization_basis")
+)
 
 
 def record_of(contract: Object, settings: Object) -> dict[str, Any]:
@@ -77,6 +82,9 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
     link = contract["link"]
     shared = {
         "utilization": used["value"],
+        "utilization_low": used.get("low"),
+        "utilization_high": used.get("high"),
+        "utilization_basis": used["basis"],
         "idle_share": used["idle_share"],
         "duplicate_share": used["duplicate_share"],
         "link_frames": link["frames"],
@@ -93,6 +101,8 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
             key: used.get(key)
             for key in (
                 "value",
+                "low",
+                "high",
                 "idle_share",
                 "duplicate_share",
                 "basis",
@@ -155,13 +165,9 @@ def _causes(used: Object) -> list[dict[str, Any]]:
 
 def _verdicts(contract: Object) -> list[dict[str, Any]]:
     """The answers of the diagnosis, where the program has that question."""
-    told = contract.get("diagnosis") or contract.get("other", {}).get("diagnosis") or {}
-    found = (
-        told.get("causes") or told.get("verdicts") or told.get("transfers")
-        if isinstance(told, Mapping)
-        else told
-    )
-    return [dict(one) for one in found or () if isinstance(one, Mapping)][:MOST_FACTS]
+    told = contract.get("diagnosis") or ()
+    found = [one for one in told if isinstance(one, Mapping) and isinstance(one.get("text"), str)]
+    return [{key: one.get(key) for key in ("text", "kind", "cost_s")} for one in found[:MOST_FACTS]]
 
 
 def flattened(settings: Any, prefix: str = "") -> dict[str, Any]:

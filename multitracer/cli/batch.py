@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -182,13 +182,19 @@ def _print(found: Batch, seconds: float) -> None:
             f"{one['cause']} {100 * one['share']:.1f} %" for one in record["causes"] if one["share"]
         )
         used = 100 * record["utilization"]["value"]
-        click.echo(f"    {used:5.1f} %  {record['name']}: {causes or 'cause unknown'}")
+        click.echo(f"    {used:5.1f} %  {record['name']}: {causes or _said(record)}")
     click.echo(f"  failed   {len(found.failed):,}")
     for record in found.failed[:SHOWN]:
         click.echo(f"    {record['name']}: {record['error']['text']}")
     for one in found.unread[:SHOWN]:
         click.echo(f"    left out: {one.path}: {one.reason}")
     click.echo(f"{found.output}/index.html")
+
+
+def _said(record: dict[str, Any]) -> str:
+    """The first sentences of the diagnosis, where no cause has a share."""
+    found = [one["text"] for one in record["verdicts"][:2]]
+    return "; ".join(found) or "cause unknown"
 
 
 @contextmanager

@@ -52,8 +52,14 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
     names = list(dict.fromkeys(str(point.x) for point in points))
     places = {name: float(at) for at, name in enumerate(names)}
 
+    x_unit, x_size = "", 1.0
+    if x_name.endswith("_bps") and not words:
+        x_unit, x_size = base.unit_of(max(abs(float(point.x or 0)) for point in points))
+
     def place(point: Point) -> float:
-        return places[str(point.x)] if words or not isinstance(point.x, int | float) else float(point.x)
+        if words or not isinstance(point.x, int | float):
+            return places[str(point.x)]
+        return float(point.x) / x_size
 
     unit, size = "", 1.0
     if metric.endswith("_bps"):
@@ -62,17 +68,19 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
     for rank, curve in enumerate(curves):
         mine = sorted((point for point in points if point.curve == curve), key=place)
         x = np.array([place(point) for point in mine])
-        label = f"{curve_name} {curve}" if curve_name else metric
+        label = curve if curve_name else metric
         most, least = max(point.n for point in mine), min(point.n for point in mine)
         runs = f"n = {most:,}" if most == least else f"n = {least:,} to {most:,}"
         median = np.array([point.median for point in mine]) / size
         series.append(
             Series(f"curve {rank}", CURVES[rank], x, median, kind="line", label=f"{label} ({runs})")
         )
+        # A curve may have a single point.
+        series.append(Series(f"median {rank}", CURVES[rank], x, median))
         low = np.array([point.q1 for point in mine]) / size
         high = np.array([point.q3 for point in mine]) / size
         ranges.append(Pieces(f"quartiles {rank}", CURVES[rank], x, low, x, high))
-    marks = ()
+    marks: tuple[Marks, ...] = ()
     all_x = np.array(sorted({place(point) for point in points}))
     if words:
         floor = np.full(len(names), min(0.0, *(float(one.y.min()) for one in series)))
@@ -86,5 +94,5 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
         (Panel("metric", Axis(metric, unit), tuple(series), marks, zero=True, pieces=tuple(ranges)),),
         (float(all_x[0]) - margin, float(all_x[-1]) + margin),
         subtitle="medians; the strokes reach from quartile to quartile",
-        x=Axis(x_name, ""),
+        x=Axis(x_name, x_unit),
     )

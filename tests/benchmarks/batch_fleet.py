@@ -1,9 +1,8 @@
-"""A fleet for `multitracer batch`: measurements copied with other clocks and addresses, so that no copy is one.
+"""A fleet for `multitracer batch`: measurements copied with other clocks, so that each copy is a new file.
 
     python tests/benchmarks/batch_fleet.py OUT --copies 3 sample_traces/* [lab runs ...]
 
-Of captures the time of every packet is moved; of text logs, nothing: alignment has to find the new offset.
-Other measurement files are copied as they are, but for the seed in measurement.toml.
+Of captures the time of every packet is moved; logs are copied as they are: alignment has to find the offset.
 """
 
 from __future__ import annotations
@@ -13,17 +12,14 @@ import random
 import shutil
 from pathlib import Path
 
-import dpkt
-
 
 def moved_capture(source: Path, target: Path, seconds: int) -> None:
     """The same packets at other times, to the nanosecond."""
     data = source.read_bytes()
     magic = data[:4]
     order = "little" if magic in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") else "big"
-    if len(data) < 24 or magic[::-1 if order == "little" else 1][:2] not in (b"\xa1\xb2", b"\xa1\xb2"):
+    if len(data) < 24 or magic[:: -1 if order == "little" else 1][:2] not in (b"\xa1\xb2", b"\xa1\xb2"):
         raise ValueError(f"{source}: not a pcap")
-    assert dpkt.pcap.PktHdr.__hdr_len__ == 16
     out, at = bytearray(data), 24
     while at + 16 <= len(data):
         stamp = int.from_bytes(data[at : at + 4], order) + seconds

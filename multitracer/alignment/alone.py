@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.alignment.roles import point_by_share
+from multitracer.alignment.roles import TELLING_NS, point_by_share
 from multitracer.measurement import Clock, Connection, Measurement
 from multitracer.trace import Trace
 
 _DIRECTIONS = ("forward", "reverse")
-
-_TELLING_NS = 500_000
-"""Below half a millisecond in all, the hosts' own delays hide which side of the path is near."""
 
 
 def alone(trace: Trace, settings: dict[str, Any]) -> Measurement:
@@ -52,6 +49,6 @@ def _point(connections: list[Connection]) -> str | None:
         return None
     far = largest.summaries[0][_DIRECTIONS[largest.data_dir]]["rtt"]
     near = largest.summaries[0][_DIRECTIONS[1 - largest.data_dir]]["rtt"]
-    if not far or not near or far["min_ns"] + near["min_ns"] < _TELLING_NS:
+    if not far or not near or far["min_ns"] + near["min_ns"] < TELLING_NS:
         return None
     return point_by_share(near["min_ns"] / (far["min_ns"] + near["min_ns"]))

@@ -8,6 +8,11 @@ import numpy as np
 
 from multitracer.table import Array, Table
 
+TELLING_NS = 500_000
+"""Below half a millisecond in all, the hosts' own delays hide which side of the path is near."""
+
+_SYN, _ACK = 0x02, 0x10
+_CONTROL = 0x17  # FIN, SYN, RST and ACK
 _NEAR = 0.25  # share of the round trip on one side below which the capture is at that side's host
 
 
@@ -45,6 +50,9 @@ def split_of_rtt(segments: Table, conn: int, data_dir: int) -> Split | None:
     None if data or ACKs are missing.
     """
     mine = segments["conn"] == conn
+    opening = _handshake(segments, mine, data_dir)
+    if opening is not None:
+        return opening
     is_data = mine & (segments["dir"] == data_dir) & (segments["length"] > 0)
     is_ack = mine & (segments["dir"] != data_dir) & (segments["ack"] >= 0)
     t_data, end = segments["t_ns"][is_data], (segments["seq"] + segments["length"])[is_data]
@@ -69,6 +77,26 @@ def split_of_rtt(segments: Table, conn: int, data_dir: int) -> Split | None:
     near = float(np.percentile(to_data, 10))
     if far + near <= 0:
         return None
+    return Split(far, near, point_by_share(near / (far + near)))
+
+
+def _handshake(segments: Table, mine: Array, data_dir: int) -> Split | None:
+    """The split by SYN, SYN+ACK and ACK, which no window or delayed ACK lengthens; None if not seen."""
+    flags = segments["flags"] & _CONTROL
+    syn = np.flatnonzero(mine & (flags == _SYN))
+    answer = np.flatnonzero(mine & (flags == _SYN | _ACK))
+    if len(syn) != 1 or len(answer) != 1:
+        return None
+    third = np.flatnonzero(mine & (segments["dir"] == segments["dir"][syn[0]]) & (flags & _ACK != 0))
+    if len(third) == 0:
+        return None
+    t_ns = segments["t_ns"]
+    server_side = float(t_ns[answer[0]] - t_ns[syn[0]])
+    client_side = float(t_ns[third[0]] - t_ns[answer[0]])
+    if server_side < 0 or client_side < 0 or server_side + client_side < TELLING_NS:
+        return None
+    sends = int(segments["dir"][syn[0]]) == data_dir
+    far, near = (server_side, client_side) if sends else (client_side, server_side)
     return Split(far, near, point_by_share(near / (far + near)))
 
 

@@ -321,7 +321,7 @@ fn direction_to_python<'py>(
     d.set_item("unique_bytes", sender.unique_bytes())?;
     d.set_item("duplicate_bytes", totals.duplicate_bytes)?;
     d.set_item("acked_bytes", sender.acked_bytes())?;
-    d.set_item("unseen_acked_bytes", totals.unseen_acked_bytes)?;
+    d.set_item("unseen_acked_bytes", sender.unseen_bytes())?;
     let causes = PyDict::new(py);
     for (name, count) in CAUSE_NAMES.iter().zip(totals.retransmissions).skip(1) {
         causes.set_item(name, count)?;

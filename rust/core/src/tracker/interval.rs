@@ -85,6 +85,11 @@ impl IntervalSet {
         self.intervals.iter().map(|&(l, r)| r - l).sum()
     }
 
+    /// Left end of the first interval.
+    pub fn lowest(&self) -> Option<i64> {
+        self.intervals.first().map(|&(l, _)| l)
+    }
+
     /// Right end of the last interval.
     pub fn highest(&self) -> Option<i64> {
         self.intervals.last().map(|&(_, r)| r)

@@ -55,7 +55,7 @@ impl Tracker {
             if !connection.handshake() {
                 issues.add("missing-handshake", 0, name);
             }
-            let unseen: u64 = connection.senders.iter().map(|s| s.totals.unseen_acked_bytes).sum();
+            let unseen: i64 = connection.senders.iter().map(Sender::unseen_bytes).sum();
             if unseen > 0 && connection.senders.iter().all(|s| s.totals.segments > 0) {
                 issues.add("capture-loss", 0, || {
                     format!("{}: {unseen} bytes acknowledged, never seen", name())

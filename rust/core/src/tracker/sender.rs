@@ -113,7 +113,6 @@ pub struct Totals {
     pub dsacks: u64,
     pub zero_windows: u64,
     pub window_updates: u64,
-    pub unseen_acked_bytes: u64,
     pub max_flight: i64,
     pub max_window: i64,
     pub ece: u64,
@@ -161,6 +160,8 @@ pub struct Sender {
     /// When the most recently sent of the delivered segments was sent (RACK.xmit_ts, RFC 8985).
     pub(super) rack_ns: i64,
     last_window_raw: Option<u16>,
+    /// The byte of a window probe that is not acknowledged.
+    probe_byte: Option<i64>,
     /// Last TSval sent, when, and the first of that connection, to convert echoed ones to times.
     ts_last: Option<(u32, i64)>,
     ts_first: Option<(u32, i64)>,
@@ -197,6 +198,15 @@ impl Sender {
     /// Payload bytes sent at least once.
     pub fn unique_bytes(&self) -> i64 {
         self.sent.total()
+    }
+
+    /// Bytes acknowledged that this capture never saw: what it lost itself. A single one may be a FIN.
+    pub fn unseen_bytes(&self) -> i64 {
+        let fin = self.fin_seq.is_some_and(|fin| self.snd_una > fin);
+        let acked = self.snd_una - i64::from(fin);
+        let Some(first) = self.sent.lowest() else { return 0 };
+        let unseen = (acked - first).max(0) - self.sent.overlap(first, acked);
+        if unseen > 1 { unseen } else { 0 }
     }
 
     /// Payload bytes acknowledged cumulatively, of those seen.
@@ -248,6 +258,14 @@ impl Sender {
             self.totals.probe_segments += 1;
             self.totals.data_segments -= 1;
             self.totals.data_bytes -= 1;
+            return SendOutcome { duplicate: 0, transmission: 0, cause: Cause::UnneededProbe };
+        }
+        if length == 1 && self.last_window_raw == Some(0) && seq >= self.snd_una && end > self.snd_max {
+            // One byte into a closed window: a probe, and data only if it is taken (RFC 9293 section 3.8.6.1).
+            self.totals.probe_segments += 1;
+            self.totals.data_segments -= 1;
+            self.totals.data_bytes -= 1;
+            self.probe_byte = Some(data);
             return SendOutcome { duplicate: 0, transmission: 0, cause: Cause::UnneededProbe };
         }
         let duplicate = self.sent.insert(data, data + length) as u32;
@@ -351,7 +369,8 @@ impl Sender {
             dsack: Vote::Abstains,
             frto: Vote::Abstains,
             followed: false,
-            settled: false,
+            // In fast recovery, ACKs of what was sent again before say nothing about this expiry.
+            settled: self.state == State::Recovery,
         });
     }
 
@@ -412,8 +431,10 @@ impl Sender {
 
     fn advance(&mut self, segment: &Segment, ack: i64, sack_rtt_ns: Option<i64>) -> Option<i64> {
         let t_ns = segment.t_ns;
+        if let Some(byte) = self.probe_byte.take_if(|byte| ack > *byte) {
+            self.take_probe(byte);
+        }
         if ack > self.snd_max {
-            self.totals.unseen_acked_bytes += (ack - self.snd_max) as u64;
             self.snd_max = ack;
         }
         let (mut first, mut last, mut retransmitted) = (None::<i64>, None::<i64>, false);
@@ -453,6 +474,15 @@ impl Sender {
             self.state = State::Open;
         }
         sample_ns
+    }
+
+    /// The receiver took the byte of a window probe: it was data.
+    fn take_probe(&mut self, byte: i64) {
+        if self.sent.insert(byte, byte + 1) == 0 {
+            self.totals.data_segments += 1;
+            self.totals.data_bytes += 1;
+            self.snd_max = self.snd_max.max(byte + 1);
+        }
     }
 
     /// RTT by the echoed timestamp, where Karn's rule forbids the other (RFC 7323 section 4).

@@ -331,8 +331,42 @@ fn acknowledged_but_never_seen_is_capture_loss() {
     talk.ack(300, 3001, &[]);
     let mut issues = Issues::default();
     let (connections, _) = talk.tracker.finish(&mut issues);
-    assert_eq!(connections[0].senders[0].totals().unseen_acked_bytes, 2000);
+    assert_eq!(connections[0].senders[0].unseen_bytes(), 2000);
     assert!(issues.iter().any(|(code, _)| code == "capture-loss"));
+}
+
+#[test]
+fn a_hole_that_was_acknowledged_is_capture_loss_too() {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    talk.data(200, 1, 1000);
+    talk.data(201, 2001, 1000);
+    talk.ack(300, 3001, &[]);
+    let (connections, _) = talk.done();
+    assert_eq!(connections[0].senders[0].unseen_bytes(), 1000);
+}
+
+#[test]
+fn a_byte_into_a_closed_window_is_a_probe_until_it_is_taken() {
+    for taken in [false, true] {
+        let mut talk = Talk::new(7);
+        talk.handshake(false);
+        let seq = warm_up(&mut talk);
+        let mut closed = talk.blank(3000, false);
+        (closed.seq, closed.ack, closed.window) = (talk.isn_b + 1, 7u32.wrapping_add(seq as u32), 0);
+        talk.tracker.segment(&closed);
+        talk.data(5000, seq, 1);
+        talk.data(9000, seq, 1);
+        talk.ack(9100, seq + i64::from(taken), &[]);
+        talk.data(9200, seq + i64::from(taken), 1000);
+        talk.ack(9300, seq + i64::from(taken) + 1000, &[]);
+        let (connections, _) = talk.done();
+        let sender = &connections[0].senders[0];
+        assert_eq!(sender.totals().probe_segments, 2, "taken: {taken}");
+        assert_eq!(sender.totals().duplicate_bytes, 0);
+        assert_eq!(sender.unique_bytes(), 11_000 + i64::from(taken));
+        assert_eq!(sender.unseen_bytes(), 0);
+    }
 }
 
 #[test]

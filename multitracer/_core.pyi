@@ -18,6 +18,7 @@ TextScan: TypeAlias = tuple[dict[str, _Columns], list[_Issue], dict[str, Any]]
 """Columns by table, issues, facts (always ``lines`` and ``resolution_ns``)."""
 
 def head(path: str, count: int) -> bytes: ...
+def forget(path: str) -> None: ...
 def scan_rlpdump(path: str) -> TextScan:
     """Facts: entities (list of str), version (int or None), settings (list of (key, value))."""
 
@@ -54,7 +55,7 @@ class TextLines:
 # captures of link frames
 
 def sniff_gsmtap(head: bytes) -> bool: ...
-def read_gsmtap(path: str, uplink_is_mobile: bool) -> TextScan:
+def read_gsmtap(path: str, uplink_is_mobile: bool, n2: int | None = None) -> TextScan:
     """Facts: rlp_frames, held_off, other_types, tcp (packets)."""
 
 # captures

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from multitracer.errors import UnreadableFile, UsageError
+from multitracer.remote import is_url
+from multitracer.rotation import joined
 
 SETTINGS_FILE = "measurement.toml"
 STDIN = "-"
@@ -36,6 +38,9 @@ class Files:
 def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
     """Files behind `paths`: the files among them, and those in the directories among them, one level deep.
 
+    ``-`` is standard input, a URL a file that fsspec opens. Captures that continue each other are one
+    (`Parts`).
+
     Raises
     ------
     UnreadableFile
@@ -54,6 +59,11 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
             if STDIN in files.named:
                 raise UsageError("standard input is named twice; it can be read once")
             files.named.append(path)
+        elif is_url(path):
+            if path in named:
+                raise UsageError(f"{path}: named twice; name each file once")
+            named.add(path)
+            files.named.append(path)
         elif not os.path.lexists(path):
             raise UnreadableFile(f"{path}: no such file or directory; check the path")
         elif os.path.basename(path) == SETTINGS_FILE:
@@ -64,7 +74,8 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
                 raise UsageError(f"{path}: named twice; name each file once")
             named.add(real)
             files.named.append(path)
-    files.found = _once(files.found, named)
+    files.found = joined(_once(files.found, named))
+    files.named = joined(files.named)
     if len({os.path.realpath(toml) for toml in tomls}) > 1:
         raise UsageError(
             f"two {SETTINGS_FILE}: {tomls[0]} and {tomls[1]}; one call reads one measurement, read them apart"

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from multitracer import _core
 from multitracer.errors import CorruptTrace, Issue, UnreadableFile
+from multitracer.parts import Parts
 from multitracer.table import Array
 
 _Result = TypeVar("_Result")
@@ -52,8 +53,8 @@ class Scan:
 def head(path: str, count: int) -> bytes:
     """The first `count` bytes of a file, after decompression (gzip, zstd, xz, bzip2, lz4: by content).
 
-    ``-`` is standard input. What is taken from a pipe comes again when it is read, which can be done once; of a
-    slow one, there may be fewer bytes.
+    ``-`` is standard input. What is taken from a pipe comes again when it is read, which can be done once; of
+    a slow one, there may be fewer bytes.
 
     Raises
     ------
@@ -61,6 +62,11 @@ def head(path: str, count: int) -> bytes:
         If it cannot be opened or read, or is neither a file nor a pipe.
     """
     return _called(path, lambda: _core.head(path, count))
+
+
+def forget(path: str) -> None:
+    """Close a pipe that `head` looked at and that is not going to be read."""
+    _core.forget(path)
 
 
 def scan_rlpdump(path: str) -> Scan:
@@ -143,14 +149,14 @@ def sniff_gsmtap(head: bytes) -> bool:
     return _core.sniff_gsmtap(head)
 
 
-def read_gsmtap(path: str, *, uplink_is_mobile: bool) -> Scan:
+def read_gsmtap(path: str, *, uplink_is_mobile: bool, n2: int | None = None) -> Scan:
     """Tables `link_frames` and `link_events` of a capture of RLP frames in GSMTAP.
 
     Raises
     ------
     UnreadableFile, CorruptTrace
     """
-    return _scan(path, lambda name: _core.read_gsmtap(name, uplink_is_mobile))
+    return _scan(path, lambda name: _core.read_gsmtap(name, uplink_is_mobile, n2))
 
 
 class Lines:
@@ -223,14 +229,14 @@ def capture_format(head: bytes) -> str | None:
 
 
 def read_capture(
-    path: str | Sequence[str], *, keep_segments: bool, report: Callable[[int], None] | None = None
+    path: str, *, keep_segments: bool, report: Callable[[int], None] | None = None
 ) -> dict[str, Any]:
     """Decode a capture and track its TCP connections, in one pass.
 
     Parameters
     ----------
-    path : str or sequence of str
-        One file, or the files of one capture in their order: they are read as one, with records counted through.
+    path : str or Parts
+        One file, or the files of one capture: they are read as one, with records counted through.
     keep_segments : bool
         Whether to keep the tables; without them, memory is in proportion to connections.
     report : callable, optional
@@ -253,7 +259,8 @@ def read_capture(
 def continuation(paths: Sequence[str]) -> list[int] | None:
     """The order in which captures continue each other; None if they do not.
 
-    They do if each begins when the one before has ended, on the same kind of link, and a connection of it goes on.
+    They do if each begins when the one before has ended, on the same kind of link, and a connection of it goes
+    on.
 
     Raises
     ------
@@ -262,7 +269,7 @@ def continuation(paths: Sequence[str]) -> list[int] | None:
     return _called(_named(paths), lambda: _core.continuation(list(paths)))
 
 
-def packet(path: str | Sequence[str], record: int) -> RawPacket | None:
+def packet(path: str, record: int) -> RawPacket | None:
     """One record of a capture by its number from 1; None if there are fewer.
 
     Raises
@@ -274,8 +281,8 @@ def packet(path: str | Sequence[str], record: int) -> RawPacket | None:
     return None if found is None else RawPacket(*found)
 
 
-def _several(path: str | Sequence[str]) -> list[str]:
-    return [path] if isinstance(path, str) else list(path)
+def _several(path: str) -> list[str]:
+    return list(path.files) if isinstance(path, Parts) else [path]
 
 
 def _named(paths: Sequence[str]) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
 
-from multitracer import registry
+from multitracer import registry, remote
 from multitracer.analysis import Analyzer, Result
 from multitracer.discovery import discover
 from multitracer.errors import (
@@ -64,9 +65,10 @@ def read(
     Parameters
     ----------
     *paths : str or path-like
-        Files, or directories whose files are taken one level deep. Files are recognised by content. A file
-        that is named must be a trace; in a directory, what is no trace is left out and listed in
-        `Measurement.issues`.
+        Files, or directories whose files are taken one level deep; ``-`` is standard input, a URL
+        (``s3://``, ``http://``) is opened by fsspec. Files are recognised by content, compressed or not.
+        Captures that go on in the next file (tcpdump -C, -G) are read as one. A file that is named
+        must be a trace; in a directory, what is no trace is left out and listed in `Measurement.issues`.
     format : str or mapping, optional
         Name of the parser for all files, or by file, instead of what content says.
     progress : callable, optional
@@ -160,13 +162,21 @@ def open_trace(
     known = registry.parsers() if parsers is None else parsers
     if os.path.isdir(path):
         raise UnreadableFile(f"{path}: is a directory; name a file in it")
-    if format is not None:
-        if format not in known:
-            raise UsageError(f"unknown format {format!r}; known are {', '.join(known)}")
-        parser = known[format]
-    else:
-        parser = _recognise(path, known)
-    return parser.read(path, declared.entry(settings or {}, path))
+    if format is not None and format not in known:
+        raise UsageError(f"unknown format {format!r}; known are {', '.join(known)}")
+    entry = declared.entry(settings or {}, path)
+    if not remote.is_url(path):
+        return _parser(path, format, known).read(path, entry)
+    with remote.streamed(path) as local:
+        trace = _parser(local, format, known).read(local, entry)
+    trace.source.path = path
+    trace.issues = [replace(issue, path=path) for issue in trace.issues]
+    return trace
+
+
+def _parser(path: str, format: str | None, known: Mapping[str, registry.Parser]) -> registry.Parser:
+    """The parser that was asked for, or the one that the content asks for."""
+    return _recognise(path, known) if format is None else known[format]
 
 
 def _recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Parser:
@@ -176,6 +186,8 @@ def _recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Pars
     if not head:
         raise CorruptTrace(f"{path}: the file is empty; was the capture ever written?")
     claims = [parser for parser in known.values() if parser.sniff(head)]
+    if len(claims) != 1:
+        native.forget(path)
     if not claims:
         tried = ", ".join(known)
         raise UnknownFormat(f"{path}: not a trace of a known format (tried {tried}); name one with --format")

@@ -1,6 +1,7 @@
 """Packet captures: pcap and pcapng, of tcpdump, Wireshark and everything else that writes them.
 
-Manual pages: docs/formats/pcap.md, docs/formats/pcapng.md. The Rust core reads and tracks in one pass; this module only puts its answer into a `Trace`.
+Manual pages: docs/formats/pcap.md, docs/formats/pcapng.md. The Rust core reads and tracks in one pass;
+this module only puts its answer into a `Trace`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from multitracer import native, schema
 from multitracer.errors import Issue
+from multitracer.parts import Parts
 from multitracer.registry import Parser
 from multitracer.table import Table
 from multitracer.trace import Source, Trace
@@ -70,7 +72,7 @@ def _trace(path: str, found: dict[str, Any]) -> Trace:
         last_ns=info["last_ns"],
         resolution_ns=info["resolution_ns"],
         tcp_segments=info["tcp_segments"],
-        details=_details(info),
+        details=_details(path, info),
     )
     issues = [Issue(code, count, record, detail, path) for code, count, record, detail in found["issues"]]
     return Trace(source=source, issues=issues, connections=found["connections"])
@@ -81,7 +83,7 @@ def _table(declared: schema.Schema, columns: dict[str, Any]) -> Table:
     return Table.filled(declared, rows, {**columns, "source": np.zeros(rows, dtype=np.int16)})
 
 
-def _details(info: dict[str, Any]) -> dict[str, Any]:
+def _details(path: str, info: dict[str, Any]) -> dict[str, Any]:
     """What `info` shows besides; what a file does not have is left out."""
     details = {
         "link_type": info["link_type_name"],
@@ -90,6 +92,8 @@ def _details(info: dict[str, Any]) -> dict[str, Any]:
         "packets_by_kind": info["packets_by_kind"],
         "compressed": info["compressed"],
     }
+    if isinstance(path, Parts):
+        details["files"] = list(path.files)
     if info["tunnels"]:
         details["tunnels"] = info["tunnels"]
     if info["format"] == "pcapng":

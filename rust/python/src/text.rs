@@ -21,6 +21,7 @@ pub(crate) type Scan<'py> = (Bound<'py, PyDict>, Vec<(&'static str, u64, u64, St
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(head, m)?)?;
+    m.add_function(wrap_pyfunction!(forget, m)?)?;
     m.add_function(wrap_pyfunction!(scan_rlpdump, m)?)?;
     m.add_function(wrap_pyfunction!(scan_ftrace, m)?)?;
     m.add_function(wrap_pyfunction!(scan_ss, m)?)?;
@@ -79,6 +80,11 @@ fn head(py: Python<'_>, path: PathBuf, count: usize) -> PyResult<Bound<'_, PyByt
     let progress = Progress::default();
     let bytes = watched(py, &progress, None, || input::head(&path, count, Some(&progress)))??;
     Ok(PyBytes::new(py, &bytes))
+}
+
+#[pyfunction]
+fn forget(path: PathBuf) {
+    input::forget(&path);
 }
 
 /// Open and scan without the interpreter lock; Ctrl-C ends it.

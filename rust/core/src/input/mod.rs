@@ -87,6 +87,11 @@ pub fn head(path: &Path, count: usize, progress: Option<&Progress>) -> io::Resul
     }
 }
 
+/// Close a pipe that [`head`] looked at and that nobody is going to read.
+pub fn forget(path: &Path) {
+    drop(pipe::take(path));
+}
+
 /// Whether an error means damaged content (a cut or corrupt compressed stream), not a failing system.
 pub fn is_damage(error: &io::Error) -> bool {
     error.raw_os_error().is_none() && !limit::is_cancelled(error)

@@ -195,6 +195,21 @@ fn a_pipe_is_looked_at_and_then_read_whole() {
 }
 
 #[test]
+fn a_forgotten_pipe_is_closed() {
+    let path = fifo("forgotten");
+    let writer = path.clone();
+    let thread = std::thread::spawn(move || {
+        let mut pipe = std::fs::OpenOptions::new().write(true).open(writer).unwrap();
+        // More than a pipe holds: this only ends when nobody can read any more.
+        pipe.write_all(&noise(1 << 20)).unwrap_err().kind()
+    });
+    assert_eq!(head(&path, 10, None).unwrap().len(), 10);
+    forget(&path);
+    assert_eq!(thread.join().unwrap(), io::ErrorKind::BrokenPipe);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn waiting_for_a_pipe_can_be_cancelled() {
     let path = fifo("silent");
     let progress = Progress::default();

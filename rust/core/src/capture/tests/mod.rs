@@ -3,6 +3,7 @@ mod files;
 mod fragments;
 mod ips;
 mod links;
+mod many;
 mod pcapng;
 mod properties;
 mod rare_links;

@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.linkpath import link_path
-from multitracer.losses import losses, queue_drops, segment_facts
+from multitracer.losses import LOG_LAG_NS, losses, queue_drops, segment_facts
 from multitracer.measurement import Measurement
 from multitracer.resetlog import handshake_spans, handshakes
 from multitracer.schema_results import LOCAL_DROPS
@@ -21,8 +21,8 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """Match the queue's drops to segments; without a queue log, compare the two captures.
 
     By the captures a loss is local only if the link cannot have lost it: a reliable link loses data at
-    resets, so the log must show none between the arrivals of the segments around it. Without a link log
-    nobody can tell.
+    resets, and where it gives a packet up, so the log must show neither between the arrivals of the segments
+    around it. Without a link log nobody can tell.
 
     References
     ----------
@@ -62,7 +62,7 @@ def _logged(m: Measurement) -> list[dict[str, Any]]:
 
 def _by_captures(m: Measurement) -> list[dict[str, Any]]:
     """Segments that only the sender's capture has, lost at a time without a link reset."""
-    resets = handshake_spans(m, handshakes(m)).tolist()
+    lossy = [*handshake_spans(m, handshakes(m)).tolist(), *_discards(m)]
     rows = []
     for connection in m.connections:
         lost = losses(m, connection)
@@ -71,12 +71,19 @@ def _by_captures(m: Measurement) -> list[dict[str, Any]]:
         arrived = data_at(m, connection, m.rcv)
         # What was sent last may still have been on its way when the captures ended.
         local = lost.before_ns < np.iinfo(np.int64).max if len(arrived) else np.zeros(0, dtype=np.bool_)
-        for start, end in resets:
+        for start, end in lossy:
             local = local & ~lost.during(start, end)
         for index in np.flatnonzero(local).tolist():
             facts = segment_facts(lost.segments, index)
             rows.append(_row(facts.pop("t_ns"), "captures") | facts)
     return rows
+
+
+def _discards(m: Measurement) -> list[tuple[int, int]]:
+    """Times around which the link gave up a packet."""
+    events = m.table("link_events")
+    times = events["t_ns"][events["kind"] == events.code("kind", "discard")]
+    return [(t_ns - LOG_LAG_NS, t_ns + LOG_LAG_NS) for t_ns in times.tolist()]
 
 
 def _row(t_ns: int, evidence: str) -> dict[str, Any]:

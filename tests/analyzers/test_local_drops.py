@@ -55,6 +55,12 @@ def test_what_a_reset_may_have_flushed_is_not_a_local_drop() -> None:
         assert local_drops.run(measurement(rows({4}), link.text()), {}).summary["count"] == count
 
 
+def test_what_the_link_gave_up_is_not_a_local_drop() -> None:
+    for at_ms, count in ((440, 0), (1000, 1)):
+        link = log().line(at_ms, "ms evt discard len=100")
+        assert local_drops.run(measurement(rows({4}), link.text()), {}).summary["count"] == count
+
+
 def test_what_is_still_on_its_way_at_the_end_is_not_a_drop() -> None:
     assert local_drops.run(measurement(rows({9}, again_ms=None), log().text()), {}).summary["count"] == 0
 

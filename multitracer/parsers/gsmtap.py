@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer import fileoptions, native, schema
-from multitracer.errors import CorruptTrace
+from multitracer.errors import CorruptTrace, UsageError
 from multitracer.registry import Parser
 from multitracer.table import Table
 from multitracer.trace import Source, Trace
@@ -43,9 +43,12 @@ def parse(path: str) -> Trace:
 
 
 def configured(path: str, settings: Mapping[str, Any]) -> Trace:
-    """As `parse`, with ``uplink_from = "ms"`` or ``"iwf"``: who sends what has the ARFCN's uplink bit."""
+    """As `parse`, with who sends what has the uplink bit (``uplink_from = "iwf"``), and N2 (``n2 = 6``)."""
     sender = fileoptions.text(settings, path, "uplink_from", tuple(_UPLINK_FROM)) or "ms"
-    scan = native.read_gsmtap(path, uplink_is_mobile=_UPLINK_FROM[sender])
+    n2 = settings.get("n2")
+    if n2 is not None and (isinstance(n2, bool) or not isinstance(n2, int) or not 0 < n2 < 1 << 15):
+        raise UsageError(f"measurement.toml: n2 of {path} must be a number of retransmissions")
+    scan = native.read_gsmtap(path, uplink_is_mobile=_UPLINK_FROM[sender], n2=n2)
     frames = _table(schema.LINK_FRAMES, scan.tables["link_frames"])
     events = _table(schema.LINK_EVENTS, scan.tables["link_events"])
     times = [int(t) for table in (frames, events) if len(table) for t in table["t_ns"][[0, -1]]]

@@ -22,8 +22,9 @@ fn sniff_gsmtap(head: &[u8]) -> bool {
 }
 
 #[pyfunction]
-fn read_gsmtap(py: Python<'_>, path: PathBuf, uplink_is_mobile: bool) -> PyResult<Scan<'_>> {
-    let found = py.detach(|| gsmtap::read(&path, uplink_is_mobile)).map_err(error_to_python)?;
+#[pyo3(signature = (path, uplink_is_mobile, n2=None))]
+fn read_gsmtap(py: Python<'_>, path: PathBuf, uplink_is_mobile: bool, n2: Option<u32>) -> PyResult<Scan<'_>> {
+    let found = py.detach(|| gsmtap::read(&path, uplink_is_mobile, n2)).map_err(error_to_python)?;
     let (frames, events) = (found.frames, found.events);
     let tables = PyDict::new(py);
     tables.set_item(

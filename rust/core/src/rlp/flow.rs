@@ -2,6 +2,9 @@
 
 use super::frame::MODULUS;
 
+/// So many frames in a row may be missing from a capture before what comes next is taken for older frames.
+const FEW: i32 = 8;
+
 /// A frame that has been sent and may be sent again.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
@@ -50,14 +53,17 @@ impl Direction {
         *self = Direction { offset: self.offset, next: Some(0), ..Direction::new() };
     }
 
-    /// The peer acknowledges all frames before N(R).
-    pub(crate) fn acknowledge(&mut self, nr: i32) {
-        if let Some(next) = self.next
-            && (0..MODULUS).contains(&nr)
-            && distance(self.acked, nr) <= distance(self.acked, next)
-        {
-            self.acked = nr;
+    /// The peer acknowledges all frames before N(R); how many of them the capture does not have.
+    pub(crate) fn acknowledge(&mut self, nr: i32, full: i32) -> i32 {
+        let (Some(next), true) = (self.next, (0..MODULUS).contains(&nr)) else { return 0 };
+        let outstanding = distance(self.acked, next);
+        let missing = (distance(self.acked, nr) - outstanding).max(0);
+        if missing > 0 {
+            self.offset += i64::from(missing) * i64::from(full);
+            self.next = Some(nr);
         }
+        self.acked = nr;
+        missing
     }
 
     /// The entity sends frame N(S) with so many user bytes; a full frame has `full`.
@@ -67,16 +73,17 @@ impl Direction {
             ns
         });
         let outstanding = distance(self.acked, next);
-        let back = distance(ns, next);
+        let (back, ahead) = (distance(ns, next), distance(next, ns));
+        // The acknowledgment of a frame may get lost on its way: such a frame is sent again as well.
         if back > 0
-            && back <= outstanding
+            && (back <= outstanding || ahead > FEW)
             && let Some(sent) = &mut self.sent[ns as usize]
         {
             sent.attempts = sent.attempts.saturating_add(1);
             self.most_attempts = self.most_attempts.max(sent.attempts);
             return Placed { offset: sent.offset, length: sent.length, attempt: sent.attempts, missing: 0 };
         }
-        let missing = distance(next, ns);
+        let missing = ahead;
         // Frames between that the capture missed: full ones, as in a transfer in bulk.
         let offset = self.offset + i64::from(missing) * i64::from(full);
         self.offset = offset + i64::from(length);
@@ -108,12 +115,15 @@ mod tests {
         assert_eq!(placed(&mut way, 3), (72, 1, 0));
         assert_eq!(placed(&mut way, 3), (72, 2, 0));
         assert_eq!(way.most_attempts, 2);
-        way.acknowledge(60);
+        assert_eq!(way.acknowledge(60, 24), 0);
         assert_eq!(placed(&mut way, 61), (61 * 24, 0, 0));
         assert_eq!(placed(&mut way, 1), (63 * 24, 0, 1));
         assert_eq!(placed(&mut way, 60), (60 * 24, 1, 0));
+        assert_eq!(placed(&mut way, 40), (40 * 24, 1, 0));
+        assert_eq!(way.acknowledge(4, 24), 2);
+        assert_eq!(placed(&mut way, 4), (66 * 24, 0, 0));
         way.reset();
-        assert_eq!(placed(&mut way, 0), (64 * 24, 0, 0));
+        assert_eq!(placed(&mut way, 0), (67 * 24, 0, 0));
     }
 
     #[test]

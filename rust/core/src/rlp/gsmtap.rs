@@ -51,12 +51,12 @@ pub fn sniff(head: &[u8]) -> bool {
     found > 0 && counts.is_ok_and(|counts| counts.tcp == 0)
 }
 
-/// Read a capture.
+/// Read a capture. `n2` is how often a frame is sent again before a reset, where no XID says it.
 ///
 /// # Errors
 /// See [`ReadError`].
-pub fn read(path: &Path, uplink_is_mobile: bool) -> Result<RlpCapture, ReadError> {
-    let mut call = Call::new();
+pub fn read(path: &Path, uplink_is_mobile: bool, n2: Option<u32>) -> Result<RlpCapture, ReadError> {
+    let mut call = Call::new(n2.unwrap_or(DEFAULT_N2));
     let mut capture_issues = Issues::default();
     let counts = datagrams(path, &mut capture_issues, |datagram| match payload(&datagram) {
         Some((TYPE_RLP, uplink, frame)) => {
@@ -93,6 +93,8 @@ struct Call {
     resetting: Option<usize>,
     /// Whether the other side must be told as reset when it answers.
     announced: bool,
+    /// Whether each side has sent nothing but SABM since its last one: a SABM more belongs to the same reset.
+    asking: [bool; 2],
     /// Whether each side's last word was RNR.
     held: [bool; 2],
     n2: u32,
@@ -100,14 +102,15 @@ struct Call {
 }
 
 impl Call {
-    fn new() -> Self {
+    fn new(n2: u32) -> Self {
         Call {
             found: RlpCapture::default(),
             ways: [Direction::new(), Direction::new()],
             resetting: None,
             announced: false,
+            asking: [false; 2],
             held: [false; 2],
-            n2: DEFAULT_N2,
+            n2,
             last_ns: i64::MIN,
         }
     }
@@ -136,14 +139,15 @@ impl Call {
     fn frame(&mut self, at: (i64, i64), entity: usize, frame: &Frame<'_>, size: usize) {
         match frame.body {
             Body::I { ns, nr, word, information } => {
-                self.ways[1 - entity].acknowledge(nr);
+                // N(R) of SREJ is the frame that is asked for.
+                let (asked, nr) = (nr, if word == "SREJ" { -1 } else { nr });
+                self.asking[entity] = false;
+                self.acknowledge(at, entity, nr, size);
                 let (user, held_off) = user_bytes(information);
                 self.found.held_off += u64::from(held_off);
                 let placed = self.ways[entity].send(ns, user as i32, size as i32 - 6);
                 if placed.missing > 0 {
-                    let detail =
-                        || format!("{} frames before N(S)={ns} are not in the capture", placed.missing);
-                    self.found.issues.add_many("lost-events", placed.missing as u64, at.1 as u64, detail);
+                    self.missing(at, placed.missing);
                 }
                 let frames = &mut self.found.frames;
                 frames.t_ns.push(at.0);
@@ -159,15 +163,28 @@ impl Call {
                 frames.poll.push(i8::from(frame.poll));
                 // RR in an information frame is the rule; it says something only behind RNR.
                 if word != "RR" || self.held[entity] {
-                    self.supervisory(at, entity, word, nr);
+                    self.supervisory(at, entity, word, asked);
                 }
             }
             Body::S { nr, word } => {
-                self.ways[1 - entity].acknowledge(nr);
+                self.asking[entity] = false;
+                self.acknowledge(at, entity, if word == "SREJ" { -1 } else { nr }, size);
                 self.supervisory(at, entity, word, nr);
             }
             Body::U { word, information } => self.unnumbered(at, entity, word, information),
         }
+    }
+
+    fn acknowledge(&mut self, at: (i64, i64), entity: usize, nr: i32, size: usize) {
+        let missing = self.ways[1 - entity].acknowledge(nr, size as i32 - 6);
+        if missing > 0 {
+            self.missing(at, missing);
+        }
+    }
+
+    fn missing(&mut self, at: (i64, i64), count: i32) {
+        let detail = || format!("{count} frames before this one are not in the capture");
+        self.found.issues.add_many("lost-events", count as u64, at.1 as u64, detail);
     }
 
     fn supervisory(&mut self, at: (i64, i64), entity: usize, word: &str, nr: i32) {
@@ -190,10 +207,12 @@ impl Call {
         self.event(at, entity, SND, word, -1, "");
         match word {
             "XID" => self.n2 = n2_of_xid(information).unwrap_or(self.n2),
-            "SABM" if self.resetting.is_none() => {
+            "SABM" if self.resetting.is_some() => self.asking[entity] = true,
+            "SABM" => {
                 self.resetting = Some(entity);
                 // The first SABM sets the call up.
-                self.announced = self.ways.iter().any(Direction::used);
+                self.announced = self.ways.iter().any(Direction::used) && !self.asking[entity];
+                self.asking[entity] = true;
                 if self.announced {
                     let gave_up = self.ways[entity].most_attempts >= self.n2 as i16;
                     self.event(at, entity, EVT, "reset", -1, if gave_up { "n2" } else { "other" });

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from multitracer.analysis import Result
-from multitracer.linkpath import LinkPath
 from multitracer.measurement import Measurement
 from multitracer.resetlog import handshakes
 from multitracer.senderstate import ACK_CLOCK_NS, SenderState
@@ -43,7 +42,8 @@ class Reasons:
     Parameters
     ----------
     m : Measurement
-    path : LinkPath
+    slot_ns : int
+        How long before a phase the data that ended its predecessor may have left.
     states : sequence of SenderState
         One per connection with data.
     results : mapping of str to Result
@@ -51,10 +51,10 @@ class Reasons:
     """
 
     def __init__(
-        self, m: Measurement, path: LinkPath, states: Sequence[SenderState], results: Mapping[str, Result]
+        self, m: Measurement, slot_ns: int, states: Sequence[SenderState], results: Mapping[str, Result]
     ) -> None:
         self.m = m
-        self.slot_ns = path.slot_ns
+        self.slot_ns = slot_ns
         self.states = states
         self.resets = [(one.start_ns, one.end_ns or one.start_ns) for one in handshakes(m)]
         self.chains: dict[tuple[int, int], tuple[str, str]] = {}

@@ -88,7 +88,16 @@ LOAD = Schema(
     ),
 )
 
-CHAIN_KINDS = ("link_reset", "local_drop", "link_burst", "queue_timeout", "ack_path", "loss", "xoff")
+CHAIN_KINDS = (
+    "link_reset",
+    "local_drop",
+    "link_burst",
+    "queue_timeout",
+    "ack_path",
+    "link_loss",
+    "loss",
+    "xoff",
+)
 
 CHAINS = Schema(
     "chains",

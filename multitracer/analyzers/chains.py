@@ -178,6 +178,7 @@ ANALYZER = Analyzer(
         "flow_control",
         "local_drops",
         "idle_phases",
+        "utilization",
     ),
     run=run,
 )

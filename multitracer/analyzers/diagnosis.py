@@ -11,7 +11,7 @@ from multitracer.findings.whole import GOOD, headline, idle_causes, queue, well
 from multitracer.measurement import Measurement
 
 _SMALL = 0.01
-_ALWAYS = ("link_reset", "local_drop", "link_burst")
+_ALWAYS = ("link_reset", "local_drop", "link_loss", "link_burst")
 _HARMLESS = ("link_burst_harmless", "xoff", "queue")
 
 
@@ -37,6 +37,8 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     told += [waiting] if waiting is not None else []
     told.sort(key=lambda one: -one.cost_s)
     value = utilization.get("value")
+    if value is not None and value > GOOD:
+        told = [one for one in told if not one.kind.startswith("idle_")]
     harmless = all(one.kind in _HARMLESS for one in told)
     if harmless and (value is None or value > GOOD):
         sentences = [well(m, utilization), *told] if connections else told

@@ -8,9 +8,19 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
+from multitracer.bottleneck import bottleneck
 from multitracer.idle import EVIDENCE, Silence, empty_times, find_silence
 from multitracer.idlecause import Reasons, cause_of
-from multitracer.intervals import Intervals, intersect, intervals, overlap, subtract, total, union
+from multitracer.intervals import (
+    Intervals,
+    intersect,
+    intervals,
+    longer_than,
+    overlap,
+    subtract,
+    total,
+    union,
+)
 from multitracer.linkpath import LinkPath, link_path
 from multitracer.measurement import Measurement
 from multitracer.resetlog import handshake_spans, handshakes
@@ -18,6 +28,8 @@ from multitracer.schema_results import IDLE_CAUSES, IDLE_PHASES
 from multitracer.senderstate import sender_state
 from multitracer.table import Table
 from multitracer.transit import data_spans
+
+ESTIMATE = "estimate from captures"
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
@@ -31,34 +43,15 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     Paper 4.3; METRICS: idle phase of the link, why idle.
     """
     path = link_path(m)
-    if path is None:
-        return Result("idle_phases", inconclusive="the link log shows no data frame being sent")
+    if path is None or _without(results, "flow_control"):
+        return _estimated(m, results)
     span = transfer_span(m, path)
     held = intervals(_pairs(results["flow_control"].tables["flow_control"], path.sender))
     resets = handshake_spans(m, handshakes(m))
     silence = find_silence(m, path, span, union(held, resets))
-    states = [state for one in m.connections if (state := sender_state(m, one)) is not None]
-    reasons = Reasons(m, path, states, results)
-    evidence = _evidence(m, path, silence)
-    rows = []
-    for (start, end), known in zip(silence.idle.tolist(), evidence, strict=True):
-        cause = cause_of(reasons, start, end)
-        frame = int(np.searchsorted(path.first["t_ns"], start, side="right")) - 1
-        rows.append(
-            {
-                "t_ns": start,
-                "end_ns": end,
-                "entity": path.sender,
-                "conn": cause.conn,
-                "cause": IDLE_CAUSES.index(cause.word),
-                "evidence": known,
-                "because": cause.because,
-                "frame_record": int(path.first["record"][frame]) if frame >= 0 else 0,
-                "wake_record": cause.wake_record,
-            }
-        )
-    table = Table.filled(IDLE_PHASES, len(rows), {n: [row[n] for row in rows] for n in IDLE_PHASES.by_name})
+    table = _table(m, path, path.slot_ns, silence.idle, _evidence(m, path, silence), results)
     summary = {
+        "basis": "link log",
         "count": len(table),
         "idle_s": _s(total(silence.idle)),
         "span_s": _s(total(span)),
@@ -67,6 +60,62 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
         "phases": [_words(m, table, row) for row in range(len(table))],
     }
     return Result("idle_phases", summary, {"idle_phases": table})
+
+
+def _estimated(m: Measurement, results: Mapping[str, Result]) -> Result:
+    """Without a link log: the times in which nothing was in the bottleneck, as captures show it."""
+    found = bottleneck(m)
+    if found is None:
+        return Result("idle_phases", inconclusive="needs a link log, or a capture at the data sender")
+    idle = longer_than(found.idle, found.packet_ns)
+    table = _table(m, None, found.packet_ns, idle, [ESTIMATE] * len(idle), results)
+    summary = {
+        "basis": ESTIMATE,
+        "count": len(table),
+        "idle_s": _s(total(idle)),
+        "span_s": _s(total(found.span)),
+        "causes": _shares(table),
+        "silence_s": {},
+        "phases": [_words(m, table, row) for row in range(len(table))],
+    }
+    return Result("idle_phases", summary, {"idle_phases": table})
+
+
+def _table(
+    m: Measurement,
+    path: LinkPath | None,
+    slot_ns: int,
+    idle: Intervals,
+    evidence: list[str],
+    results: Mapping[str, Result],
+) -> Table:
+    """The phases with their causes."""
+    states = [state for one in m.connections if (state := sender_state(m, one)) is not None]
+    reasons = Reasons(m, slot_ns, states, results)
+    rows = []
+    for (start, end), known in zip(idle.tolist(), evidence, strict=True):
+        cause = cause_of(reasons, start, end)
+        frame = -1
+        if path is not None:
+            frame = int(np.searchsorted(path.first["t_ns"], start, side="right")) - 1
+        rows.append(
+            {
+                "t_ns": start,
+                "end_ns": end,
+                "entity": path.sender if path is not None else -1,
+                "conn": cause.conn,
+                "cause": IDLE_CAUSES.index(cause.word),
+                "evidence": known,
+                "because": cause.because,
+                "frame_record": int(path.first["record"][frame]) if path is not None and frame >= 0 else 0,
+                "wake_record": cause.wake_record,
+            }
+        )
+    return Table.filled(IDLE_PHASES, len(rows), {n: [row[n] for row in rows] for n in IDLE_PHASES.by_name})
+
+
+def _without(results: Mapping[str, Result], name: str) -> bool:
+    return name not in results or results[name].inconclusive is not None
 
 
 def transfer_span(m: Measurement, path: LinkPath) -> Intervals:
@@ -144,7 +193,6 @@ def _s(time_ns: int) -> float:
 ANALYZER = Analyzer(
     name="idle_phases",
     question="When was the link idle though it could have carried data, and why?",
-    needs=("link_frames", "result:flow_control"),
-    uses=("timeouts", "link_resets", "local_drops"),
+    uses=("flow_control", "timeouts", "link_resets", "local_drops"),
     run=run,
 )

@@ -29,10 +29,15 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """
     path = link_path(m)
     estimate = _estimate(m, results)
-    if path is None or not _answered(results, "flow_control", "idle_phases"):
+    if path is None or m.snd is None or not _answered(results, "flow_control", "idle_phases"):
         if estimate is None:
             return Result("utilization", inconclusive="needs a link log, or a capture at the data sender")
-        return Result("utilization", {**estimate, "flagged": estimate["value"] <= FLAG_AT})
+        estimate["flagged"] = estimate["value"] <= FLAG_AT
+        if _answered(results, "idle_phases"):
+            busy_s = estimate["span_s"] - estimate["idle_s"]
+            shares = estimate["idle_share"], estimate["duplicate_share"]
+            estimate["causes"] = _causes(results, *shares, busy_s)
+        return Result("utilization", estimate)
     span = data_spans(m)
     held = results["flow_control"].tables["flow_control"]
     held = held.where(held["entity"] == path.sender)

@@ -81,11 +81,13 @@ class Evidence:
 
     @cached_property
     def byte_ns(self) -> float:
-        """Time that a byte takes on the link; 0 if unknown."""
-        path = self.path
-        if path is None or path.payload_bytes <= 0:
+        """Time that the link, while it was not idle, took for a byte of TCP data; 0 if unknown."""
+        found = self._results.get("utilization")
+        if found is None or found.inconclusive is not None or not found.summary["sent_bytes"]:
             return 0.0
-        return path.slot_ns / path.payload_bytes
+        told = found.summary
+        busy_s = told.get("available_s", told["span_s"]) - told["idle_s"]
+        return float(max(busy_s, 0.0) * 1e9 / told["sent_bytes"])
 
     @cached_property
     def spans(self) -> Table:

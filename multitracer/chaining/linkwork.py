@@ -101,14 +101,15 @@ def _hole(evidence: Evidence, conn: int, start: int, end: int) -> Chain | None:
 
 
 def _late_timers(evidence: Evidence, chains: list[Chain], episodes: list[Episode]) -> list[Episode]:
-    """Spurious timeouts behind frames sent again, where delivery had no long hole (the ACKs had)."""
+    """Needless recoveries while frames were sent again: of the data, or of its ACKs."""
     timeouts, spans = evidence.rows("timeouts"), evidence.spans
     if timeouts is None:
         return episodes
     left = []
     spurious = timeouts["record"][timeouts.words("verdict") == "spurious"]
     for episode in episodes:
-        if not np.any(np.isin(episode.repeats["record"], spurious)):
+        needless = np.any(np.isin(episode.repeats["record"], spurious)) or _carried(evidence, episode)
+        if not needless:
             left.append(episode)
             continue
         near = (spans["t_ns"] >= episode.copy_ns) & (spans["t_ns"] <= episode.start_ns)
@@ -122,7 +123,7 @@ def _late_timers(evidence: Evidence, chains: list[Chain], episodes: list[Episode
             Event(
                 "burst",
                 episode.copy_ns,
-                f"frames of the data and its ACKs were sent again {extra} times while the timer ran",
+                f"frames of the data and its ACKs were sent again {extra} times while TCP waited",
                 end_ns=episode.start_ns,
                 conn=episode.conn,
                 seq=int(episode.repeats["seq"][0]),
@@ -131,6 +132,15 @@ def _late_timers(evidence: Evidence, chains: list[Chain], episodes: list[Episode
         add_episode(evidence, chain, episode, first)
         chains.append(chain)
     return left
+
+
+def _carried(evidence: Evidence, episode: Episode) -> bool:
+    """Whether the link carried what the first retransmission repeats, however late."""
+    spans = evidence.spans
+    seq = int(episode.repeats["seq"][0])
+    mine = (spans["conn"] == episode.conn) & (spans["seq"] <= seq) & (seq < spans["seq"] + spans["length"])
+    mine &= spans["t_ns"] < episode.start_ns
+    return bool(np.any(mine & (spans["complete_ns"] >= 0) & (spans["arrived_ns"] >= 0)))
 
 
 def xoff_chains(evidence: Evidence) -> list[Chain]:

@@ -98,9 +98,34 @@ def drop_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain
 
 
 def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
-    """Recoveries that nothing on the link or in front of it explains."""
+    """Recoveries of what the link gave up, and those that nothing on the link or in front of it explains."""
     chains = []
+    spans = evidence.spans
+    gone = np.isin(spans["fate"], [spans.code("fate", word) for word in ("cut", "flushed")])
     for episode in episodes:
+        mine = gone & (spans["conn"] == episode.conn) & (spans["t_ns"] < episode.start_ns)
+        mine &= np.isin(spans["seq"], episode.repeats["seq"])
+        rows = np.flatnonzero(mine)
+        if len(rows):
+            chain = Chain("link_loss", int(spans["t_ns"][rows[0]]), episode.conn)
+            last = 0
+            for row in rows.tolist()[:MOST_EVENTS]:
+                last = chain.add(
+                    Event(
+                        "segment_lost",
+                        int(spans["t_ns"][row]),
+                        f"the link gave it up: {int(spans['attempts'][row])} attempts, never received",
+                        source=int(spans["source"][row]),
+                        record=int(spans["record"][row]),
+                        conn=episode.conn,
+                        seq=int(spans["seq"][row]),
+                        length=int(spans["length"][row]),
+                        frames=evidence.frames_of(row),
+                    )
+                )
+            add_episode(evidence, chain, episode, last)
+            chains.append(chain)
+            continue
         chain = Chain("loss", episode.copy_ns, episode.conn)
         first = chain.add(
             Event(

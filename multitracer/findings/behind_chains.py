@@ -79,15 +79,23 @@ def _drops(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> lis
     return [_finding(m, "local_drop", text, mine, "multilayer", "timeout", "drop", "fast")]
 
 
+def _gave_up(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    lost = _count(mine, "segment_lost")
+    text = f"the link gave {several(lost, 'segment')} up after its last attempt"
+    text += _again(mine) + _waits(mine, every) + _price(mine)
+    return [_finding(m, "link_loss", text, mine, "multilayer", "timeout", "segment_lost", "fast")]
+
+
 def _bursts(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
-    fired = [chain for chain in mine if _count([chain], "timeout")]
+    fired = [chain for chain in mine if _segments([chain])]
     quiet = [chain for chain in mine if chain not in fired]
     found = []
     if fired:
         number = _count(fired, "timeout")
         text = (
-            f"{several(len(fired), 'burst')} of link retransmissions took longer than TCP's timer: "
-            f"{several(number, 'timeout')} for data that the link still carried (competing error recovery)"
+            f"{several(len(fired), 'burst')} of link retransmissions took longer than TCP waited: "
+            f"{several(number, 'timeout') if number else 'it recovered'} for data that the link still carried "
+            "(competing error recovery)"
         )
         text += _again(fired) + _price(fired)
         found.append(_finding(m, "link_burst", text, fired, "multilayer", "burst", "timeout"))
@@ -129,6 +137,7 @@ def _xoff(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list
 _SPEAKERS = {
     "link_reset": _resets,
     "local_drop": _drops,
+    "link_loss": _gave_up,
     "link_burst": _bursts,
     "loss": _losses,
     "xoff": _xoff,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +12,8 @@ from multitracer.batch import guard
 from multitracer.errors import UsageError
 
 RETRIES = 3
+
+Run = Callable[[guard.Job, guard.Job], guard.Outcome]
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ def default_memory_bytes(workers: int) -> int:
 
 
 @contextmanager
-def opened(where: Where) -> Iterator[Executor]:
-    """The executor of a choice.
+def opened(where: Where) -> Iterator[tuple[Executor, Run]]:
+    """The executor of a choice, and the function to submit to it.
 
     Raises
     ------
@@ -63,18 +65,20 @@ def opened(where: Where) -> Iterator[Executor]:
     if sum(map(bool, (where.executor, where.dask, where.scheduler))) > 1:
         raise UsageError("choose one of --dask, --scheduler and an executor of your own")
     if where.executor is not None:
-        yield where.executor
+        yield where.executor, guard.run_job
     elif where.dask or where.scheduler:
         with _dask(where) as executor:
-            yield executor
+            yield executor, guard.run_job
     else:
         # Each thread only waits for a process of its own.
+        guards = guard.Guards()
         threads = ThreadPoolExecutor(where.processes or cores(), thread_name_prefix="multitracer")
         try:
-            yield threads
+            yield threads, guards.run
         finally:
-            with guard.ending():
-                threads.shutdown(wait=True, cancel_futures=True)
+            guards.kill()
+            threads.shutdown(wait=True, cancel_futures=True)
+            guards.close()
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
@@ -24,9 +25,6 @@ Job = dict[str, Any]
 Outcome = dict[str, Any]
 
 _TAIL = 400
-_here = threading.local()
-_all: set[Guard] = set()
-_closing = threading.Event()
 
 
 @dataclass(frozen=True)
@@ -108,8 +106,6 @@ class Guard:
 
     def _start(self, limits: Limits) -> None:
         self.close()
-        if _closing.is_set():
-            raise InterruptedError("the batch run is being ended")
         environment = dict(os.environ)
         # One measurement, one core: the processes are many already.
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -128,7 +124,16 @@ class Guard:
             env=environment,
             start_new_session=True,  # Ctrl-C is for the parent
         )
-        _all.add(self)
+
+    def kill(self) -> None:
+        """End the process from another thread; the thread that waits for it notices."""
+        process = self._process
+        if process is not None:
+            with contextlib.suppress(OSError):
+                process.kill()
+
+    def __del__(self) -> None:
+        self.close()
 
     def _obituary(self, limits: Limits) -> str:
         process, errors = self._process, self._errors
@@ -169,31 +174,39 @@ def lost(job: Job, kind: str, text: str) -> Outcome:
     return {"record": record, "cached": False, "rss_bytes": 0}
 
 
+class Guards:
+    """A guard for each thread that asks."""
+
+    def __init__(self) -> None:
+        self._here = threading.local()
+        self._all: weakref.WeakSet[Guard] = weakref.WeakSet()
+        self._ending = False
+
+    def run(self, job: Job, limits: Job) -> Outcome:
+        """Analyse one measurement in the guarded process of this thread."""
+        if self._ending:
+            raise InterruptedError("the batch run is being ended")
+        guard: Guard | None = getattr(self._here, "guard", None)
+        if guard is None:
+            guard = self._here.guard = Guard()
+            self._all.add(guard)
+        return guard.run(job, Limits(**limits))
+
+    def kill(self) -> None:
+        """End all processes, also those that work, and start none."""
+        self._ending = True
+        for guard in list(self._all):
+            guard.kill()
+
+    def close(self) -> None:
+        """Let go of all processes, when no thread uses them any more."""
+        for guard in list(self._all):
+            guard.close()
+
+
+_OURS = Guards()
+
+
 def run_job(job: Job, limits: Job) -> Outcome:
-    """Analyse one measurement in the guarded process of this thread; what any executor runs."""
-    guard: Guard | None = getattr(_here, "guard", None)
-    if guard is None:
-        guard = _here.guard = Guard()
-    return guard.run(job, Limits(**limits))
-
-
-def close_all() -> None:
-    """End all guarded processes of this process, also those that work."""
-    for guard in list(_all):
-        process = guard._process
-        if process is not None:
-            with contextlib.suppress(OSError):
-                process.kill()
-
-
-@contextlib.contextmanager
-def ending() -> Any:
-    """While this lasts, guarded processes are ended and none is started."""
-    _closing.set()
-    close_all()
-    try:
-        yield
-    finally:
-        close_all()
-        _closing.clear()
-        _all.clear()
+    """Analyse one measurement; what executors run that are not ours."""
+    return _OURS.run(job, limits)

@@ -11,14 +11,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from multitracer.batch import guard
-from multitracer.batch.executors import Where, default_memory_bytes, opened
+from multitracer.batch.executors import Run, Where, default_memory_bytes, opened
 from multitracer.batch.find import Found, Unit, find
 from multitracer.batch.outcome import Batch
 from multitracer.batch.output import write_all
 from multitracer.batch.parameters import merge, name_pattern, read_table
 from multitracer.batch.progress import EACH_BYTES, Progress, Report
 from multitracer.batch.storage import LocalStore, is_remote, store
-from multitracer.batch.version import program
 from multitracer.errors import NothingToRead, UnreadableFile, UsageError
 
 Pages = Literal["all", "flagged", "none"]
@@ -145,11 +144,11 @@ def _run(root: str, output: str, where: Where, options: Options, progress: Repor
     if not found.units:
         raise NothingToRead(f"{root}: no measurement in it: no directory with traces or measurement.toml")
     place = store(output)
-    place.prepare()
     lock = place.lock() if isinstance(place, LocalStore) else None
     try:
-        with opened(where) as executor:
-            records, cached = _analyse_all(root, output, found, executor, options, progress)
+        place.prepare()
+        with opened(where) as (executor, work):
+            records, cached = _analyse_all(root, output, found, executor, work, options, progress)
         for record in records:
             if record["status"] == "done":
                 record["parameters"] = merge(record["name"], record["parameters"], patterns, table)
@@ -172,13 +171,21 @@ def _parameter_table(path: str | None) -> dict[str, dict[str, Any]]:
 
 
 def _analyse_all(
-    root: str, output: str, found: Found, executor: Executor, options: Options, progress: Report | None
+    root: str,
+    output: str,
+    found: Found,
+    executor: Executor,
+    work: Run,
+    options: Options,
+    progress: Report | None,
 ) -> tuple[list[dict[str, Any]], int]:
+    import multitracer as mt
+
     state = Progress(len(found.units), sum(unit.bytes + EACH_BYTES for unit in found.units))
     common = {
         "root": root if is_remote(root) else os.path.abspath(root),
         "output": output if is_remote(output) else os.path.abspath(output),
-        "program": program(),
+        "version": mt.__version__,
         "page": options.pages,
         "flag_below": options.flag_below,
     }
@@ -187,7 +194,7 @@ def _analyse_all(
     # The large ones first: at the end, no process waits long for the last one.
     for unit in sorted(found.units, key=lambda one: (-one.bytes, one.name)):
         job = common | {"name": unit.name, "files": list(unit.files), "whole": unit.whole}
-        waiting[executor.submit(guard.run_job, job, limits)] = unit
+        waiting[executor.submit(work, job, limits)] = unit
     records: dict[str, dict[str, Any]] = {}
     try:
         for future in as_completed(list(waiting)):

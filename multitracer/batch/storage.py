@@ -121,9 +121,10 @@ class LocalStore:
         UsageError
             Another run holds it.
         """
-        path = self._path("batch.txt")
+        path = self._path(".lock")
         try:
-            held = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            os.makedirs(self.where, exist_ok=True)
+            held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise refused(path, error) from error
         try:

@@ -34,7 +34,7 @@ def process(job: Job) -> dict[str, Any]:
     Parameters
     ----------
     job : dict
-        ``root``, ``output``, ``name``, ``files``, ``whole``, ``program``, ``page`` ("all",
+        ``root``, ``output``, ``name``, ``files``, ``whole``, ``version``, ``page`` ("all",
         "flagged", "none"), ``flag_below`` (percent).
 
     Returns
@@ -45,11 +45,13 @@ def process(job: Job) -> dict[str, Any]:
     Raises
     ------
     MultiTracerError
-        The output cannot be written, or the program differs from that which started the run.
+        The output cannot be written, or this program is of another version than the one that asks.
     """
-    if job["program"] != program():
+    import multitracer
+
+    if job["version"] != multitracer.__version__:
         raise UsageError(
-            f"this worker runs multitracer {program()}, the run was started by {job['program']}; "
+            f"this worker runs multitracer {multitracer.__version__}, the run was started by {job['version']}; "
             "install the same version everywhere"
         )
     place = store(job["output"])
@@ -113,7 +115,7 @@ def _wants_page(job: Job, record: dict[str, Any]) -> bool:
 
 def _key(job: Job) -> str:
     """Program, names and contents in one digest."""
-    digest = hashlib.sha256(f"{RECORD}\n{job['program']}\n{job['name']}\n{job['whole']}\n".encode())
+    digest = hashlib.sha256(f"{RECORD}\n{program()}\n{job['name']}\n{job['whole']}\n".encode())
     if is_remote(job["root"]):
         system, _, base = filesystem(job["root"])
         for name in job["files"]:
@@ -189,10 +191,22 @@ def _analyse(job: Job, key: str) -> tuple[dict[str, Any], str | None]:
             if _wants_page(job, record):
                 from multitracer.report import render
 
+                _number_anew()
                 page = render(analysis, job["name"] if job["name"] != "." else None)
             return record, page
         finally:
             os.chdir(before)
+
+
+def _number_anew() -> None:
+    """Let Bokeh count its models from the start, so that a page does not depend on those before it.
+
+    It offers no call for that; in this process, no model of an earlier page is alive any more.
+    """
+    from bokeh.util import serialization
+
+    if hasattr(serialization, "_simple_id"):
+        serialization._simple_id = 999
 
 
 def _directory(job: Job) -> list[str]:

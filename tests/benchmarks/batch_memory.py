@@ -14,7 +14,6 @@ from pathlib import Path
 import multitracer as mt
 from multitracer.batch import guard
 from multitracer.batch.find import find
-from multitracer.batch.version import program
 
 
 def main() -> None:
@@ -30,7 +29,7 @@ def main() -> None:
             job = {
                 "root": str(options.fleet.resolve()),
                 "output": output,
-                "program": program(),
+                "version": mt.__version__,
                 "page": options.pages,
                 "flag_below": 95.0,
                 "name": unit.name,

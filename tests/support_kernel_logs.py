@@ -22,7 +22,7 @@ def _ends(flow: Flow) -> tuple[str, str]:
 
 
 def tcpprobe_lines(trace: Trace, opened_ns: int, unit_us: int = 1) -> str:
-    """Constructed: procfs tcpprobe (11 columns) of the same events, times since `opened_ns`, srtt in a unit."""
+    """Constructed: procfs tcpprobe (11 columns) of the same events, srtt in a unit."""
     states, lines = trace.tables["tcp_states"], []
     for row in range(len(states)):
         value = {name: int(states[name][row]) for name in states}
@@ -30,7 +30,8 @@ def tcpprobe_lines(trace: Trace, opened_ns: int, unit_us: int = 1) -> str:
         t_ns = value["t_ns"] - opened_ns
         ssthresh = value["ssthresh"] if value["ssthresh"] >= 0 else 0x7FFFFFFF
         lines.append(
-            f"{t_ns // 10**9}.{t_ns % 10**9:09d} {local} {remote} 52 {value['snd_nxt']:#x} {value['snd_una']:#x} "
+            f"{t_ns // 10**9}.{t_ns % 10**9:09d} {local} {remote} 52 "
+            f"{value['snd_nxt']:#x} {value['snd_una']:#x} "
             f"{value['cwnd']} {ssthresh} {value['snd_wnd']} {value['srtt_ns'] // 1000 // unit_us} "
             f"{max(value['rcv_wnd'], 0)}\n"
         )
@@ -59,7 +60,8 @@ def siftr_lines(trace: Trace, add_ns: int, version: str = "1.2.2") -> str:
         lines.append(
             f"i,{hash_value}{t_us // 10**6}.{t_us % 10**6:06d},{flow.local_address},{flow.local_port},"
             f"{flow.remote_address},{flow.remote_port},{ssthresh},{value['cwnd'] * MSS},0,{value['snd_wnd']},"
-            f"{max(value['rcv_wnd'], 0)},8,1,4,{MSS},{srtt},1,996,{rto},33304,{inflight},66608,0,{inflight}{ending}\n"
+            f"{max(value['rcv_wnd'], 0)},8,1,4,{MSS},{srtt},1,996,{rto},33304,{inflight},"
+            f"66608,0,{inflight}{ending}\n"
         )
     lines.append("disable_time_secs=9\tdisable_time_usecs=0\ttotal_tcp_pkts=3\ttotal_skipped_tcp_pkts=0\n")
     return "".join(lines)

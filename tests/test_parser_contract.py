@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import struct
 from collections.abc import Iterator
@@ -29,7 +28,19 @@ NAMES = {
     "tcp_probe.txt.gz": "ftrace",
 }
 # Real public files by folder; of other folders is only known that two parsers must not want the same file.
-FOLDERS = {"ftrace_tcp": "ftrace", "ss": "ss"}
+FOLDERS = {
+    "ftrace_tcp": "ftrace",
+    "ss": "ss",
+    "tcpprobe_procfs": "tcpprobe",
+    "siftr": "siftr",
+    "iperf3": "iperf3",
+    "mlab": "tcpinfo",
+    "gsm_rlp": "gsmtap",
+}
+# Constructed ones (tests/support_format_samples.py), one folder per format.
+CONSTRUCTED = Path(__file__).parent / "data" / "formats"
+CAPTURES = ("pcap", "pcapng", "gsmtap")
+DOCUMENTS = ("iperf3", "ndt7")  # JSON: records are no lines
 NO_TRACES = (".json", ".md", ".toml", ".err", "SOURCE.txt")
 
 
@@ -41,17 +52,23 @@ def _shared(*parts: str) -> Iterator[Path]:
 
 MEASURED = [*sorted(path for path in SAMPLES.rglob("*") if path.is_file()), *_shared("traces")]
 FOREIGN = list(_shared("samples"))
+MADE = sorted(path for path in CONSTRUCTED.rglob("*") if path.is_file())
 
 
 def expected(path: Path) -> str | None:
     """The format that a file is known to have; None if it is no trace."""
-    if path.name.endswith(NO_TRACES):
+    if CONSTRUCTED in path.parents:
+        return path.parent.name
+    if path.parent.name in ("iperf3", "mlab") and path.suffix == ".json":
+        return "ndt7" if path.name.startswith("ndt7") else "iperf3"
+    if path.name.endswith(NO_TRACES) or path.name in ("iperf3_v6.txt", "rlp_test.ok", "rlp_vectors.txt"):
         return None
     return NAMES.get(path.name) or FOLDERS[path.parent.name]
 
 
 KNOWN = [path for path in MEASURED if expected(path)]
 KNOWN += [path for path in FOREIGN if path.parent.name in FOLDERS and expected(path)]
+KNOWN += MADE
 USABLE = [path for path in KNOWN if path.name != "ss_tOni_public_mptcp.txt"]  # that one has no time stamps
 
 
@@ -67,8 +84,7 @@ def parse(path: Path, of: Path | None = None) -> Trace:
 
 
 def content(path: Path) -> bytes:
-    raw = path.read_bytes()
-    return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+    return native.head(str(path), 1 << 28)
 
 
 def id_of(path: Path) -> str:
@@ -78,7 +94,7 @@ def id_of(path: Path) -> str:
 every_usable = pytest.mark.parametrize("path", USABLE, ids=id_of)
 
 
-@pytest.mark.parametrize("path", MEASURED, ids=id_of)
+@pytest.mark.parametrize("path", [*MEASURED, *MADE], ids=id_of)
 def test_only_the_right_sniffer_matches(path: Path) -> None:
     name = expected(path)
     assert claims(path) == ([name] if name else [])
@@ -92,7 +108,7 @@ def test_only_the_right_sniffer_matches_foreign_files(shared: Path) -> None:
         if path.parent.name in FOLDERS:
             assert found == ([expected(path)] if expected(path) else []), path
         else:
-            assert not {"ftrace", "ss", "rlpdump"} & set(found), path
+            assert not set(found) - {"pcap", "pcapng"}, path
 
 
 @pytest.mark.parametrize("name", registry.PARSERS)
@@ -109,7 +125,11 @@ def test_trace_is_whole(path: Path) -> None:
     name, trace = expected(path), parse(path)
     parser = registry.parsers()[str(name)]
     source = trace.source
-    assert (source.path, source.format, source.layer) == (str(path), name, parser.layer)
+    assert (source.path, source.format, source.layer) == (
+        str(path),
+        name,
+        "link" if trace.entities else parser.layer,
+    )
     assert source.records > 0
     assert source.first_ns is not None
     assert source.last_ns is not None
@@ -119,14 +139,14 @@ def test_trace_is_whole(path: Path) -> None:
     )
     for table_name, table in trace.tables.items():
         assert table.schema is schema.SCHEMAS[table_name]
-        assert np.all(np.diff(table["t_ns"]) >= 0) or name == "pcap"
+        assert np.all(np.diff(table["t_ns"]) >= 0) or name in ("pcap", "pcapng")
         assert np.all(table["record"] >= 1)
         if len(table):
             assert source.first_ns <= table["t_ns"].min() <= table["t_ns"].max() <= source.last_ns
         for column, known in (("flow", trace.flows), ("entity", trace.entities)):
             if column in table.columns:
                 assert np.all((table[column] >= 0) & (table[column] < len(known)))
-    if parser.layer == "kernel":
+    if parser.layer == "kernel" and "series" not in trace.tables and trace.source.layer == "kernel":
         assert trace.flows
         assert all("::ffff:" not in flow.local_address + flow.remote_address for flow in trace.flows)
 
@@ -150,10 +170,12 @@ def test_reading_is_deterministic(path: Path) -> None:
 @every_usable
 def test_record_resolves_to_the_source(path: Path) -> None:
     trace = parse(path)
-    lines = [] if trace.source.format == "pcap" else content(path).decode().splitlines()
+    if trace.source.format in DOCUMENTS:
+        return  # records are parts of a document
+    lines = [] if trace.source.format in CAPTURES else content(path).decode().splitlines()
     for table in trace.tables.values():
         for at in np.unique(np.linspace(0, len(table) - 1, 50).astype(int)) if len(table) else []:
-            row = {name: table[name][at].item() for name in table}
+            row = {name: table[name].tolist()[at] for name in table}
             if lines:
                 assert _tells(trace, row, lines[row["record"] - 1])
             else:
@@ -164,6 +186,8 @@ def test_record_resolves_to_the_source(path: Path) -> None:
 
 def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
     """Whether a line is the one that a row came from."""
+    if trace.source.format in ("tcpinfo", "bcc", "csv"):
+        return _tells_loosely(trace, row, line)
     seconds = f"{row['t_ns'] // 10**9}.{row['t_ns'] % 10**9:09d}"
     if trace.source.format == "ss":
         flow = trace.flows[row["flow"]]
@@ -172,9 +196,21 @@ def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
     return seconds[:-3] in line and who in line
 
 
+def _tells_loosely(trace: Trace, row: dict[str, Any], line: str) -> bool:
+    """The same for formats that write times in their own ways."""
+    if trace.source.format == "tcpinfo":
+        return f".{row['t_ns'] // 10**6 % 1000:03d}Z" in line
+    seconds = row["t_ns"] // 10**9
+    if trace.source.format == "bcc":
+        return line.startswith(f"{seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}")
+    return line.startswith(str(seconds))
+
+
 def boundaries(path: Path, data: bytes) -> set[int]:
     """Lengths at which a cut file is a shorter whole one."""
-    if expected(path) != "pcap":
+    if expected(path) in DOCUMENTS and path.suffix != ".jsonl":
+        return {len(data.rstrip()), len(data)}
+    if expected(path) not in CAPTURES:
         return {at + 1 for at, byte in enumerate(data) if byte == 0x0A}
     order = "<" if data[0] in (0xD4, 0x4D) else ">"
     ends, at = {24}, 24

@@ -51,8 +51,8 @@ def process(job: Job) -> dict[str, Any]:
 
     if job["version"] != multitracer.__version__:
         raise UsageError(
-            f"this worker runs multitracer {multitracer.__version__}, the run was started by {job['version']}; "
-            "install the same version everywhere"
+            f"this worker runs multitracer {multitracer.__version__}, the run was started by "
+            f"{job['version']}; install the same version everywhere"
         )
     place = store(job["output"])
     name = job["name"]
@@ -203,10 +203,12 @@ def _number_anew() -> None:
 
     It offers no call for that; in this process, no model of an earlier page is alive any more.
     """
+    import bokeh.layouts
+    import bokeh.plotting  # noqa: F401  makes models of its own when it is loaded
     from bokeh.util import serialization
 
     if hasattr(serialization, "_simple_id"):
-        serialization._simple_id = 999
+        serialization._simple_id = 9_999
 
 
 def _directory(job: Job) -> list[str]:

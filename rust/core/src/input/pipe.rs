@@ -21,7 +21,10 @@ const WAIT_NS: i64 = 100_000_000;
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Pipes that were looked at, with the bytes that this took, until they are read.
-static LOOKED_AT: LazyLock<Mutex<HashMap<PathBuf, (Vec<u8>, Pipe)>>> = LazyLock::new(Mutex::default);
+static LOOKED_AT: LazyLock<Mutex<HashMap<PathBuf, Begun>>> = LazyLock::new(Mutex::default);
+
+/// What was read of a pipe, and the rest of it.
+type Begun = (Vec<u8>, Pipe);
 
 /// The reading end of a pipe. A read that waited in vain for a while ends as `Interrupted`.
 pub(super) struct Pipe(File);

@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(of(&[2, 65, 66, 0x1f]), (2, false));
         assert_eq!(of(&[2, 65, 66, 0x21, 67, 0x1f]), (3, false));
         assert_eq!(of(&[0x1d, 1, 65, 0x1f]), (1, false));
-        assert_eq!(of(&[0x17]), (23 + 0, false));
+        assert_eq!(of(&[0x17]), (23, false));
         assert_eq!(user_bytes(&[]), (0, false));
     }
 }

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console
 
-from multitracer.cli import render, words
-from multitracer.cli.render import Object
+Object = Mapping[str, Any]
 
 
 def diagnosis(contract: Object, console: Console | None = None) -> None:
     """Print the last word: what cost most first, with the records and the picture of each sentence."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from multitracer.cli import render, words
+
     console = console or Console()
     if not contract["diagnosis"]:
         return
@@ -32,6 +37,10 @@ def diagnosis(contract: Object, console: Console | None = None) -> None:
 
 def chains(contract: Object, console: Console | None = None) -> None:
     """Print the chains, event by event with packets and frames."""
+    from rich.console import Console
+
+    from multitracer.cli import render, words
+
     console = console or Console()
     for chain in contract["chains"]:
         kind = chain["kind"].replace("_", " ")

@@ -94,8 +94,8 @@ def _bursts(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> li
         number = _count(fired, "timeout")
         text = (
             f"{several(len(fired), 'burst')} of link retransmissions took longer than TCP waited: "
-            f"{several(number, 'timeout') if number else 'it recovered'} for data that the link still carried "
-            "(competing error recovery)"
+            f"{several(number, 'timeout') if number else 'it recovered'} for data that the link still "
+            "carried (competing error recovery)"
         )
         text += _again(fired) + _price(fired)
         found.append(_finding(m, "link_burst", text, fired, "multilayer", "burst", "timeout"))

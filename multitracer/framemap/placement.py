@@ -187,16 +187,22 @@ def _fill(
     span = slice(start, end)
     surplus = offset - at - int(known[span].sum())
     extra = np.zeros(end - start, dtype=np.int64)
-    hidden = np.cumsum(unseen[span])
-    if surplus and hidden[-1]:
-        extra = np.diff(np.round(hidden / hidden[-1] * surplus).astype(np.int64), prepend=0)
-    elif surplus:
-        # Opening flags: behind the longest pauses. Where they are not is never quite certain.
-        extra[np.argsort(-flags[span], kind="stable")[:surplus]] = 1
+    hidden, pauses = np.cumsum(unseen[span]), flags[span]
+    # Opening flags: behind the longest pauses. Where they are not is never quite certain.
+    likely = np.argsort(-pauses, kind="stable")
+    likely = likely[pauses[likely] >= (_FLAG_NS if hidden[-1] else 0)][:surplus]
+    extra[likely] = 1
+    escaped = surplus - len(likely)
+    if escaped and hidden[-1]:
+        extra += np.diff(np.round(hidden / hidden[-1] * escaped).astype(np.int64), prepend=0)
     bounds[start + 1 : end + 1] = at + np.cumsum(known[span] + extra)
     # A boundary is off by at most what may hide in front of it, or behind it.
-    slack = np.minimum(_most(hidden, rate), _most(hidden[-1] - hidden, rate))
-    slack = np.minimum(slack, surplus) if hidden[-1] else np.full(end - start, min(1, surplus))
+    if hidden[-1]:
+        opened = np.cumsum(pauses > 0)
+        before, behind = _most(hidden, rate) + opened, _most(hidden[-1] - hidden, rate) + opened[-1] - opened
+        slack = np.minimum(np.minimum(before, behind), surplus)
+    else:
+        slack = np.full(end - start, min(1, surplus))
     error[start + 1 : end] = slack[:-1]
 
 

@@ -167,7 +167,7 @@ def _causes(found: Batch) -> Markup:
     causes = found.causes()
     if not causes:
         return Markup("")
-    known = sum(record["utilization"]["value"] is not None for record in found.done)
+    known = sum(bool(record["causes"]) or record["utilization"]["value"] is not None for record in found.done)
     rows = [
         (
             spelled(one["cause"]),
@@ -376,6 +376,7 @@ def _cell(cell: Any) -> Markup:
     """Markup as it is, (value, words) as a number, text escaped."""
     if isinstance(cell, tuple):
         value, words = cell
-        return tag("td", words, data_value="" if value is None else value, class_="number")
+        # Not a number: sorted last, whichever way.
+        return tag("td", words, data_value="NaN" if value is None else value, class_="number")
     long = not isinstance(cell, Markup) and len(cell) > 40
     return tag("td", cell, class_="long" if long else None)

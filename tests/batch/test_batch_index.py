@@ -1,0 +1,82 @@
+"""The index page: in a browser, with names and words that want to be more than text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from support_page import browser, opened
+
+from multitracer.batch.comparison import compare
+from multitracer.batch.find import Unread
+from multitracer.batch.index import index_page
+from multitracer.batch.outcome import Batch
+from multitracer.batch.rows import COLUMNS
+
+EVIL = "<img src=x onerror=alert(1)>\"'</script><script>alert(2)</script>\u202e\udcff"
+
+
+def record(name: str, value: float | None, **parameters: Any) -> dict[str, Any]:
+    row = dict.fromkeys(COLUMNS, None) | dict.fromkeys(
+        ("bytes", "duplicate_bytes", "retransmissions", "timeouts", "timeouts_spurious"), 3
+    )
+    row |= {"goodput_bps": 1000.0, "utilization": value, "flows": 2, "jain": 0.9, "goodput_std_bps": 7.0}
+    return {
+        "name": name,
+        "status": "done",
+        "page": None,
+        "utilization": {"value": value, "basis": "link log"},
+        "causes": [{"cause": EVIL, "kind": "idle", "share": 0.2, "s": 1.0}],
+        "diagnosis": [{"title": EVIL, "text": EVIL, "cost_s": 2.0}],
+        "verdicts": [{"text": EVIL, "kind": "x", "cost_s": None}],
+        "issues": [
+            {"code": "unreadable-file", "severity": "error", "count": 1, "detail": EVIL, "path": EVIL}
+        ],
+        "parameters": parameters,
+        "connections": [row],
+    }
+
+
+def batch_of(*values: float | None) -> Batch:
+    records = [
+        record(f"{at:02d} {EVIL}", value, **{EVIL: EVIL, "mtu": 576 + at % 2})
+        for at, value in enumerate(values)
+    ]
+    failed = {"name": EVIL, "status": "failed", "error": {"kind": "unreadable", "text": EVIL}}
+    return Batch([*records, failed], [Unread(EVIL, EVIL)])
+
+
+def test_nothing_runs_and_everything_filters(tmp_path: Path) -> None:
+    found = batch_of(0.99, 0.5, None, 0.95, 0.97)
+    pivots = [found.pivot("utilization", "mtu"), found.pivot("goodput_bps", EVIL, "mtu")]
+    page_file = tmp_path / "index.html"
+    text = index_page(found, pivots, compare(found.rows, found.rows))
+    page_file.write_text(text, encoding="utf-8")
+    with browser(tmp_path / "profile") as context, opened(context, page_file) as (page, noticed):
+        assert page.inner_text("#count") == "6 shown"
+        assert page.locator("#flagged .facts > li").count() == 2
+        assert "50.0 %" in page.inner_text("#flagged .facts > li:first-child")
+        page.fill("#most", "96")
+        assert page.inner_text("#count") == "2 of 6 shown"
+        page.fill("#most", "")
+        page.select_option("select[aria-label=state]", "failed")
+        assert page.inner_text("#count") == "1 of 6 shown"
+        page.select_option("select[aria-label=state]", "")
+        page.select_option("select[aria-label=mtu]", "577")
+        assert page.inner_text("#count") == "2 of 6 shown"
+        page.select_option("select[aria-label=mtu]", "")
+        page.fill("#find", "04 <img")
+        assert page.inner_text("#count") == "1 of 6 shown"
+        page.fill("#find", "")
+        page.click("#measurements thead th:nth-child(3) button")
+        assert page.inner_text("#measurements tbody tr:first-child td:nth-child(3)") == "50.0 %"
+        assert page.locator("img[src=x]").count() == 0
+        assert (noticed.errors, noticed.dialogs, noticed.requests[1:]) == ([], [], [])
+
+
+def test_numbers_without_a_browser() -> None:
+    text = index_page(batch_of(None, None), [], None)
+    assert "of no measurement the utilization is known" in text.lower()
+    assert "<img src=x" not in text
+    assert "script-src &#x27;sha256-" in text
+    assert [one["name"][:2] for one in batch_of(0.9, 0.2, 0.96).flagged] == ["01", "00"]

@@ -16,6 +16,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,11 @@ SAMPLE = HERE.parent / "sample_traces" / "flow-control" / "snd.pcap"
 MULTITRACER = str(Path(sys.executable).with_name("multitracer"))
 
 
+BYTECODE = tempfile.TemporaryDirectory(prefix="multitracer-bytecode-")
+ENVIRONMENT = {**os.environ, "PYTHONPYCACHEPREFIX": BYTECODE.name}
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once, not at each start
+
+
 class Cost(NamedTuple):
     """What one process cost."""
 
@@ -39,19 +45,13 @@ class Cost(NamedTuple):
 def measure(command: list[str]) -> Cost:
     """Wall-clock time and peak resident memory of one process; its output goes nowhere."""
     begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - begin
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: exit status {process.returncode}")
     return Cost(seconds, usage.ru_maxrss / 1024)
-
-
-def median(command: list[str], runs: int) -> Cost:
-    """Median time and highest memory of some runs."""
-    costs = [measure(command) for _ in range(runs)]
-    return Cost(statistics.median(c.seconds for c in costs), max(c.peak_mb for c in costs))
 
 
 def version(command: list[str], line: Callable[[str], bool] = bool) -> str:
@@ -109,21 +109,44 @@ def main() -> None:
         print(";", version(["tshark", "--version"]).split(" (")[0], end="")
     print(f"\n\n{'':14}{'seconds':>9}{'packets/s':>14}{'peak MB':>9}{'time ratio':>12}")
     warm(capture)
-    base = None
-    for name, command in tools.items():
-        cost = median(command, 1 if name == "tshark" else options.runs)
-        base = base or cost.seconds
-        print(
-            f"{name:14}{cost.seconds:9.2f}{packets / cost.seconds:14,.0f}{cost.peak_mb:9.0f}"
-            f"{cost.seconds / base:11.1f}x"
-        )
+    tools["cat"] = ["cat", str(capture)]
+    often = [name for name in tools if name != "tshark"]
+    rounds = [{name: measure(tools[name]) for name in often} for _ in range(options.runs)]
+    if "tshark" in tools:
+        slow = measure(tools["tshark"])
+        rounds = [{**costs, "tshark": slow} for costs in rounds]
+    # In turn, and the ratio within each round: what else the machine does then falls on all alike.
+    for name in tools:
+        seconds = statistics.median(costs[name].seconds for costs in rounds)
+        ratio = statistics.median(costs[name].seconds / costs["multitracer"].seconds for costs in rounds)
+        peak_mb = max(costs[name].peak_mb for costs in rounds)
+        print(f"{name:14}{seconds:9.2f}{packets / seconds:14,.0f}{peak_mb:9.0f}{ratio:11.2f}x")
+    start_up(options.runs)
+
+
+def start_up(runs: int) -> None:
+    """Small work in turn with what it is held against: medians of ratios, one for each round."""
+    with tempfile.TemporaryDirectory() as folder:
+        bare = Path(folder) / "bare.py"
+        bare.write_text("import click\n@click.command()\ndef main():\n    pass\nmain()\n")
+        python = sys.executable
+        commands = {
+            "bare click": [python, str(bare), "--help"],
+            "--help": [MULTITRACER, "--help"],
+            "import pandas": [python, "-c", "import pandas"],
+            "info": [MULTITRACER, "info", "--json", str(SAMPLE)],
+            "analyze": [MULTITRACER, "analyze", "--json", str(SAMPLE)],
+        }
+        for command in commands.values():
+            measure(command)  # compiles
+        rounds = [{name: measure(command) for name, command in commands.items()} for _ in range(max(runs, 5))]
     print(f"\n{'start-up':14}{'seconds':>9}{'':14}{'peak MB':>9}")
-    for label, command in {
-        "--help": [MULTITRACER, "--help"],
-        "small file": [MULTITRACER, "analyze", "--json", str(SAMPLE)],
-    }.items():
-        cost = median(command, 5)
-        print(f"{label:14}{cost.seconds:9.3f}{'':14}{cost.peak_mb:9.0f}")
+    for name in commands:
+        seconds = statistics.median(costs[name].seconds for costs in rounds)
+        base = "bare click" if name == "--help" else "import pandas"
+        ratio = statistics.median(costs[name].seconds / costs[base].seconds for costs in rounds)
+        told = "" if name in ("bare click", "import pandas") else f"{ratio:11.2f}x {base}"
+        print(f"{name:14}{seconds:9.3f}{'':14}{max(costs[name].peak_mb for costs in rounds):9.0f}{told}")
 
 
 if __name__ == "__main__":

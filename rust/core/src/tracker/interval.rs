@@ -1,11 +1,14 @@
 //! Sets of bytes as disjoint half-open intervals.
 
+use super::runs::Runs;
+
 /// Disjoint, sorted, non-touching intervals `[left, right)` of sequence numbers.
 ///
 /// The common case is one interval that grows at its right end, which costs nothing but a comparison.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct IntervalSet {
-    intervals: Vec<(i64, i64)>,
+    intervals: Runs<(i64, i64)>,
+    total: i64,
 }
 
 impl IntervalSet {
@@ -19,80 +22,104 @@ impl IntervalSet {
         if right <= left {
             return 0;
         }
-        match self.intervals.last_mut() {
+        match self.intervals.back_mut() {
             Some(last) if left == last.1 => {
-                added(left, right);
                 last.1 = right;
-                return 0;
-            }
-            Some(last) if left > last.1 => {
+                self.total += right - left;
                 added(left, right);
-                self.intervals.push((left, right));
                 return 0;
             }
-            None => {
+            Some(last) if left < last.1 => {}
+            _ => {
+                self.intervals.push_back((left, right));
+                self.total += right - left;
                 added(left, right);
-                self.intervals.push((left, right));
                 return 0;
             }
-            _ => {}
         }
-        // The intervals that touch or overlap [left, right) are first..end.
-        let first = self.intervals.partition_point(|&(_, r)| r < left);
-        let mut end = first;
-        let mut present = 0;
-        let mut cursor = left;
-        let (mut merged_left, mut merged_right) = (left, right);
-        while end < self.intervals.len() && self.intervals[end].0 <= right {
-            let (l, r) = self.intervals[end];
-            if l > cursor {
-                added(cursor, l.min(right));
+        let present = self.merge(left, right, added);
+        self.total += right - left - present;
+        present
+    }
+
+    /// Insert what begins before the end of the last interval.
+    fn merge(&mut self, left: i64, right: i64, mut added: impl FnMut(i64, i64)) -> i64 {
+        // The first of the intervals that touch or overlap [left, right) takes in the others.
+        let first = self.intervals.find(|&(_, r)| r < left);
+        let (l, r) = match self.intervals.get(first) {
+            Some(&(l, r)) if l <= right => (l, r),
+            _ => {
+                self.intervals.insert(first, (left, right));
+                added(left, right);
+                return 0;
             }
-            present += (r.min(right) - l.max(left)).max(0);
-            cursor = cursor.max(r);
-            merged_left = merged_left.min(l);
-            merged_right = merged_right.max(r);
-            end += 1;
+        };
+        if l > left {
+            added(left, l.min(right));
+        }
+        let mut present = (r.min(right) - l.max(left)).max(0);
+        let mut cursor = left.max(r);
+        let mut merged = (left.min(l), right.max(r));
+        let mut next = self.intervals.following(first);
+        while let Some(&(l, r)) = self.intervals.get(next)
+            && l <= right
+        {
+            if l > cursor {
+                added(cursor, l);
+            }
+            present += r.min(right) - l;
+            cursor = r;
+            merged.1 = merged.1.max(r);
+            next = self.intervals.remove(next);
         }
         if cursor < right {
             added(cursor, right);
         }
-        self.intervals.splice(first..end, [(merged_left, merged_right)]);
+        if let Some(interval) = self.intervals.get_mut(first) {
+            *interval = merged;
+        }
         present
     }
 
     /// Forget everything below `left`.
     pub fn remove_below(&mut self, left: i64) {
-        let keep = self.intervals.partition_point(|&(_, r)| r <= left);
-        self.intervals.drain(..keep);
-        if let Some(first) = self.intervals.first_mut() {
-            first.0 = first.0.max(left);
+        while let Some(first) = self.intervals.front_mut() {
+            if first.1 > left {
+                self.total -= (left - first.0).max(0);
+                first.0 = first.0.max(left);
+                break;
+            }
+            self.total -= first.1 - first.0;
+            self.intervals.pop_front();
         }
     }
 
     /// How many bytes of `[left, right)` are in the set.
     pub fn overlap(&self, left: i64, right: i64) -> i64 {
-        let first = self.intervals.partition_point(|&(_, r)| r <= left);
-        self.intervals[first..]
-            .iter()
-            .take_while(|&&(l, _)| l < right)
-            .map(|&(l, r)| r.min(right) - l.max(left))
-            .sum()
+        let mut place = self.intervals.find(|&(_, r)| r <= left);
+        let mut bytes = 0;
+        while let Some(&(l, r)) = self.intervals.get(place)
+            && l < right
+        {
+            bytes += r.min(right) - l.max(left);
+            place = self.intervals.following(place);
+        }
+        bytes
     }
 
     /// Bytes in the set.
     pub fn total(&self) -> i64 {
-        self.intervals.iter().map(|&(l, r)| r - l).sum()
+        self.total
     }
 
     /// Left end of the first interval.
     pub fn lowest(&self) -> Option<i64> {
-        self.intervals.first().map(|&(l, _)| l)
+        self.intervals.front().map(|&(l, _)| l)
     }
 
     /// Right end of the last interval.
     pub fn highest(&self) -> Option<i64> {
-        self.intervals.last().map(|&(_, r)| r)
+        self.intervals.back().map(|&(_, r)| r)
     }
 }
 
@@ -128,7 +155,12 @@ mod tests {
                 prop_assert_eq!(fresh, length - present);
                 bits[left as usize..right as usize].fill(true);
                 prop_assert_eq!(set.total(), bits.iter().filter(|b| **b).count() as i64);
-                prop_assert!(set.intervals.windows(2).all(|w| w[0].1 < w[1].0));
+                let ends: Vec<_> = set.intervals.iter().copied().collect();
+                prop_assert!(ends.windows(2).all(|w| w[0].1 < w[1].0));
+            }
+            for left in 0..256 {
+                set.remove_below(left);
+                prop_assert_eq!(set.total(), bits[left as usize..].iter().filter(|b| **b).count() as i64);
             }
         }
     }

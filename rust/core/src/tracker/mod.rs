@@ -11,6 +11,7 @@ mod quoted;
 mod recovery;
 mod relay;
 mod rtt;
+mod runs;
 mod sender;
 mod sequence;
 mod timeout;

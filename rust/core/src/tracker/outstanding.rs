@@ -1,6 +1,6 @@
 //! What was sent and is not acknowledged yet: the scoreboard (RFC 2018, 6675).
 
-use std::collections::VecDeque;
+use super::runs::{Place, Runs};
 
 /// Entries kept per direction. Where no ACK is seen (one direction captured) the oldest are given up.
 const CAPACITY: usize = 1 << 18;
@@ -18,14 +18,41 @@ pub struct Sent {
     pub last_ns: i64,
     /// How often it was sent.
     pub transmissions: u16,
+    /// Fillings when `reach` was found: after the next one it holds for this run only.
+    filling: u16,
+    /// Selectively acknowledged if not 0: then so are all runs within so many bytes from `seq`.
+    reach: u32,
+}
+
+impl Sent {
+    fn once(seq: i64, end: i64, t_ns: i64) -> Self {
+        Sent { seq, end, first_ns: t_ns, last_ns: t_ns, transmissions: 1, filling: 0, reach: 0 }
+    }
+
     /// Selectively acknowledged.
-    pub sacked: bool,
+    #[inline]
+    pub fn sacked(&self) -> bool {
+        self.reach > 0
+    }
+
+    /// Up to where all is selectively acknowledged, after so many fillings.
+    fn reached(&self, fillings: u16) -> i64 {
+        if self.filling == fillings { self.seq + i64::from(self.reach) } else { self.end }
+    }
+
+    /// Begin later.
+    fn cut(&mut self, seq: i64) {
+        self.reach = self.reach.saturating_sub((seq - self.seq) as u32).max(u32::from(self.sacked()));
+        self.seq = seq;
+    }
 }
 
 /// Sent runs in sequence order, disjoint.
 #[derive(Debug, Clone, Default)]
 pub struct Outstanding {
-    queue: VecDeque<Sent>,
+    queue: Runs<Sent>,
+    /// How often a hole was filled, which may have split a stretch of selectively acknowledged runs.
+    fillings: u16,
 }
 
 impl Outstanding {
@@ -39,10 +66,15 @@ impl Outstanding {
         self.queue.is_empty()
     }
 
+    /// Give back the memory of an empty queue.
+    pub fn release(&mut self) {
+        self.queue = Runs::default();
+    }
+
     /// The run that holds a sequence number.
     pub fn at(&self, seq: i64) -> Option<&Sent> {
-        let index = self.queue.partition_point(|s| s.end <= seq);
-        self.queue.get(index).filter(|s| s.seq <= seq)
+        let place = self.queue.find(|s| s.end <= seq);
+        self.queue.get(place).filter(|s| s.seq <= seq)
     }
 
     /// Runs in order.
@@ -53,10 +85,9 @@ impl Outstanding {
 
     /// `[seq, end)` was sent, for the first time or again.
     pub fn send(&mut self, seq: i64, end: i64, t_ns: i64) {
-        let fresh = Sent { seq, end, first_ns: t_ns, last_ns: t_ns, transmissions: 1, sacked: false };
         match self.queue.back() {
             Some(last) if seq < last.end => self.send_again(seq, end, t_ns),
-            _ => self.queue.push_back(fresh),
+            _ => self.queue.push_back(Sent::once(seq, end, t_ns)),
         }
         while self.queue.len() > CAPACITY {
             self.queue.pop_front();
@@ -66,13 +97,11 @@ impl Outstanding {
     fn send_again(&mut self, seq: i64, end: i64, t_ns: i64) {
         self.split(seq);
         self.split(end);
-        let mut index = self.queue.partition_point(|s| s.end <= seq);
+        let mut place = self.queue.find(|s| s.end <= seq);
         let mut cursor = seq;
         while cursor < end {
-            let next = self.queue.get(index).copied();
-            match next {
+            match self.queue.get_mut(place) {
                 Some(run) if run.seq == cursor => {
-                    let run = &mut self.queue[index];
                     run.last_ns = t_ns;
                     run.transmissions = run.transmissions.saturating_add(1);
                     cursor = run.end;
@@ -80,32 +109,36 @@ impl Outstanding {
                 other => {
                     // A hole: the capture had not seen these bytes before.
                     let stop = other.map_or(end, |run| run.seq.min(end));
-                    let fresh = Sent {
-                        seq: cursor,
-                        end: stop,
-                        first_ns: t_ns,
-                        last_ns: t_ns,
-                        transmissions: 1,
-                        sacked: false,
-                    };
-                    self.queue.insert(index, fresh);
+                    place = self.queue.insert(place, Sent::once(cursor, stop, t_ns));
+                    self.filled();
                     cursor = stop;
                 }
             }
-            index += 1;
+            place = self.queue.following(place);
+        }
+    }
+
+    fn filled(&mut self) {
+        self.fillings = self.fillings.wrapping_add(1);
+        if self.fillings == 0 {
+            // What was found 65536 fillings ago must not pass for new.
+            for run in self.queue.iter_mut().filter(|run| run.sacked()) {
+                run.reach = (run.end - run.seq) as u32;
+            }
         }
     }
 
     /// Make `at` a boundary between runs.
     fn split(&mut self, at: i64) {
-        let index = self.queue.partition_point(|s| s.end <= at);
-        if let Some(run) = self.queue.get_mut(index)
+        let place = self.queue.find(|s| s.end <= at);
+        if let Some(run) = self.queue.get_mut(place)
             && run.seq < at
         {
             let mut right = *run;
             run.end = at;
-            right.seq = at;
-            self.queue.insert(index + 1, right);
+            right.cut(at);
+            let next = self.queue.following(place);
+            self.queue.insert(next, right);
         }
     }
 
@@ -118,7 +151,7 @@ impl Outstanding {
             } else {
                 if run.seq < ack {
                     acked(&Sent { end: ack, ..*run });
-                    run.seq = ack;
+                    run.cut(ack);
                 }
                 break;
             }
@@ -127,16 +160,49 @@ impl Outstanding {
 
     /// `[left, right)` was selectively acknowledged; `fresh` sees each run that was not before.
     pub fn sack(&mut self, left: i64, right: i64, mut fresh: impl FnMut(&Sent)) {
-        let mut index = self.queue.partition_point(|s| s.end <= left);
-        while let Some(run) = self.queue.get_mut(index) {
-            if run.seq >= right {
-                break;
+        let mut place = self.queue.find(|s| s.end <= left);
+        while self.queue.get(place).is_some_and(|run| run.seq < right) {
+            let begin = place;
+            let (mut reached, mut steps) = (i64::MIN, 0);
+            while let Some(run) = self.queue.get_mut(place) {
+                if run.seq >= right || (!run.sacked() && (run.seq < left || run.end > right)) {
+                    break;
+                }
+                if !run.sacked() {
+                    (run.reach, run.filling) = ((run.end - run.seq) as u32, self.fillings);
+                    fresh(run);
+                }
+                reached = run.reached(self.fillings);
+                place = self.past(place, reached);
+                steps += 1;
             }
-            if run.seq >= left && run.end <= right && !run.sacked {
-                run.sacked = true;
-                fresh(run);
+            if steps == 0 {
+                place = self.queue.following(place);
+            } else if steps > 1 {
+                self.remember(begin, reached);
             }
-            index += 1;
+        }
+    }
+
+    /// The run after those that end at `reached`, the one at `place` among them.
+    fn past(&self, place: Place, reached: i64) -> Place {
+        let next = self.queue.following(place);
+        match self.queue.get(next) {
+            Some(run) if run.end <= reached => self.queue.find(|run| run.end <= reached),
+            _ => next,
+        }
+    }
+
+    /// Let the runs that were passed from `place` on point to the end of their stretch, so that the next block
+    /// that covers it does not walk through it again.
+    fn remember(&mut self, mut place: Place, reached: i64) {
+        while let Some(run) = self.queue.get_mut(place)
+            && run.end <= reached
+        {
+            let known = run.reached(self.fillings);
+            run.reach = u32::try_from(reached - run.seq).unwrap_or(run.reach);
+            run.filling = self.fillings;
+            place = self.past(place, known);
         }
     }
 }
@@ -144,6 +210,7 @@ impl Outstanding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn runs(o: &Outstanding) -> Vec<(i64, i64, u16)> {
         o.iter().map(|s| (s.seq, s.end, s.transmissions)).collect()
@@ -180,5 +247,31 @@ mod tests {
         o.sack(100, 200, |_| count += 1);
         o.sack(50, 200, |_| count += 1);
         assert_eq!(count, 1);
+    }
+
+    proptest! {
+        /// Whatever is sent, again or late, and acknowledged: a block finds the runs that a walk over all finds.
+        #[test]
+        fn blocks_find_what_a_walk_finds(steps in prop::collection::vec((0u8..6, 0i64..3000, 1i64..600), 0..400)) {
+            let mut o = Outstanding::default();
+            for (t_ns, (action, seq, length)) in steps.into_iter().enumerate() {
+                let end = seq + length;
+                match action {
+                    0 => o.acknowledge(seq / 8, |_| {}),
+                    1..=3 => o.send(seq, end, t_ns as i64),
+                    _ => {
+                        let expected: Vec<_> = o
+                            .iter()
+                            .filter(|run| run.seq >= seq && run.end <= end && !run.sacked())
+                            .map(|run| run.seq)
+                            .collect();
+                        let mut found = Vec::new();
+                        o.sack(seq, end, |run| found.push(run.seq));
+                        prop_assert_eq!(&found, &expected);
+                    }
+                }
+                prop_assert!(o.iter().zip(o.iter().skip(1)).all(|(a, b)| a.end <= b.seq));
+            }
+        }
     }
 }

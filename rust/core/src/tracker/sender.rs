@@ -442,7 +442,7 @@ impl Sender {
         self.outstanding.acknowledge(ack, |run| {
             if run.transmissions > 1 {
                 retransmitted = true;
-            } else if !run.sacked {
+            } else if !run.sacked() {
                 first.get_or_insert(run.last_ns);
                 last = Some(run.last_ns);
             }
@@ -459,6 +459,10 @@ impl Sender {
         }
         self.sacked.remove_below(ack);
         self.snd_una = ack;
+        if self.fin_seq.is_some() && self.outstanding.is_empty() {
+            // Nothing is to come: what a finished connection keeps should be little.
+            self.outstanding.release();
+        }
         self.dupacks = 0;
         self.expiries = 0;
         self.probe_out = false;

@@ -1,0 +1,242 @@
+//! A sorted sequence that is cheap at its ends and not dear in its middle: one deque while it is short, pieces of
+//! bounded length when it is not, so that an insertion never moves more than a piece.
+
+use std::collections::VecDeque;
+
+/// Items in a piece at most.
+const PIECE: usize = 512;
+
+/// Where an item is; void once anything is inserted or removed before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    piece: usize,
+    offset: usize,
+}
+
+/// Items in order. No piece of `rest` is empty, nor is `head` unless all is.
+#[derive(Debug, Clone)]
+pub struct Runs<T> {
+    head: VecDeque<T>,
+    rest: Vec<VecDeque<T>>,
+    in_rest: usize,
+}
+
+impl<T> Default for Runs<T> {
+    fn default() -> Self {
+        Runs { head: VecDeque::new(), rest: Vec::new(), in_rest: 0 }
+    }
+}
+
+impl<T> Runs<T> {
+    /// Number of items.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.head.len() + self.in_rest
+    }
+
+    /// No items.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head.is_empty()
+    }
+
+    /// The last item.
+    #[inline]
+    pub fn back(&self) -> Option<&T> {
+        self.rest.last().unwrap_or(&self.head).back()
+    }
+
+    /// The last item, to change.
+    #[inline]
+    pub fn back_mut(&mut self) -> Option<&mut T> {
+        self.rest.last_mut().unwrap_or(&mut self.head).back_mut()
+    }
+
+    /// The first item.
+    pub fn front(&self) -> Option<&T> {
+        self.head.front()
+    }
+
+    /// The first item, to change.
+    #[inline]
+    pub fn front_mut(&mut self) -> Option<&mut T> {
+        self.head.front_mut()
+    }
+
+    /// Append.
+    #[inline]
+    pub fn push_back(&mut self, item: T) {
+        if self.rest.is_empty() && self.head.len() < PIECE {
+            self.head.push_back(item);
+        } else {
+            self.push_rest(item);
+        }
+    }
+
+    fn push_rest(&mut self, item: T) {
+        self.in_rest += 1;
+        match self.rest.last_mut() {
+            Some(last) if last.len() < PIECE => last.push_back(item),
+            _ => {
+                let mut piece = VecDeque::with_capacity(PIECE);
+                piece.push_back(item);
+                self.rest.push(piece);
+            }
+        }
+    }
+
+    /// Remove the first item.
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let item = self.head.pop_front();
+        if self.head.is_empty() && !self.rest.is_empty() {
+            self.head = self.rest.remove(0);
+            self.in_rest -= self.head.len();
+        }
+        item
+    }
+
+    /// The first place whose item does not fulfil `before`, which holds for a first part of the items.
+    #[inline]
+    pub fn find(&self, before: impl Fn(&T) -> bool) -> Place {
+        if self.rest.is_empty() || self.head.back().is_some_and(|last| !before(last)) {
+            return Place { piece: 0, offset: self.head.partition_point(before) };
+        }
+        let passed = self.rest.partition_point(|piece| piece.back().is_some_and(&before));
+        let offset = self.rest.get(passed).map_or(0, |piece| piece.partition_point(before));
+        Place { piece: passed + 1, offset }
+    }
+
+    /// The place after one.
+    #[inline]
+    pub fn following(&self, at: Place) -> Place {
+        self.settled(Place { offset: at.offset + 1, ..at })
+    }
+
+    /// The item at a place.
+    #[inline]
+    pub fn get(&self, at: Place) -> Option<&T> {
+        self.piece(at.piece)?.get(at.offset)
+    }
+
+    /// The item at a place, to change.
+    #[inline]
+    pub fn get_mut(&mut self, at: Place) -> Option<&mut T> {
+        match at.piece {
+            0 => self.head.get_mut(at.offset),
+            n => self.rest.get_mut(n - 1)?.get_mut(at.offset),
+        }
+    }
+
+    /// Insert before what is at a place; where it is now.
+    pub fn insert(&mut self, mut at: Place, item: T) -> Place {
+        if self.piece(at.piece).is_none() {
+            self.push_back(item);
+            let piece = self.rest.len();
+            return Place { piece, offset: self.rest.last().unwrap_or(&self.head).len() - 1 };
+        }
+        let piece = if at.piece == 0 { &mut self.head } else { &mut self.rest[at.piece - 1] };
+        if piece.len() < PIECE {
+            piece.insert(at.offset, item);
+            self.in_rest += usize::from(at.piece > 0);
+            return at;
+        }
+        let upper = piece.split_off(PIECE / 2);
+        if at.piece == 0 {
+            self.in_rest += upper.len();
+        }
+        self.rest.insert(at.piece, upper);
+        if at.offset > PIECE / 2 {
+            at = Place { piece: at.piece + 1, offset: at.offset - PIECE / 2 };
+        }
+        self.insert(at, item)
+    }
+
+    /// Remove the item at a place; where what followed it is now.
+    pub fn remove(&mut self, at: Place) -> Place {
+        if at.piece == 0 {
+            self.head.remove(at.offset);
+            if self.head.is_empty() && !self.rest.is_empty() {
+                self.head = self.rest.remove(0);
+                self.in_rest -= self.head.len();
+            }
+        } else if let Some(piece) = self.rest.get_mut(at.piece - 1)
+            && piece.remove(at.offset).is_some()
+        {
+            self.in_rest -= 1;
+            if self.rest[at.piece - 1].is_empty() {
+                self.rest.remove(at.piece - 1);
+            }
+        }
+        self.settled(at)
+    }
+
+    /// All items.
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.head.iter().chain(self.rest.iter().flatten())
+    }
+
+    /// All items, to change.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.head.iter_mut().chain(self.rest.iter_mut().flatten())
+    }
+
+    #[inline]
+    fn piece(&self, index: usize) -> Option<&VecDeque<T>> {
+        if index == 0 { Some(&self.head) } else { self.rest.get(index - 1) }
+    }
+
+    /// Behind the last of a piece is the first of the next.
+    #[inline]
+    fn settled(&self, at: Place) -> Place {
+        match self.piece(at.piece) {
+            Some(piece) if at.offset >= piece.len() && at.piece < self.rest.len() => {
+                Place { piece: at.piece + 1, offset: 0 }
+            }
+            _ => at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever is done at whatever places, the items are those of a plain vector.
+        #[test]
+        fn is_a_sorted_vector(keys in prop::collection::vec((0u32..4000, 0u8..10), 0..6000)) {
+            let (mut runs, mut plain) = (Runs::default(), Vec::new());
+            for (key, action) in keys {
+                let place = runs.find(|&other| other < key);
+                let index = plain.partition_point(|&other| other < key);
+                prop_assert_eq!(runs.get(place), plain.get(index));
+                match action {
+                    0 => prop_assert_eq!(runs.pop_front(), (!plain.is_empty()).then(|| plain.remove(0))),
+                    1 if index < plain.len() => {
+                        let now = runs.remove(place);
+                        plain.remove(index);
+                        prop_assert_eq!(runs.get(now), plain.get(index));
+                    }
+                    2 => {
+                        let key = plain.last().copied().unwrap_or(0) + 1;
+                        runs.push_back(key);
+                        plain.push(key);
+                    }
+                    _ => {
+                        let now = runs.insert(place, key);
+                        plain.insert(index, key);
+                        prop_assert_eq!(runs.get(now), Some(&key));
+                        prop_assert_eq!(runs.get(runs.following(now)), plain.get(index + 1));
+                    }
+                }
+                prop_assert_eq!(runs.len(), plain.len());
+                prop_assert_eq!(runs.is_empty(), plain.is_empty());
+                prop_assert_eq!(runs.back(), plain.last());
+            }
+            prop_assert!(runs.iter().eq(plain.iter()));
+        }
+    }
+}

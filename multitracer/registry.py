@@ -8,13 +8,19 @@ kill.
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
-from typing import Any
+from functools import lru_cache
+from importlib.machinery import PathFinder
+from typing import TYPE_CHECKING, Any
 
 from multitracer.trace import Layer, Trace
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PARSERS = {
     "pcap": "multitracer.parsers.pcap:PCAP",
@@ -141,7 +147,7 @@ def plots() -> dict[str, Any]:
 
 def _collect(group: str, builtin: dict[str, str]) -> dict[str, Any]:
     found = {name: load(reference) for name, reference in builtin.items()}
-    for entry in entry_points(group=group):
+    for entry in _plugins(group):
         if entry.name in found:
             warnings.warn(f"plug-in {entry.value} ignored: {group} {entry.name!r} exists", stacklevel=3)
             continue
@@ -150,3 +156,47 @@ def _collect(group: str, builtin: dict[str, str]) -> dict[str, Any]:
         except Exception as error:  # a plug-in may fail in any way
             warnings.warn(f"plug-in {entry.value} ignored: {error!r}", stacklevel=3)
     return found
+
+
+def _plugins(group: str) -> Iterable[EntryPoint]:
+    # importlib.metadata takes longer to load than all parsers do: only where there is something to find.
+    if not _announced(tuple((folder, _changed_ns(folder)) for folder in sys.path)):
+        return ()
+    from importlib.metadata import entry_points
+
+    return entry_points(group=group)
+
+
+@lru_cache(maxsize=4)
+def _announced(folders: tuple[tuple[str, int], ...]) -> bool:
+    """Whether a distribution in one of these folders may have entry points for this package."""
+    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
+        return True
+    return any(_announced_in(folder or os.curdir) for folder, _ in folders)
+
+
+def _announced_in(folder: str) -> bool:
+    try:
+        names = os.listdir(folder)
+    except NotADirectoryError:
+        return True  # an archive
+    except OSError:
+        return False
+    for name in names:
+        if name.endswith((".egg", ".egg-link")):
+            return True
+        if name.endswith((".dist-info", ".egg-info")):
+            try:
+                with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:
+                    if b"[multitracer." in file.read():
+                        return True
+            except OSError:
+                continue
+    return False
+
+
+def _changed_ns(folder: str) -> int:
+    try:
+        return os.stat(folder or os.curdir).st_mtime_ns
+    except OSError:
+        return 0

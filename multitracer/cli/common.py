@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,7 +26,9 @@ PIPE_CLOSED = 141
 
 LOSS_CODES = frozenset(
     {
+        "bad-block",
         "bad-number",
+        "capture-drops",
         "capture-loss",
         "line-too-long",
         "lost-events",
@@ -134,6 +135,8 @@ def replacing(path: str) -> Iterator[str]:
     UsageError
         The directory cannot be written to.
     """
+    import tempfile
+
     directory = os.path.dirname(path) or "."
     ending = os.path.splitext(path)[1]
     try:

@@ -124,19 +124,27 @@ fn mix(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
+/// In pieces of four bytes: an IPv4 address was just written as such, and a wider load would wait for the stores.
 #[inline(always)]
-fn words(address: &[u8; 16]) -> (u64, u64) {
-    let words = u128::from_be_bytes(*address);
-    ((words >> 64) as u64, words as u64)
+fn spread(address: &[u8; 16], first: u64) -> u64 {
+    let (words, _) = address.as_chunks::<4>();
+    let word = |at: usize| u64::from(u32::from_ne_bytes(words[at]));
+    let mut sum = word(3).wrapping_mul(first);
+    if word(0) != 0 {
+        // IPv6: the rest of the address as well.
+        for at in 0..3 {
+            sum = (sum.rotate_left(21) ^ word(at)).wrapping_mul(SPREAD);
+        }
+    }
+    sum
 }
 
-/// Ports are put where an IPv4 address in mapped form has nothing of its own.
 #[inline(always)]
 fn direction_of(segment: &Segment) -> u64 {
-    let (a, b) = words(&segment.source.0.0);
-    let (c, d) = words(&segment.destination.0.0);
-    let ports = u64::from(segment.source.1) << 48 | u64::from(segment.destination.1) << 32;
-    mix(b ^ ports, d ^ a.rotate_left(17) ^ c.rotate_left(40))
+    let ports = u64::from(segment.source.1) << 16 | u64::from(segment.destination.1);
+    let source = spread(&segment.source.0.0, 0xa076_1d64_78bd_642f);
+    let destination = spread(&segment.destination.0.0, 0xe703_7ed1_a0b4_28db);
+    mix(source ^ ports, destination)
 }
 
 #[inline(always)]

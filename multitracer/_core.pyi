@@ -58,6 +58,10 @@ def sniff_gsmtap(head: bytes) -> bool: ...
 def read_gsmtap(path: str, uplink_is_mobile: bool, n2: int | None = None) -> TextScan:
     """Facts: rlp_frames, held_off, other_types, tcp (packets)."""
 
+def sniff_pppd(head: bytes) -> bool: ...
+def scan_pppd(path: str) -> TextScan:
+    """Facts: protocols (frames by name), octets and wrong_headers ([sent, received]), started."""
+
 # captures
 
 def capture_format(head: bytes) -> str | None: ...

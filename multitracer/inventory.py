@@ -44,7 +44,14 @@ class Inventory:
             if path in self.errors:
                 sources.append({"path": path, "error": self.errors[path]})
             else:
-                sources.append(source_object(by_path[path]))
+                trace = by_path[path]
+                sources.append(
+                    source_object(trace)
+                    | {
+                        "connections": len(trace.connections) or len(trace.flows),
+                        "rows": {name: len(table) for name, table in trace.tables.items()},
+                    }
+                )
         return {
             "sources": sources,
             "skipped": [{"path": path, "reason": reason} for path, reason in self.skipped.items()],

@@ -159,6 +159,21 @@ def read_gsmtap(path: str, *, uplink_is_mobile: bool, n2: int | None = None) -> 
     return _scan(path, lambda name: _core.read_gsmtap(name, uplink_is_mobile, n2))
 
 
+def sniff_pppd(head: bytes) -> bool:
+    """Whether these are the first bytes of a pppd record file."""
+    return _core.sniff_pppd(head)
+
+
+def scan_pppd(path: str) -> Scan:
+    """Tables `link_frames` and `link_events` of a pppd record file.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, _core.scan_pppd)
+
+
 class Lines:
     """The lines of a file with their numbers, from 1; streams.
 

@@ -35,6 +35,7 @@ PARSERS = {
     "bcc": "multitracer.parsers.bcc:PARSER",
     "rlpdump": "multitracer.parsers.rlpdump:PARSER",
     "gsmtap": "multitracer.parsers.gsmtap:PARSER",
+    "pppd": "multitracer.parsers.pppd:PARSER",
     "csv": "multitracer.parsers.csv:PARSER",
 }
 

@@ -280,6 +280,9 @@ LINK_KINDS = (
     "drop",
     "call_dropped",
     "discard",
+    "damaged",
+    "desync",
+    "resync",
 )
 RESET_CAUSES = ("", "n2", "protocol", "peer", "other")
 

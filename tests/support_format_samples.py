@@ -16,6 +16,8 @@ import support_kernel_logs as kernel_logs
 from support_rlp_capture import call
 from support_samples import SAMPLES
 
+from multitracer.ppp import hdlc
+
 FOLDER = Path(__file__).parent / "data" / "formats"
 ROWS = 120
 WALL_NS = 1_795_246_858_019_187_000  # of the sample's ftrace clock
@@ -204,6 +206,12 @@ def main() -> None:
         made = call(Path(folder), seconds=8)
         (FOLDER / "gsmtap").mkdir(exist_ok=True)
         (FOLDER / "gsmtap" / "rlp.pcap").write_bytes(made.frames.read_bytes())
+    lines = [hdlc.encode(0x21, bytes(range(at, at + 60)), opening_flag=True) for at in range(12)]
+    records = [
+        struct.pack(">BH", 1 + at % 2, len(line)) + line + b"\x06\x03" for at, line in enumerate(lines)
+    ]
+    (FOLDER / "pppd").mkdir(exist_ok=True)
+    (FOLDER / "pppd" / "line.rec").write_bytes(struct.pack(">BI", 7, 1_795_249_751) + b"".join(records))
 
 
 def _head(text: str) -> str:

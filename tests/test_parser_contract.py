@@ -40,7 +40,7 @@ FOLDERS = {
 # Constructed ones (tests/support_format_samples.py), one folder per format.
 CONSTRUCTED = Path(__file__).parent / "data" / "formats"
 CAPTURES = ("pcap", "pcapng", "gsmtap")
-DOCUMENTS = ("iperf3", "ndt7")  # JSON: records are no lines
+DOCUMENTS = ("iperf3", "ndt7", "pppd")  # records are no lines
 NO_TRACES = (".json", ".md", ".toml", ".err", "SOURCE.txt")
 
 
@@ -206,8 +206,18 @@ def _tells_loosely(trace: Trace, row: dict[str, Any], line: str) -> bool:
     return line.startswith(str(seconds))
 
 
+def _pppd_records(data: bytes) -> set[int]:
+    ends, at = set(), 0
+    while at < len(data):
+        at += {7: 5, 6: 2}.get(data[at]) or 3 + struct.unpack(">H", data[at + 1 : at + 3])[0]
+        ends.add(at)
+    return ends
+
+
 def boundaries(path: Path, data: bytes) -> set[int]:
     """Lengths at which a cut file is a shorter whole one."""
+    if expected(path) == "pppd":
+        return _pppd_records(data)
     if expected(path) in DOCUMENTS and path.suffix != ".jsonl":
         return {len(data.rstrip()), len(data)}
     if expected(path) not in CAPTURES:

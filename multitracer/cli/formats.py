@@ -12,7 +12,7 @@ from multitracer.cli.common import json_option, print_json
 def command(as_json: bool) -> None:
     """List the file formats that are recognised.
 
-    The name is what `--format` takes. All of them may be compressed with gzip.
+    The name is what `--format` takes. All of them may be compressed (gzip, zstd, xz, bzip2, lz4).
     """
     from multitracer import registry
 
@@ -21,7 +21,7 @@ def command(as_json: bool) -> None:
         print_json(
             {
                 "formats": [
-                    {"name": parser.name, "layer": parser.layer, "title": parser.title}
+                    {"name": parser.name, "layer": parser.layer, "title": parser.title, "page": parser.page}
                     for parser in known.values()
                 ]
             }

@@ -17,15 +17,21 @@ from multitracer.cli.common import (
 @click.command()
 @paths_argument
 @format_option
+@click.option(
+    "--details", is_flag=True, help="Also what a table has no room for; always shown for a single file."
+)
 @json_option
 @click.pass_context
-def command(ctx: click.Context, paths: tuple[str, ...], formats: tuple[str, ...], as_json: bool) -> None:
+def command(
+    ctx: click.Context, paths: tuple[str, ...], formats: tuple[str, ...], details: bool, as_json: bool
+) -> None:
     """Say what each file is: format, layer, observation point, records, time span, damage.
 
     A file that cannot be read does not hide the others.
 
     \b
     multitracer info sample_traces/flow-control
+    multitracer info snd.pcap --details
     multitracer info snd.pcap rlp.log.gz --json
     """
     from multitracer.cli.progress import progress
@@ -38,6 +44,6 @@ def command(ctx: click.Context, paths: tuple[str, ...], formats: tuple[str, ...]
     else:
         from multitracer.cli.render import info_table
 
-        info_table(found)
+        info_table(found, details or len(found.traces) == 1)
     if not found.traces:
         ctx.exit(NOTHING_READABLE)

@@ -32,14 +32,14 @@ SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 
 def formats_table(parsers: Sequence[Parser]) -> None:
     """Print the formats that are recognised."""
-    table = _table("=name", "=layer", "what it is")
+    table = _table("=name", "=layer", "what it is", "=described in")
     for parser in parsers:
-        table.add_row(parser.name, parser.layer, parser.title)
+        table.add_row(parser.name, parser.layer, parser.title, parser.page)
     Console().print(table)
 
 
-def info_table(found: Inventory) -> None:
-    """Print what each file is."""
+def info_table(found: Inventory, details: bool = False) -> None:
+    """Print what each file is; with `details`, a paragraph on each as well."""
     console = Console()
     table = _table("=file", "=format", "=point", "#records", "#TCP", "=begin", "#duration")
     contract = found.to_dict()
@@ -58,6 +58,10 @@ def info_table(found: Inventory) -> None:
         )
     if table.row_count:
         console.print(table)
+    if details:
+        for source in contract["sources"]:
+            if "error" not in source:
+                _details(console, source)
     for source in contract["sources"]:
         if "error" in source:
             _line(console, "cannot read", f"{source['path']}: {source['error']}", "red")
@@ -65,6 +69,25 @@ def info_table(found: Inventory) -> None:
         names = ", ".join(os.path.basename(entry["path"]) for entry in contract["skipped"])
         _line(console, "not traces", names, "dim")
     _issues(console, [issue for source in contract["sources"] for issue in source.get("issues", [])])
+
+
+def _details(console: Console, source: Object) -> None:
+    """All about one file that its line has no room for."""
+    _heading(console, os.path.basename(source["path"]))
+    _line(console, "Format", f"{source['format']}, layer {source['layer']}")
+    _line(console, "Clock", source["clock"])
+    _line(console, "Point", source["point"] or "unknown")
+    if source["connections"]:
+        _line(console, "Connections", f"{source['connections']:,}")
+    rows = ", ".join(f"{name} {count:,}" for name, count in source["rows"].items() if count)
+    _line(console, "Rows", rows or "none")
+    for name, value in source["details"].items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{key} {item}" for key, item in value.items())
+        elif isinstance(value, list):
+            value = ", ".join(map(str, value))
+        if value not in (None, ""):
+            _line(console, name.replace("_", " ").capitalize(), str(value))
 
 
 def summary(contract: Object, console: Console | None = None) -> None:

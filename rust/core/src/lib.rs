@@ -5,12 +5,13 @@
 //! * [`input`]: files, pipes and compression,
 //! * [`capture`]: packet captures to [`segment::Segment`]s,
 //! * [`tracker`]: segments to connections, retransmissions, timeouts and columns,
-//! * [`rlp`]: captures of link frames to columns,
+//! * [`ppp`] and [`rlp`]: recordings of a line and captures of link frames to columns,
 //! * [`text`]: line-oriented logs to columns.
 
 pub mod capture;
 pub mod input;
 pub mod issue;
+pub mod ppp;
 pub mod rlp;
 pub mod segment;
 pub mod text;

@@ -2,18 +2,48 @@
 
 use std::path::PathBuf;
 
+use multitracer_core::input::Progress;
+use multitracer_core::ppp::record;
 use multitracer_core::rlp::gsmtap;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::capture::error_to_python;
-use crate::text::{Scan, facts, listed, table};
+use crate::text::{Scan, facts, listed, scan, table};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(sniff_gsmtap, m)?)?;
     m.add_function(wrap_pyfunction!(read_gsmtap, m)?)?;
+    m.add_function(wrap_pyfunction!(sniff_pppd, m)?)?;
+    m.add_function(wrap_pyfunction!(scan_pppd, m)?)?;
     Ok(())
+}
+
+#[pyfunction]
+fn sniff_pppd(head: &[u8]) -> bool {
+    record::sniff(head)
+}
+
+#[pyfunction]
+fn scan_pppd(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
+    let found = scan(py, &path, &Progress::default(), record::read)?;
+    let (frames, events) = (found.frames, found.events);
+    let tables = PyDict::new(py);
+    tables.set_item(
+        "link_frames",
+        table!(py, frames, t_ns, record, entity, action, ns, offset, length, attempt, duplicate, nr, poll),
+    )?;
+    tables.set_item(
+        "link_events",
+        table!(py, events, t_ns, record, entity, action, kind, nr, cause, flush_tx, flush_rx, length),
+    )?;
+    let facts = facts(py, 0, 100_000_000)?;
+    facts.set_item("protocols", found.protocols)?;
+    facts.set_item("octets", found.octets)?;
+    facts.set_item("wrong_headers", found.wrong_headers)?;
+    facts.set_item("started", found.started)?;
+    Ok((tables, listed(&found.issues), facts))
 }
 
 #[pyfunction]

@@ -88,11 +88,11 @@ fn forget(path: PathBuf) {
 }
 
 /// Open and scan without the interpreter lock; Ctrl-C ends it.
-fn scan<'p, T: Send>(
+pub(crate) fn scan<T: Send>(
     py: Python<'_>,
     path: &Path,
-    progress: &'p Progress,
-    scanner: impl FnOnce(Box<dyn Read + Send + 'p>) -> std::io::Result<T> + Send,
+    progress: &Progress,
+    scanner: impl FnOnce(Box<dyn Read + Send + '_>) -> std::io::Result<T> + Send,
 ) -> PyResult<T> {
     Ok(watched(py, progress, None, || scanner(input::open(path, Some(progress))?.reader))??)
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{ftrace, rlpdump, ss};
+use super::{csv, ftrace, rlpdump, siftr, ss, tcpprobe};
 
 /// Pieces of real lines, so that random text reaches past the first check.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
@@ -45,6 +45,15 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
             "ssthresh=2147483647",
             "# entries-in-buffer/entries-written: 1/99999999999999999999",
             "99999999999999999999",
+            "0.5 10.0.0.1:1 10.0.0.2:2 32 0x1 0x2 3 4 5 6",
+            "siftrver=1.2.2\thz=1000",
+            "o,0xbec491a5,1.463551,10.0.0.1,22,10.0.0.2,1,1073725440,1,1,1,1,8,1,4,1448,9,1,9,2,3,2,6,0,",
+            "enable_time_secs=1",
+            "disable_time_secs=1\tnum_inbound_skipped_pkts_malloc=18446744073709551615",
+            "1e300",
+            "NaN",
+            "\"",
+            ",",
             "-1",
             ":",
             "=",
@@ -72,5 +81,24 @@ proptest! {
         let sockets = ss::scan(&text[..]).unwrap();
         prop_assert_eq!(sockets.samples.t_ns.len(), sockets.samples.timer_ns.len());
         prop_assert_eq!(sockets.samples, ss::scan(&text[..]).unwrap().samples);
+        let probes = tcpprobe::scan(&text[..], None).unwrap();
+        prop_assert_eq!(probes.rows.t_ns.len(), probes.rows.unacked.len());
+        prop_assert!(probes.rows.flow.iter().all(|at| (*at as usize) < probes.flows.flows().len()));
+        let packets = siftr::scan(&text[..]).unwrap();
+        prop_assert_eq!(packets.rows.t_ns.len(), packets.rows.notsent.len());
+        for separator in [b',', b' '] {
+            let kinds = [csv::Kind::Time(3), csv::Kind::Word, csv::Kind::Number, csv::Kind::Skip];
+            let values = csv::scan(&text[..], 0, separator, &kinds).unwrap();
+            for column in &values.columns {
+                let length = match column {
+                    csv::Values::Numbers(numbers) => numbers.len(),
+                    csv::Values::Words(places, words) => {
+                        prop_assert!(places.iter().all(|at| (*at as usize) < words.len()));
+                        places.len()
+                    }
+                };
+                prop_assert_eq!(length, values.t_ns.len());
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ const MAX_ENTITIES: usize = 1024;
 const MAX_SETTINGS: usize = 64;
 
 /// Frame and event types; the position is the code in the column. `opaque` is what is not known.
-pub const KINDS: [&str; 18] = [
+pub const KINDS: [&str; 21] = [
     "opaque",
     "RR",
     "RNR",
@@ -32,6 +32,9 @@ pub const KINDS: [&str; 18] = [
     "drop",
     "call_dropped",
     "discard",
+    "damaged",
+    "desync",
+    "resync",
 ];
 const RESET: i8 = 14;
 const DROP: i8 = 15;

@@ -1,0 +1,5 @@
+//! The bytes of a PPP line, as pppd's `record` option keeps them.
+
+mod hdlc;
+pub mod record;
+mod vj;

@@ -16,8 +16,8 @@ HEAD = """# Issues
 
 What is found in files and between them without stopping the work, by code. Each issue says how often it was
 seen, the first record (packet or line number, from 1; 0 if no single one is to blame) and words about it;
-`multitracer info` and `multitracer analyze` print them, worst first, and `--json` has them all. With `--strict`,
-an issue by which data was lost ends in exit status 4.
+`multitracer info` and `multitracer analyze` print them, worst first, and `--json` has them all. With
+`--strict`, an issue by which data was lost ends in exit status 4.
 
 Made from `ISSUE_KINDS` in `multitracer/errors.py`;
 `pytest tests/test_issues_documented.py --update-golden` writes it anew.

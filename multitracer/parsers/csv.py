@@ -54,7 +54,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     plan = csvcolumns.layout(native.head(path, _HEAD_BYTES), settings, path)
     units = fileoptions.words(settings, path, "units")
     scan = native.scan_csv(path, plan.header, plan.separator, plan.kinds())
-    columns = _named(plan, scan)
+    columns, sockets = _named(plan, scan)
     rows = len(columns["t_ns"])
     if not rows:
         raise CorruptTrace(f"{path}: no row of values can be read; see docs/formats/csv.md")
@@ -67,7 +67,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
         tables, entities = _frames(columns, issues, path)
         layer: Layer = "link"
     else:
-        tables, flows = _values(columns, settings, units, path)
+        tables, flows = _values(columns, sockets, settings, units, path)
         wanted = fileoptions.text(settings, path, "layer", tuple(_LAYERS)) or "kernel"
         layer = "kernel" if flows else _LAYERS[wanted]
     first, last = int(columns["t_ns"][0]), int(columns["t_ns"][-1])
@@ -91,26 +91,33 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     return Trace(source, tables, issues, flows, entities)
 
 
-def _named(plan: Layout, scan: native.Scan) -> Columns:
-    """Columns by our names; words as arrays of text."""
+def _named(plan: Layout, scan: native.Scan) -> tuple[Columns, dict[str, list[str]]]:
+    """Columns by our names, words as arrays of text; sockets by number, and what the numbers stand for."""
     found = scan.tables["csv"]
     words = dict(scan.facts["words"])
     columns: Columns = {"t_ns": found["t_ns"], "record": found["record"]}
+    sockets: dict[str, list[str]] = {}
     read = [title for title in plan.titles if title and title != "time"]
     for place, title in enumerate(read):
         values = found[str(place)]
-        if place in words:
+        if title in csvcolumns.SOCKETS:
+            sockets[title] = words[place]
+        elif place in words:
             values = np.array([*words[place], ""], dtype=object)[values]
         columns[title] = values
-    return columns
+    return columns, sockets
 
 
 def _values(
-    columns: Columns, settings: Mapping[str, Any], units: Mapping[str, str], path: str
+    columns: Columns,
+    sockets: Mapping[str, list[str]],
+    settings: Mapping[str, Any],
+    units: Mapping[str, str],
+    path: str,
 ) -> tuple[dict[str, Table], list[Flow]]:
     """Series by name, and TCP state where it is said of which socket."""
     renamed = fileoptions.words(settings, path, "names")
-    place, flows = _sockets(columns, settings, path)
+    place, flows = _flows(columns, sockets, settings, path)
     mss = settings.get("mss")
     if mss is not None and (isinstance(mss, bool) or not isinstance(mss, int) or not 0 < mss < 1 << 31):
         raise UsageError(f"measurement.toml: mss of {path} must be a number of bytes")
@@ -174,7 +181,9 @@ def _series(columns: Columns, parts: list[tuple[str, Array, Array]]) -> Table:
     return Table.filled(schema.SERIES, len(rows), given).sorted_by("t_ns")
 
 
-def _sockets(columns: Columns, settings: Mapping[str, Any], path: str) -> tuple[Array, list[Flow]]:
+def _flows(
+    columns: Columns, sockets: Mapping[str, list[str]], settings: Mapping[str, Any], path: str
+) -> tuple[Array, list[Flow]]:
     """For each row the number of its socket, -1 without one."""
     rows = len(columns["t_ns"])
     place = np.full(rows, -1, dtype=np.int32)
@@ -186,18 +195,15 @@ def _sockets(columns: Columns, settings: Mapping[str, Any], path: str) -> tuple[
         return np.zeros(rows, dtype=np.int32), [flow]
     if not all(name in columns for name in csvcolumns.SOCKETS):
         return place, []
-    numbers: dict[tuple[str, str], int] = {}
-    flows: list[Flow] = []
-    for row, pair in enumerate(zip(columns["local"].tolist(), columns["remote"].tolist(), strict=True)):
-        number = numbers.get(pair)
-        if number is None:
-            flow = fileoptions.flow(*pair)
-            number = -1 if flow is None else flows.index(flow) if flow in flows else len(flows)
-            if flow is not None and number == len(flows):
-                flows.append(flow)
-            numbers[pair] = number
-        place[row] = number
-    return place, flows
+    local, remote = columns["local"].astype(np.int64), columns["remote"].astype(np.int64)
+    pairs, of_row = np.unique(local << 32 | remote, return_inverse=True)
+    numbers = np.full(len(pairs), -1, dtype=np.int32)
+    flows: dict[Flow, int] = {}
+    for at, pair in enumerate(pairs.tolist()):
+        flow = fileoptions.flow(sockets["local"][pair >> 32], sockets["remote"][pair & 0xFFFFFFFF])
+        if flow is not None:
+            numbers[at] = flows.setdefault(flow, len(flows))
+    return numbers[of_row], list(flows)
 
 
 def _frames(columns: Columns, issues: list[Issue], path: str) -> tuple[dict[str, Table], list[str]]:

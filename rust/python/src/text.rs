@@ -88,11 +88,12 @@ fn forget(path: PathBuf) {
 }
 
 /// Open and scan without the interpreter lock; Ctrl-C ends it.
-pub(crate) fn scan<T: Send>(
+#[allow(clippy::needless_lifetimes, reason = "elided, it would have to hold for every lifetime")]
+pub(crate) fn scan<'p, T: Send>(
     py: Python<'_>,
     path: &Path,
-    progress: &Progress,
-    scanner: impl FnOnce(Box<dyn Read + Send + '_>) -> std::io::Result<T> + Send,
+    progress: &'p Progress,
+    scanner: impl FnOnce(Box<dyn Read + Send + 'p>) -> std::io::Result<T> + Send,
 ) -> PyResult<T> {
     Ok(watched(py, progress, None, || scanner(input::open(path, Some(progress))?.reader))??)
 }

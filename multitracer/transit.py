@@ -12,6 +12,8 @@ from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
 
 PIECES = 1_000_000
+ANSWER_NS = 100_000_000
+"""A receiver answers data out of order at once; its capture shows the answer within this."""
 
 Times = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -105,10 +107,12 @@ def damaged(data: Table) -> Flags:
 
 
 def ignored(data: Table, acks: Table) -> Flags:
-    """Segments at the receiver that were in order and yet not acknowledged before the same bytes came again.
+    """Segments at the receiver that it discarded without a word, as its ACKs show: no checksum is needed.
 
     A receiver acknowledges data in order within half a second (RFC 9293, 3.8.6.3); if the same bytes arrive
-    later than that and no ACK for them left in between, it had discarded the first copy.
+    later than that and no ACK for them left in between, it had discarded the first copy. Data out of order,
+    or received before, it answers at once (RFC 5681, 4.2; RFC 9293, 3.10.7.4): what gets no answer was
+    discarded.
     """
     if not len(data):
         return np.zeros(0, dtype=np.bool_)
@@ -122,8 +126,13 @@ def ignored(data: Table, acks: Table) -> Flags:
     sent_before = np.searchsorted(acks["t_ns"], data["t_ns"], side="right") - 1
     expected = np.where(sent_before >= 0, np.append(reached, 1)[sent_before], 1)
     in_order = (data["seq"] <= expected) & (ends > expected)
-    late = (again < never) & (again - data["t_ns"] > 500_000_000) & (acked > again)
-    return np.asarray((data["length"] > 0) & in_order & late, dtype=np.bool_)
+    repeated = (again < never) & (acked > again)
+    late = repeated & (again - data["t_ns"] > 500_000_000)
+    answer = np.append(acks["t_ns"], never)[sent_before + 1]
+    silent = (answer > data["t_ns"] + ANSWER_NS) & (answer < never)
+    ahead, old = data["seq"] > expected, ends <= expected
+    lost = (in_order & late) | (ahead & repeated & silent) | (old & silent)
+    return np.asarray((data["length"] > 0) & lost, dtype=np.bool_)
 
 
 def discarded(m: Measurement, connection: Connection) -> Table:

@@ -128,7 +128,7 @@ def _ruined(evidence: Evidence, chain: Chain, rows: Table, row: int, parent: int
     last = 0
     for connection in m.connections:
         bad = discarded(m, connection)
-        inside = bad.where((bad["t_ns"] > start) & (bad["t_ns"] <= (gap if gap >= 0 else nxt)))
+        inside = bad.where((bad["t_ns"] > start) & (bad["t_ns"] <= (min(gap, nxt) if gap >= 0 else nxt)))
         for index in range(min(len(inside), MOST_EVENTS)):
             checked = inside["checksum"][index] == inside.code("checksum", "bad")
             how = "its TCP checksum is wrong" if checked else "the receiver never acknowledged it"

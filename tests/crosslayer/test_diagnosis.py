@@ -1,0 +1,112 @@
+"""What is said about the samples: order, numbers, commands, and quiet where all is well."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support_samples import SAMPLE_NAMES, SAMPLES, Run
+
+import multitracer as mt
+
+Analyzed = Callable[[str], dict[str, Any]]
+
+
+@pytest.mark.parametrize("name", SAMPLE_NAMES)
+def test_costs_fall_and_add_up(name: str, analyzed: Analyzed) -> None:
+    found = analyzed(name)["diagnosis"]
+    costs = [sentence["cost_s"] for sentence in found[1:]]
+    assert costs == sorted(costs, reverse=True)
+    if found[0]["kind"] == "utilization":
+        assert sum(costs) == pytest.approx(found[0]["cost_s"], abs=0.05 * found[0]["cost_s"] + 0.6)
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("flow-control", ["well", "xoff"]),
+        ("link-resets-sack", ["utilization", "link_reset", "queue"]),
+        ("link-resets-vj", ["utilization", "link_reset", "link_burst_harmless", "queue"]),
+        ("local-drops", ["well", "local_drop", "queue"]),
+        ("spurious-timeouts", ["utilization", "idle_receiver_window", "link_burst", "link_burst_harmless"]),
+    ],
+)
+def test_what_is_said(name: str, kinds: list[str], analyzed: Analyzed) -> None:
+    said = [sentence["kind"] for sentence in analyzed(name)["diagnosis"]]
+    assert said == kinds if name != "local-drops" else said[1:] == kinds[1:]
+
+
+def test_the_numbers_of_the_resets(analyzed: Analyzed) -> None:
+    text = analyzed("link-resets-vj")["diagnosis"][1]["text"]
+    for words in (
+        "3 link resets (N2 exceeded)",
+        "lost 12 segments and 14 ACKs",
+        "22 more were discarded",
+        "header decompressor",
+        "3 timeouts",
+        "16,520 bytes sent twice",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize("name", SAMPLE_NAMES)
+def test_evidence_names_records_that_exist(name: str, analyzed: Analyzed) -> None:
+    found = analyzed(name)
+    records = {source["path"]: source["records"] for source in found["sources"]}
+    for sentence in found["diagnosis"]:
+        for one in sentence["evidence"]:
+            assert 1 <= one["record"] <= records[one["source"]] + 1  # a log begins with its settings
+
+
+def test_the_command_draws_the_picture(run: Run, analyzed: Analyzed, tmp_path: Any) -> None:
+    command = analyzed("link-resets-vj")["diagnosis"][1]["command"]
+    words = shlex.split(command)
+    assert words[:2] == ["multitracer", "plot"]
+    words[-1] = str(tmp_path / "picture.png")
+    done = run(*words[1:])
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
+
+
+def test_the_last_word_on_the_terminal(run: Run) -> None:
+    done = run("analyze", SAMPLES / "flow-control")
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.split("\nDiagnosis\n")[1]
+    assert "TCP used 99.0% of what the link offered: all is well." in last
+    assert "Connection 0" not in last
+
+
+def test_explain_prints_chains_with_packets_and_frames(run: Run) -> None:
+    done = run("analyze", SAMPLES / "link-resets-vj", "--explain")
+    assert done.returncode == 0, done.stderr
+    for words in ("Chain 2: link reset", "segment lost", "snd.pcap", "frames", "slow start"):
+        assert words in done.stdout
+
+
+def test_nothing_to_say_about_a_link_log_alone(run: Run) -> None:
+    done = run("analyze", SAMPLES / "local-drops" / "rlp.log.gz", "--json")
+    found = json.loads(done.stdout)
+    assert found["diagnosis"] == []
+    assert "diagnosis" in found["inconclusive"]
+
+
+def test_utilization_from_captures_alone_is_an_estimate_with_bounds(analyzed: Analyzed) -> None:
+    for name in SAMPLE_NAMES:
+        told = analyzed(name)["utilization"]
+        estimate = told["estimate"]
+        assert estimate["basis"] == "estimate from captures"
+        assert estimate["low"] <= estimate["value"] <= estimate["high"]
+        assert estimate["value"] == pytest.approx(told["value"], abs=0.025), name
+    alone = mt.analyze(mt.read(SAMPLES / "link-resets-vj" / "snd.pcap")).results["diagnosis"].summary
+    assert "estimated from captures" in alone["sentences"][0]["text"]
+
+
+def test_load_is_told_in_bytes_and_seconds(analyzed: Analyzed) -> None:
+    (entry,) = analyzed("flow-control")["queueing"]["connections"]
+    assert entry["rtt_min_s"] == pytest.approx(0.497, abs=0.001)
+    assert entry["queueing_delay_s"]["median"] == pytest.approx(8.56, abs=0.05)
+    assert entry["drain_s"]["median"] == pytest.approx(entry["queueing_delay_s"]["median"], rel=0.15)
+    assert entry["smaller_window"]["window_bytes"] < entry["load_bytes"]["median"]

@@ -274,8 +274,8 @@ def read_capture(
 def continuation(paths: Sequence[str]) -> list[int] | None:
     """The order in which captures continue each other; None if they do not.
 
-    They do if each begins when the one before has ended, on the same kind of link, and a connection of it goes
-    on.
+    They do if each begins when the one before has ended, on the same kind of link, and a connection of it
+    goes on.
 
     Raises
     ------

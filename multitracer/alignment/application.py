@@ -1,4 +1,4 @@
-"""Logs of what an application wrote or read (iperf3) to capture: bytes cannot leave before they are written."""
+"""Logs of what an application wrote or read (iperf3): bytes cannot leave before they are written."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def join(
 ) -> Relation | None:
     """Join a log of bytes written or read to the capture on the application's own host.
 
-    When n bytes have been written, byte n has not been sent later, and the byte behind the block in work has not
-    been sent yet. When n bytes have been read, byte n had arrived. A test that says when it began sent its first
-    byte then. All bounds must agree; their middle is the answer.
+    When n bytes have been written, byte n has not been sent later, and the byte behind the block in work has
+    not been sent yet. When n bytes have been read, byte n had arrived. A test that says when it began sent
+    its first byte then. All bounds must agree; their middle is the answer.
 
     Parameters and result as in `samples.join`.
     """
@@ -95,7 +95,7 @@ def _highest(segments: Table, conn: int, direction: int) -> tuple[Array, Array]:
 
 
 def _passing(seen: Array, t_seen: Array, states: Table, rows: Array, counter: str, beyond: int) -> Array:
-    """For each row, the shift that puts it at the first packet with more than its bytes and so many beyond."""
+    """Shift of each row to the first packet with more than its bytes and so many beyond."""
     place = np.searchsorted(seen, states[counter][rows] + beyond, side="right")
     known = place < len(seen)
     return np.asarray(t_seen[place[known]] - states["t_ns"][rows[known]])

@@ -250,7 +250,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "unknown-version",
         "info",
         "A version of the format that this program does not know; what older versions have was read.",
-        "Check a value against the tool that wrote it; name the columns in measurement.toml where it is read.",
+        "Compare a value with the tool that wrote it; name the columns in measurement.toml where it is read.",
     ),
     IssueKind(
         "guessed-unit",

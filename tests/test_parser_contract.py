@@ -26,6 +26,8 @@ NAMES = {
     "rlp.log.gz": "rlpdump",
     "ss.log.gz": "ss",
     "tcp_probe.txt.gz": "ftrace",
+    "rlp.pcap": "gsmtap",
+    "rlp.pcap.gz": "gsmtap",
 }
 # Real public files by folder; of other folders is only known that two parsers must not want the same file.
 FOLDERS = {
@@ -59,7 +61,7 @@ def expected(path: Path) -> str | None:
     """The format that a file is known to have; None if it is no trace."""
     if CONSTRUCTED in path.parents:
         return path.parent.name
-    if path.parent.name in ("iperf3", "mlab") and path.suffix == ".json":
+    if (path.parent.name in ("iperf3", "mlab") and path.suffix == ".json") or path.name == "iperf3.json":
         return "ndt7" if path.name.startswith("ndt7") else "iperf3"
     if path.name.endswith(NO_TRACES) or path.name in ("iperf3_v6.txt", "rlp_test.ok", "rlp_vectors.txt"):
         return None

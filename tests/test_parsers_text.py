@@ -97,6 +97,7 @@ def test_tcp_probe(tmp_path: Path, prefix: str, version: str) -> None:
         "snd_wnd": 65536,
         "rcv_wnd": 64512,
         "srtt_ns": 786_000,
+        "trigger": 0,
     }
     assert values == {name: expected.get(name, -1) for name in values}
     assert trace.source.clock == "monotonic"
@@ -241,6 +242,10 @@ EXPECTED = {
     "sndbuf_limited_ns": 6_000_000,
     "app_limited": 1,
     "timer_ns": 212_000_000,
+    "bytes_received": -1,
+    "app_written": -1,
+    "app_read": -1,
+    "trigger": 0,
 }
 ENDS_SS = "10.9.0.1:56612    10.9.0.2:5201"
 TIMER = "timer:(on,212ms,0) ino:878068 sk:9baec cgroup:unreachable:1 <->"
@@ -278,7 +283,7 @@ def test_ss(tmp_path: Path, layout: str, stamp: str, habit: str) -> None:
 def test_ss_missing_is_not_zero(tmp_path: Path) -> None:
     trace = ss.parse(store(tmp_path, f"1795248023.5\nESTAB 0 0 {ENDS_SS} reno cwnd:10\n"))
     values = row(trace, "tcp_states")
-    known = {"t_ns": 1_795_248_023_500_000_000, "record": 2, "flow": 0, "cwnd": 10}
+    known = {"t_ns": 1_795_248_023_500_000_000, "record": 2, "flow": 0, "cwnd": 10, "trigger": 0}
     assert values == {name: known.get(name, -1) for name in values}
 
 

@@ -90,7 +90,7 @@ def test_real_ss_loops(path: Path) -> None:
         assert len(present) == len(re.findall(rf" {name}:", text)), name
         assert present.sum() == total(text, rf" {name}:(\d+)"), name
     rtts = [round(float(ms) * 1e6) for ms in re.findall(r" rtt:([\d.]+)/", text)]
-    assert sorted(states["srtt_ns"]) == sorted(rtts)
+    assert sorted(states["srtt_ns"][states["srtt_ns"] >= 0]) == sorted(rtts)
     assert states["retrans_total"].max() == max(map(int, re.findall(r" retrans:\d+/(\d+)", text)), default=-1)
     assert (states["timer_ns"] >= 0).sum() == len(re.findall(r"timer:\(on,", text))
     stamps = re.findall(r"^\d{10}\.\d+|^\d{4}-\d\d-\d\dT\S+", text, re.MULTILINE)

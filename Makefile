@@ -10,12 +10,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help demo build test test-rust test-python golden lint format bench clean
+.PHONY: help demo samples build test test-rust test-python golden lint format bench clean
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
 	@echo "make build    the package with its Rust core, into .venv/"
 	@echo "make test     cargo test, then pytest"
+	@echo "make samples  measure sample_traces/fleet.toml anew, into remade-samples/ (root, tun, tcpdump)"
 	@echo "make golden   rewrite tests/golden/ from what the code says now; read the difference before committing"
 	@echo "make lint     ruff, mypy --strict, cargo fmt, cargo clippy"
 	@echo "make format   let ruff and cargo format the code"
@@ -24,6 +25,9 @@ help:
 
 demo: build
 	@$(BIN)/python scripts/demo.py sample_traces demo-output
+
+samples: build
+	$(BIN)/multitracer lab fleet sample_traces/fleet.toml -o remade-samples --jobs 4
 
 build: .venv/built
 
@@ -54,7 +58,7 @@ bench: build
 	$(BIN)/python benchmarks/bench_analyze.py
 
 clean:
-	rm -rf .venv target demo-output dist build benchmarks/data multitracer/_core*.so
+	rm -rf .venv target demo-output remade-samples dist build benchmarks/data multitracer/_core*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -58,9 +58,10 @@ def test_demo(tmp_path: Path) -> None:
     words = [sys.executable, str(ROOT / "scripts" / "demo.py"), str(SAMPLES), str(tmp_path / "out")]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    expected = {f"{name}.{ending}" for name in SAMPLE_NAMES for ending in ("png", "txt", "json")} | {
-        "summary.txt"
-    }
+    names = {path.name for path in SAMPLES.iterdir() if path.is_dir()}
+    assert names > set(SAMPLE_NAMES)
+    names = [path.name for path in SAMPLES.iterdir() if path.is_dir()]
+    expected = {f"{name}.{ending}" for name in names for ending in ("png", "txt", "json")} | {"summary.txt"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == expected
     table = next(body for _, body in BLOCKS if body.startswith("How well did TCP"))
     summary = [line.strip() for line in (tmp_path / "out" / "summary.txt").read_text("utf-8").splitlines()]

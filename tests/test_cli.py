@@ -233,7 +233,9 @@ class TestAnalyze:
             "tcp_probe.txt.gz",
         ):
             assert word in done.stdout
-        assert max(map(len, done.stdout.splitlines())) <= 100
+        # Commands to copy are never broken; how long they are depends on where the samples are.
+        lines = [line for line in done.stdout.splitlines() if not line.strip().startswith("multitracer ")]
+        assert max(map(len, lines)) <= 100
 
     def test_one_capture_alone(self, run: Run, samples: Path) -> None:
         done = run("analyze", samples / "local-drops" / "snd.pcap", "--json")

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from support_samples import SAMPLE_NAMES, SAMPLES, Run
+
+# The checks of a change try the same cases every time; at a desk, new ones are looked for.
+settings.register_profile("checks", derandomize=True, print_blob=True)
+if os.environ.get("CI"):
+    settings.load_profile("checks")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

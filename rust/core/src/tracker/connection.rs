@@ -2,7 +2,8 @@
 
 use super::columns::Row;
 use super::flow::Endpoint;
-use super::sender::{AckOutcome, SendOutcome, Sender};
+use super::outcome::{AckOutcome, SendOutcome};
+use super::sender::Sender;
 use super::sequence::Unwrapper;
 use crate::segment::{Checksum, Segment, flags};
 

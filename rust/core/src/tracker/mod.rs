@@ -2,17 +2,21 @@
 //! timeouts with their votes, round-trip times. One pass, memory in proportion to connections unless the
 //! segments table is asked for.
 
+mod acknowledging;
 mod columns;
 mod connection;
 mod flow;
 mod interval;
+mod outcome;
 mod outstanding;
 mod quoted;
 mod recovery;
 mod relay;
 mod rtt;
 mod runs;
+mod selective;
 mod sender;
+mod sending;
 mod sequence;
 mod timeout;
 
@@ -20,10 +24,11 @@ pub use columns::{Columns, Row};
 pub use connection::Connection;
 pub use flow::Endpoint;
 pub use interval::IntervalSet;
+pub use outcome::{AckKind, CAUSES, Cause, Retransmission, State, Totals};
 pub use quoted::QuotedError;
 pub use relay::{Relay, track_beside};
 pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};
-pub use sender::{AckKind, CAUSES, Cause, Retransmission, Sender, State, Totals};
+pub use sender::Sender;
 pub use timeout::{Timeout, Verdict, Vote};
 
 use crate::capture::{IcmpError, Sink};

@@ -3,8 +3,9 @@
 //! A retransmission is clocked by an ACK (it follows one at once) or by a timer. Which timer, and which of the
 //! sender's states, follows from RFC 6298 (RTO), RFC 8985 (RACK, tail loss probe), RFC 5681 and 6675 (fast).
 
+use super::outcome::{AckKind, Cause, State};
 use super::outstanding::Sent;
-use super::sender::{AckKind, Cause, Sender, State};
+use super::sender::Sender;
 use super::timeout::Vote;
 use crate::segment::Segment;
 

@@ -1,0 +1,138 @@
+//! What a segment from the other side acknowledges, and what it measures.
+
+use super::outcome::{AckKind, AckOutcome, State};
+use super::selective::delivered;
+use super::sender::Sender;
+use crate::segment::{Segment, flags};
+
+impl Sender {
+    /// The other side sent something, with an ACK or without.
+    pub fn arrived(&mut self, segment: &Segment) {
+        self.last_in_ns = Some(segment.t_ns);
+        self.last_in_syn = segment.has(flags::SYN) && !segment.has(flags::ACK);
+    }
+
+    /// The other side sent a segment with acknowledgment number `ack` for this direction.
+    pub fn on_ack(&mut self, segment: &Segment, ack: i64) -> AckOutcome {
+        let t_ns = segment.t_ns;
+        let mut outcome = AckOutcome::default();
+        let dsacks_before = self.totals.dsacks;
+        let (fresh_sack, sacked_ns) = self.on_sack(segment, ack);
+        let sack_rtt_ns = sacked_ns.map(|sent_ns| t_ns - sent_ns);
+        let dsack = self.totals.dsacks > dsacks_before;
+        let window_changed = self.last_window_raw.is_some_and(|last| last != segment.window);
+        self.last_window_raw = Some(segment.window);
+        let control = segment.has(flags::SYN) || segment.has(flags::FIN) || segment.has(flags::RST);
+        if ack > self.snd_una {
+            outcome.kind = AckKind::Advance;
+            outcome.rtt_ns = self.advance(segment, ack, sack_rtt_ns);
+        } else if ack < self.snd_una {
+            outcome.kind = AckKind::Old;
+        } else if segment.length == 0
+            && !control
+            && !self.outstanding.is_empty()
+            && (fresh_sack || !window_changed)
+        {
+            // RFC 5681 section 2, and RFC 6675 section 2: new SACK information makes it one whatever the window.
+            outcome.kind = AckKind::Duplicate;
+            self.dupacks += 1;
+            self.totals.duplicate_acks += 1;
+        } else if segment.length == 0 && window_changed && !control {
+            outcome.kind = AckKind::WindowUpdate;
+            self.totals.window_updates += 1;
+        } else {
+            outcome.kind = AckKind::Repeat;
+        }
+        if let (Some(rtt_ns), false) = (sack_rtt_ns, outcome.kind == AckKind::Advance) {
+            self.sample_by_sack(t_ns, rtt_ns);
+        }
+        self.last_in_news = fresh_sack || matches!(outcome.kind, AckKind::Advance | AckKind::Duplicate);
+        self.arrived(segment);
+        self.judge(segment, ack, outcome.kind, dsack);
+        outcome
+    }
+
+    /// An ACK that only brought SACK news measures too. The timer starts anew only if what it measured was sent
+    /// before the head was last sent, lest it never expire during recovery (as Linux does it).
+    fn sample_by_sack(&mut self, t_ns: i64, rtt_ns: i64) {
+        self.rto.sample(rtt_ns / 1000, self.snd_una, self.snd_max);
+        if self.outstanding.at(self.snd_una).is_some_and(|head| rtt_ns > t_ns - head.last_ns) {
+            self.timer_start_ns = t_ns;
+        }
+    }
+
+    fn advance(&mut self, segment: &Segment, ack: i64, sack_rtt_ns: Option<i64>) -> Option<i64> {
+        let t_ns = segment.t_ns;
+        if let Some(byte) = self.probe_byte.take_if(|byte| ack > *byte) {
+            self.take_probe(byte);
+        }
+        if ack > self.snd_max {
+            self.snd_max = ack;
+        }
+        let (mut first, mut last, mut retransmitted) = (None::<i64>, None::<i64>, false);
+        let mut rack_ns = self.rack_ns;
+        self.outstanding.acknowledge(ack, |run| {
+            if run.transmissions > 1 {
+                retransmitted = true;
+            } else if !run.sacked() {
+                first.get_or_insert(run.last_ns);
+                last = Some(run.last_ns);
+            }
+            rack_ns = rack_ns.max(delivered(run));
+        });
+        self.rack_ns = rack_ns;
+        let mut sample_ns = None;
+        if let (Some(first), Some(last), false) = (first, last, retransmitted) {
+            sample_ns = Some(t_ns - last);
+            self.rtt.add(t_ns - last);
+            self.rto.sample((t_ns - first) / 1000, ack, self.snd_max);
+        } else if let Some(rtt_ns) = sack_rtt_ns.or_else(|| self.rtt_by_timestamp(segment)) {
+            self.rto.sample(rtt_ns / 1000, ack, self.snd_max);
+        }
+        self.sacked.remove_below(ack);
+        self.snd_una = ack;
+        if self.fin_seq.is_some() && self.outstanding.is_empty() {
+            // Nothing is to come: what a finished connection keeps should be little.
+            self.outstanding.release();
+        }
+        self.dupacks = 0;
+        self.expiries = 0;
+        self.probe_out = false;
+        self.timer_start_ns = t_ns;
+        self.totals.last_advance_ns = Some(t_ns);
+        // Without SACK, the state is held until something above the recovery point is acknowledged (RFC 6582).
+        let done = if self.sack_permitted {
+            ack >= self.recover
+        } else {
+            ack > self.recover || self.outstanding.is_empty()
+        };
+        if self.state != State::Open && done {
+            self.state = State::Open;
+        }
+        sample_ns
+    }
+
+    /// The receiver took the byte of a window probe: it was data.
+    fn take_probe(&mut self, byte: i64) {
+        if self.sent.insert(byte, byte + 1) == 0 {
+            self.totals.data_segments += 1;
+            self.totals.data_bytes += 1;
+            self.snd_max = self.snd_max.max(byte + 1);
+        }
+    }
+
+    /// RTT by the echoed timestamp, where Karn's rule forbids the other (RFC 7323 section 4).
+    fn rtt_by_timestamp(&self, segment: &Segment) -> Option<i64> {
+        let (_, echoed) = segment.options.timestamps?;
+        let ((first_val, first_ns), (last_val, last_ns)) = (self.ts_first?, self.ts_last?);
+        let ticks = i64::from(last_val.wrapping_sub(first_val) as i32);
+        let span_ns = last_ns - first_ns;
+        if ticks < 100 || span_ns < 100_000_000 {
+            return None;
+        }
+        let back = i64::from(last_val.wrapping_sub(echoed) as i32);
+        let tick_ns = (span_ns / ticks).max(1);
+        let rtt_ns = back.checked_mul(tick_ns)?.checked_add(segment.t_ns - last_ns)?;
+        (rtt_ns > 0 && back >= 0).then_some(rtt_ns)
+    }
+}

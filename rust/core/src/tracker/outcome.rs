@@ -1,0 +1,115 @@
+//! What the tracker says of a segment, of an ACK and of a whole direction.
+
+/// Why a segment was sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Cause {
+    #[default]
+    None = 0,
+    Timeout = 1,
+    Fast = 2,
+    SlowStart = 3,
+    TailLossProbe = 4,
+    UnneededProbe = 5,
+    Unknown = 6,
+    /// A SYN+ACK in answer to a SYN that came again.
+    Handshake = 7,
+}
+
+/// Number of causes, `None` included.
+pub const CAUSES: usize = 8;
+
+/// What an ACK says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum AckKind {
+    #[default]
+    None = 0,
+    Advance = 1,
+    Duplicate = 2,
+    WindowUpdate = 3,
+    Repeat = 4,
+    Old = 5,
+}
+
+/// Loss recovery state, as the congestion avoidance state of Linux (Disorder and CWR count as Open).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum State {
+    /// No loss known.
+    #[default]
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout.
+    Loss,
+}
+
+/// A segment with bytes sent before, and the evidence for its cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Retransmission {
+    pub t_ns: i64,
+    pub record: u64,
+    pub seq: i64,
+    pub length: u32,
+    pub duplicate: u32,
+    pub cause: Cause,
+    pub transmission: u16,
+    pub since_sent_ns: i64,
+    pub since_ack_ns: i64,
+    pub dupacks: u32,
+    pub sacked: i64,
+    pub rto_ns: i64,
+    pub episode: u32,
+}
+
+/// What a sent segment did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct SendOutcome {
+    pub duplicate: u32,
+    pub transmission: u16,
+    pub cause: Cause,
+}
+
+/// What an ACK did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct AckOutcome {
+    pub kind: AckKind,
+    pub rtt_ns: Option<i64>,
+}
+
+/// Totals of one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct Totals {
+    pub segments: u64,
+    pub data_segments: u64,
+    pub data_bytes: u64,
+    pub duplicate_bytes: u64,
+    pub probe_segments: u64,
+    pub new_data_probes: u64,
+    pub out_of_order: u64,
+    pub retransmissions: [u64; CAUSES],
+    pub syn: u32,
+    pub fin: u32,
+    pub rst: u32,
+    pub corrupted: u64,
+    pub good_checksums: u64,
+    pub bad_checksums: u64,
+    pub duplicate_acks: u64,
+    pub sack_segments: u64,
+    pub dsacks: u64,
+    pub zero_windows: u64,
+    pub window_updates: u64,
+    pub max_flight: i64,
+    pub max_window: i64,
+    pub ece: u64,
+    pub ce: u64,
+    pub first_data_ns: Option<i64>,
+    pub last_data_ns: Option<i64>,
+    pub last_advance_ns: Option<i64>,
+}

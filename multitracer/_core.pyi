@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 __version__: str
+LINK_KINDS: list[str]
+RESET_CAUSES: list[str]
 
 # text logs
 

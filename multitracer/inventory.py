@@ -102,7 +102,7 @@ def inspect(
         except MultiTracerError as error:
             found.errors[path] = _reason(path, error)
         else:
-            found.traces.append(trace)
+            found.traces += [trace, *trace.others]
         if path not in found.skipped:
             found.order.append(path)
     _locate(found.traces, settings)

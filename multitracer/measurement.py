@@ -9,6 +9,7 @@ import numpy as np
 
 from multitracer import schema
 from multitracer.errors import Issue, UsageError
+from multitracer.linktype import RLP, LinkType
 from multitracer.table import Array, Table
 from multitracer.trace import Source, Trace
 
@@ -152,6 +153,14 @@ class Measurement:
     def sources(self) -> list[Source]:
         """The sources, in the order that the `source` columns index."""
         return [trace.source for trace in self.traces]
+
+    def link_type(self, entity: int) -> LinkType:
+        """Of what kind the link of an entity is, and what its log cannot tell; RLP where no log says."""
+        name = self.entities[entity]
+        for trace in self.traces:
+            if trace.links and name in trace.entities:
+                return trace.links[trace.entities.index(name)]
+        return RLP
 
     def table(self, name: str) -> Table:
         """A dense table by schema name; empty if no source provides it."""

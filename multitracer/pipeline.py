@@ -117,7 +117,8 @@ def read(
             progress(done, total, path)
         try:
             asked = format_of(path, format) or declared_format(path, files.settings)
-            traces.append(open_trace(path, asked, known, files.settings))
+            trace = open_trace(path, asked, known, files.settings)
+            traces += [trace, *trace.others]
         except MultiTracerError as error:
             if path in files.named:
                 raise
@@ -169,8 +170,9 @@ def open_trace(
         return _parser(path, format, known).read(path, entry)
     with remote.streamed(path) as local:
         trace = _parser(local, format, known).read(local, entry)
-    trace.source.path = path
-    trace.issues = [replace(issue, path=path) for issue in trace.issues]
+    for one in (trace, *trace.others):
+        one.source.path = path
+        one.issues = [replace(issue, path=path) for issue in one.issues]
     return trace
 
 

@@ -284,7 +284,17 @@ LINK_KINDS = (
     "desync",
     "resync",
 )
-RESET_CAUSES = ("", "n2", "protocol", "peer", "other")
+RESET_CAUSES = (
+    "",
+    "n2",
+    "protocol",
+    "peer",
+    "deauth",
+    "roam",
+    "handover",
+    "reestablishment",
+    "other",
+)
 
 LINK_FRAMES = Schema(
     "link_frames",
@@ -327,6 +337,23 @@ LINK_EVENTS = Schema(
         Column("flush_tx", "int64", "bytes", "send buffer dropped at a reset; -1 if absent"),
         Column("flush_rx", "int64", "bytes", "receive buffer dropped at a reset; -1 if absent"),
         Column("length", "int32", "bytes", "packet dropped by a queue; -1 if absent"),
+    ),
+)
+
+LINK_RADIO = Schema(
+    "link_radio",
+    "How a frame went over the air, where the log knows: a row per transmission seen.",
+    (
+        _T,
+        _SOURCE,
+        _RECORD,
+        Column("entity", "int16", "", "index of the link entity in `Measurement.entities`"),
+        Column("airtime_ns", "int64", "ns", "time on the air; -1 if absent"),
+        Column("rate_bps", "int64", "bits/s", "rate of the physical layer; -1 if absent"),
+        Column("mcs", "int16", "", "index of modulation and coding; -1 if absent"),
+        Column("signal_dbm", "int16", "dBm", "received power; 0 if absent"),
+        Column("channel_mhz", "int32", "MHz", "centre frequency; -1 if absent"),
+        Column("attempt", "int16", "", "0 for the first attempt on the air; -1 if unknown"),
     ),
 )
 
@@ -388,6 +415,7 @@ SCHEMAS: dict[str, Schema] = {
         KERNEL_EVENTS,
         LINK_FRAMES,
         LINK_EVENTS,
+        LINK_RADIO,
         SERIES,
         EVENTS,
     )

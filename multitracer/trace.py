@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from multitracer.errors import Issue
+from multitracer.linktype import LinkType
 from multitracer.table import Table
 
 Layer = Literal["tcp", "kernel", "link"]
@@ -79,6 +80,11 @@ class Trace:
         Link logs: entity names, indexed by the `entity` column.
     connections : list of dict
         Captures: summaries by the TCP tracker, indexed by the `conn` column.
+    links : list of LinkType
+        Link logs: of what kind the link of each entity is; empty: a byte stream logged by its entities (RLP).
+    others : list of Trace
+        What the same file says of another layer (the TCP segments in a capture of a radio link), a trace of
+        its own with the same path and clock.
     """
 
     source: Source
@@ -87,3 +93,5 @@ class Trace:
     flows: list[Flow] = field(default_factory=list)
     entities: list[str] = field(default_factory=list)
     connections: list[dict[str, Any]] = field(default_factory=list)
+    links: list[LinkType] = field(default_factory=list)
+    others: list[Trace] = field(default_factory=list)

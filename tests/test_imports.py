@@ -26,6 +26,7 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("rotation", 4),
     ("schema_results", 1),
     ("regression", 1),
+    ("linktype", 1),
     ("trace", 2),
     ("registry", 3),
     ("measurement", 3),

@@ -6,11 +6,13 @@
 //! * [`capture`]: packet captures to [`segment::Segment`]s,
 //! * [`tracker`]: segments to connections, retransmissions, timeouts and columns,
 //! * [`ppp`] and [`rlp`]: recordings of a line and captures of link frames to columns,
+//! * [`linktable`]: the rows that every reader of a link makes,
 //! * [`text`]: line-oriented logs to columns.
 
 pub mod capture;
 pub mod input;
 pub mod issue;
+pub mod linktable;
 pub mod ppp;
 pub mod rlp;
 pub mod segment;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use multitracer_core::input::Progress;
+use multitracer_core::linktable::{CAUSES, Events, Frames, KINDS};
 use multitracer_core::ppp::record;
 use multitracer_core::rlp::gsmtap;
 use numpy::IntoPyArray;
@@ -13,11 +14,27 @@ use crate::capture::error_to_python;
 use crate::text::{Scan, facts, listed, scan, table};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("LINK_KINDS", KINDS.to_vec())?;
+    m.add("RESET_CAUSES", CAUSES.to_vec())?;
     m.add_function(wrap_pyfunction!(sniff_gsmtap, m)?)?;
     m.add_function(wrap_pyfunction!(read_gsmtap, m)?)?;
     m.add_function(wrap_pyfunction!(sniff_pppd, m)?)?;
     m.add_function(wrap_pyfunction!(scan_pppd, m)?)?;
     Ok(())
+}
+
+/// `link_frames` and `link_events`, as every reader of a link gives them.
+pub(crate) fn link_tables(py: Python<'_>, frames: Frames, events: Events) -> PyResult<Bound<'_, PyDict>> {
+    let tables = PyDict::new(py);
+    tables.set_item(
+        "link_frames",
+        table!(py, frames, t_ns, record, entity, action, ns, offset, length, attempt, duplicate, nr, poll),
+    )?;
+    tables.set_item(
+        "link_events",
+        table!(py, events, t_ns, record, entity, action, kind, nr, cause, flush_tx, flush_rx, length),
+    )?;
+    Ok(tables)
 }
 
 #[pyfunction]
@@ -28,16 +45,7 @@ fn sniff_pppd(head: &[u8]) -> bool {
 #[pyfunction]
 fn scan_pppd(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
     let found = scan(py, &path, &Progress::default(), record::read)?;
-    let (frames, events) = (found.frames, found.events);
-    let tables = PyDict::new(py);
-    tables.set_item(
-        "link_frames",
-        table!(py, frames, t_ns, record, entity, action, ns, offset, length, attempt, duplicate, nr, poll),
-    )?;
-    tables.set_item(
-        "link_events",
-        table!(py, events, t_ns, record, entity, action, kind, nr, cause, flush_tx, flush_rx, length),
-    )?;
+    let tables = link_tables(py, found.frames, found.events)?;
     let facts = facts(py, 0, 100_000_000)?;
     facts.set_item("protocols", found.protocols)?;
     facts.set_item("octets", found.octets)?;
@@ -55,16 +63,7 @@ fn sniff_gsmtap(head: &[u8]) -> bool {
 #[pyo3(signature = (path, uplink_is_mobile, n2=None))]
 fn read_gsmtap(py: Python<'_>, path: PathBuf, uplink_is_mobile: bool, n2: Option<u32>) -> PyResult<Scan<'_>> {
     let found = py.detach(|| gsmtap::read(&path, uplink_is_mobile, n2)).map_err(error_to_python)?;
-    let (frames, events) = (found.frames, found.events);
-    let tables = PyDict::new(py);
-    tables.set_item(
-        "link_frames",
-        table!(py, frames, t_ns, record, entity, action, ns, offset, length, attempt, duplicate, nr, poll),
-    )?;
-    tables.set_item(
-        "link_events",
-        table!(py, events, t_ns, record, entity, action, kind, nr, cause, flush_tx, flush_rx, length),
-    )?;
+    let tables = link_tables(py, found.frames, found.events)?;
     let facts = facts(py, found.counts.records, found.counts.resolution_ns)?;
     facts.set_item("rlp_frames", found.rlp_frames)?;
     facts.set_item("held_off", found.held_off)?;

@@ -14,6 +14,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
+use crate::link::link_tables;
 use crate::watch::watched;
 
 /// Tables by name, issues as (code, count, first record, detail), and facts about the file.
@@ -110,16 +111,7 @@ pub(crate) use table;
 #[pyfunction]
 fn scan_rlpdump(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
     let log = scan(py, &path, &Progress::default(), rlpdump::scan)?;
-    let (frames, events) = (log.frames, log.events);
-    let tables = PyDict::new(py);
-    tables.set_item(
-        "link_frames",
-        table!(py, frames, t_ns, record, entity, action, ns, offset, length, attempt, duplicate, nr, poll),
-    )?;
-    tables.set_item(
-        "link_events",
-        table!(py, events, t_ns, record, entity, action, kind, nr, cause, flush_tx, flush_rx, length),
-    )?;
+    let tables = link_tables(py, log.frames, log.events)?;
     let facts = facts(py, log.lines, log.resolution_ns)?;
     facts.set_item("entities", log.entities)?;
     facts.set_item("version", log.version)?;

@@ -9,7 +9,7 @@ use super::hdlc::{Deframer, Framed};
 use super::vj::{Decompressor, Outcome};
 use crate::input::{is_damage, is_over_limit};
 use crate::issue::Issues;
-use crate::text::rlpdump::{Events, Frames, KINDS};
+use crate::linktable::{Events, Frames, KINDS};
 
 const SENT: u8 = 1;
 const RECEIVED: u8 = 2;

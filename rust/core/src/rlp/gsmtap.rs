@@ -9,7 +9,7 @@ use super::frame::{Bad, Body, Frame, decode, n2_of_xid, user_bytes};
 use crate::capture::ReadError;
 use crate::capture::datagram::{Counts, Datagram, datagrams, datagrams_in_head};
 use crate::issue::Issues;
-use crate::text::rlpdump::{CAUSES, Events, Frames, KINDS};
+use crate::linktable::{CAUSES, Events, Frames, KINDS};
 
 const PORT: u16 = 4729;
 const VERSION: u8 = 2;

@@ -7,79 +7,20 @@ use super::lines::Lines;
 use super::number::{fit, seconds};
 use super::words::{Words, excerpt, split_once};
 use crate::issue::Issues;
+use crate::linktable::{CAUSES, Events, Frames, KINDS};
 
 /// Entities beyond this many mean that the file is not an rlpdump.
 const MAX_ENTITIES: usize = 1024;
 const MAX_SETTINGS: usize = 64;
 
-/// Frame and event types; the position is the code in the column. `opaque` is what is not known.
-pub const KINDS: [&str; 21] = [
-    "opaque",
-    "RR",
-    "RNR",
-    "REJ",
-    "SREJ",
-    "SABM",
-    "UA",
-    "DISC",
-    "DM",
-    "NULL",
-    "UI",
-    "XID",
-    "TEST",
-    "REMAP",
-    "reset",
-    "drop",
-    "call_dropped",
-    "discard",
-    "damaged",
-    "desync",
-    "resync",
-];
 const RESET: i8 = 14;
 const DROP: i8 = 15;
 const CALL_DROPPED: i8 = 16;
 const DISCARD: i8 = 17;
 
-/// Causes of a reset; the position is the code in the column.
-pub const CAUSES: [&str; 5] = ["", "n2", "protocol", "peer", "other"];
-
 const SND: i8 = 0;
 const RCV: i8 = 1;
 const EVT: i8 = 2;
-
-/// Information frames, one row per sending and reception; -1 where a value is absent.
-#[derive(Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Frames {
-    pub t_ns: Vec<i64>,
-    pub record: Vec<i64>,
-    pub entity: Vec<i16>,
-    pub action: Vec<i8>,
-    pub ns: Vec<i32>,
-    pub offset: Vec<i64>,
-    pub length: Vec<i32>,
-    pub attempt: Vec<i16>,
-    pub duplicate: Vec<i8>,
-    pub nr: Vec<i32>,
-    pub poll: Vec<i8>,
-}
-
-/// Everything else; -1 where a value is absent.
-#[derive(Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Events {
-    pub t_ns: Vec<i64>,
-    pub record: Vec<i64>,
-    pub entity: Vec<i16>,
-    pub action: Vec<i8>,
-    pub kind: Vec<i8>,
-    pub nr: Vec<i32>,
-    pub cause: Vec<i8>,
-    pub flush_tx: Vec<i64>,
-    pub flush_rx: Vec<i64>,
-    pub length: Vec<i32>,
-}
 
 /// What an rlpdump says.
 #[derive(Debug, Default)]

@@ -1,0 +1,60 @@
+"""Of what kind a reliable link is: what analyses need to know of it, as data.
+
+RLP is a byte stream cut into frames of fixed slots; Wi-Fi acknowledges packets one by one or in blocks and
+shares the air; RLC in acknowledged mode cuts packets into PDUs and reports what is missing. The analyses are
+the same: they ask the link type what a row means, and what its log could not know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Unit = Literal["stream", "packet", "segment"]
+Acknowledgement = Literal["cumulative", "frame", "block", "status", "none"]
+Observer = Literal["entities", "sender", "receiver", "monitor"]
+Fact = Literal[
+    "arrivals", "attempts", "airtime", "flow_control", "flushes", "idle", "offsets", "queue", "resets"
+]
+
+
+@dataclass(frozen=True)
+class LinkType:
+    """One kind of link, seen by one kind of log.
+
+    Attributes
+    ----------
+    name : str
+        "rlp", "wifi", "rlc-lte", "rlc-nr", "ns2-mac" ...
+    title : str
+        For people: "Wi-Fi (IEEE 802.11)".
+    unit : {"stream", "packet", "segment"}
+        What a data frame carries: bytes of a stream regardless of packets; one packet; a packet or a part of
+        one, never parts of two.
+    slotted : bool
+        Frames of a busy sender leave at equal distances: an empty slot is idle time. Otherwise the time
+        between two frames is idle only beyond what the medium takes.
+    acknowledgement : {"cumulative", "frame", "block", "status", "none"}
+        How the receiver tells the sender what arrived.
+    observer : {"entities", "sender", "receiver", "monitor"}
+        Who wrote the log. What a monitor did not see may yet have been sent: it is "not seen", never "lost".
+    lacks : frozenset of str
+        What the log cannot tell, of "arrivals" (which frames got through), "attempts", "airtime",
+        "flow_control", "flushes" (bytes lost in a reset), "idle", "offsets" (place in the byte stream),
+        "queue" (drops before the link), "resets".
+    """
+
+    name: str
+    title: str
+    unit: Unit = "stream"
+    slotted: bool = True
+    acknowledgement: Acknowledgement = "cumulative"
+    observer: Observer = "entities"
+    lacks: frozenset[Fact] = frozenset()
+
+    def tells(self, fact: Fact) -> bool:
+        """Whether a log of this kind says anything of it."""
+        return fact not in self.lacks
+
+
+RLP = LinkType("rlp", "RLP (GSM 04.22)", lacks=frozenset({"airtime"}))

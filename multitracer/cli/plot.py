@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,6 +38,12 @@ ENDINGS = (".png", ".svg", ".pdf")
 @click.option(
     "--conn", type=click.IntRange(0), metavar="N", help="Connection; by default that with most data."
 )
+@click.option(
+    "--fold",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Cut stretches longer than this in which nothing happens.",
+)
 @click.option("--dark", is_flag=True, help="Light on dark.")
 def command(
     paths: tuple[str, ...],
@@ -50,6 +56,7 @@ def command(
     end: float | None,
     offset: int,
     conn: int | None,
+    fold: float | None,
     dark: bool,
 ) -> None:
     """Draw a figure of a measurement: the multi-layer time/sequence plot, or any other of --list.
@@ -61,6 +68,7 @@ def command(
     multitracer plot sample_traces/link-resets-vj -o resets.png
     multitracer plot sample_traces/link-resets-vj --from 25 --to 60 -o gap.pdf
     multitracer plot sample_traces/link-resets-vj -k figure-9 -o ruined.png
+    multitracer plot sample_traces/link-resets-vj --fold 3 -o folded.png
     multitracer plot sample_traces/flow-control --offset 0 --dark -o xoff.svg
     multitracer plot sample_traces/* -k compare -o all.png
     """
@@ -78,7 +86,8 @@ def command(
     from multitracer.pipeline import plot
 
     subject = _several(paths, formats) if kind in _comparing() else load(paths, formats)
-    plot(subject, kind, output, from_s=start, to_s=end, offset_bytes=offset, conn=conn, dark=dark)
+    window = {"from_s": start, "to_s": end, "fold_s": fold}
+    plot(subject, kind, output, **window, offset_bytes=offset, conn=conn, dark=dark)
     if as_json:
         print_json({"figures": [{"path": output, "kind": kind}]})
     else:

@@ -32,6 +32,8 @@ class Canvas:
         Times shown, in the coordinates of the axes.
     notes : list of str
         Lines of notes under the subtitle.
+    shift : float
+        Seconds from midnight to the zero of the time axis if it is absolute, else 0.
     day : datetime.date or None
         Day of the time axis if it is absolute.
     legend_top : float
@@ -46,8 +48,9 @@ class Canvas:
         self.theme = THEMES[theme]
         self.mpl = MplFigure(figsize=size, dpi=dpi, facecolor=self.theme.ground)
         FigureCanvasAgg(self.mpl)
-        self._shift, self.day = _midnight(figure)
-        self.window = (figure.window[0] + self._shift, figure.window[1] + self._shift)
+        self.shift, self.day = _midnight(figure)
+        low, high = self.x(np.array(figure.window)).tolist()
+        self.window: tuple[float, float] = (low, high)
         self.notes = _wrapped(figure.notes, int((0.95 * size[0] - LEFT) / 0.076))
         self.axes = self._place(size)
         self.legend_top = 1.0  # how far down the legends of the panels above reach
@@ -72,7 +75,9 @@ class Canvas:
 
     def x(self, seconds: Floats) -> Floats:
         """Seconds from the first TCP event in the coordinates of the time axis."""
-        return seconds + self._shift if self._shift else seconds
+        if self.figure.fold is not None:
+            seconds = self.figure.fold.place(seconds)
+        return seconds + self.shift if self.shift else seconds
 
     def pixels(self, axes: Axes) -> tuple[float, float]:
         """Width and height of an axes in pixels."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from multitracer.errors import UsageError
 from multitracer.plots.canvas import Canvas
 from multitracer.plots.mpl_axes import dress_figure, dress_panel, legend
+from multitracer.plots.mpl_fold import draw_breaks
 from multitracer.plots.mpl_marks import draw_marks
 from multitracer.plots.mpl_pieces import draw_pieces
 from multitracer.plots.mpl_series import draw_lanes, draw_series, draw_shades
@@ -60,6 +61,8 @@ def draw(
     canvas = Canvas(figure, size, dpi, theme or figure.theme)
     for panel, axes in zip(figure.panels, canvas.axes, strict=True):
         dress_panel(canvas, panel, axes)
+        if figure.fold is not None:
+            draw_breaks(canvas, panel, axes, figure.fold)
     dress_figure(canvas)
     for panel, axes in zip(figure.panels, canvas.axes, strict=True):
         if panel.lanes:

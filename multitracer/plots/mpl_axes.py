@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from multitracer.plots.canvas import BOTTOM, LINE, Canvas
+from multitracer.plots.fold import Fold
+from multitracer.plots.mpl_fold import folded_ticks
 from multitracer.plots.panel import Marks, Panel, Pieces, Series, Spans
 from multitracer.plots.theme import Look
 from multitracer.plots.words import FONT, drawable
@@ -56,6 +58,9 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
 def _time_axis(canvas: Canvas, axes: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 
+    if canvas.figure.fold is not None:
+        _folded_axis(canvas, axes, canvas.figure.fold)
+        return
     label = drawable(str(canvas.figure.x), 80)
     if canvas.figure.absolute:
         span = canvas.window[1] - canvas.window[0]
@@ -67,12 +72,34 @@ def _time_axis(canvas: Canvas, axes: Axes) -> None:
             axes.xaxis.set_major_locator(MaxNLocator(nbins=8))
             decimals = 3
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: clock(value, decimals)))
-        day = f", {canvas.day.isoformat()}" if canvas.day is not None else ""
-        label = f"Time of day (UTC{day}) [h:min:s]"
+        label = day_label(canvas)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=14, steps=[1, 2, 2.5, 5, 10]))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.12g}"))
     _text(axes.set_xlabel(label, color=canvas.theme.ink, fontsize=11))
+
+
+def _folded_axis(canvas: Canvas, axes: Axes, fold: Fold) -> None:
+    import numpy as np
+    from matplotlib.ticker import FixedFormatter, FixedLocator
+
+    ticks = folded_ticks(canvas, fold, CLOCK_STEPS)
+    if canvas.figure.absolute:
+        decimals = 0 if all(abs(one - round(one)) < 1e-6 for one in (t + canvas.shift for t in ticks)) else 3
+        words = [clock(one + canvas.shift, decimals) for one in ticks]
+        label = day_label(canvas)
+    else:
+        words = [f"{round(one, 9) + 0.0:,.12g}" for one in ticks]
+        label = drawable(str(canvas.figure.x), 80)
+    axes.xaxis.set_major_locator(FixedLocator(canvas.x(np.array(ticks)).tolist()))
+    axes.xaxis.set_major_formatter(FixedFormatter(words))
+    _text(axes.set_xlabel(label, color=canvas.theme.ink, fontsize=11))
+
+
+def day_label(canvas: Canvas) -> str:
+    """The label of an absolute time axis."""
+    day = f", {canvas.day.isoformat()}" if canvas.day is not None else ""
+    return f"Time of day (UTC{day}) [h:min:s]"
 
 
 def clock(seconds: float, decimals: int) -> str:

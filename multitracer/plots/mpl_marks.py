@@ -97,6 +97,8 @@ def _letters(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) -> 
 
 def _vertical(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) -> None:
     """Lines through all panels, named at the top of the one that holds them."""
+    from matplotlib.patheffects import withStroke
+
     look = canvas.theme.looks[marks.role]
     seen = np.flatnonzero(marks.inside(canvas.figure.window))
     x = canvas.x(marks.x[seen])
@@ -127,4 +129,5 @@ def _vertical(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) ->
                 va="center",
             )
             text.set(color=look.color, fontsize=9.0, fontfamily=FONT, parse_math=False, zorder=6)
+            text.set_path_effects([withStroke(linewidth=2.5, foreground=canvas.theme.ground)])
             break

@@ -7,10 +7,13 @@ All x values are seconds from the first TCP event; `Figure.t0_ns` makes them abs
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from multitracer.plots.fold import Fold
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -344,6 +347,8 @@ class Figure:
         Whether the time axis shows the time of day (UTC).
     notes : tuple of str
         What the reader must know: missing layers, doubtful clocks.
+    fold : Fold, optional
+        Empty stretches to draw short. All data stays in true time; the renderer places it.
     """
 
     name: str
@@ -356,6 +361,7 @@ class Figure:
     t0_ns: int = 0
     absolute: bool = False
     theme: Literal["light", "dark"] = "light"
+    fold: Fold | None = None
 
     def panel(self, name: str) -> Panel:
         """A panel by name; `KeyError` if there is none."""

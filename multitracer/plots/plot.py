@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from multitracer.analysis import Result
 from multitracer.errors import UsageError
 from multitracer.measurement import Measurement
+from multitracer.plots.folding import folded
 from multitracer.plots.panel import Figure
 
 if TYPE_CHECKING:
@@ -35,11 +36,13 @@ class PlotOptions:
         Time of day (UTC) on the time axis.
     trends : bool
         Regression lines with their rates.
+    fold_s : float or None
+        Cut stretches longer than this in which nothing happens; None draws all time.
 
     Raises
     ------
     UsageError
-        If a time is not finite, the window is empty, or the offset is negative.
+        If a time is not finite, the window is empty, the offset is negative, or the fold is not positive.
     """
 
     from_s: float | None = None
@@ -49,11 +52,14 @@ class PlotOptions:
     dark: bool = False
     absolute_time: bool = False
     trends: bool = True
+    fold_s: float | None = None
 
     def __post_init__(self) -> None:
         for value in (self.from_s, self.to_s):
             if value is not None and not math.isfinite(value):
                 raise UsageError(f"time window: {value} is not a time")
+        if self.fold_s is not None and not 0 < self.fold_s < math.inf:
+            raise UsageError(f"fold: empty time must be longer than 0 s to be cut, not {self.fold_s:g} s")
         if self.from_s is not None and self.to_s is not None and self.from_s >= self.to_s:
             raise UsageError(f"time window from {self.from_s:g} s to {self.to_s:g} s is empty")
         if self.offset_bytes < 0:
@@ -102,6 +108,11 @@ def build(plot: Plot, subjects: Sequence[Subject], options: PlotOptions | None =
         If there is nothing to show, or several measurements are given to a plot of one.
     """
     options = options or PlotOptions()
+    built = _built(plot, subjects, options)
+    return built if options.fold_s is None else folded(built, options.fold_s)
+
+
+def _built(plot: Plot, subjects: Sequence[Subject], options: PlotOptions) -> Figure:
     if plot.build_many is not None:
         return plot.build_many(subjects, options)
     if len(subjects) != 1:
@@ -130,7 +141,7 @@ def draw(
     """
     from multitracer.plots import mpl
 
-    return mpl.draw(plot.build(measurement, results, options or PlotOptions()))
+    return mpl.draw(build(plot, [Subject("", measurement, results)], options))
 
 
 def save(figure: MplFigure, path: str | os.PathLike[str]) -> None:

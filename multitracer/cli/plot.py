@@ -86,7 +86,7 @@ def command(
     from multitracer.pipeline import plot
 
     subject = _several(paths, formats) if kind in _comparing() else load(paths, formats)
-    window = {"from_s": start, "to_s": end, "fold_s": fold}
+    window: dict[str, Any] = {"from_s": start, "to_s": end, "fold_s": fold}
     plot(subject, kind, output, **window, offset_bytes=offset, conn=conn, dark=dark)
     if as_json:
         print_json({"figures": [{"path": output, "kind": kind}]})

@@ -130,7 +130,6 @@ def _why(record: Record) -> Markup:
         f"{spelled(one['cause'])} {share(one['share'])}" for one in record["causes"] if one["share"]
     )
     parts: list[Child] = [tag("p", f"Lost to: {causes}.")] if causes else []
-    parts += [tag("p", one["text"]) for one in record["verdicts"]]
     facts = [
         tag(
             "li",
@@ -142,9 +141,7 @@ def _why(record: Record) -> Markup:
         for one in record["diagnosis"]
     ]
     if facts:
-        parts.append(
-            tag("details", tag("summary", f"Diagnosis: {count(len(facts), 'finding')}"), tag("ul", facts))
-        )
+        parts.append(tag("ul", facts))
     return join(*parts)
 
 

@@ -113,10 +113,9 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
         },
         "causes": _causes(used),
         "diagnosis": [
-            {"title": str(fact.title), "text": str(fact.text), "cost_s": fact.cost_s}
+            {"title": fact.title, "text": fact.text, "kind": fact.kind, "cost_s": fact.cost_s}
             for fact in facts(contract)[:MOST_FACTS]
         ],
-        "verdicts": _verdicts(contract),
         "inconclusive": dict(contract["inconclusive"]),
         "issues": [
             {key: issue[key] for key in ("code", "severity", "count", "detail", "path")}
@@ -161,13 +160,6 @@ def _causes(used: Object) -> list[dict[str, Any]]:
         {"cause": str(one["cause"]), "kind": str(one["kind"]), "share": one["share"], "s": one["s"]}
         for one in used.get("causes") or ()
     ]
-
-
-def _verdicts(contract: Object) -> list[dict[str, Any]]:
-    """The answers of the diagnosis, where the program has that question."""
-    told = contract.get("diagnosis") or ()
-    found = [one for one in told if isinstance(one, Mapping) and isinstance(one.get("text"), str)]
-    return [{key: one.get(key) for key in ("text", "kind", "cost_s")} for one in found[:MOST_FACTS]]
 
 
 def flattened(settings: Any, prefix: str = "") -> dict[str, Any]:

@@ -193,8 +193,8 @@ def _print(found: Batch, seconds: float) -> None:
 
 def _said(record: dict[str, Any]) -> str:
     """The first sentences of the diagnosis, where no cause has a share."""
-    found = [one["text"] for one in record["verdicts"][:2]]
-    return "; ".join(found) or "cause unknown"
+    found = [one["text"] for one in record["diagnosis"][:2]]
+    return " ".join(found) or "cause unknown"
 
 
 @contextmanager

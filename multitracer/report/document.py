@@ -20,6 +20,7 @@ from multitracer.report.words import duration, rate, share
 Object = Mapping[str, Any]
 
 SCRIPTS = ("unpack.js", "lod.js", "plot.js", "tables.js", "start.js")
+WHOLE = ("utilization", "well")  # sentences that the number at the head stands for
 KEYS = (
     ("ArrowLeft", "←", "Earlier"),
     ("ArrowRight", "→", "Later"),
@@ -136,7 +137,8 @@ def _diagnosis(contract: Object, found: list[Fact]) -> Markup:
     top: list[Markup] = []
     if used["value"] is not None:
         low = used["value"] <= 0.95
-        words = "TCP left the link idle, or sent data twice." if low else "TCP used nearly all of it."
+        said = [fact.text for fact in found if fact.kind in WHOLE]
+        found = [fact for fact in found if fact.kind not in WHOLE]
         top.append(
             tag(
                 "div",
@@ -144,9 +146,7 @@ def _diagnosis(contract: Object, found: list[Fact]) -> Markup:
                 tag("span", "of what the link offered was used"),
                 tag(
                     "p",
-                    f"{words} Idle {share(used['idle_share'])} of the time in which it could have sent; "
-                    f"{share(used['duplicate_share'])} of the bytes were sent twice. "
-                    f"Told from: {str(used['basis']).replace('_', ' ')}.",
+                    f"{' '.join(said)} Told from: {str(used['basis']).replace('_', ' ')}.",
                 ),
                 class_="used",
             )
@@ -157,7 +157,8 @@ def _diagnosis(contract: Object, found: list[Fact]) -> Markup:
     rest = tag("ol", items, class_="facts") if items else tag("p", _nothing(contract), class_="lead")
     note = tag(
         "p",
-        "By cost; time that two lines share is counted in both. Click a line to see it in the figure.",
+        "By cost, in time of the link: idle, or spent on bytes that it had carried before. Click a line to "
+        "see it in the figure. multitracer analyze --explain adds the chain of events behind each.",
         class_="note",
     )
     return tag(
@@ -201,7 +202,20 @@ def _fact(fact: Fact) -> Markup:
         data_from=None if first is None else first[0],
         data_to=None if first is None else first[1],
     )
-    return tag("li", line, tag("div", more, class_="places") if more else None)
+    return tag("li", line, tag("div", more, class_="places") if more else None, _rests_on(fact))
+
+
+def _rests_on(fact: Fact) -> Markup | None:
+    """The records and the command behind a sentence."""
+    if not fact.evidence and not fact.command:
+        return None
+    return tag(
+        "details",
+        tag("summary", "Records and picture"),
+        tag("p", fact.evidence) if fact.evidence else None,
+        tag("code", fact.command) if fact.command else None,
+        class_="rests",
+    )
 
 
 def _figures(drawn: Interactive | None, contract: Object, stills: Markup) -> Markup:

@@ -27,8 +27,7 @@ def record(name: str, value: float | None, **parameters: Any) -> dict[str, Any]:
         "page": None,
         "utilization": {"value": value, "basis": "link log"},
         "causes": [{"cause": EVIL, "kind": "idle", "share": 0.2, "s": 1.0}],
-        "diagnosis": [{"title": EVIL, "text": EVIL, "cost_s": 2.0}],
-        "verdicts": [{"text": EVIL, "kind": "x", "cost_s": None}],
+        "diagnosis": [{"title": EVIL, "text": EVIL, "kind": "x", "cost_s": 2.0}],
         "issues": [
             {"code": "unreadable-file", "severity": "error", "count": 1, "detail": EVIL, "path": EVIL}
         ],

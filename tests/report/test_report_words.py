@@ -10,39 +10,68 @@ from typing import Any
 import pytest
 from support_samples import Run
 
-from multitracer.report.facts import facts, gap_of
+from multitracer.report.facts import facts
 from multitracer.report.tables import MOST_ROWS, Row, sortable, whole
 
 
-def test_facts_come_by_cost(analyzed: Callable[[str], dict[str, Any]]) -> None:
+def test_the_page_says_what_analyze_says(analyzed: Callable[[str], dict[str, Any]]) -> None:
     contract = analyzed("link-resets-vj")
     found = facts(contract)
-    costs = [fact.cost_s for fact in found]
-    assert costs == sorted(costs, key=lambda cost: -1 if cost is None else cost, reverse=True)
-    assert found[0].title == "Link resets"
-    gaps = [gap_of(reset) for reset in contract["link"]["resets"]]
-    assert found[0].cost_s == pytest.approx(sum(end - start for start, end in filter(None, gaps)))
-    assert found[0].places[0] == max(filter(None, gaps), key=lambda gap: gap[1] - gap[0])
+    said = [sentence["text"] for sentence in contract["diagnosis"]]
+    assert [fact.text.lower() for fact in found] == [f"{text}.".lower() for text in said]
+    resets = next(fact for fact in found if fact.kind == "link_reset")
+    assert resets.title == "Link resets"
+    assert resets.cost_s == contract["diagnosis"][1]["cost_s"]
+    assert "rlp.log.gz 2,932, 4,640, 10,699" in resets.evidence
+    # The most expensive reset first: that is also the one of the command.
+    chains = {chain["chain"]: chain for chain in contract["chains"]}
+    costs = {chain["start"]: chain["cost_s"] for chain in chains.values()}
+    assert [costs[start] for start, _ in resets.places] == sorted(
+        (costs[start] for start, _ in resets.places), reverse=True
+    )
+    assert len(resets.places) == 3
+    assert f"--from {int(resets.places[0][0]) - 1}" in resets.command
 
 
 @pytest.mark.parametrize(
-    ("name", "first"),
+    ("name", "kinds"),
     [
-        ("flow-control", "Link flow control"),
-        ("spurious-timeouts", "Link idle: receiver window"),
-        ("local-drops", "Bytes sent twice"),
+        ("flow-control", ["well", "xoff"]),
+        ("local-drops", ["utilization", "local_drop"]),
+        ("backoff", ["utilization", "link_burst"]),
     ],
 )
-def test_the_story_comes_first(analyzed: Callable[[str], dict[str, Any]], name: str, first: str) -> None:
-    assert facts(analyzed(name))[0].title == first
+def test_the_story_comes_first(
+    analyzed: Callable[[str], dict[str, Any]], name: str, kinds: list[str]
+) -> None:
+    found = facts(analyzed(name))
+    assert [fact.kind for fact in found][: len(kinds)] == kinds
+    assert all(fact.places for fact in found[1:2])
 
 
-def test_two_resets_in_one_gap_cost_it_once(analyzed: Callable[[str], dict[str, Any]]) -> None:
-    contract = json.loads(json.dumps(analyzed("link-resets-vj")))
-    cost = facts(contract)[0].cost_s
-    contract["link"]["resets"].append(contract["link"]["resets"][0])
-    twice = next(fact for fact in facts(contract) if fact.title == "Link resets")
-    assert twice.cost_s == pytest.approx(cost)
+def test_idle_phases_that_belong_to_no_chain_are_the_places_of_their_sentence() -> None:
+    contract = {
+        "chains": [{"chain": 1, "events": [{"what": "idle", "t": 3.0}], "start": 0.0, "end": 9.0}],
+        "idle_phases": [
+            {"start": 3.0, "end": 8.0, "cause": "application"},
+            {"start": 10.0, "end": 11.0, "cause": "application"},
+            {"start": 12.0, "end": 15.0, "cause": "application"},
+            {"start": 20.0, "end": 29.0, "cause": "receiver_window"},
+        ],
+        "diagnosis": [
+            {
+                "text": "the link was idle",
+                "kind": "idle_application",
+                "cost_s": 4.0,
+                "evidence": [],
+                "command": None,
+                "chains": [],
+            }
+        ],
+    }
+    (only,) = facts(contract)
+    assert only.title == "Link idle: application"
+    assert only.places == ((12.0, 15.0), (10.0, 11.0))
 
 
 def test_long_tables_say_that_they_are_cut() -> None:

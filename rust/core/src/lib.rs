@@ -5,11 +5,13 @@
 //! * [`input`]: files, pipes and compression,
 //! * [`capture`]: packet captures to [`segment::Segment`]s,
 //! * [`tracker`]: segments to connections, retransmissions, timeouts and columns,
+//! * [`dccp`]: DCCP packets of captures to columns,
 //! * [`ppp`] and [`rlp`]: recordings of a line and captures of link frames to columns,
 //! * [`linktable`]: the rows that every reader of a link makes,
 //! * [`text`]: line-oriented logs to columns.
 
 pub mod capture;
+pub mod dccp;
 pub mod input;
 pub mod issue;
 pub mod linktable;

@@ -3,7 +3,9 @@
 use pyo3::prelude::*;
 
 mod capture;
+mod dccp;
 mod link;
+mod ns2;
 mod text;
 mod watch;
 
@@ -11,7 +13,9 @@ mod watch;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     capture::register(m)?;
+    dccp::register(m)?;
     link::register(m)?;
+    ns2::register(m)?;
     text::register(m)?;
     Ok(())
 }

@@ -308,7 +308,7 @@ pub(crate) fn listed(issues: &Issues) -> Vec<(&'static str, u64, u64, String)> {
 }
 
 /// Sockets as (local address, local port, remote address, remote port).
-fn flows<'py>(py: Python<'py>, table: &FlowTable) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn flows<'py>(py: Python<'py>, table: &FlowTable) -> PyResult<Bound<'py, PyList>> {
     let ends = table.flows().iter().map(|(local, remote)| {
         (local.0.to_ip().to_string(), local.1, remote.0.to_ip().to_string(), remote.1)
     });

@@ -3,13 +3,13 @@
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use super::record::{Reader, be16};
-use super::source::Source;
-use super::tunnel;
-use super::{ReadError, Work, icmp, ip, with_reader};
+use super::ReadError;
+use super::record::be16;
+pub use super::transport::Counts;
+use super::transport::{Transport, transports, transports_from};
 use crate::issue::Issues;
 
-const UDP: u8 = 17;
+pub(crate) const UDP: u8 = 17;
 const UDP_HEADER: usize = 8;
 
 /// One datagram.
@@ -25,19 +25,6 @@ pub struct Datagram<'a> {
     pub payload: &'a [u8],
 }
 
-/// Packets of a capture, counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// All of them.
-    pub records: u64,
-    /// TCP among them.
-    pub tcp: u64,
-    /// UDP among them.
-    pub udp: u64,
-    /// Step of the time stamps.
-    pub resolution_ns: i64,
-}
-
 /// Hand every UDP datagram of a capture file to `each`.
 ///
 /// # Errors
@@ -47,7 +34,7 @@ pub fn datagrams(
     issues: &mut Issues,
     each: impl FnMut(Datagram<'_>),
 ) -> Result<Counts, ReadError> {
-    with_reader(Source::open(path, None)?, Walk { issues, each, most: u64::MAX })
+    transports(path, issues, of_datagrams(each))
 }
 
 /// As [`datagrams`], of at most `most` packets from any bytes.
@@ -60,7 +47,7 @@ pub fn datagrams_from(
     most: u64,
     each: impl FnMut(Datagram<'_>),
 ) -> Result<Counts, ReadError> {
-    with_reader(Source::new(reader, None)?, Walk { issues, each, most })
+    transports_from(reader, issues, most, of_datagrams(each))
 }
 
 /// As [`datagrams_from`], of the first bytes of a file.
@@ -75,52 +62,18 @@ pub fn datagrams_in_head(
     datagrams_from(Cursor::new(head.to_vec()), &mut Issues::default(), most, each)
 }
 
-struct Walk<'a, F> {
-    issues: &'a mut Issues,
-    each: F,
-    most: u64,
-}
-
-impl<F: FnMut(Datagram<'_>)> Work for Walk<'_, F> {
-    type Output = Counts;
-
-    fn run(mut self, mut reader: impl Reader) -> Result<Counts, ReadError> {
-        let mut counts = Counts::default();
-        let mut segment = icmp::blank();
-        while counts.records < self.most {
-            let Some(record) = reader.next_record()? else { break };
-            counts.records += 1;
-            let Ok(at) = record.link.network(record.data, record.wire_length, &mut tunnel::Path::default())
-            else {
-                continue;
-            };
-            let wire = record.wire_length.saturating_sub(at as u32);
-            let data = record.data.get(at..).unwrap_or_default();
-            let Ok(packet) = ip::parse(data, wire, &mut segment).and_then(ip::Packet::transport) else {
-                continue;
-            };
-            counts.tcp += u64::from(packet.protocol == ip::TCP);
-            if packet.protocol != UDP || packet.fragment.is_some() || packet.payload.len() < UDP_HEADER {
-                continue;
-            }
-            counts.udp += 1;
-            let header = packet.payload;
-            let end = usize::from(be16(header, 4)).clamp(UDP_HEADER, header.len());
-            (self.each)(Datagram {
-                record: record.number,
-                t_ns: record.t_ns,
-                ports: (be16(header, 0), be16(header, 2)),
-                payload: &header[UDP_HEADER..end],
-            });
+fn of_datagrams(mut each: impl FnMut(Datagram<'_>)) -> impl FnMut(Transport<'_>) {
+    move |packet| {
+        if packet.protocol != UDP || packet.data.len() < UDP_HEADER {
+            return;
         }
-        if let Some(damage) = reader.damage() {
-            self.issues.add(damage.code, damage.record, || damage.detail.clone());
-        }
-        let facts = reader.facts();
-        for (code, seen) in facts.issues.iter() {
-            self.issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
-        }
-        counts.resolution_ns = i64::from(facts.resolution_ns);
-        Ok(counts)
+        let header = packet.data;
+        let end = usize::from(be16(header, 4)).clamp(UDP_HEADER, header.len());
+        each(Datagram {
+            record: packet.record,
+            t_ns: packet.t_ns,
+            ports: (be16(header, 0), be16(header, 2)),
+            payload: &header[UDP_HEADER..end],
+        });
     }
 }

@@ -25,10 +25,12 @@ mod parts;
 mod pcap;
 mod pcapng;
 mod record;
+pub mod records;
 mod source;
 mod tcp;
 #[cfg(test)]
 mod tests;
+pub mod transport;
 mod tunnel;
 mod wifi;
 

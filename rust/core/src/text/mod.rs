@@ -4,10 +4,13 @@
 //! as [`crate::issue::Issues`]. A line that cannot be read costs an issue, never the file.
 
 pub mod csv;
+pub mod dccpprobe;
 mod fault;
 pub mod flows;
 pub mod ftrace;
 pub mod lines;
+pub mod ns3;
+pub mod ns2;
 mod number;
 pub mod rlpdump;
 pub mod siftr;

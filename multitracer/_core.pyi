@@ -39,6 +39,14 @@ def scan_tcpprobe(path: str, columns: list[str] | None = None) -> TextScan:
 def scan_siftr(path: str) -> TextScan:
     """Facts: flows (as above), enabled and disabled (lists of (key, value)), hashed."""
 
+def scan_ns2(path: str, header_bytes: int, keep: bool) -> TextScan:
+    """Tables frames, events and energy; facts: ends (sender's and receiver's, as `read_capture` has them),
+    below_agents, segment_bytes, without_syn, unplaced, entities, reasons, kinds, formats, packets, remarks, span.
+    """
+
+def scan_ns2_variables(path: str) -> TextScan:
+    """Table variables; facts: flows (as above), names."""
+
 def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:
     """Table csv: t_ns, record, and columns by their number among those read, as text.
 

@@ -85,18 +85,30 @@ fn read_capture<'py>(
         found.append((code, seen.count, seen.first_record, &seen.detail))?;
     }
     result.set_item("issues", found)?;
-    if let Some(columns) = columns {
-        result.set_item("segments", segments_to_python(py, columns)?)?;
-        result.set_item("retransmissions", retransmissions_to_python(py, &connections)?)?;
-        result.set_item("timeouts", timeouts_to_python(py, &connections)?)?;
+    if columns.is_some() {
         result.set_item("icmp_errors", icmp_errors_to_python(py, &icmp_errors)?)?;
     }
+    tracked_to_python(py, &result, &connections, columns)?;
+    Ok(result)
+}
+
+/// What the tracker says, into `result`: summaries, and the tables where segments were kept.
+pub(crate) fn tracked_to_python(
+    py: Python<'_>,
+    result: &Bound<'_, PyDict>,
+    connections: &[Connection],
+    columns: Option<Columns>,
+) -> PyResult<()> {
+    if let Some(columns) = columns {
+        result.set_item("segments", segments_to_python(py, columns)?)?;
+        result.set_item("retransmissions", retransmissions_to_python(py, connections)?)?;
+        result.set_item("timeouts", timeouts_to_python(py, connections)?)?;
+    }
     let summaries = PyList::empty(py);
-    for connection in &connections {
+    for connection in connections {
         summaries.append(connection_to_python(py, connection)?)?;
     }
-    result.set_item("connections", summaries)?;
-    Ok(result)
+    result.set_item("connections", summaries)
 }
 
 /// One record: time, original length, bytes, link type; None if there are fewer.

@@ -10,6 +10,7 @@ link log against the estimate from captures alone. Prints one row a quantity, th
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from collections import defaultdict
@@ -19,8 +20,9 @@ from typing import Any
 import numpy as np
 
 import multitracer as mt
-from multitracer.intervals import intersect, intervals, longer_than, subtract, total, union
+from multitracer.intervals import Intervals, intersect, intervals, longer_than, subtract, total, union
 from multitracer.linkpath import link_path
+from multitracer.linkwait import full_window
 from multitracer.resetlog import handshake_spans, handshakes
 from multitracer.transit import data_spans
 
@@ -88,7 +90,8 @@ def compare(run: Path) -> tuple[Counts, tuple[float, ...] | None]:
         found = sum(e["what"] == "segment_ruined" for chain in chains for e in chain["events"])
         counts["data segments ruined"] = found, ruined
         counts.update(_xoff(measurement, results, events, side))
-        counts["idle time [s]"] = _idle(measurement, results, events, side)
+        idle = total(true_idle(measurement, results, events, side)) / 1e9
+        counts["idle time [s]"] = results["idle_phases"].summary["idle_s"], idle
     told = results["utilization"].summary
     estimate = told.get("estimate")
     if not estimate:
@@ -143,31 +146,70 @@ def _xoff(measurement: Any, results: Any, events: list[dict[str, Any]], side: in
     return {"XOFF intervals": (len(held), len(starts)), "XOFF time [s]": (ours, length)}
 
 
-def _idle(measurement: Any, results: Any, events: list[dict[str, Any]], side: int) -> tuple[float, float]:
-    """Idle time by the lab's own places of packets: busy from a packet's handover to its last frame."""
+def true_idle(measurement: Any, results: Any, events: list[dict[str, Any]], side: int) -> Intervals:
+    """Idle time by the lab's own places of packets: busy from a packet's handover to its last frame.
+
+    A packet is in the sender from its handover on, unless it leaves with the next slot; a reset of that side
+    takes it away. The link could not send while it was held off, reset, at a checkpoint or at its window's
+    end, as the lines of its log say.
+    """
     path = link_path(measurement)
     assert path is not None
     spans_of = measurement.frame_map.spans
     mine = spans_of.where((spans_of["entity"] == path.sender) & (spans_of["first"] >= 0)).sorted_by("record")
     handed = mine["t_ns"].tolist()
     ends = path.first["offset"] + path.first["length"]
+    resets = [event["t_ns"] for event in events if event["what"] == "reset" and event["side"] == side]
     busy = []
     put = [event for event in events if event["what"] == "packet" and event["side"] == side]
     for event, start in zip(put, handed, strict=False):
         last = int(np.searchsorted(ends, event["end"]))
         if last < len(ends):
-            busy.append((start, max(int(path.first["t_ns"][last]) + path.slot_ns, start)))
+            one = int(path.first["t_ns"][int(np.searchsorted(ends, event["first"], side="right"))])
+            begin = one if 0 <= one - start <= path.slot_ns + path.tolerance_ns else start
+            end = int(path.first["t_ns"][last]) + path.slot_ns
+            end = min([end, *(t_ns for t_ns in resets if t_ns >= event["t_ns"])])
+            busy.append((begin, max(end, begin)))
     spans = data_spans(measurement)
     held = results["flow_control"].tables["flow_control"]
     held = held.where(held["entity"] == path.sender)
     blocked = union(
-        np.column_stack([held["t_ns"], held["end_ns"]]), handshake_spans(measurement, handshakes(measurement))
+        np.column_stack([held["t_ns"], held["end_ns"]]),
+        handshake_spans(measurement, handshakes(measurement)),
+        _polls(measurement, side),
+        full_window(measurement, path),
     )
     first = int(path.first["t_ns"][0])
     span = intersect(spans, intervals([(first, int(np.iinfo(np.int64).max))]))
     sent = np.column_stack([path.sent["t_ns"], path.sent["t_ns"] + path.slot_ns])
     silent = subtract(subtract(span, union(intervals(busy), intervals(sent))), blocked)
-    return results["idle_phases"].summary["idle_s"], total(longer_than(silent, path.tolerance_ns)) / 1e9
+    return longer_than(silent, path.tolerance_ns)
+
+
+def _polls(measurement: Any, side: int) -> Intervals:
+    """From a poll of the entity to the answer, or to what it did instead, in the words of the log."""
+    name = ("ms", "iwf")[side]
+    found = []
+    asked = None
+    for source in measurement.sources:
+        if source.format != "rlpdump":
+            continue
+        opened = gzip.open if source.path.endswith(".gz") else open
+        with opened(source.path, "rt") as lines:
+            for line in lines:
+                words = line.split()
+                if words[1] != name:
+                    continue
+                t_ns = int(words[0].replace(".", "").ljust(19, "0"))
+                if words[2] == "snd" and "cr=1" in words:
+                    asked = t_ns if asked is None else asked
+                elif asked is not None and (
+                    words[2:4] in (["snd", "I"], ["evt", "reset"])
+                    or (words[2] == "rcv" and "pf=1" in words and "cr=1" not in words)
+                ):
+                    found.append((asked, t_ns))
+                    asked = None
+    return intervals(found)
 
 
 if __name__ == "__main__":

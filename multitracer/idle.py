@@ -8,38 +8,48 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.intervals import Intervals, intersect, intervals, longer_than, subtract, union
-from multitracer.linkpath import LinkPath, arrivals
+from multitracer.linkpath import LinkPath
+from multitracer.linkwait import FOREVER, checkpoints, full_window, reset_ns
 from multitracer.measurement import Measurement
 from multitracer.transit import data_at
 
-FOREVER = int(np.iinfo(np.int64).max)
-EVIDENCE = ("short frame", "buffer flushed", "next frame carried data sent after it")
+EVIDENCE = (
+    "short frame",
+    "buffer flushed",
+    "next frame carried data sent after it",
+    "the frames of all packets before it were sent",
+)
 
 
 @dataclass(frozen=True)
 class Silence:
-    """Times in which the sending entity put no frame on the link, and what they were.
+    """Times in which the sending entity put no data on the link, and what they were.
 
     Attributes
     ----------
     silent : Intervals
-        All of them: no frame for longer than a slot and its tolerance, without the slot of the last frame.
+        All of them: no data frame for longer than a slot and its tolerance, without the slot of the last one.
+        A supervisory frame alone in its slot shows that there was no data to carry it.
     idle : Intervals
         The buffer was empty and the link would have taken data.
     full_window : Intervals
         The link's own window was closed: the oldest frame was not acknowledged yet.
+    checkpoint : Intervals
+        The link had polled and awaited the answer; it may not send data before that.
     """
 
     silent: Intervals
     idle: Intervals
     full_window: Intervals
+    checkpoint: Intervals
 
 
 def find_silence(m: Measurement, path: LinkPath, span: Intervals, blocked: Intervals) -> Silence:
     """Tell idle times from those in which the link only waits.
 
-    A sender that has data uses every slot, unless it is held off (`blocked`: XOFF, reset handshake) or its
-    window is closed. A silent slot is idle only where the buffer is known to have been empty as well.
+    A sender that has data uses every slot, unless it is held off (`blocked`: XOFF, reset handshake), its
+    window is closed, or it waits for the answer to a poll. A silent slot is idle only where the buffer is
+    known to have been empty as well.
 
     Parameters
     ----------
@@ -51,11 +61,11 @@ def find_silence(m: Measurement, path: LinkPath, span: Intervals, blocked: Inter
         Times in which the link took no data.
     """
     silent = intersect(_silent(path, span), span)
-    closed = full_window(m, path)
+    closed, polling = full_window(m, path), checkpoints(m, path)
     empty = union(*empty_times(m, path, silent))
-    open_ = subtract(subtract(silent, blocked), closed)
+    open_ = subtract(silent, union(blocked, closed, polling))
     idle = longer_than(intersect(open_, empty), path.tolerance_ns)
-    return Silence(silent, idle, closed)
+    return Silence(silent, idle, closed, polling)
 
 
 def empty_times(m: Measurement, path: LinkPath, silent: Intervals) -> tuple[Intervals, ...]:
@@ -80,29 +90,29 @@ def empty_times(m: Measurement, path: LinkPath, silent: Intervals) -> tuple[Inte
     fed = (arrival <= frame) & (frame - arrival <= path.slot_ns + path.tolerance_ns)
     fed &= (frame < FOREVER) & (_next(flushed, begin) > frame)
     found.append(intervals(np.column_stack([begin, frame])[fed]))
+    found.append(_nothing_placed(m, path, flushed))
     return tuple(found)
 
 
-def full_window(m: Measurement, path: LinkPath) -> Intervals:
-    """Times in which as many frames were outstanding as the link's window allows.
-
-    Acknowledgements are not in every log. A frame counts as acknowledged when it and all before it have
-    arrived and the shortest way back is over; a reset begins anew.
-    """
-    if path.window is None or path.receiver is None:
+def _nothing_placed(m: Measurement, path: LinkPath, flushed: npt.NDArray[np.int64]) -> Intervals:
+    """Times between a packet's last frame, by the map of packets to frames, and the next packet."""
+    spans = m.frame_map.spans
+    mine = spans.where(
+        (spans["entity"] == path.sender)
+        & (spans["first"] >= 0)
+        & (spans["method"] != spans.code("method", "anchors"))
+    )
+    if not len(mine):
         return intervals()
-    sent = path.first["t_ns"]
-    back = _shortest_way_back(m, path)
-    rows = []
-    low = 0
-    for until in [*reset_ns(m, path.sender).tolist(), FOREVER]:
-        high = int(np.searchsorted(sent, until))
-        arrived = np.where(path.arrived_ns[low:high] >= 0, path.arrived_ns[low:high] + back, until)
-        acked = np.minimum(np.maximum.accumulate(arrived), until)
-        last = np.arange(low + path.window - 1, high)  # the frame that fills the window
-        rows.append(np.column_stack([sent[last], acked[: len(last)]]))
-        low = high
-    return intervals(np.concatenate(rows))
+    ends = path.first["offset"] + path.first["length"]
+    # A byte or two that the map cannot tell would have had the next slot: silence shows that there were none.
+    last = np.searchsorted(ends, mine["end"] - mine["error"])
+    left = np.append(path.first["t_ns"], FOREVER)[last]
+    # What was in the buffer at a flush never leaves; what waited in front of it does.
+    begun = np.where(mine["sent_ns"] >= 0, mine["sent_ns"], mine["t_ns"])
+    left = np.minimum(left, _next(flushed, begun))
+    busy = np.column_stack([mine["t_ns"], np.maximum(left, mine["t_ns"])])
+    return subtract(intervals([(int(mine["t_ns"].min()), FOREVER)]), intervals(busy))
 
 
 def handed_ns(m: Measurement, path: LinkPath) -> npt.NDArray[np.int64]:
@@ -113,35 +123,13 @@ def handed_ns(m: Measurement, path: LinkPath) -> npt.NDArray[np.int64]:
     return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
 
 
-def reset_ns(m: Measurement, entity: int) -> npt.NDArray[np.int64]:
-    """Times at which an entity emptied its buffers for a reset."""
-    events = m.table("link_events")
-    mine = (events["kind"] == events.code("kind", "reset")) & (events["entity"] == entity)
-    return np.sort(events["t_ns"][mine])
-
-
 def _silent(path: LinkPath, span: Intervals) -> Intervals:
-    """Between frames that are more than a slot and the tolerance apart, and after the last one."""
-    times = path.reports_ns
+    """Between data frames that are more than a slot and the tolerance apart, and after the last one."""
+    times = path.sent["t_ns"]
     end = int(span[-1, 1]) if len(span) else 0
     times = np.append(times, max(end, int(times[-1])))
     wide = np.diff(times) > path.slot_ns + path.tolerance_ns
     return intervals(np.column_stack([times[:-1] + path.slot_ns, times[1:]])[wide])
-
-
-def _shortest_way_back(m: Measurement, path: LinkPath) -> int:
-    """Smallest delay of a frame from the receiver to the sender; of the other way if none is known."""
-    frames = m.table("link_frames").sorted_by("t_ns")
-    back = frames.where(
-        (frames["entity"] == path.receiver)
-        & (frames["action"] == frames.code("action", "snd"))
-        & (frames["attempt"] == 0)
-    )
-    for first, arrived in ((back, arrivals(back, frames, path.sender)), (path.first, path.arrived_ns)):
-        delays = (arrived - first["t_ns"])[arrived >= 0]
-        if len(delays):
-            return max(int(delays.min()), 0)
-    return 0
 
 
 def _next(times: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -296,6 +296,8 @@ RESET_CAUSES = (
     "other",
 )
 
+LINK_POLLS = ("", "poll", "final")
+
 LINK_FRAMES = Schema(
     "link_frames",
     "Information frames of the link, one row per sending and per reception.",
@@ -337,6 +339,7 @@ LINK_EVENTS = Schema(
         Column("flush_tx", "int64", "bytes", "send buffer dropped at a reset; -1 if absent"),
         Column("flush_rx", "int64", "bytes", "receive buffer dropped at a reset; -1 if absent"),
         Column("length", "int32", "bytes", "packet dropped by a queue; -1 if absent"),
+        Column("poll", "int8", "", "P bit of a command, F bit of a response", "GSM 04.22", LINK_POLLS),
     ),
 )
 

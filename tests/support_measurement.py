@@ -99,6 +99,7 @@ def link(log: str) -> tuple[Table, Table, list[str], dict[str, Any]]:
                     "kind": KIND.get(kind, 0), "cause": CAUSE[keys.get("cause", "")],
                     "flush_tx": int(keys.get("flush_tx", -1)), "flush_rx": int(keys.get("flush_rx", -1)),
                     "length": int(keys.get("len", -1)),
+                    "poll": 0 if keys.get("pf", "0") == "0" else 2 if keys.get("cr") == "0" else 1,
                 }
             )  # fmt: skip
     return (

@@ -357,8 +357,8 @@ RLPDUMP = """\
 12.020001000 ms snd I ns=0 off=0 len=24 nr=7 try=3 pf=1 colour=red
 12.03 relay-7 rcv I ns=5 off=48 len=16 dup=1
 12.04 relay-7 rcv I ns=5 dup=1
-12.05 relay-7 snd SREJ nr=6
-12.06 ms rcv RNR
+12.05 relay-7 snd SREJ nr=6 pf=1 cr=0
+12.06 ms rcv RNR pf=1 cr=1
 12.07 ms rcv HELLO nr=9
 12.08 ms evt reset cause=n2 flush_tx=824 flush_rx=0
 12.09 relay-7 evt reset cause=boredom
@@ -404,6 +404,7 @@ def test_rlpdump(tmp_path: Path) -> None:
     assert events["flush_tx"].tolist() == [-1, -1, -1, 824, -1, -1, -1]
     assert events["flush_rx"].tolist() == [-1, -1, -1, 0, -1, -1, -1]
     assert events["length"].tolist() == [-1, -1, -1, -1, -1, -1, 512]
+    assert list(events.words("poll")) == ["final", "poll", "", "", "", "", ""]
     assert codes(trace) == {"unknown-verb": (2, 9), "out-of-order-lines": (1, 13)}
 
 

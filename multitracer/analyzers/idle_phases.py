@@ -56,7 +56,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
         "idle_s": _s(total(silence.idle)),
         "span_s": _s(total(span)),
         "causes": _shares(table),
-        "silence_s": _accounts(silence, held, resets),
+        "silence_s": _accounts(path, silence, held, resets),
         "phases": [_words(m, table, row) for row in range(len(table))],
     }
     return Result("idle_phases", summary, {"idle_phases": table})
@@ -140,7 +140,7 @@ def _evidence(m: Measurement, path: LinkPath, silence: Silence) -> list[str]:
     return [EVIDENCE[index] for index in lengths.argmax(axis=0).tolist()]
 
 
-def _accounts(silence: Silence, held: Intervals, resets: Intervals) -> dict[str, float]:
+def _accounts(path: LinkPath, silence: Silence, held: Intervals, resets: Intervals) -> dict[str, float]:
     """Every silent time once; what remains is a slot missed here and there, or a frame that is not logged."""
     left = silence.silent
     found = {"total": _s(total(left))}
@@ -149,6 +149,8 @@ def _accounts(silence: Silence, held: Intervals, resets: Intervals) -> dict[str,
         ("xoff", held),
         ("idle", silence.idle),
         ("link_window", silence.full_window),
+        ("link_checkpoint", silence.checkpoint),
+        ("supervisory", intervals(np.column_stack([path.reports_ns, path.reports_ns + path.slot_ns]))),
     ):
         found[name] = _s(total(intersect(left, part)))
         left = subtract(left, part)

@@ -147,6 +147,20 @@ def test_a_closed_link_window_is_not_idle() -> None:
     assert found["silence_s"]["link_window"] == pytest.approx(0.100 + 0.340)
 
 
+def test_a_supervisory_frame_alone_in_its_slot_does_not_make_it_busy() -> None:
+    log = two_packets().line(240, "ms snd RR nr=3").line(300, "ms snd SREJ nr=4")
+    assert phases(run(measurement(transfer(), log.text())))[0] == (200, 510, "handshake/slow_start")
+
+
+@pytest.mark.parametrize("answer", ["RR nr=5 pf=1 cr=0", "I ns=0 off=0 len=24 pf=1"])
+def test_waiting_for_the_answer_to_a_poll_is_not_idle(answer: str) -> None:
+    log = two_packets().line(260, "ms snd RR nr=1 pf=1 cr=1").line(320, "ms snd RR nr=1 pf=1 cr=1")
+    log.line(300, "ms rcv RR nr=5 pf=1 cr=1").line(440, f"ms rcv {answer}")
+    found = run(measurement(transfer(), log.text()))
+    assert phases(found)[:2] == [(200, 260, "handshake/slow_start"), (440, 510, "handshake/slow_start")]
+    assert found["silence_s"]["link_checkpoint"] == pytest.approx(0.180)
+
+
 def test_a_flush_empties_the_buffer_even_after_full_frames() -> None:
     log = LinkLog()
     log.send(100, 96, lost=True)
@@ -157,7 +171,7 @@ def test_a_flush_empties_the_buffer_even_after_full_frames() -> None:
     found = run(measurement(rows, log.text()), timeouts=timeouts([{"t_ms": 895}]))
     assert phases(found)[0] == (600, 900, "timeout_wait")
     assert found["phases"][0]["evidence"] == "buffer flushed"
-    assert found["silence_s"]["reset"] == pytest.approx(0.399 - 0.019)  # from the slot after SABM to UA
+    assert found["silence_s"]["reset"] == pytest.approx(0.4)
 
 
 def test_a_frame_one_slot_late_is_within_the_tolerance() -> None:

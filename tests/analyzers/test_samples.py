@@ -126,7 +126,7 @@ def test_flow_control_only_where_the_link_was_told_to_drain() -> None:
 
 
 def test_idle_time_agrees_with_a_plain_walk_through_the_log(name: str) -> None:
-    assert summary(name, "idle_phases")["idle_s"] == pytest.approx(plain_idle_s(name), abs=0.025)
+    assert summary(name, "idle_phases")["idle_s"] == pytest.approx(plain_idle_s(name), abs=0.04)
 
 
 def plain_idle_s(name: str) -> float:
@@ -143,7 +143,7 @@ def plain_idle_s(name: str) -> float:
     log = gzip.decompress((sample_folder(name) / "rlp.log.gz").read_bytes()).decode()
     lines = [line.split() for line in log.splitlines() if not line.startswith("#")]
     blocked: list[list[float]] = []
-    waiting: dict[str, str] = {"RNR": "", "reset": ""}
+    waiting, polled = {"RNR": "", "reset": ""}, 0.0
     for time, entity, action, kind, *rest in lines:
         if kind == "reset" and rest[0] == "cause=n2":
             blocked.append([float(time), end])
@@ -154,10 +154,17 @@ def plain_idle_s(name: str) -> float:
             blocked.append([float(time), end])
         elif entity == "ms" and action == "rcv" and kind == "RR":
             blocked[-1][1] = float(time)
+        # A poll that is not answered yet keeps the entity from sending data.
+        final = action == "rcv" and "pf=1" in rest and "cr=1" not in rest
+        if entity == "ms" and action == "snd" and "cr=1" in rest:
+            polled = polled or float(time)
+        elif entity == "ms" and polled and (final or kind == "reset" or (kind, action) == ("I", "snd")):
+            blocked.append([polled, float(time)])
+            polled = 0.0
     own = [
         (float(time), kind, action, dict(word.split("=") for word in rest))
         for time, entity, action, kind, *rest in lines
-        if entity == "ms" and (action == "snd" or kind == "reset")
+        if entity == "ms" and ((kind, action) == ("I", "snd") or kind == "reset")
     ]
     idle, empty_at, last = 0.0, None, None
     for time, kind, _, words in [*own, (end, "end", "snd", {})]:

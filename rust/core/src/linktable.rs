@@ -59,4 +59,6 @@ pub struct Events {
     pub flush_tx: Vec<i64>,
     pub flush_rx: Vec<i64>,
     pub length: Vec<i32>,
+    /// 1: command with the P bit; 2: response with the F bit. Left empty by readers of other links.
+    pub poll: Vec<i8>,
 }

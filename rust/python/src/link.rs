@@ -24,7 +24,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// `link_frames` and `link_events`, as every reader of a link gives them.
-pub(crate) fn link_tables(py: Python<'_>, frames: Frames, events: Events) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn link_tables(py: Python<'_>, frames: Frames, mut events: Events) -> PyResult<Bound<'_, PyDict>> {
+    events.poll.resize(events.t_ns.len(), 0);
     let tables = PyDict::new(py);
     tables.set_item(
         "link_frames",
@@ -32,7 +33,7 @@ pub(crate) fn link_tables(py: Python<'_>, frames: Frames, events: Events) -> PyR
     )?;
     tables.set_item(
         "link_events",
-        table!(py, events, t_ns, record, entity, action, kind, nr, cause, flush_tx, flush_rx, length),
+        table!(py, events, t_ns, record, entity, action, kind, nr, cause, flush_tx, flush_rx, length, poll),
     )?;
     Ok(tables)
 }

@@ -22,6 +22,8 @@ pub(crate) enum Body<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
     pub poll: bool,
+    /// A command: its P/F bit is a poll. Otherwise a response: its P/F bit is final.
+    pub command: bool,
     pub body: Body<'a>,
 }
 
@@ -51,7 +53,7 @@ pub(crate) fn decode(data: &[u8]) -> Result<Frame<'_>, Bad> {
         62 => Body::S { nr, word },
         _ => Body::I { ns, nr, word, information },
     };
-    Ok(Frame { poll: body[1] & 2 != 0, body: body_kind })
+    Ok(Frame { poll: body[1] & 2 != 0, command: body[0] & 1 != 0, body: body_kind })
 }
 
 fn unnumbered(code: u8) -> Option<&'static str> {

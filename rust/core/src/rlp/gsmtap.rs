@@ -170,6 +170,9 @@ impl Call {
                 self.asking[entity] = false;
                 self.acknowledge(at, entity, if word == "SREJ" { -1 } else { nr }, size);
                 self.supervisory(at, entity, word, nr);
+                if let Some(poll) = self.found.events.poll.last_mut() {
+                    *poll = if frame.command { 1 } else { 2 } * i8::from(frame.poll);
+                }
             }
             Body::U { word, information } => self.unnumbered(at, entity, word, information),
         }
@@ -244,5 +247,6 @@ impl Call {
         events.flush_tx.push(-1);
         events.flush_rx.push(-1);
         events.length.push(-1);
+        events.poll.push(0);
     }
 }

@@ -89,6 +89,7 @@ struct Fields<'a> {
     nr: Option<i32>,
     attempt: Option<i16>,
     poll: Option<i8>,
+    command: Option<i8>,
     duplicate: Option<i8>,
     cause: Option<&'a [u8]>,
     flush_tx: Option<i64>,
@@ -111,6 +112,7 @@ impl<'a> Fields<'a> {
                 b"nr" => fields.nr = number(value)?,
                 b"try" => fields.attempt = number(value)?,
                 b"pf" => fields.poll = number(value)?,
+                b"cr" => fields.command = number(value)?,
                 b"dup" => fields.duplicate = number(value)?,
                 b"cause" => fields.cause = Some(value),
                 b"flush_tx" => fields.flush_tx = number(value)?,
@@ -195,6 +197,11 @@ impl Scanner {
         events.flush_tx.push(fields.flush_tx.unwrap_or(-1));
         events.flush_rx.push(fields.flush_rx.unwrap_or(-1));
         events.length.push(if kind == DROP || kind == DISCARD { fields.len.unwrap_or(-1) } else { -1 });
+        events.poll.push(match (fields.poll, fields.command) {
+            (None | Some(0), _) => 0,
+            (_, Some(0)) => 2,
+            _ => 1,
+        });
     }
 
     #[inline]
@@ -243,7 +250,7 @@ mod tests {
         1.4 iwf evt drop queue=if len=512\n\
         1.4 iwf evt call_dropped cause=sabm flush_tx=7 flush_rx=0\n\
         1.4 iwf evt discard queue=arq len=52\n\
-        0.9 ms snd RNR\n\
+        0.9 ms snd RNR pf=1 cr=0\n\
         tcpdump: listening on ppp0\n\
         1.5 ms snd I ns=1 off=x len=3\n";
 
@@ -260,6 +267,7 @@ mod tests {
         assert_eq!((&frames.offset[..], &frames.length[..]), (&[24, -1][..], &[16, -1][..]));
         assert_eq!((frames.attempt[1], frames.nr[1], frames.poll[1], frames.duplicate[1]), (0, -1, 0, 1));
         let events = &log.events;
+        assert_eq!(events.poll, [0, 0, 0, 0, 0, 0, 2]);
         let kinds: Vec<_> = events.kind.iter().map(|kind| KINDS[*kind as usize]).collect();
         assert_eq!(kinds, ["SREJ", "opaque", "reset", "drop", "call_dropped", "discard", "RNR"]);
         assert_eq!((events.flush_tx[2], events.flush_rx[2], events.length[3]), (824, -1, 512));

@@ -54,9 +54,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
+        # importlib.metadata would say the same, and takes longer to load than a capture to read.
+        from multitracer.native import VERSION
 
-        value: Any = version("multitracer")
+        value: Any = VERSION
     elif name in _LAZY:
         from importlib import import_module
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,6 +106,8 @@ def _once(found: list[str], named: set[str]) -> list[str]:
 
 
 def _settings(path: str) -> dict[str, Any]:
+    import tomllib
+
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-
 from multitracer import native
 from multitracer.errors import CorruptTrace, Issue
+from multitracer.lazy import np
 from multitracer.schema import Schema
 from multitracer.table import Table
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from multitracer import schema
 from multitracer.errors import Issue, UsageError
+from multitracer.lazy import np
 from multitracer.linktype import RLP, LinkType
 from multitracer.table import Array, Table
 from multitracer.trace import Source, Trace

@@ -16,6 +16,9 @@ from multitracer.table import Array
 
 _Result = TypeVar("_Result")
 
+VERSION = _core.__version__
+"""Of the package: Cargo.toml is where it is declared."""
+
 
 def _called(path: str, work: Callable[[], _Result]) -> _Result:
     """The result of a call into the core, whose errors name the file."""

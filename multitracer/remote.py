@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -34,6 +33,8 @@ def streamed(url: str) -> Iterator[str]:
     UnreadableFile
         The file cannot be opened or read.
     """
+    import tempfile
+
     opened = _open(url)
     with tempfile.TemporaryDirectory(prefix="multitracer-") as directory:
         fifo = os.path.join(directory, "stream")

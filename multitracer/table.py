@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from multitracer.lazy import np
 from multitracer.schema import Schema
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
-Array = npt.NDArray[Any]
+    Array = npt.NDArray[Any]
+else:
+    Array = Any
 
 
 class Table:

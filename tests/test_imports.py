@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "multitracer"
 # a helper that analyzers share, of their rank. Lazy imports obey the same direction, but for LAZY_UPWARDS.
 RANKS: tuple[tuple[str, int], ...] = (
     ("errors", 0),
+    ("lazy", 0),
     ("schema", 0),
     ("intervals", 0),
     ("table", 1),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from multitracer import csvcolumns, fileoptions, native, schema
 from multitracer.csvcolumns import Layout
 from multitracer.errors import CorruptTrace, Issue, UsageError
+from multitracer.lazy import np
 from multitracer.registry import Parser
 from multitracer.table import Array, Table
 from multitracer.trace import ClockKind, Flow, Layer, Source, Trace

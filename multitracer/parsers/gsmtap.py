@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from multitracer import fileoptions, native, schema
 from multitracer.errors import CorruptTrace, UsageError
+from multitracer.lazy import np
 from multitracer.registry import Parser
 from multitracer.table import Table
 from multitracer.trace import Source, Trace

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from multitracer import native, schema
 from multitracer.errors import Issue
+from multitracer.lazy import np
 from multitracer.parts import Parts
 from multitracer.registry import Parser
 from multitracer.table import Table

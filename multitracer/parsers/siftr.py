@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
-
 from multitracer import native, schema
 from multitracer.errors import CorruptTrace, Issue
+from multitracer.lazy import np
 from multitracer.registry import Parser
 from multitracer.table import Array, Table
 from multitracer.trace import Flow, Source, Trace

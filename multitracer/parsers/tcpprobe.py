@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from multitracer import fileoptions, native, schema
 from multitracer.errors import CorruptTrace, Issue, UsageError
+from multitracer.lazy import np
 from multitracer.registry import Parser
 from multitracer.table import Array, Table
 from multitracer.trace import Flow, Source, Trace

@@ -16,8 +16,19 @@ from multitracer.errors import UsageError
 @json_option
 @click.option("-o", "--output", metavar="FILE", required=True, help="Where to write: .html.")
 @click.option("--title", metavar="WORDS", help="Heading; by default the name of the directory.")
+@click.option(
+    "--fold",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Begin with stretches folded that last longer than this and in which nothing happens.",
+)
 def command(
-    paths: tuple[str, ...], formats: tuple[str, ...], as_json: bool, output: str, title: str | None
+    paths: tuple[str, ...],
+    formats: tuple[str, ...],
+    as_json: bool,
+    output: str,
+    title: str | None,
+    fold: float | None,
 ) -> None:
     """Write one page with the diagnosis, the figure to zoom into, the tables and the sources.
 
@@ -37,7 +48,7 @@ def command(
         analysis = analyze(measurement, progress=step)
     from multitracer.report import write
 
-    write(analysis, output, title)
+    write(analysis, output, title, fold)
     if as_json:
         print_json({"report": {"path": output, "bytes": os.path.getsize(output)}})
     else:

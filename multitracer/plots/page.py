@@ -12,9 +12,13 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from multitracer.measurement import Measurement
+from multitracer.plots.fold import Fold
 from multitracer.plots.page_axes import clock_axis, draw_frame
 from multitracer.plots.page_facts import describer
+from multitracer.plots.page_fold import add_cuts, fold_axis, placed
 from multitracer.plots.page_glyphs import add_layer
 from multitracer.plots.page_layers import Describe, Layer, layers
 from multitracer.plots.panel import Figure, Panel
@@ -78,6 +82,7 @@ def compose(
     theme: ThemeName = "light",
     clock: bool = False,
     alone: bool = False,
+    fold: Fold | None = None,
 ) -> LayoutDOM:
     """A layout of the given layers.
 
@@ -87,13 +92,18 @@ def compose(
         With a second time axis for the time of day, at first hidden unless the figure is absolute.
     alone : bool
         With a legend and more points; without, the page brings both.
+    fold : Fold, optional
+        Cuts that the page's script may make; a figure on its own has those of the figure.
     """
     from bokeh.layouts import column, gridplot
     from bokeh.models import Range1d
 
     window = figure.window
-    width = window[1] - window[0]
     low, high = whole(figure, drawn)
+    if alone and (fold := figure.fold) is not None:
+        drawn = [placed(one, fold) for one in drawn]
+        low, high, *window = fold.place(np.array([low, high, *window])).tolist()
+    width = window[1] - window[0]
     x_range: Any = Range1d(
         start=window[0],
         end=window[1],
@@ -114,12 +124,25 @@ def compose(
         for one in drawn:
             if one.panel == panel.name or one.kind == "lines":
                 seen = one.seen(window, limits, COLUMNS * grain, ROWS * grain)
-                add_layer(plot, one, seen, THEMES[theme], _source(one, source_names), alone=alone)
+                add_layer(
+                    plot,
+                    one,
+                    seen,
+                    THEMES[theme],
+                    _source(one, source_names),
+                    alone=alone,
+                    folded=fold is not None,
+                )
+        if fold is not None:
+            named = panel is _main_panel(figure)
+            add_cuts(plot, fold, THEMES[theme], named=named, visible=alone)
         if alone:
             plot.border_fill_color = THEMES[theme].ground
         plots.append(plot)
     if plots and (clock or figure.absolute):
         clock_axis(plots[-1], figure, x_range, THEMES[theme], alone=alone)
+    if plots and fold is not None:
+        fold_axis(plots[-1], fold, alone=alone)
     if alone:
         _legends(plots, figure, drawn)
     grid = gridplot(
@@ -160,7 +183,7 @@ def _overview(
     from bokeh.plotting import figure as new_figure
 
     main = _main_panel(figure)
-    low, high = main.limits(times)
+    low, high = main.limits(whole(figure, drawn) if figure.fold is None else figure.window)
     strip = new_figure(
         name="overview",
         height=OVERVIEW_HEIGHT,

@@ -37,9 +37,16 @@ TEXTS = 150  # rows from which words beside the marks could only hide each other
 
 
 def add_layer(
-    plot: BokehFigure, layer: Layer, seen: Array, theme: Theme, source_name: str, *, alone: bool
+    plot: BokehFigure,
+    layer: Layer,
+    seen: Array,
+    theme: Theme,
+    source_name: str,
+    *,
+    alone: bool,
+    folded: bool = False,
 ) -> None:
-    """Draw a layer's rows, with their hover."""
+    """Draw a layer's rows, with their hover: times from the columns "t" and "t1" where time may be folded."""
     from bokeh.models import ColumnDataSource, HoverTool
 
     look = theme.looks[layer.role]
@@ -54,7 +61,7 @@ def add_layer(
     if layer.kind != "shades":
         hover = HoverTool(
             renderers=[renderer],
-            tooltips=_tooltips(layer, source_name, plot.name == "panel:lanes"),
+            tooltips=_tooltips(layer, source_name, "t" if folded else "x"),
             visible=False,
             # Clouds overlap: three stacked cards are read, thirty are not.
             limit=3,
@@ -122,16 +129,16 @@ def _glyph(plot: BokehFigure, layer: Layer, look: Look, source: ColumnDataSource
     return plot.segment(x0="x", y0="y", x1="x1", y1="y1", source=source, line_alpha=look.alpha, **line)
 
 
-def _tooltips(layer: Layer, source_name: str, lanes: bool) -> list[tuple[str, str]]:
+def _tooltips(layer: Layer, source_name: str, time: str) -> list[tuple[str, str]]:
     """Lines of the hover. Only `words` comes from a trace, as a column: Bokeh escapes columns."""
     lines = [("", plain(layer.label))]
     if layer.words:
         lines.append(("", "@words"))
     if layer.kind in ("bands", "pieces"):
-        lines.append(("from", "@x{0.000000} s"))
-        lines.append(("to", "@x1{0.000000} s"))
+        lines.append(("from", f"@{time}{{0.000000}} s"))
+        lines.append(("to", f"@{time}1{{0.000000}} s"))
     else:
-        lines.append(("at", "@x{0.000000} s"))
+        lines.append(("at", f"@{time}{{0.000000}} s"))
     if "y" in layer.columns and layer.kind not in ("bands", "pieces"):
         lines.append(("value", "@y{0,0.[000]}"))
     for name, line in WORDS.items():

@@ -19,7 +19,7 @@ from multitracer.report.words import duration, rate, share
 
 Object = Mapping[str, Any]
 
-SCRIPTS = ("unpack.js", "lod.js", "plot.js", "tables.js", "start.js")
+SCRIPTS = ("unpack.js", "lod.js", "fold.js", "plot.js", "tables.js", "start.js")
 WHOLE = ("utilization", "well")  # sentences that the number at the head stands for
 KEYS = (
     ("ArrowLeft", "←", "Earlier"),
@@ -233,6 +233,17 @@ def _figures(drawn: Interactive | None, contract: Object, stills: Markup) -> Mar
     ]
     if contract["t0_unix_s"] is not None:
         bar.append(tag("button", "Time of day", type="button", id="clock", aria_pressed="false"))
+    if drawn.fold_words:
+        bar.append(
+            tag(
+                "button",
+                "Fold empty time",
+                type="button",
+                id="fold",
+                aria_pressed="false",
+                title=drawn.fold_words,
+            )
+        )
     bar.append(tag("output", "", id="shown"))
     missing = drawn.points - drawn.kept
     note = (

@@ -8,10 +8,11 @@ from typing import Any
 
 from multitracer.measurement import Measurement
 from multitracer.plots import page
+from multitracer.plots.fold import Fold
 from multitracer.plots.page_facts import describer
 from multitracer.plots.page_layers import SMALL, Layer, layers
 from multitracer.plots.page_pack import pack, pack_words
-from multitracer.plots.panel import Figure
+from multitracer.plots.panel import Figure, duration_words
 from multitracer.plots.theme import THEMES
 from multitracer.report.markup import Markup, data_block, join, tag
 
@@ -33,6 +34,8 @@ class Interactive:
         The packed points; at the end of the page, read when it stands.
     points, kept : int
         Points of the figure, and of these on the page.
+    fold_words : str
+        What folding would leave out; "" if there is nothing to fold.
     """
 
     legend: Markup
@@ -40,15 +43,27 @@ class Interactive:
     data: Markup
     points: int
     kept: int
+    fold_words: str = ""
 
 
-def interactive(measurement: Measurement, figure: Figure, *, clock: bool) -> Interactive:
+def interactive(
+    measurement: Measurement,
+    figure: Figure,
+    *,
+    clock: bool,
+    fold: Fold | None = None,
+    folded: bool = False,
+) -> Interactive:
     """Prepare a figure for the page.
 
     Parameters
     ----------
     clock : bool
         Whether the time of day is known.
+    fold : Fold, optional
+        Empty time that the reader may fold.
+    folded : bool
+        Whether it is folded at first.
     """
     from bokeh.core.types import ID
     from bokeh.embed import json_item
@@ -57,12 +72,20 @@ def interactive(measurement: Measurement, figure: Figure, *, clock: bool) -> Int
     points = sum(layer.count for layer in drawn)
     full = _within(drawn, MOST_POINTS)
     names = tuple(os.path.basename(source.path) for source in measurement.sources)
-    layout = page.compose(figure, drawn, source_names=names, clock=clock)
+    layout = page.compose(figure, drawn, source_names=names, clock=clock, fold=fold)
     description = {
         "item": json_item(layout, ID("figure")),
         "window": list(figure.window),
         "whole": list(page.whole(figure, drawn)),
         "clock_ms": figure.t0_ns / 1e6,
+        "fold": None
+        if fold is None
+        else {
+            "start": fold.start.tolist(),
+            "end": fold.end.tolist(),
+            "shown": fold.shown,
+            "on": folded,
+        },
         "panels": [
             {"name": panel.name, "zero": panel.zero, "lanes": bool(panel.lanes)} for panel in figure.panels
         ],
@@ -97,7 +120,13 @@ def interactive(measurement: Measurement, figure: Figure, *, clock: bool) -> Int
         join([data_block(f"data-{layer.id}", _packed(layer)) for layer in packed]),
         points,
         kept,
+        "" if fold is None else _fold_words(fold),
     )
+
+
+def _fold_words(fold: Fold) -> str:
+    left = duration_words(float(fold.lengths.sum()))
+    return f"Cut {len(fold.start)} stretches in which nothing happens, {left} in all"
 
 
 def _within(drawn: list[Layer], most: int) -> set[str]:

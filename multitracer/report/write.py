@@ -9,6 +9,7 @@ from pathlib import Path
 
 from multitracer import registry
 from multitracer.errors import UsageError
+from multitracer.plots.folding import find, with_corners
 from multitracer.plots.plot import PlotOptions
 from multitracer.report.document import document
 from multitracer.report.facts import facts
@@ -18,9 +19,10 @@ from multitracer.report.stills import reset_gaps
 from multitracer.results import Analysis
 
 KIND = "multilayer"
+FOLD = 0.04  # of the time window: shorter emptiness is not worth a break
 
 
-def render(analysis: Analysis, title: str | None = None) -> str:
+def render(analysis: Analysis, title: str | None = None, fold_s: float | None = None) -> str:
     """The page as text.
 
     Parameters
@@ -28,6 +30,9 @@ def render(analysis: Analysis, title: str | None = None) -> str:
     analysis : Analysis
     title : str, optional
         Heading; by default the directory of the sources.
+    fold_s : float, optional
+        Begin with empty time longer than this folded; by default time is drawn whole, and the reader may fold
+        what is longer than a twenty-fifth of it.
 
     Returns
     -------
@@ -44,14 +49,26 @@ def render(analysis: Analysis, title: str | None = None) -> str:
         figure = None  # no segment and no frame on the timeline
     drawn, stills = None, Markup("")
     if figure is not None:
-        drawn = interactive(analysis.measurement, figure, clock=contract["t0_unix_s"] is not None)
+        fold = find(figure, fold_s or FOLD * (figure.window[1] - figure.window[0]))
+        drawn = interactive(
+            analysis.measurement,
+            figure if fold is None else with_corners(figure, fold),
+            clock=contract["t0_unix_s"] is not None,
+            fold=fold,
+            folded=fold_s is not None,
+        )
         stills = reset_gaps(analysis, contract, plot)
     return document(
         title or _title(analysis), contract, facts(contract), drawn, stills, multitracer.__version__
     )
 
 
-def write(analysis: Analysis, path: str | os.PathLike[str], title: str | None = None) -> None:
+def write(
+    analysis: Analysis,
+    path: str | os.PathLike[str],
+    title: str | None = None,
+    fold_s: float | None = None,
+) -> None:
     """Write the page.
 
     Raises
@@ -60,7 +77,7 @@ def write(analysis: Analysis, path: str | os.PathLike[str], title: str | None = 
         The file cannot be written.
     """
     target = Path(path)
-    text = render(analysis, title)
+    text = render(analysis, title, fold_s)
     temporary = target.parent / f".multitracer-{secrets.token_hex(8)}.html"
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:

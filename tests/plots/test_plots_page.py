@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bokeh.models import HoverTool
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import multitracer as mt
 from multitracer.errors import UsageError
+from multitracer.plots import page
+from multitracer.plots.folding import folded
 from multitracer.plots.page_layers import SMALL, Layer, layers
 from multitracer.plots.page_pack import pack, pack_words
-from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Spans
+from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series, Spans
 
 
 def unpacked(packed: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -131,3 +134,20 @@ def test_an_interactive_figure_is_not_saved(samples, tmp_path):
 def test_absolute_time_has_a_clock(samples):
     layout = mt.plot(mt.read(samples / "flow-control"), interactive=True, absolute_time=True, dark=True)
     assert {"DatetimeAxis"} <= {type(model).__name__ for model in layout.references()}
+
+
+def test_a_folded_figure_on_its_own_has_places_and_true_times() -> None:
+    x = np.array([0.0, 1.0, 2.0, 50.0, 51.0])
+    points = Series("points", "snd_data", x, x, label="points")
+    figure = Figure("f", "t", (Panel("sequence", Axis("y", "bytes"), (points,)),), (0.0, 51.0))
+    figure = folded(figure, 10.0)
+    assert figure.fold is not None
+    layout = page.draw(figure)
+    source = next(iter(layout.select({"name": "data:L0"})))
+    assert source.data["t"].tolist() == x.tolist()
+    assert source.data["x"].tolist() == figure.fold.place(x).tolist()
+    hover = next(iter(layout.select({"type": HoverTool})))
+    assert ("at", "@t{0.000000} s") in hover.tooltips
+    cuts = next(iter(layout.select({"name": "cuts"})))
+    assert cuts.visible
+    assert cuts.data_source.data["right"] - cuts.data_source.data["left"] == pytest.approx(figure.fold.shown)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support_page import Noticed, browser, opened, settled, window
 
 import multitracer as mt
+from multitracer import registry
+from multitracer.plots.folding import find
+from multitracer.plots.plot import PlotOptions
 from multitracer.report import write
+
+SAMPLE = Path(__file__).parents[2] / "sample_traces" / "link-resets-vj"
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +87,64 @@ def test_a_click_on_a_row_goes_to_its_time(page):
     assert first != (start, end)
     shown.click("#diagnosis .place >> nth=1")
     assert window(shown) not in ((start, end), first)
+
+
+def layers(shown: Any) -> Any:
+    """Place and true time of the points of each layer of the main panel, as the page draws them."""
+    settled(shown)
+    return shown.evaluate("""() => {
+        const plot = [...Bokeh.documents[0]._all_models.values()].find(m => m.name === 'panel:sequence');
+        return plot.renderers.filter(r => r.data_source.data.t !== undefined && r.name.startsWith('L'))
+            .map(r => [[...r.data_source.data.x], [...r.data_source.data.t]]); }""")
+
+
+def test_empty_time_is_folded_and_unfolded_and_times_stay_true(page, path):
+    shown, _ = page
+    shown.wait_for_selector("html[data-data='complete']", state="attached")
+    start, end = window(shown)
+    before = layers(shown)
+    assert all(x == t for x, t in before)
+    shown.click("#fold")
+    assert window(shown) == (start, end)  # in true time
+    analysis = mt.analyze(mt.read(SAMPLE))
+    figure = registry.plots()["multilayer"].build(analysis.measurement, analysis.results, PlotOptions())
+    fold = find(figure, 0.04 * (figure.window[1] - figure.window[0]))
+    assert fold is not None
+    folded = layers(shown)
+    assert len(folded) == len(before)
+    for x, t in folded:
+        assert np.allclose(x, fold.place(np.array(t)))
+    ticks = shown.evaluate("""() => {
+        const axis = [...Bokeh.documents[0]._all_models.values()].find(m => m.name === 'folded');
+        return axis.ticker.ticks.map(place => [place, axis.major_label_overrides.get(place)]); }""")
+    assert len(ticks) > 4
+    assert np.allclose(
+        fold.time(np.array([place for place, _ in ticks])), [float(words) for _, words in ticks]
+    )
+    shown.click("#resets tbody tr:nth-child(3)")  # the reset whose gap is cut
+    low, high = window(shown)
+    assert low < 115 < 120 < high
+    shown.click("#fold")
+    assert window(shown) == pytest.approx((low, high), abs=0.002)
+    shown.keyboard.press("0")
+    assert window(shown) == (start, end)
+    assert [x for x, _ in layers(shown)] == [x for x, _ in before]
+
+
+def test_a_page_can_begin_folded_with_the_time_of_day(chromium, samples, tmp_path):
+    page = tmp_path / "folded.html"
+    write(mt.analyze(mt.read(SAMPLE)), page, fold_s=3.0)
+    with opened(chromium, page) as (shown, noticed):
+        assert shown.get_attribute("#fold", "aria-pressed") == "true"
+        shown.click("#clock")
+        settled(shown)
+        words = shown.evaluate("""() => {
+            const axis = [...Bokeh.documents[0]._all_models.values()].find(m => m.name === 'folded');
+            return [axis.visible, ...axis.major_label_overrides.values()]; }""")
+        assert words[0] is True
+        assert len(words) > 3
+        assert all(re.fullmatch(r"\d\d:\d\d:\d\d(\.\d{3})?", one) for one in words[1:])
+        assert noticed == Noticed(requests=[page.as_uri()])
 
 
 def test_a_heading_sorts(page):

@@ -10,6 +10,10 @@ class Plot {
     this.layers = description.layers;
     this.dirty = false;
     this.byHand = new Set(); // panels whose y range the user has chosen
+    this.cuts = description.fold ? new Fold(description.fold) : null;
+    this.folded = false;
+    this.clocked = false;
+    this.here = null; // the stretch that is marked
   }
 
   async show(theme) {
@@ -31,6 +35,8 @@ class Plot {
       layer.visible = true;
       layer.all = { ...layer.renderers[0].data_source.data };
       delete layer.all.index;
+      this.place(layer);
+      for (const renderer of layer.renderers) renderer.data_source.data = { ...layer.all };
     }
     this.x.change.connect(() => this.later());
     for (const panel of this.panels) {
@@ -61,10 +67,96 @@ class Plot {
       block.remove();
       layer.complete = true;
       layer.exact = true;
+      this.place(layer);
       await new Promise((resolve) => setTimeout(resolve));
     }
     this.refresh();
     document.documentElement.dataset.data = "complete";
+  }
+
+  // Columns x and x1 where they lie on the axis; t and t1 keep the true times.
+  place(layer) {
+    const all = layer.all;
+    all.t ??= all.x;
+    if (all.x1 !== undefined) all.t1 ??= all.x1;
+    all.x = this.folded ? this.cuts.places(all.t) : all.t;
+    if (all.t1 !== undefined) all.x1 = this.folded ? this.cuts.places(all.t1) : all.t1;
+  }
+
+  at(time) {
+    return this.folded ? this.cuts.place(time) : time;
+  }
+
+  time(place) {
+    return this.folded ? this.cuts.time(place) : place;
+  }
+
+  // Cut the empty stretches out of the axis, or put them back; the window stays at the same times.
+  fold(on) {
+    const window = [this.time(this.x.start), this.time(this.x.end)];
+    this.folded = on;
+    for (const layer of this.layers) {
+      this.place(layer);
+      if (!layer.exact) for (const renderer of layer.renderers) renderer.data_source.data = { ...layer.all };
+      const placed = (renderer) => {
+        const data = renderer.data_source.data;
+        data.t ??= data.x;
+        renderer.data_source.data = { ...data, x: on ? this.cuts.places(data.t) : data.t };
+      };
+      layer.words_.forEach(placed);
+      this.strip.renderers.filter((r) => r.name === layer.id).forEach(placed);
+    }
+    for (const { plot } of this.panels) {
+      for (const cut of plot.renderers.filter((r) => r.name === "cuts" || r.name === "cut-words")) cut.visible = on;
+    }
+    const low = this.at(this.about.whole[0]);
+    const high = this.at(this.about.whole[1]);
+    const air = 0.5 * (window[1] - window[0]);
+    this.strip.x_range.setv({ start: low, end: high });
+    this.x.setv({ bounds: [low - air, high + air] });
+    this.x.setv({ start: this.at(window[0]), end: this.at(window[1]) });
+    this.mark(this.here);
+    this.axes();
+    this.later();
+  }
+
+  // Which of the time axes is seen, and whose ticks the grid follows.
+  axes() {
+    const below = this.panels[this.panels.length - 1].plot.below;
+    const wanted = this.folded ? "folded" : this.clocked ? "clock" : "plain";
+    const named = (axis) => (axis.name === "clock" || axis.name === "folded" ? axis.name : "plain");
+    for (const axis of below) axis.visible = named(axis) === wanted;
+    const folded = below.find((axis) => axis.name === "folded");
+    if (!folded) return;
+    folded.axis_label = below.find((axis) => named(axis) === (this.clocked ? "clock" : "plain")).axis_label;
+    for (const { plot } of this.panels) {
+      for (const grid of plot.center.filter((one) => one.type === "Grid" && one.dimension === 0)) {
+        grid.ticker = this.folded ? folded.ticker : null;
+      }
+    }
+    this.later();
+  }
+
+  // True times at the ticks of a folded axis, and the lengths of the cuts in the middle of their panel.
+  ticks(start, end, width) {
+    const axis = this.panels[this.panels.length - 1].plot.below.find((one) => one.name === "folded");
+    const midnight = this.clocked ? (this.about.clock_ms % 864e5) / 1e3 : null;
+    let step = roundStep(end - start, Math.max(2, Math.floor(width / (this.clocked ? 110 : 80))));
+    if (this.clocked && step >= 1) step = CLOCK_STEPS.find((one) => one >= step) || step;
+    const times = this.cuts.ticks(this.time(start), this.time(end), step, midnight || 0);
+    const places = times.map((time) => this.cuts.place(time));
+    const labels = tickLabels(times, midnight);
+    axis.major_label_overrides = new Map(places.map((place, i) => [place, labels[i]]));
+    axis.ticker.ticks = places;
+    const room = (this.cuts.shown / (end - start)) * width >= 12;
+    for (const { plot } of this.panels) {
+      for (const words of plot.renderers.filter((r) => r.name === "cut-words")) {
+        const data = words.data_source.data;
+        const middle = (plot.y_range.start + plot.y_range.end) / 2;
+        words.data_source.data = { ...data, y: Float64Array.from(data.x, () => middle) };
+        words.visible = room;
+      }
+    }
   }
 
   later() {
@@ -95,10 +187,11 @@ class Plot {
       });
     }
     this.label(start, end, width);
+    if (this.folded) this.ticks(start, end, width);
     const extra = this.panels[this.panels.length - 1].plot.extra_x_ranges;
     const clock = extra instanceof Map ? extra.get("clock") : extra.clock;
     if (clock) clock.setv({ start: this.about.clock_ms + 1e3 * start, end: this.about.clock_ms + 1e3 * end });
-    document.dispatchEvent(new CustomEvent("window", { detail: { start, end } }));
+    document.dispatchEvent(new CustomEvent("window", { detail: { start: this.time(start), end: this.time(end) } }));
   }
 
   fit(panel, start, end) {
@@ -157,8 +250,8 @@ class Plot {
   }
 
   move(start, end) {
-    const least = this.about.whole[0];
-    const most = this.about.whole[1];
+    const least = this.at(this.about.whole[0]);
+    const most = this.at(this.about.whole[1]);
     const width = Math.min(Math.max(end - start, 1e-6), most - least);
     const from = Math.min(Math.max(start, least), most - width);
     this.x.setv({ start: from, end: from + width });
@@ -178,23 +271,26 @@ class Plot {
   home() {
     this.byHand.clear();
     this.mark(null);
-    this.x.setv({ start: this.about.window[0], end: this.about.window[1] });
+    this.x.setv({ start: this.at(this.about.window[0]), end: this.at(this.about.window[1]) });
     this.later();
   }
 
   // Show a stretch of time with some air around it, and mark it.
   go(from, to) {
-    const air = Math.max((to - from) * 0.3, (this.about.whole[1] - this.about.whole[0]) * 2e-3, 1e-3);
+    const start = this.at(from);
+    const end = this.at(to);
+    const air = Math.max((end - start) * 0.3, (this.about.whole[1] - this.about.whole[0]) * 2e-3, 1e-3);
     this.byHand.clear();
     this.mark([from, to]);
-    this.move(from - air, to + air);
+    this.move(start - air, end + air);
     this.later();
   }
 
   mark(stretch) {
+    this.here = stretch;
     for (const { plot } of this.panels) {
       for (const box of plot.center.filter((one) => one.name === "stretch")) {
-        if (stretch) box.setv({ left: stretch[0], right: stretch[1], visible: true });
+        if (stretch) box.setv({ left: this.at(stretch[0]), right: this.at(stretch[1]), visible: true });
         else box.visible = false;
       }
     }
@@ -209,8 +305,8 @@ class Plot {
   }
 
   clock(on) {
-    const plot = this.panels[this.panels.length - 1].plot;
-    for (const axis of plot.below) axis.visible = (axis.name === "clock") === on;
+    this.clocked = on;
+    this.axes();
   }
 
   // A phone has no room for the names of the axes.
@@ -239,6 +335,12 @@ class Plot {
         });
       }
       for (const grid of plot.center.filter((one) => one.type === "Grid")) grid.grid_line_color = theme.grid;
+      for (const cut of plot.renderers.filter((r) => r.name === "cuts")) {
+        cut.glyph.setv({ fill_color: theme.ground, line_color: theme.faint, hatch_color: theme.faint });
+      }
+      for (const words of plot.renderers.filter((r) => r.name === "cut-words")) {
+        words.glyph.setv({ text_color: theme.ink, background_fill_color: theme.ground });
+      }
     }
     for (const layer of this.layers) {
       const color = theme.colors[layer.role];

@@ -38,14 +38,17 @@
       plot.toggle(button.dataset.layer, on);
     });
   });
-  const clock = document.getElementById("clock");
-  if (clock) {
-    clock.addEventListener("click", () => {
-      const on = clock.getAttribute("aria-pressed") !== "true";
-      clock.setAttribute("aria-pressed", String(on));
-      plot.clock(on);
+  const pressed = (button, act) => {
+    if (!button) return;
+    button.addEventListener("click", () => {
+      const on = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(on));
+      act(on);
     });
-  }
+  };
+  pressed(document.getElementById("clock"), (on) => plot.clock(on));
+  const fold = document.getElementById("fold");
+  pressed(fold, (on) => plot.fold(on));
   const keys = {
     ArrowLeft: () => plot.pan(-0.2),
     ArrowRight: () => plot.pan(0.2),
@@ -68,6 +71,7 @@
   document.addEventListener("window", ({ detail }) => {
     shown.textContent = detail.start.toFixed(3) + " s to " + detail.end.toFixed(3) + " s";
   });
+  if (plot.about.fold && plot.about.fold.on) fold.click();
   plot.later();
   root.dataset.ready = "yes";
 

@@ -1,0 +1,239 @@
+//! The packet on a line: IP and TCP headers as ns-3 prints them.
+
+use memchr::memmem;
+
+use crate::segment::{Address, Checksum, Options, Segment, flags};
+use crate::text::fault::Fault;
+use crate::text::flows::address;
+use crate::text::number::{decimal, fit, integer};
+use crate::text::words::{Words, split_once};
+
+const TCP: u64 = 6;
+const MAX_OPTIONS: usize = 40;
+const IPV6_HEADER: u32 = 40;
+
+/// What a line is about.
+#[derive(Debug)]
+pub(super) enum Content {
+    Tcp(Segment),
+    /// A frame that the MAC layer sends again.
+    Retry,
+    /// A fragment of a datagram, of so many bytes.
+    Fragment(u32),
+    /// Something else; bytes of the IP packet, if it is one.
+    Other(Option<u32>),
+}
+
+impl Content {
+    pub fn ip_length(&self) -> Option<u32> {
+        match self {
+            Content::Tcp(segment) => Some(segment.ip_length),
+            Content::Fragment(length) => Some(*length),
+            Content::Other(length) => *length,
+            Content::Retry => None,
+        }
+    }
+}
+
+/// IP header: what a segment takes from it, and bytes of it and its payload.
+struct Ip {
+    source: Address,
+    destination: Address,
+    id: u16,
+    ttl: u8,
+    ecn: u8,
+    length: u32,
+    payload: u32,
+    protocol: u64,
+    fragment: bool,
+}
+
+pub(super) fn content(packet: &[u8], t_ns: i64, record: u64) -> Result<Content, Fault> {
+    if memmem::find(packet, b"ns3::WifiMacHeader").is_some() && memmem::find(packet, b" Retry=1").is_some() {
+        return Ok(Content::Retry);
+    }
+    let tcp = memmem::find(packet, b"ns3::TcpHeader (");
+    // The header next to TCP's: those before it are of a tunnel.
+    let before = &packet[..tcp.unwrap_or(packet.len())];
+    let v4 = memmem::rfind(before, b"ns3::Ipv4Header (");
+    let v6 = memmem::rfind(before, b"ns3::Ipv6Header (");
+    let ip = match (v4, v6) {
+        (None, None) => return Ok(Content::Other(None)),
+        (Some(four), six) if six.is_none_or(|six| six < four) => ipv4(&packet[four..]),
+        (_, Some(six)) => ipv6(&packet[six..]),
+        (Some(four), None) => ipv4(&packet[four..]),
+    };
+    let ip = ip.ok_or(Fault::BadNumber)?;
+    if ip.fragment {
+        return Ok(Content::Fragment(ip.length));
+    }
+    match tcp {
+        Some(at) if ip.protocol == TCP => {
+            segment(&packet[at + b"ns3::TcpHeader (".len()..], &ip, t_ns, record)
+                .map(Content::Tcp)
+                .ok_or(Fault::BadNumber)
+        }
+        _ => Ok(Content::Other(Some(ip.length))),
+    }
+}
+
+/// The word behind a name.
+fn after<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let at = memmem::find(text, name)? + name.len();
+    Words(&text[at..]).next()
+}
+
+/// `A > B)`: both addresses behind a name and a number.
+fn ends(text: &[u8]) -> Option<(Address, Address)> {
+    let mut words = Words(text);
+    let source = words.next()?;
+    if words.next()? != b">" {
+        return None;
+    }
+    let destination = words.next()?;
+    Some((address(source)?, address(destination.strip_suffix(b")").unwrap_or(destination))?))
+}
+
+fn ipv4(text: &[u8]) -> Option<Ip> {
+    let length_at = memmem::find(text, b" length: ")? + b" length: ".len();
+    let fixed = &text[..length_at];
+    let mut words = Words(&text[length_at..]);
+    let length: u32 = fit(words.next()?)?;
+    let (source, destination) = ends(words.0)?;
+    let flags_at = memmem::find(fixed, b" flags [")? + b" flags [".len();
+    let (flags, _) = split_once(&fixed[flags_at..], b']')?;
+    let offset = decimal(after(fixed, b" offset (bytes) ")?)?;
+    Some(Ip {
+        source,
+        destination,
+        id: fit(after(fixed, b" id ")?)?,
+        ttl: fit(after(fixed, b" ttl ")?)?,
+        ecn: (integer(after(fixed, b"(tos ")?)? & 3) as u8,
+        length,
+        payload: length.checked_sub(20)?,
+        protocol: decimal(after(fixed, b" protocol ")?)?,
+        fragment: offset > 0 || memmem::find(flags, b"MF").is_some(),
+    })
+}
+
+fn ipv6(text: &[u8]) -> Option<Ip> {
+    let end = memmem::find(text, b")")?;
+    let fixed = &text[..end];
+    let payload: u32 = fit(after(fixed, b"Payload Length ")?)?;
+    let (source, destination) = ends(&text[end + 1..])?;
+    Some(Ip {
+        source,
+        destination,
+        id: 0,
+        ttl: fit(after(fixed, b"Hop Limit ")?)?,
+        ecn: (integer(after(fixed, b"Traffic class ")?)? & 3) as u8,
+        length: payload.checked_add(IPV6_HEADER)?,
+        payload,
+        protocol: decimal(after(fixed, b"Next Header ")?)?,
+        fragment: false,
+    })
+}
+
+/// `49153 > 9 [SYN|ACK] Seq=0 Ack=1 Win=65535 ns3::TcpOption...`.
+fn segment(text: &[u8], ip: &Ip, t_ns: i64, record: u64) -> Option<Segment> {
+    let mut words = Words(text);
+    let source_port = fit(words.next()?)?;
+    if words.next()? != b">" {
+        return None;
+    }
+    let destination_port = fit(words.next()?)?;
+    let from = memchr::memchr(b'[', words.0)? + 1;
+    let (names, rest) = split_once(&words.0[from..], b']')?;
+    let number = |name: &[u8]| {
+        let word = after(rest, name)?;
+        decimal(word.strip_suffix(b")").unwrap_or(word))
+    };
+    let (options, header) = options(rest)?;
+    Some(Segment {
+        t_ns,
+        record,
+        source: (ip.source, source_port),
+        destination: (ip.destination, destination_port),
+        seq: u32::try_from(number(b" Seq=")?).ok()?,
+        ack: u32::try_from(number(b" Ack=")?).ok()?,
+        flags: control(names)?,
+        window: u16::try_from(number(b" Win=")?).ok()?,
+        length: ip.payload.checked_sub(header)?,
+        ip_length: ip.length,
+        ip_id: ip.id,
+        ttl: ip.ttl,
+        ecn: ip.ecn,
+        checksum: Checksum::Unverified,
+        options,
+    })
+}
+
+/// `SYN|ACK`, `SYN ACK`, or nothing.
+fn control(names: &[u8]) -> Option<u16> {
+    names.split(|byte| matches!(byte, b' ' | b'|')).filter(|name| !name.is_empty()).try_fold(
+        0,
+        |all, name| {
+            Some(
+                all | match name {
+                    b"FIN" => flags::FIN,
+                    b"SYN" => flags::SYN,
+                    b"RST" => flags::RST,
+                    b"PSH" => flags::PSH,
+                    b"ACK" => flags::ACK,
+                    b"URG" => flags::URG,
+                    b"ECE" => flags::ECE,
+                    b"CWR" => flags::CWR,
+                    _ => return None,
+                },
+            )
+        },
+    )
+}
+
+/// The options, and the length of the header with them: it is not printed.
+fn options(text: &[u8]) -> Option<(Options, u32)> {
+    const NAME: &[u8] = b"ns3::TcpOption";
+    let mut options = Options { complete: true, ..Options::default() };
+    let mut bytes = 0u32;
+    for at in memmem::find_iter(text, NAME).take(MAX_OPTIONS) {
+        let (kind, value) = split_once(&text[at + NAME.len()..], b'(')?;
+        let (value, _) = split_once(value, b')')?;
+        bytes += match kind {
+            b"End" | b"NOP" => 1,
+            b"MSS" => {
+                options.mss = Some(fit(value)?);
+                4
+            }
+            b"WinScale" => {
+                options.window_scale = Some(fit(value)?);
+                3
+            }
+            b"SackPermitted" => {
+                options.sack_permitted = true;
+                2
+            }
+            b"TS" => {
+                let (val, ecr) = split_once(value, b';')?;
+                options.timestamps = Some((fit(val)?, fit(ecr)?));
+                10
+            }
+            b"Sack" => 2 + 8 * sack(value, &mut options)?,
+            _ => {
+                options.complete = false;
+                0
+            }
+        };
+    }
+    Some((options, 20 + bytes.div_ceil(4) * 4))
+}
+
+/// `blocks: 2,[1,2][3,4]`: how many.
+fn sack(value: &[u8], options: &mut Options) -> Option<u32> {
+    let blocks = value.split(|byte| *byte == b'[').skip(1).take(options.sack.len());
+    for block in blocks {
+        let (left, right) = split_once(block.strip_suffix(b"]").unwrap_or(block), b',')?;
+        options.sack[usize::from(options.sack_count)] = (fit(left)?, fit(right)?);
+        options.sack_count += 1;
+    }
+    Some(u32::from(options.sack_count))
+}

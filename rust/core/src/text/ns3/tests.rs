@@ -1,0 +1,87 @@
+use super::*;
+
+const HEAD: &str = "/NodeList/0/DeviceList/0/$ns3::PointToPointNetDevice/TxQueue/Dequeue ns3::PppHeader \
+                    (Point-to-Point Protocol: IP (0x0021)) ns3::Ipv4Header (tos 0x3 DSCP Default ECN CE ttl 64 id 7 \
+                    protocol 6 offset (bytes) 0 flags [none] length: ";
+
+fn line(operation: char, t: &str, length: u32, tcp: &str) -> String {
+    format!("{operation} {t} {HEAD}{length} 10.1.1.1 > 10.1.1.2) ns3::TcpHeader ({tcp})\n")
+}
+
+fn one(text: &str) -> Ns3Log {
+    scan(text.as_bytes()).unwrap()
+}
+
+fn codes(log: &Ns3Log) -> Vec<&'static str> {
+    log.issues.iter().map(|(code, _)| code).collect()
+}
+
+#[test]
+fn a_segment_and_its_options() {
+    let tcp = "49153 > 9 [SYN|ACK] Seq=5 Ack=1 Win=65535 ns3::TcpOptionMSS(536) ns3::TcpOptionWinScale(2) \
+               ns3::TcpOptionSackPermitted([sack_perm]) ns3::TcpOptionTS(923;912) ns3::TcpOptionEnd(EOL)";
+    let log = one(&line('-', "0.0460392", 60, tcp));
+    assert!(log.issues.is_empty());
+    let seen = &log.seen[0];
+    assert_eq!((seen.device, seen.records, seen.sent.as_slice()), (Device::Net(0, 0), 1, &[true][..]));
+    assert_eq!(seen.columns.t_ns, [46_039_200]);
+    assert_eq!((seen.columns.seq_raw[0], seen.columns.ts_val[0], seen.columns.ip_id[0]), (5, 923, 7));
+    // 60 - 20 of IP - 20 of TCP - 20 of options
+    assert_eq!((seen.columns.length[0], seen.columns.ip_length[0], seen.columns.flags[0]), (0, 60, 0x12));
+    assert_eq!((log.span, log.digits, log.resolution_ns), (Some((46_039_200, 46_039_200)), 6, 100));
+}
+
+#[test]
+fn selective_acknowledgments_and_older_flags() {
+    let tcp = "9 > 49153 [ ACK ] Seq=1 Ack=11793 Win=32768 ns3::TcpOptionTS(5670;5249) \
+               ns3::TcpOptionSack(blocks: 2,[12329,12865][13401,13937])";
+    let log = one(&line('r', "5.67009", 68, tcp));
+    let columns = &log.seen[0].columns;
+    assert_eq!((columns.length[0], columns.sack_count[0], columns.flags[0]), (0, 2, 0x10));
+    assert_eq!(log.seen[0].sent, [false]);
+}
+
+#[test]
+fn devices_drops_and_what_is_no_tcp() {
+    let data = line('+', "1", 140, "1 > 2 [ACK] Seq=1 Ack=1 Win=9");
+    let dropped = line('d', "1.5", 140, "1 > 2 [ACK] Seq=1 Ack=1 Win=9").replace("Dequeue", "Drop");
+    let other =
+        "r 2 /NodeList/3/DeviceList/1/$ns3::CsmaNetDevice/MacRx ns3::EthernetHeader (x) ns3::ArpHeader (y)\n";
+    let retry = line('t', "2", 140, "1 > 2 [ACK] Seq=1 Ack=1 Win=9")
+        .replace("ns3::PppHeader", "ns3::WifiMacHeader (DATA Retry=1)");
+    let fragment = line('r', "2", 140, "1 > 2 [ACK] Seq=1 Ack=1 Win=9").replace("[none]", "[MF]");
+    let log = one(&[data, dropped, other.to_owned(), retry, fragment].concat());
+    assert_eq!(log.places, ["node 0 device 0 TxQueue"]);
+    assert_eq!((log.drops.length.as_slice(), log.drops.record.as_slice()), (&[140][..], &[2][..]));
+    let counts = log.counts;
+    assert_eq!((counts.queued, counts.dropped, counts.sent, counts.received), (1, 1, 1, 2));
+    assert_eq!((counts.segments, counts.mac_retries, counts.fragments), (0, 1, 1));
+    assert_eq!(codes(&log), ["unparsed-line"]);
+}
+
+#[test]
+fn ipv6_without_context() {
+    let text = "- 5.0249 ns3::EthernetHeader ( length/type=0x86dd) ns3::Ipv6Header ((Version 6 Traffic class 0x0 DSCP \
+                Default Flow Label 0x1 Payload Length 136 Next Header 6 Hop Limit 64 )2001:db8::1 > 2001:db8::2) \
+                ns3::TcpHeader (49153 > 9 [PSH|ACK] Seq=1 Ack=1 Win=65535 ns3::TcpOptionTS(5000;0) \
+                ns3::TcpOptionEnd(EOL)) Payload (size=104)\n";
+    let log = one(text);
+    let seen = &log.seen[0];
+    assert_eq!((seen.device, seen.columns.length[0], seen.columns.ip_length[0]), (Device::Unnamed, 104, 176));
+}
+
+#[test]
+fn faults() {
+    let good = "1 > 2 [ACK] Seq=1 Ack=1 Win=9";
+    for (text, code) in [
+        ("x 1 y\n".to_owned(), "unparsed-line"),
+        (line('-', "1.2.3", 40, good), "bad-number"),
+        (line('-', "1", 39, good), "bad-number"),
+        (line('-', "1", 40, "1 > 99999 [ACK] Seq=1 Ack=1 Win=9"), "bad-number"),
+        (line('-', "1", 40, "1 > 2 [ACX] Seq=1 Ack=1 Win=9"), "bad-number"),
+        (line('-', "1", 40, "1 > 2 [ACK] Seq=4294967296 Ack=1 Win=9"), "bad-number"),
+        (line('-', "2", 40, good) + &line('-', "1", 40, good), "out-of-order-lines"),
+    ] {
+        assert_eq!(codes(&one(&text)), [code], "{text}");
+    }
+}

@@ -36,7 +36,9 @@ impl Sender {
         let evidence = self.loss_evidence(seq, before);
         if head && !(reaction && evidence) {
             let due = elapsed_ns >= rto_ns / 10 * 9;
-            if due || quiet_ns >= QUIET_NS.max(rto_ns / 2) {
+            // Long before the estimate: a stack whose largest timeout is set low, unless loss was known.
+            let silent = quiet_ns >= QUIET_NS && (quiet_ns >= rto_ns / 2 || !self.overtaken(seq, before));
+            if due || silent {
                 return if self.probes_first(t_ns, end, rto_ns) {
                     Cause::TailLossProbe
                 } else {
@@ -51,6 +53,13 @@ impl Sender {
             return if evidence { Cause::Fast } else { Cause::Unknown };
         }
         self.cause_in_state(Cause::Unknown)
+    }
+
+    /// Whether something that was sent later, or lies above, is known to have arrived.
+    fn overtaken(&self, seq: i64, before: Option<&Sent>) -> bool {
+        before.is_some_and(|run| run.last_ns < self.rack_ns)
+            || self.dupacks >= DUPACK_THRESHOLD
+            || self.sacked.highest().is_some_and(|high| high > seq)
     }
 
     fn cause_in_state(&self, otherwise: Cause) -> Cause {

@@ -189,6 +189,27 @@ fn timeout_then_go_back_n_then_backoff() {
     assert_eq!(sender.state, State::Open);
 }
 
+/// The largest timeout set to 3 s, an RTT of 4 s: each expiry waits the same, far less than estimated or doubled.
+#[test]
+fn a_capped_timer_is_a_timer() {
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    for i in 0..4 {
+        talk.data(5000 * i + 200, 1 + 1000 * i, 1000);
+        talk.ack(5000 * i + 4200, 1001 + 1000 * i, &[]);
+    }
+    for i in 0..3 {
+        talk.data(20_000, 4001 + 1000 * i, 1000);
+    }
+    for t_ms in [23_072, 26_144, 29_216] {
+        talk.data(t_ms, 4001, 1000);
+    }
+    let (connections, _) = talk.done();
+    assert_eq!(causes(&connections[0]), [Cause::Timeout; 3]);
+    let timeouts = connections[0].senders[0].timeouts();
+    assert!(timeouts.iter().all(|t| t.silence_ns < t.rto_ns), "sooner than estimated");
+}
+
 #[test]
 fn an_old_echo_makes_a_timeout_spurious() {
     for (echo_ms, verdict) in [(3000, Verdict::Spurious), (3400, Verdict::Genuine)] {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
+from statistics import median
 
 from multitracer.errors import UsageError
 from multitracer.lab.settings import AirSettings
@@ -119,32 +120,23 @@ def error_trace(lines: Iterable[str], entity: str, slot_ms: float | None = None)
         if words[2] == "snd" and words[1] == entity:
             sent[identity].append(t_ns)
         elif words[2] == "rcv" and words[1] != entity:
-            # A receiver's I line has no N(R): it is told apart by ns, off and len.
             received[identity].append(t_ns)
     if slot_ms is None or slot_ms <= 0:
         raise UsageError("error_trace: the log does not say its slot length; give slot_ms")
-    sent = _without_nr(sent)
-    received = _without_nr(received)
+    sent = _by_number(sent)
+    received = _by_number(received)
     if not sent:
         raise UsageError(f"error_trace: entity {entity!r} sent nothing in this log")
     return _slots(sent, received, round(slot_ms * 1e6))
 
 
 def _slots(sent: dict[str, list[int]], received: dict[str, list[int]], slot_ns: int) -> list[int]:
-    delay_ns = min(
-        (
-            arrivals[0] - times[0]
-            for key, times in sent.items()
-            if len(times) == 1 and len(arrivals := received.get(key, [])) == 1
-        ),
-        default=0,
-    )
+    delay_ns = _usual_delay_ns(sent, received)
     first = min(min(times) for times in sent.values())
     last = max(max(times) for times in sent.values())
     arrived: set[int] = set()
     used: set[int] = set()
     for key, times in sent.items():
-        times.sort()
         for arrival in received.get(key, ()):
             place = bisect_left(times, arrival - delay_ns)
             near = min(
@@ -159,12 +151,24 @@ def _slots(sent: dict[str, list[int]], received: dict[str, list[int]], slot_ns: 
     return trace
 
 
-def _without_nr(events: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Drop N(R) from I lines: the sender's line has it, the receiver's need not."""
+def _usual_delay_ns(sent: dict[str, list[int]], received: dict[str, list[int]]) -> int:
+    """From sending to reception: the usual time from a reception back to the last sending of that frame."""
+    delays = []
+    for key, times in sent.items():
+        times.sort()
+        for arrival in received.get(key, ()):
+            before = bisect_right(times, arrival)
+            if before:
+                delays.append(arrival - times[before - 1])
+    return int(median(delays)) if delays else 0
+
+
+def _by_number(events: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Name I frames by N(S) alone: a receiver logs no N(R), and of a copy that arrived twice no place."""
     merged: dict[str, list[int]] = defaultdict(list)
     for key, times in events.items():
         if key.startswith("I "):
-            key = " ".join(word for word in key.split() if word.startswith(("I", "ns=", "off=", "len=")))
+            key = " ".join(word for word in key.split() if word.startswith(("I", "ns=")))
         merged[key] += times
     return merged
 

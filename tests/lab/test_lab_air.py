@@ -84,6 +84,11 @@ def test_error_trace_of_a_log() -> None:
     assert error_trace(LOG, "iwf") == [0]
 
 
+def test_a_copy_that_arrived_twice_was_not_lost() -> None:
+    again = ["100.440 ms snd I ns=2 off=48 len=24 nr=0 try=1", "100.621 iwf rcv I ns=2 dup=1"]
+    assert error_trace([*LOG, *again], "ms") == [0, 1, *[0] * 21]
+
+
 def test_error_trace_needs_a_slot_and_a_sender() -> None:
     with pytest.raises(UsageError, match="slot_ms"):
         error_trace(LOG[1:], "ms")

@@ -9,6 +9,7 @@ import numpy.typing as npt
 __version__: str
 LINK_KINDS: list[str]
 RESET_CAUSES: list[str]
+DCCP_TYPES: list[str]
 
 # text logs
 
@@ -64,6 +65,9 @@ class TextLines:
 
 # captures of link frames
 
+def sniff_dccp(head: bytes) -> bool: ...
+def read_dccp(path: str) -> TextScan: ...
+def scan_dccpprobe(path: str) -> TextScan: ...
 def sniff_gsmtap(head: bytes) -> bool: ...
 def read_gsmtap(path: str, uplink_is_mobile: bool, n2: int | None = None) -> TextScan:
     """Facts: rlp_frames, held_off, other_types, tcp (packets)."""
@@ -78,7 +82,10 @@ def capture_format(head: bytes) -> str | None: ...
 def read_capture(
     paths: list[str], keep_segments: bool, report: Callable[[int], None] | None = None
 ) -> dict[str, Any]:
-    """Keys: info (dict), issues (list of _Issue), connections (list of dict), and the columns of tables."""
+    """Keys: info (dict), issues (list of _Issue), connections (dicts; a list with `keep_segments`), tables."""
+
+def json_text(value: object, level: int) -> str:
+    """As json.dumps with an indent of 2, for a place `level` steps inside."""
 
 def continuation(paths: list[str]) -> list[int] | None:
     """The order in which captures continue each other."""

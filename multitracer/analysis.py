@@ -48,6 +48,9 @@ class Analyzer:
         "inconclusive: needs ..." for what is missing. Results that are used only if present: `uses`.
     run : callable
         ``run(measurement, results) -> Result``.
+    specific : bool
+        About one kind of trace only (DCCP): where there is none, the question does not arise, and is answered
+        only if asked by name.
     """
 
     name: str
@@ -55,3 +58,4 @@ class Analyzer:
     run: Callable[[Measurement, Mapping[str, Result]], Result]
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
+    specific: bool = False

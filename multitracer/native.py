@@ -162,6 +162,51 @@ def read_gsmtap(path: str, *, uplink_is_mobile: bool, n2: int | None = None) -> 
     return _scan(path, lambda name: _core.read_gsmtap(name, uplink_is_mobile, n2))
 
 
+def sniff_dccp(head: bytes) -> bool:
+    """Whether these are the first bytes of a capture of DCCP."""
+    return _core.sniff_dccp(head)
+
+
+def read_dccp(path: str) -> Scan:
+    """Table `dccp_packets` of a capture.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    return _scan(path, _core.read_dccp)
+
+
+def scan_dccpprobe(path: str) -> Scan:
+    """Table `dccp_states` of a dccp_probe log, in the units of the file.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, _core.scan_dccpprobe)
+
+
+def scan_ns2(path: str, *, header_bytes: int) -> Scan:
+    """Tables ``frames``, ``events`` and ``energy`` of an ns-2 event trace; TCP at both ends in its facts.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, lambda name: _core.scan_ns2(name, header_bytes, True))
+
+
+def scan_ns2_variables(path: str) -> Scan:
+    """Table ``variables`` of what an ns-2 agent was told to trace, in the units of the file.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, _core.scan_ns2_variables)
+
+
 def sniff_pppd(head: bytes) -> bool:
     """Whether these are the first bytes of a pppd record file."""
     return _core.sniff_pppd(head)
@@ -263,7 +308,8 @@ def read_capture(
     Returns
     -------
     dict
-        ``info``, ``issues`` (code, count, first record, detail), ``connections``; with `keep_segments` also
+        ``info``, ``issues`` (code, count, first record, detail), ``connections`` (without `keep_segments` a
+        sequence that makes each dictionary when it is asked for); with `keep_segments` also
         the columns of ``segments``, ``retransmissions``, ``timeouts`` and ``icmp_errors``.
 
     Raises
@@ -272,6 +318,17 @@ def read_capture(
     """
     paths = _several(path)
     return _called(_named(paths), lambda: _core.read_capture(paths, keep_segments, report))
+
+
+def json_text(value: Any, level: int = 0) -> str:
+    """A plain value as ``json.dumps(value, indent=2, allow_nan=False)``, for a place `level` steps inside.
+
+    Raises
+    ------
+    TypeError, ValueError
+        What has no place in JSON: an object of another type, NaN, infinity.
+    """
+    return _core.json_text(value, level)
 
 
 def continuation(paths: Sequence[str]) -> list[int] | None:

@@ -49,6 +49,7 @@ _PROVIDERS = {
     "kernel_events": "a kernel event log (ftrace)",
     "link_frames": "a link log (rlpdump, GSMTAP)",
     "link_events": "a link log with signals (rlpdump)",
+    "dccp_packets": "a capture of DCCP",
     "snd": "a capture next to the data sender",
     "rcv": "a capture next to the data receiver",
 }
@@ -191,8 +192,9 @@ def _recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Pars
     if len(claims) != 1:
         native.forget(path)
     if not claims:
-        tried = ", ".join(known)
-        raise UnknownFormat(f"{path}: not a trace of a known format (tried {tried}); name one with --format")
+        raise UnknownFormat(
+            f"{path}: not a trace of a known format (see `multitracer formats`); name one with --format"
+        )
     if len(claims) > 1:
         names = " and ".join(parser.name for parser in claims)
         raise UnknownFormat(f"{path}: claimed by {names}; choose one with --format")
@@ -235,7 +237,7 @@ def analyze(
         An unknown name in `only`.
     """
     known: dict[str, Analyzer] = registry.analyzers()
-    wanted = list(known) if only is None else list(only)
+    wanted = [name for name in known if _arises(known[name], measurement)] if only is None else list(only)
     for name in wanted:
         if name not in known:
             raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")
@@ -313,6 +315,11 @@ def _answer(analyzer: Analyzer, measurement: Measurement, results: Mapping[str, 
             raise
         warnings.warn(f"analyzer {analyzer.name!r} failed: {error!r}", stacklevel=3)
         return Result(analyzer.name, inconclusive=f"the analyzer failed: {error!r}")
+
+
+def _arises(analyzer: Analyzer, measurement: Measurement) -> bool:
+    """Whether a question is to be asked at all: one about a special kind of trace only where there is one."""
+    return not analyzer.specific or _missing(analyzer, measurement, {}) is None
 
 
 def _missing(analyzer: Analyzer, measurement: Measurement, results: Mapping[str, Result]) -> str | None:

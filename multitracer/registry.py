@@ -35,7 +35,11 @@ PARSERS = {
     "bcc": "multitracer.parsers.bcc:PARSER",
     "rlpdump": "multitracer.parsers.rlpdump:PARSER",
     "gsmtap": "multitracer.parsers.gsmtap:PARSER",
+    "dccp": "multitracer.parsers.dccp:PARSER",
+    "dccpprobe": "multitracer.parsers.dccpprobe:PARSER",
     "pppd": "multitracer.parsers.pppd:PARSER",
+    "ns2": "multitracer.parsers.ns2:PARSER",
+    "ns2-variables": "multitracer.parsers.ns2variables:PARSER",
     "csv": "multitracer.parsers.csv:PARSER",
 }
 
@@ -56,6 +60,7 @@ ANALYZERS = {
     "frame_map": "multitracer.analyzers.frame_map:ANALYZER",
     "chains": "multitracer.analyzers.chains:ANALYZER",
     "queueing": "multitracer.analyzers.queueing:ANALYZER",
+    "dccp": "multitracer.analyzers.dccp:ANALYZER",
     "diagnosis": "multitracer.analyzers.diagnosis:ANALYZER",
 }
 

@@ -9,8 +9,8 @@ from multitracer.errors import Issue
 from multitracer.linktype import LinkType
 from multitracer.table import Table
 
-Layer = Literal["tcp", "kernel", "link"]
-ClockKind = Literal["realtime", "monotonic", "unknown"]
+Layer = Literal["tcp", "kernel", "link", "dccp"]
+ClockKind = Literal["realtime", "monotonic", "simulation", "unknown"]
 
 
 class Flow(NamedTuple):
@@ -32,12 +32,14 @@ class Source:
         As the user gave it.
     format : str
         Name of the parser that read it.
-    layer : {"tcp", "kernel", "link"}
-        tcp for captures, kernel for TCP-state logs, link for link-layer logs.
+    layer : {"tcp", "kernel", "link", "dccp"}
+        tcp for captures, kernel for TCP-state logs, link for link-layer logs, dccp for captures and logs of
+        that transport.
     records : int
         Packets or lines of data in the file.
-    clock : {"realtime", "monotonic", "unknown"}
-        realtime: nanoseconds since the Unix epoch.
+    clock : {"realtime", "monotonic", "simulation", "unknown"}
+        realtime: nanoseconds since the Unix epoch. simulation: since its start; all that is logged of it has
+        this one clock.
     first_ns, last_ns : int or None
         Times of the first and last record on its own clock; None if empty.
     resolution_ns : int

@@ -63,7 +63,7 @@ def test_directory_is_taken_one_level_deep(tmp_path: Path, made_up: Seen) -> Non
     assert [(issue.code, os.path.basename(issue.path)) for issue in measurement.issues] == [
         ("skipped-file", "notes.txt")
     ]
-    assert "tried aa, ab" in measurement.issues[0].detail
+    assert "not a trace of a known format" in measurement.issues[0].detail
 
 
 def test_settings_are_read(tmp_path: Path, made_up: Seen) -> None:
@@ -118,7 +118,7 @@ def test_two_claims_are_an_error_with_both_names(tmp_path: Path, made_up: Seen) 
 def test_named_file_must_be_a_trace(tmp_path: Path, made_up: Seen) -> None:
     (tmp_path / "one").write_text("A1")
     (tmp_path / "notes").write_text("nothing")
-    with pytest.raises(UnknownFormat, match=r"notes: not a trace of a known format \(tried aa, ab\)"):
+    with pytest.raises(UnknownFormat, match="notes: not a trace of a known format"):
         pipeline.read(tmp_path / "one", tmp_path / "notes")
 
 

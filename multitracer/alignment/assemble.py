@@ -13,6 +13,7 @@ from multitracer.alignment import (
     application,
     captures,
     connections,
+    dccp,
     declared,
     kernel,
     linklog,
@@ -162,6 +163,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     _join_captures(work)
     _join_links(work)
     _join_kernels(work)
+    _join_dccp(work)
     for source, trace in enumerate(work.traces):
         if (
             not work.settled(source)
@@ -284,7 +286,7 @@ def _set_reference(work: Work) -> None:
         work.reference = work.path[0]
     else:
         others = [i for i in range(len(work.traces)) if i not in work.left_out]
-        rank = {"tcp": 0, "link": 1, "kernel": 2}
+        rank = {"tcp": 0, "dccp": 1, "link": 2, "kernel": 3}
         work.reference = min(
             others,
             key=lambda i: (work.traces[i].source.clock != "realtime", rank[work.traces[i].source.layer]),
@@ -417,3 +419,19 @@ def _join_kernels(work: Work) -> None:
         if relation is not None:
             work.place(log, relation.fit.pieces)
             work.relations.append(relation)
+
+
+def _join_dccp(work: Work) -> None:
+    """Captures of DCCP, to the first of them that is on the timeline."""
+    found = [i for i in work.layer("dccp") if "dccp_packets" in work.traces[i].tables]
+    for source in found:
+        a = next((i for i in found if i != source and work.settled(i)), None)
+        if a is None or work.settled(source):
+            continue
+        traces = work.traces[a], work.traces[source]
+        relation = dccp.join(a, source, *traces, work.nominal[a], work.span(source))
+        if relation is None:
+            work.tried.add(source)
+            continue
+        work.place(source, relation.fit.pieces)
+        work.relations.append(relation)

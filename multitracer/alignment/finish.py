@@ -210,7 +210,7 @@ def _tables(work: Work, final: dict[int, Nominal]) -> dict[str, Table]:
         for name, table in capture_tables(work, source, final[source]).items():
             parts.setdefault(name, []).append(table)
     spans = _spans(work, parts.get("segments", []))
-    for source in work.layer("kernel"):
+    for source in [*work.layer("kernel"), *work.layer("dccp")]:
         for name, table in kernel_tables(work, source, final[source], spans).items():
             parts.setdefault(name, []).append(table)
     for source in work.layer("link"):

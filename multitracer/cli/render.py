@@ -96,6 +96,8 @@ def summary(contract: Object, console: Console | None = None) -> None:
     for connection in contract["connections"][:SHOWN]:
         _connection(console, connection)
     _more(console, contract["connections"], "connections")
+    for one in contract["other"].get("dccp", {}).get("connections", [])[:SHOWN]:
+        _dccp(console, contract, one)
     _link(console, contract)
     _utilization(console, contract)
     _clocks(console, contract["clocks"])
@@ -169,6 +171,28 @@ def _link(console: Console, contract: Object) -> None:
         drops = link["local_drops"]
         at = ", ".join(f"{drop['t']:.1f}" for drop in drops[:SHOWN])
         _line(console, "Local drops", words.count(len(drops), "segment") + (f", at {at} s" if drops else ""))
+
+
+def _dccp(console: Console, contract: Object, found: Object) -> None:
+    begin, end = (":".join(map(str, found[name])) for name in ("from", "to"))
+    _heading(console, f"DCCP {begin} -> {end}")
+    _line(console, "Seen in", str(contract["sources"][found["source"]]["path"]))
+    _line(console, "Data", f"{found['data_packets']} packets, {found['data_bytes']} bytes")
+    _line(console, "Not in capture", f"{found['missing']} sequence numbers")
+    if found["rtt"] is not None:
+        low, middle, high = (words.duration(found["rtt"][f"{name}_s"]) for name in ("min", "median", "max"))
+        _line(console, "Round trip", f"{low} least, {middle} median, {high} most")
+    if found["queue_packets"] is not None:
+        _line(console, "Queue", f"some {found['queue_packets']:.0f} packets at the longest round trip")
+    if found["loss_event_rate"] is not None:
+        _line(console, "Loss event rate", f"{found['loss_event_rate']:.3%} in the last report")
+    if found["late_notice_s"] is not None:
+        late = words.duration(found["late_notice_s"])
+        _line(
+            console, "Late notice", f"first loss reported {late} after the queue had doubled the round trip"
+        )
+    if found["x_calc"]["bps"] is not None:
+        _line(console, "X_calc", f"{found['x_calc']['bps'] / 1e3:.0f} kbit/s by the throughput equation")
 
 
 def _utilization(console: Console, contract: Object) -> None:

@@ -20,12 +20,17 @@ from multitracer.trace import Source, Trace
 
 def sniff_pcap(head: bytes) -> bool:
     """Whether the first bytes are a pcap file header."""
-    return native.capture_format(head) == "pcap" and not native.sniff_gsmtap(head)
+    return native.capture_format(head) == "pcap" and not _of_others(head)
 
 
 def sniff_pcapng(head: bytes) -> bool:
     """Whether the first bytes are a pcapng section header."""
-    return native.capture_format(head) == "pcapng" and not native.sniff_gsmtap(head)
+    return native.capture_format(head) == "pcapng" and not _of_others(head)
+
+
+def _of_others(head: bytes) -> bool:
+    """Whether a parser of its own reads what this capture holds."""
+    return native.sniff_gsmtap(head) or native.sniff_dccp(head)
 
 
 def parse(path: str) -> Trace:

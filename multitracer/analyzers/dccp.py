@@ -1,0 +1,149 @@
+"""What a DCCP connection did: round trips, loss, rates, and how late it heard of congestion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from multitracer import tfrc
+from multitracer.analysis import Analyzer, Result
+from multitracer.lazy import np
+from multitracer.measurement import Measurement
+from multitracer.table import Array, Table
+from multitracer.trace import Flow
+
+_CARRIES_DATA = ("data", "dataack")
+# A round trip of twice the smallest one: as much time in queues as on the way.
+_QUEUED = 2.0
+
+
+def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+    """Each connection as each capture saw it, by the direction that carries more data.
+
+    ``rtt`` is the time from a packet to the first report that acknowledges it, less the time that the
+    receiver says it held the report; it belongs to the sender's capture. ``queue_packets`` is how many must
+    have waited at the bottleneck for the largest round trip: the time above the smallest one over the service
+    time of one packet at the rate that the receiver measured. ``late_notice_s`` is the time from the moment
+    after which the round trip stayed above twice the smallest one to the first report of a loss event.
+
+    References
+    ----------
+    RFC 4340 section 11 and 13; RFC 4342 section 8; RFC 5348 section 3.1.
+    """
+    found = []
+    packets = m.table("dccp_packets")
+    for source, trace in enumerate(m.traces):
+        mine = packets.where(packets["source"] == source)
+        for number in np.unique(mine["flow"]).tolist():
+            seen = mine.where(mine["flow"] == number)
+            found.append(_connection(m, source, trace.flows[number], seen))
+    return Result("dccp", {"connections": found})
+
+
+def _connection(m: Measurement, source: int, flow: Flow, seen: Table) -> dict[str, Any]:
+    sizes = [int(seen["length"][seen["dir"] == way].sum()) for way in (0, 1)]
+    way = int(sizes[1] > sizes[0])
+    here, there = (flow.local_address, flow.local_port), (flow.remote_address, flow.remote_port)
+    kinds = seen.words("kind")
+    sent = seen.where((seen["dir"] == way) & np.isin(kinds, _CARRIES_DATA))
+    reports = seen.where((seen["dir"] != way) & (seen["ack"] >= 0))
+    when, rtt_ns = _round_trips(seen.where(seen["dir"] == way), reports)
+    mean = float(sent["length"].mean()) if len(sent) else 0.0
+    span_ns = int(sent["t_ns"][-1] - sent["t_ns"][0]) if len(sent) > 1 else 0
+    rated = reports["receive_rate_bps"][reports["receive_rate_bps"] > 0]
+    intervals = reports.where(reports["loss_interval"] > 0)
+    p_last = 1 / int(intervals["loss_interval"][-1]) if len(intervals) else None
+    rtt_s = float(np.median(rtt_ns)) / 1e9 if len(rtt_ns) else None
+    x_calc = tfrc.throughput_bps(mean, rtt_s, p_last) if rtt_s and p_last else None
+    return {
+        "source": source,
+        "from": list((here, there)[way]),
+        "to": list((there, here)[way]),
+        "data_packets": len(sent),
+        "data_bytes": int(sent["length"].sum()),
+        "rate_bps": round(8e9 * int(sent["length"][1:].sum()) / span_ns, 3) if span_ns else None,
+        "missing": _missing(seen.where(seen["dir"] == way)["seq"]),
+        "rtt": _spread(rtt_ns),
+        "loss_event_rate": _sixth(p_last),
+        "loss_event_rate_max": _sixth(1 / int(intervals["loss_interval"].min()) if len(intervals) else None),
+        "x_recv_bps": _spread_of(rated),
+        "x_calc": {"bps": None if x_calc is None else round(x_calc, 3), "s_bytes": round(mean, 3)},
+        "queue_packets": _queue(rtt_ns, rated, mean),
+        "late_notice_s": _late(when, rtt_ns, intervals),
+        "first_loss_report": round(m.seconds(int(intervals["t_ns"][0])), 6) if len(intervals) else None,
+    }
+
+
+def _round_trips(sent: Table, reports: Table) -> tuple[Array, Array]:
+    """When each report arrived, and the time since the packet it acknowledges, less what was held."""
+    order = np.argsort(sent["seq"], kind="stable")
+    numbers, first = np.unique(sent["seq"][order], return_index=True)
+    if not len(numbers) or not len(reports):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    _, once = np.unique(reports["ack"], return_index=True)  # a later report of the same packet waited
+    once = np.sort(once)
+    ack = reports["ack"][once]
+    at = np.minimum(np.searchsorted(numbers, ack), len(numbers) - 1)
+    known = numbers[at] == ack
+    arrived = reports["t_ns"][once][known]
+    held = np.maximum(reports["elapsed_ns"][once][known], 0)
+    rtt = arrived - sent["t_ns"][order][first[at[known]]] - held
+    return arrived[rtt > 0], rtt[rtt > 0]
+
+
+def _missing(seq: Array) -> int:
+    """Sequence numbers between the first and the last that the capture never saw."""
+    if not len(seq):
+        return 0
+    return int(seq.max() - seq.min() + 1) - len(np.unique(seq))
+
+
+def _queue(rtt_ns: Array, rated: Array, mean: float) -> float | None:
+    if not len(rtt_ns) or not len(rated) or mean <= 0:
+        return None
+    service_s = 8 * mean / float(np.median(rated))
+    return round(float(rtt_ns.max() - rtt_ns.min()) / 1e9 / service_s, 1)
+
+
+def _late(when: Array, rtt_ns: Array, intervals: Table) -> float | None:
+    """From the last time that the round trip rose above twice the smallest, to the first report of a loss."""
+    if not len(intervals):
+        return None
+    before = when < int(intervals["t_ns"][0])
+    high = rtt_ns[before] >= _QUEUED * rtt_ns.min() if before.any() else np.empty(0, dtype=bool)
+    if not len(high) or not high[-1]:
+        return None
+    low = np.flatnonzero(~high)
+    rose = when[before][low[-1] + 1 if len(low) else 0]
+    return round((int(intervals["t_ns"][0]) - int(rose)) / 1e9, 6)
+
+
+def _spread(values_ns: Array) -> dict[str, float | int] | None:
+    if not len(values_ns):
+        return None
+    low, middle, high = (float(v) / 1e9 for v in np.percentile(values_ns, (0, 50, 100)))
+    return {
+        "samples": len(values_ns),
+        "min_s": round(low, 9),
+        "median_s": round(middle, 9),
+        "max_s": round(high, 9),
+    }
+
+
+def _spread_of(rates: Array) -> dict[str, float] | None:
+    if not len(rates):
+        return None
+    return {"median": round(float(np.median(rates)), 3), "max": float(rates.max()), "last": float(rates[-1])}
+
+
+def _sixth(value: float | None) -> float | None:
+    return None if value is None else round(value, 9)
+
+
+ANALYZER = Analyzer(
+    name="dccp",
+    question="How did each DCCP connection fare, and how late did it hear of congestion?",
+    needs=("dccp_packets",),
+    run=run,
+    specific=True,
+)

@@ -211,6 +211,12 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "Look at the line; output of another program often gets into logs.",
     ),
     IssueKind(
+        "unclear-sequence",
+        "warning",
+        "Packet numbers of a simulated connection jump as if they were bytes: offsets are not to be trusted.",
+        "ns-2's two-way agents (FullTcp) count bytes: let them write their headers (show_tcphdr_ of the trace).",
+    ),
+    IssueKind(
         "unknown-verb",
         "info",
         "A link event that this version does not know; kept as an opaque event.",

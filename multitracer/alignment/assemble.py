@@ -92,6 +92,11 @@ class Work:
                 last = max(last, int(table["t_ns"].max()))
         return first, max(first, last)
 
+    def simulated(self, source: int) -> bool:
+        """Whether a source has the reference's clock, as both are of one simulation."""
+        kinds = {self.traces[i].source.clock for i in (source, self.reference)}
+        return kinds == {"simulation"}
+
     def mapped(self, source: int) -> Table:
         """A capture's segments in common terms with times on the reference timeline."""
         own = self.own[source]
@@ -160,6 +165,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     _main_connection(work)
     _order_captures(work)
     _set_reference(work)
+    _place_simulated(work)
     _join_captures(work)
     _join_links(work)
     _join_kernels(work)
@@ -294,6 +300,16 @@ def _set_reference(work: Work) -> None:
     work.place(work.reference, work.identity(work.reference).pieces)
 
 
+def _place_simulated(work: Work) -> None:
+    """What is logged of the reference's simulation is on its clock; logs of other sockets are of another run."""
+    nominal = work.nominal[work.reference]
+    for source in [*work.path, *work.layer("kernel")]:
+        flows = work.traces[source].flows
+        ours = source in work.path or any(connections_of(flow, work.merged) for flow in flows)
+        if source != work.reference and work.simulated(source) and ours:
+            work.nominal[source] = Nominal(nominal.pieces, free=False)
+
+
 def _join_captures(work: Work) -> None:
     """Grow from the reference: each time the capture that shares most packets with one on the timeline."""
     waiting = [i for i in work.path if not work.settled(i)]
@@ -314,6 +330,8 @@ def _join_captures(work: Work) -> None:
     for place, b in enumerate(on):  # further pairs narrow the bounds
         for a in on[:place]:
             if any({relation.a, relation.b} == {a, b} for relation in work.relations):
+                continue
+            if work.simulated(a) and work.simulated(b):
                 continue
             matches = captures.match(work.own[a], work.own[b])
             if len(matches) >= _FEW_MATCHES:
@@ -405,6 +423,8 @@ def _join_kernels(work: Work) -> None:
     preferred = sorted(on, key=lambda i: i != work.reference)
     segments = {i: work.mapped(i) for i in preferred}
     for log in work.layer("kernel"):
+        if work.settled(log):
+            continue
         trace = work.traces[log]
         span = work.span(log)
         relation = kernel.join(log, trace, work.merged, segments, span, preferred)

@@ -67,12 +67,12 @@ class TestBadInput:
     def test_text_file(self, command: str, run: Run, tmp_path: Path) -> None:
         path = tmp_path / "letter.txt"
         path.write_text("Dear reader,\nthis is no trace.\n")
-        refused(run(command, path), 3, str(path), "tried", "pcap", "rlpdump", "--format")
+        refused(run(command, path), 3, str(path), "multitracer formats", "--format")
 
     def test_binary_file(self, command: str, run: Run, tmp_path: Path) -> None:
         path = tmp_path / "noise.bin"
         path.write_bytes(bytes(range(256)) * 40)
-        refused(run(command, path), 3, str(path), "tried")
+        refused(run(command, path), 3, str(path), "multitracer formats")
 
     def test_directory_without_traces(self, command: str, run: Run, tmp_path: Path) -> None:
         refused(run(command, tmp_path), 3, str(tmp_path), "no files here")

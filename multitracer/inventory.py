@@ -38,20 +38,22 @@ class Inventory:
 
     def to_dict(self) -> dict[str, Any]:
         """As printed by ``multitracer info --json``."""
-        by_path = {trace.source.path: trace for trace in self.traces}
+        by_path: dict[str, list[Trace]] = {}
+        for trace in self.traces:
+            by_path.setdefault(trace.source.path, []).append(trace)
         sources: list[dict[str, Any]] = []
         for path in self.order:
             if path in self.errors:
                 sources.append({"path": path, "error": self.errors[path]})
             else:
-                trace = by_path[path]
-                sources.append(
+                sources += [
                     source_object(trace)
                     | {
                         "connections": len(trace.connections) or len(trace.flows),
                         "rows": {name: len(table) for name, table in trace.tables.items()},
                     }
-                )
+                    for trace in by_path[path]
+                ]
         return {
             "sources": sources,
             "skipped": [{"path": path, "reason": reason} for path, reason in self.skipped.items()],

@@ -38,6 +38,7 @@ FOLDERS = {
     "iperf3": "iperf3",
     "mlab": "tcpinfo",
     "gsm_rlp": "gsmtap",
+    "ns2": "ns2",
 }
 # Constructed ones (tests/support_format_samples.py), one folder per format.
 CONSTRUCTED = Path(__file__).parent / "data" / "formats"
@@ -188,7 +189,7 @@ def test_record_resolves_to_the_source(path: Path) -> None:
 
 def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
     """Whether a line is the one that a row came from."""
-    if trace.source.format in ("tcpinfo", "bcc", "csv"):
+    if trace.source.format in ("tcpinfo", "bcc", "csv", "ns2", "ns2-variables"):
         return _tells_loosely(trace, row, line)
     seconds = f"{row['t_ns'] // 10**9}.{row['t_ns'] % 10**9:09d}"
     if trace.source.format == "ss":
@@ -203,6 +204,8 @@ def _tells_loosely(trace: Trace, row: dict[str, Any], line: str) -> bool:
     if trace.source.format == "tcpinfo":
         return f".{row['t_ns'] // 10**6 % 1000:03d}Z" in line
     seconds = row["t_ns"] // 10**9
+    if trace.source.format.startswith("ns2"):
+        return str(row["t_ns"] / 1e9) in {str(float(word)) for word in line.split()[:3] if word[0].isdigit()}
     if trace.source.format == "bcc":
         return line.startswith(f"{seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}")
     return line.startswith(str(seconds))

@@ -96,6 +96,8 @@ def passage(m: Measurement, connection: Connection) -> Passage | None:
 
 def bottleneck(m: Measurement) -> Bottleneck | None:
     """Find the bottleneck's rate, and when it had nothing to do; None if the captures show too little."""
+    if not len(m.table("segments")):
+        return None
     parts = [one for connection in m.connections if (one := passage(m, connection)) is not None]
     if not parts:
         return None

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.analysis import Result
+from multitracer.derived import Derived
 from multitracer.measurement import Clock, Measurement
 from multitracer.trace import Trace
 
@@ -37,7 +38,10 @@ _PLACED = frozenset(
 
 
 def analysis_object(measurement: Measurement, results: Results) -> Object:
-    """What ``multitracer analyze --json`` prints. Times are seconds from the first TCP event."""
+    """What ``multitracer analyze --json`` prints. Times are seconds from the first TCP event.
+
+    ``connections`` is `Derived`: each is put together when it is asked for.
+    """
     import multitracer
 
     return {
@@ -115,19 +119,23 @@ def _clock(measurement: Measurement, clock: Clock) -> Object:
     }
 
 
-def _connections(measurement: Measurement, results: Results) -> list[Object]:
+def _connections(measurement: Measurement, results: Results) -> Derived[Object]:
     """Each connection with its rates, and its timeouts as all sources together judge them."""
     paths = [source.path for source in measurement.sources]
     judged = results.get("timeouts")
-    events = None if judged is None or judged.inconclusive else judged.summary["timeouts"]
+    events: dict[tuple[int, str], list[Object]] | None = None
+    if judged is not None and not judged.inconclusive:
+        events = {}
+        for event in judged.summary["timeouts"]:
+            events.setdefault((event["conn"], event["direction"]), []).append(event)
     rates = {rate["conn"]: rate for rate in _summary(results, "throughput").get("connections", [])}
-    found = []
-    for entry in _summary(results, "connections").get("connections", []):
+    entries = _summary(results, "connections").get("connections", [])
+
+    def connection(at: int) -> Object:
+        entry: Object = entries[at]
         timeouts = dict(entry["timeouts"])
         if events is not None:
-            own = [
-                e for e in events if (e["conn"], e["direction"]) == (entry["index"], entry["data_direction"])
-            ]
+            own = events.get((entry["index"], entry["data_direction"]), [])
             timeouts = {"total": len(own)}
             for verdict in ("spurious", "genuine", "inconclusive"):
                 timeouts[verdict] = sum(event["verdict"] == verdict for event in own)
@@ -135,8 +143,9 @@ def _connections(measurement: Measurement, results: Results) -> list[Object]:
         entry = entry | {"source": paths[entry["source"]], "timeouts": timeouts}
         for key in ("throughput_bps", "goodput_bps"):
             entry[key] = rates.get(entry["index"], entry)[key]
-        found.append(entry)
-    return found
+        return entry
+
+    return Derived(len(entries), connection)
 
 
 def _link(results: Results) -> Object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -135,7 +136,7 @@ class Measurement:
 
     traces: list[Trace]
     clocks: list[Clock]
-    connections: list[Connection]
+    connections: Sequence[Connection]
     entities: list[str]
     tables: dict[str, Table]
     snd: int | None

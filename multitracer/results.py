@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from multitracer.analysis import Result
+from multitracer.derived import plain
 from multitracer.errors import UsageError
 from multitracer.measurement import Measurement
 
@@ -41,7 +42,7 @@ class Answer:
     @property
     def summary(self) -> dict[str, Any]:
         """The answer in plain values."""
-        return self.result.summary
+        return plain(self.result.summary)
 
     @property
     def inconclusive(self) -> str | None:
@@ -54,7 +55,7 @@ class Answer:
         return self.result.summary.get("value")
 
     def __getitem__(self, key: str) -> Any:
-        return self.result.summary[key]
+        return self.summary[key]
 
     def __float__(self) -> float:
         if self.value is None:
@@ -125,10 +126,19 @@ class Analysis:
         """The JSON object that ``multitracer analyze --json`` prints (docs/json.md)."""
         from multitracer.contract import analysis_object
 
-        return analysis_object(self.measurement, self.results)
+        return plain(analysis_object(self.measurement, self.results))
+
+    def json_pieces(self) -> Iterator[str]:
+        """`to_json` piece by piece: of a large capture, neither text nor object is ever held whole."""
+        from multitracer import jsontext
+        from multitracer.contract import analysis_object
+
+        return jsontext.pieces(analysis_object(self.measurement, self.results))
 
     def to_json(self, indent: int | None = 2) -> str:
         """`to_dict` as text."""
+        if indent == 2:
+            return "".join(self.json_pieces())
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
@@ -173,7 +183,9 @@ def _short(value: Any) -> str:
         if all(isinstance(inner, int | float | str | None) for inner in value.values()):
             return "{" + ", ".join(f"{key}: {_short(inner)}" for key, inner in value.items()) + "}"
         return "{" + ", ".join(str(key) for key in value) + "}"
-    if isinstance(value, list | tuple):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
         return f"[{len(value)}]"
     return str(value)
 

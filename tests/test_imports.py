@@ -22,6 +22,7 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("intervals", 0),
     ("table", 1),
     ("native", 1),
+    ("derived", 0),
     ("parts", 0),
     ("remote", 4),
     ("rotation", 4),

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.analysis import Analyzer, Result
+from multitracer.derived import Derived
 from multitracer.measurement import Connection, Measurement
 
 _DIRECTIONS = ("forward", "reverse")
@@ -19,10 +20,17 @@ _COUNTED = ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe"
 
 
 def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
-    """Summaries per connection, by the capture that sees its data best."""
+    """Summaries per connection, by the capture that sees its data best.
+
+    Of a summed-up capture they are `Derived`: there may be hundreds of thousands, of dozens of values each.
+    """
     if not measurement.connections:
         return Result("connections", inconclusive="needs a packet capture with TCP segments (pcap)")
-    found = [_describe(measurement, connection) for connection in measurement.connections]
+    known = measurement.connections
+    if measurement.summarised:
+        made = Derived(len(known), lambda at: _describe(measurement, known[at]))
+        return Result("connections", {"connections": made})
+    found = [_describe(measurement, connection) for connection in known]
     return Result("connections", {"connections": found})
 
 

@@ -12,7 +12,6 @@ from multitracer.cli.common import (
     json_option,
     load,
     paths_argument,
-    print_json,
 )
 
 
@@ -58,13 +57,18 @@ def command(
     multitracer analyze sample_traces/local-drops --explain
     multitracer analyze run7 --min-utilization 95
     """
+    from multitracer.contract import analysis_object
     from multitracer.pipeline import analyze
 
     measurement = load(paths, formats, "auto" if full is None else "full" if full else "summary")
     analysis = analyze(measurement)
-    contract = analysis.to_dict()
+    contract = analysis_object(measurement, analysis.results)
     if as_json:
-        print_json(contract)
+        from multitracer.jsontext import pieces
+
+        for piece in pieces(contract):
+            click.echo(piece, nl=False)
+        click.echo()
     else:
         from multitracer.cli import diagnosis as explanation
         from multitracer.cli.render import summary

@@ -8,9 +8,10 @@ use multitracer_core::tracker::{
     CAUSES, Columns, Connection, QuotedError, Retransmission, Sender, Timeout, Verdict, track_beside,
 };
 use numpy::{Element, IntoPyArray};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PySlice};
 
 use crate::watch::watched;
 
@@ -23,6 +24,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(capture_format, m)?)?;
     m.add_function(wrap_pyfunction!(packet, m)?)?;
     m.add_function(wrap_pyfunction!(continuation, m)?)?;
+    m.add_class::<Summaries>()?;
     Ok(())
 }
 
@@ -88,8 +90,52 @@ fn read_capture<'py>(
     if columns.is_some() {
         result.set_item("icmp_errors", icmp_errors_to_python(py, &icmp_errors)?)?;
     }
-    tracked_to_python(py, &result, &connections, columns)?;
+    if columns.is_some() {
+        tracked_to_python(py, &result, &connections, columns)?;
+    } else {
+        result.set_item("connections", Summaries { connections })?;
+    }
     Ok(result)
+}
+
+/// Summaries of connections, each made into a dictionary when it is asked for: a dictionary takes some ten times
+/// the memory of what it is made from, and a capture may hold hundreds of thousands of connections.
+#[pyclass(frozen)]
+struct Summaries {
+    connections: Vec<Connection>,
+}
+
+#[pymethods]
+impl Summaries {
+    fn __len__(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// One dictionary, or a list of those that a slice names.
+    fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let count = self.connections.len() as isize;
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let range = slice.indices(count)?;
+            let found = PyList::empty(py);
+            for step in 0..range.slicelength as isize {
+                let at = (range.start + step * range.step) as usize;
+                found.append(connection_to_python(py, &self.connections[at])?)?;
+            }
+            return Ok(found.into_any());
+        }
+        let index: isize = index.extract()?;
+        let at = if index < 0 { index + count } else { index };
+        match usize::try_from(at).ok().and_then(|at| self.connections.get(at)) {
+            Some(connection) => Ok(connection_to_python(py, connection)?.into_any()),
+            None => Err(PyIndexError::new_err(format!("connection {index} of {count}"))),
+        }
+    }
+
+    /// Copies and pickles are plain lists.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>,))> {
+        let all = self.__getitem__(py, PySlice::full(py).as_any())?;
+        Ok((py.get_type::<PyList>().into_any(), (all,)))
+    }
 }
 
 /// What the tracker says, into `result`: summaries, and the tables where segments were kept.
@@ -306,13 +352,13 @@ fn end_to_string((address, port): multitracer_core::tracker::Endpoint) -> String
 fn connection_to_python<'py>(py: Python<'py>, connection: &Connection) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
     let ends = connection.endpoints.map(|(address, port)| (address.to_ip().to_string(), port));
-    d.set_item("endpoints", (ends[0].clone(), ends[1].clone()))?;
-    d.set_item("first_ns", connection.first_ns)?;
-    d.set_item("last_ns", connection.last_ns)?;
-    d.set_item("handshake", connection.handshake())?;
+    d.set_item(intern!(py, "endpoints"), (ends[0].clone(), ends[1].clone()))?;
+    d.set_item(intern!(py, "first_ns"), connection.first_ns)?;
+    d.set_item(intern!(py, "last_ns"), connection.last_ns)?;
+    d.set_item(intern!(py, "handshake"), connection.handshake())?;
     let senders = [connection.senders_at(0), connection.senders_at(1)];
-    d.set_item("isn", senders.map(Sender::isn))?;
-    d.set_item("base", senders.map(Sender::base))?;
+    d.set_item(intern!(py, "isn"), senders.map(Sender::isn))?;
+    d.set_item(intern!(py, "base"), senders.map(Sender::base))?;
     for (direction, name) in ["forward", "reverse"].into_iter().enumerate() {
         d.set_item(name, direction_to_python(py, connection, direction)?)?;
     }
@@ -327,58 +373,58 @@ fn direction_to_python<'py>(
     let sender = connection.senders_at(direction);
     let totals = sender.totals();
     let d = PyDict::new(py);
-    d.set_item("segments", totals.segments)?;
-    d.set_item("data_segments", totals.data_segments)?;
-    d.set_item("data_bytes", totals.data_bytes)?;
-    d.set_item("unique_bytes", sender.unique_bytes())?;
-    d.set_item("duplicate_bytes", totals.duplicate_bytes)?;
-    d.set_item("acked_bytes", sender.acked_bytes())?;
-    d.set_item("unseen_acked_bytes", sender.unseen_bytes())?;
+    d.set_item(intern!(py, "segments"), totals.segments)?;
+    d.set_item(intern!(py, "data_segments"), totals.data_segments)?;
+    d.set_item(intern!(py, "data_bytes"), totals.data_bytes)?;
+    d.set_item(intern!(py, "unique_bytes"), sender.unique_bytes())?;
+    d.set_item(intern!(py, "duplicate_bytes"), totals.duplicate_bytes)?;
+    d.set_item(intern!(py, "acked_bytes"), sender.acked_bytes())?;
+    d.set_item(intern!(py, "unseen_acked_bytes"), sender.unseen_bytes())?;
     let causes = PyDict::new(py);
     for (name, count) in CAUSE_NAMES.iter().zip(totals.retransmissions).skip(1) {
         causes.set_item(name, count)?;
     }
-    d.set_item("retransmissions", causes)?;
-    d.set_item("timeouts", verdicts_to_python(py, connection, direction)?)?;
-    d.set_item("probe_segments", totals.probe_segments)?;
-    d.set_item("new_data_probes", totals.new_data_probes)?;
-    d.set_item("out_of_order", totals.out_of_order)?;
-    d.set_item("corrupted", totals.corrupted)?;
-    d.set_item("syn", totals.syn)?;
-    d.set_item("fin", totals.fin)?;
-    d.set_item("rst", totals.rst)?;
-    d.set_item("duplicate_acks", totals.duplicate_acks)?;
-    d.set_item("sack_segments", totals.sack_segments)?;
-    d.set_item("dsacks", totals.dsacks)?;
-    d.set_item("zero_windows", totals.zero_windows)?;
-    d.set_item("window_updates", totals.window_updates)?;
-    d.set_item("ece", totals.ece)?;
-    d.set_item("ce", totals.ce)?;
-    d.set_item("max_flight_bytes", totals.max_flight)?;
-    d.set_item("max_window_bytes", totals.max_window)?;
-    d.set_item("first_data_ns", totals.first_data_ns)?;
-    d.set_item("last_data_ns", totals.last_data_ns)?;
-    d.set_item("last_advance_ns", totals.last_advance_ns)?;
+    d.set_item(intern!(py, "retransmissions"), causes)?;
+    d.set_item(intern!(py, "timeouts"), verdicts_to_python(py, connection, direction)?)?;
+    d.set_item(intern!(py, "probe_segments"), totals.probe_segments)?;
+    d.set_item(intern!(py, "new_data_probes"), totals.new_data_probes)?;
+    d.set_item(intern!(py, "out_of_order"), totals.out_of_order)?;
+    d.set_item(intern!(py, "corrupted"), totals.corrupted)?;
+    d.set_item(intern!(py, "syn"), totals.syn)?;
+    d.set_item(intern!(py, "fin"), totals.fin)?;
+    d.set_item(intern!(py, "rst"), totals.rst)?;
+    d.set_item(intern!(py, "duplicate_acks"), totals.duplicate_acks)?;
+    d.set_item(intern!(py, "sack_segments"), totals.sack_segments)?;
+    d.set_item(intern!(py, "dsacks"), totals.dsacks)?;
+    d.set_item(intern!(py, "zero_windows"), totals.zero_windows)?;
+    d.set_item(intern!(py, "window_updates"), totals.window_updates)?;
+    d.set_item(intern!(py, "ece"), totals.ece)?;
+    d.set_item(intern!(py, "ce"), totals.ce)?;
+    d.set_item(intern!(py, "max_flight_bytes"), totals.max_flight)?;
+    d.set_item(intern!(py, "max_window_bytes"), totals.max_window)?;
+    d.set_item(intern!(py, "first_data_ns"), totals.first_data_ns)?;
+    d.set_item(intern!(py, "last_data_ns"), totals.last_data_ns)?;
+    d.set_item(intern!(py, "last_advance_ns"), totals.last_advance_ns)?;
     let rtt = sender.rtt();
     if rtt.count > 0 {
         let mean_ns = rtt.sum_ns / rtt.count as i64;
         let r = PyDict::new(py);
-        r.set_item("samples", rtt.count)?;
-        r.set_item("min_ns", rtt.min_ns)?;
-        r.set_item("mean_ns", mean_ns)?;
-        r.set_item("max_ns", rtt.max_ns)?;
-        r.set_item("srtt_ns", sender.rto().srtt_us() * 1000)?;
-        r.set_item("rto_ns", sender.rto().rto_us() * 1000)?;
-        d.set_item("rtt", r)?;
+        r.set_item(intern!(py, "samples"), rtt.count)?;
+        r.set_item(intern!(py, "min_ns"), rtt.min_ns)?;
+        r.set_item(intern!(py, "mean_ns"), mean_ns)?;
+        r.set_item(intern!(py, "max_ns"), rtt.max_ns)?;
+        r.set_item(intern!(py, "srtt_ns"), sender.rto().srtt_us() * 1000)?;
+        r.set_item(intern!(py, "rto_ns"), sender.rto().rto_us() * 1000)?;
+        d.set_item(intern!(py, "rtt"), r)?;
     } else {
-        d.set_item("rtt", py.None())?;
+        d.set_item(intern!(py, "rtt"), py.None())?;
     }
     let (mss, window_scale, sack_permitted, timestamps) = sender.options();
-    d.set_item("mss", mss)?;
-    d.set_item("window_scale", window_scale)?;
-    d.set_item("sack_permitted", sack_permitted)?;
-    d.set_item("timestamps", timestamps)?;
-    d.set_item("largest_segment", sender.largest_segment())?;
+    d.set_item(intern!(py, "mss"), mss)?;
+    d.set_item(intern!(py, "window_scale"), window_scale)?;
+    d.set_item(intern!(py, "sack_permitted"), sack_permitted)?;
+    d.set_item(intern!(py, "timestamps"), timestamps)?;
+    d.set_item(intern!(py, "largest_segment"), sender.largest_segment())?;
     Ok(d)
 }
 
@@ -391,9 +437,9 @@ fn verdicts_to_python<'py>(
     let min_rtt_ns = connection.min_rtt_ns(direction);
     let count = |verdict: Verdict| timeouts.iter().filter(|t| t.verdict(min_rtt_ns) == verdict).count();
     let d = PyDict::new(py);
-    d.set_item("total", timeouts.len())?;
-    d.set_item("spurious", count(Verdict::Spurious))?;
-    d.set_item("genuine", count(Verdict::Genuine))?;
-    d.set_item("inconclusive", count(Verdict::Inconclusive))?;
+    d.set_item(intern!(py, "total"), timeouts.len())?;
+    d.set_item(intern!(py, "spurious"), count(Verdict::Spurious))?;
+    d.set_item(intern!(py, "genuine"), count(Verdict::Genuine))?;
+    d.set_item(intern!(py, "inconclusive"), count(Verdict::Inconclusive))?;
     Ok(d)
 }

@@ -111,8 +111,8 @@ def _clock(
     if nominal is None:
         return _unjoined(work, source)
     if source != work.reference and work.simulated(source) and not nominal.free:
-        evidence = {"why": "one simulation has one clock"}
-        return Clock(source, work.reference, 0, 0.0, 0, "as-stamped", "exact", evidence), nominal
+        why = {"why": "one simulation has one clock"}
+        return Clock(source, work.reference, 0, 0.0, 0, "as-stamped", "exact", why), nominal
     correction = 0
     own = next((r for r in work.relations if r.b == source), None)
     if source != work.reference and nominal.free and chosen.known:

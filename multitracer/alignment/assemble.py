@@ -301,7 +301,7 @@ def _set_reference(work: Work) -> None:
 
 
 def _place_simulated(work: Work) -> None:
-    """What is logged of the reference's simulation is on its clock; logs of other sockets are of another run."""
+    """Logs of the reference's simulation are on its clock; those of other sockets are of another run."""
     nominal = work.nominal[work.reference]
     for source in [*work.path, *work.layer("kernel")]:
         flows = work.traces[source].flows

@@ -19,7 +19,8 @@ class Result:
     name : str
         Name of the analyzer.
     summary : dict
-        The answer in plain values (JSON-serialisable; times in seconds from the first TCP event).
+        The answer in plain values (JSON-serialisable; times in seconds from the first TCP event). Connections
+        of a summed-up capture are a sequence that makes each when it is asked for (`multitracer.derived`).
     tables : dict of str to Table
         The rows behind it, each under a declared schema.
     inconclusive : str or None

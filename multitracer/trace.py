@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -80,8 +81,9 @@ class Trace:
         Kernel logs: sockets, indexed by the `flow` column.
     entities : list of str
         Link logs: entity names, indexed by the `entity` column.
-    connections : list of dict
-        Captures: summaries by the TCP tracker, indexed by the `conn` column.
+    connections : sequence of dict
+        Captures: summaries by the TCP tracker, indexed by the `conn` column; of a capture without tables
+        each is made when it is asked for.
     links : list of LinkType
         Link logs: of what kind the link of each entity is; empty: a byte stream logged by its entities (RLP).
     others : list of Trace
@@ -94,6 +96,6 @@ class Trace:
     issues: list[Issue] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
     entities: list[str] = field(default_factory=list)
-    connections: list[dict[str, Any]] = field(default_factory=list)
+    connections: Sequence[dict[str, Any]] = field(default_factory=list)
     links: list[LinkType] = field(default_factory=list)
     others: list[Trace] = field(default_factory=list)

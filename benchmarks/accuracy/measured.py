@@ -82,18 +82,18 @@ def _sent_again_twice(rows: Any, local: set[tuple[int, int]]) -> int:
     """
     from multitracer import schema
 
-    probe = schema.CAUSES.index("tail_loss_probe")
-    marked: set[tuple[int, int, int]] = set()
+    probe, handshake = (schema.CAUSES.index(cause) for cause in ("tail_loss_probe", "handshake"))
+    marked: dict[tuple[int, int], list[tuple[int, int]]] = {}
     total = 0
-    for conn, direction, seq, cause in zip(
-        rows["conn"].tolist(), rows["dir"].tolist(), rows["seq"].tolist(), rows["cause"].tolist(), strict=True
-    ):
-        if (conn, direction) not in local or cause == schema.CAUSES.index("handshake"):
+    names = ("conn", "dir", "seq", "length", "cause")
+    for conn, direction, seq, length, cause in zip(*(rows[name].tolist() for name in names), strict=True):
+        if (conn, direction) not in local or cause == handshake:
             continue
-        key = (conn, direction, seq)
-        total += key in marked
+        # By bytes, not by the first one: with segmentation offload a later copy may begin elsewhere.
+        before = marked.setdefault((conn, direction), [])
+        total += any(low < seq + length and seq < high for low, high in before)
         if cause != probe:
-            marked.add(key)
+            before.append((seq, seq + length))
     return total
 
 

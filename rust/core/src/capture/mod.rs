@@ -25,7 +25,6 @@ mod parts;
 mod pcap;
 mod pcapng;
 mod record;
-pub mod records;
 mod source;
 mod tcp;
 #[cfg(test)]

@@ -41,8 +41,10 @@ def scan_siftr(path: str) -> TextScan:
     """Facts: flows (as above), enabled and disabled (lists of (key, value)), hashed."""
 
 def scan_ns2(path: str, header_bytes: int, keep: bool) -> TextScan:
-    """Tables frames, events and energy; facts: ends (sender's and receiver's, as `read_capture` has them),
-    below_agents, segment_bytes, without_syn, unplaced, entities, reasons, kinds, formats, packets, remarks, span.
+    """Tables frames, events and energy.
+
+    Facts: ends (sender's and receiver's, as `read_capture` has them), below_agents, segment_bytes,
+    without_syn, unplaced, entities, reasons, kinds, formats, packets, remarks, span.
     """
 
 def scan_ns2_variables(path: str) -> TextScan:
@@ -82,7 +84,7 @@ def capture_format(head: bytes) -> str | None: ...
 def read_capture(
     paths: list[str], keep_segments: bool, report: Callable[[int], None] | None = None
 ) -> dict[str, Any]:
-    """Keys: info (dict), issues (list of _Issue), connections (dicts; a list with `keep_segments`), tables."""
+    """Keys: info (dict), issues (of _Issue), connections (dicts; a list with `keep_segments`), tables."""
 
 def json_text(value: object, level: int) -> str:
     """As json.dumps with an indent of 2, for a place `level` steps inside."""

@@ -214,7 +214,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "unclear-sequence",
         "warning",
         "Packet numbers of a simulated connection jump as if they were bytes: offsets are not to be trusted.",
-        "ns-2's two-way agents (FullTcp) count bytes: let them write their headers (show_tcphdr_ of the trace).",
+        "ns-2's two-way agents (FullTcp) count bytes: let them write headers (show_tcphdr_ of the trace).",
     ),
     IssueKind(
         "unknown-verb",

@@ -37,8 +37,8 @@ def parse(path: str) -> Trace:
 
     Notes
     -----
-    Times count from the opening of the file, so the clock is "unknown". In the file, rates are bytes per second
-    and p is in millionths.
+    Times count from the opening of the file, so the clock is "unknown". In the file, rates are bytes per
+    second and p is in millionths.
 
     Reference: Linux ``net/dccp/probe.c`` up to 4.15.
     """

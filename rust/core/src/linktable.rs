@@ -24,6 +24,7 @@ pub const KINDS: [&str; 21] = [
     "desync",
     "resync",
 ];
+
 /// Causes of a reset; the position is the code in the column. `other` is what has no word here.
 pub const CAUSES: [&str; 9] =
     ["", "n2", "protocol", "peer", "deauth", "roam", "handover", "reestablishment", "other"];

@@ -1,8 +1,46 @@
 //! Why a line was skipped, and what every scanner keeps while it runs.
 
+use std::io::{self, Read};
+
+use super::lines::Lines;
 use super::number::resolution_ns;
 use super::words::excerpt;
 use crate::issue::Issues;
+
+/// What a log says besides its rows.
+pub(crate) struct Scanned {
+    pub lines: u64,
+    pub resolution_ns: i64,
+    pub issues: Issues,
+}
+
+/// Hand every line that is not empty to `row`, which gives its time and the decimals it was written with, or
+/// nothing for a line without one (a header).
+///
+/// # Errors
+/// Errors of the system while reading.
+pub(crate) fn each_line(
+    reader: impl Read,
+    mut row: impl FnMut(u64, &[u8], &mut Issues) -> Result<Option<(i64, u8)>, Fault>,
+) -> io::Result<Scanned> {
+    let mut lines = Lines::new(reader);
+    let (mut issues, mut resolution, mut order) =
+        (Issues::default(), Resolution::default(), Order::default());
+    while let Some((number, line)) = lines.next_line(&mut issues)? {
+        if line.is_empty() {
+            continue;
+        }
+        match row(number, line, &mut issues) {
+            Ok(None) => {}
+            Ok(Some((t_ns, decimals))) => {
+                resolution.saw(decimals);
+                order.check(t_ns, number, &mut issues);
+            }
+            Err(fault) => fault.report(number, line, &mut issues),
+        }
+    }
+    Ok(Scanned { lines: lines.count(), resolution_ns: resolution.ns(), issues })
+}
 
 /// Why a line was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,8 @@
 
 use std::io::{self, Read};
 
-use super::fault::{Fault, Order, Resolution};
+use super::fault::{Fault, each_line};
 use super::flows::{FlowTable, address};
-use super::lines::Lines;
 use super::number::{decimal, fit, seconds};
 use super::words::{Words, excerpt, split_once};
 use crate::issue::Issues;
@@ -68,33 +67,21 @@ pub struct SiftrLog {
 /// Errors of the system while reading.
 pub fn scan(reader: impl Read) -> io::Result<SiftrLog> {
     let mut log = SiftrLog::default();
-    let mut lines = Lines::new(reader);
-    let (mut issues, mut resolution, mut order) =
-        (Issues::default(), Resolution::default(), Order::default());
-    while let Some((number, line)) = lines.next_line(&mut issues)? {
-        if line.is_empty() {
-            continue;
-        }
+    let scanned = each_line(reader, |number, line, issues| {
         if line.starts_with(b"enable_time_secs=") {
             log.enabled = settings(line);
-            continue;
+            return Ok(None);
         }
         if line.starts_with(b"disable_time_secs=") {
             log.disabled = settings(line);
-            skipped(number, &log.disabled, &mut issues);
-            continue;
+            skipped(number, &log.disabled, issues);
+            return Ok(None);
         }
-        match row(&mut log, number, line, &mut issues) {
-            Ok((t_ns, decimals)) => {
-                resolution.saw(decimals);
-                order.check(t_ns, number, &mut issues);
-            }
-            Err(fault) => fault.report(number, line, &mut issues),
-        }
-    }
-    log.lines = lines.count();
-    log.resolution_ns = resolution.ns();
-    log.issues = issues;
+        row(&mut log, number, line, issues).map(Some)
+    })?;
+    log.lines = scanned.lines;
+    log.resolution_ns = scanned.resolution_ns;
+    log.issues = scanned.issues;
     Ok(log)
 }
 

@@ -4,9 +4,8 @@
 
 use std::io::{self, Read};
 
-use super::fault::{Fault, Order, Resolution};
+use super::fault::{Fault, each_line};
 use super::flows::{FlowTable, endpoint};
-use super::lines::Lines;
 use super::number::{fit, integer, seconds};
 use super::words::Words;
 use crate::issue::Issues;
@@ -120,24 +119,11 @@ pub struct ProbeLog {
 /// Errors of the system while reading.
 pub fn scan(reader: impl Read, layout: Option<&[Role]>) -> io::Result<ProbeLog> {
     let mut log = ProbeLog::default();
-    let mut lines = Lines::new(reader);
-    let (mut issues, mut resolution, mut order) =
-        (Issues::default(), Resolution::default(), Order::default());
-    while let Some((number, line)) = lines.next_line(&mut issues)? {
-        if line.is_empty() {
-            continue;
-        }
-        match row(&mut log, number, line, layout, &mut issues) {
-            Ok((t_ns, decimals)) => {
-                resolution.saw(decimals);
-                order.check(t_ns, number, &mut issues);
-            }
-            Err(fault) => fault.report(number, line, &mut issues),
-        }
-    }
-    log.lines = lines.count();
-    log.resolution_ns = resolution.ns();
-    log.issues = issues;
+    let scanned =
+        each_line(reader, |number, line, issues| row(&mut log, number, line, layout, issues).map(Some))?;
+    log.lines = scanned.lines;
+    log.resolution_ns = scanned.resolution_ns;
+    log.issues = scanned.issues;
     Ok(log)
 }
 

@@ -15,13 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from multitracer.alignment import align as align
-    from multitracer.batch import Batch as Batch
-    from multitracer.batch import batch as batch
+    from multitracer.batch import Batch as Batch, batch as batch
     from multitracer.measurement import Measurement as Measurement
-    from multitracer.pipeline import analyze as analyze
-    from multitracer.pipeline import open_trace as open_trace
-    from multitracer.pipeline import plot as plot
-    from multitracer.pipeline import read as read
+    from multitracer.pipeline import analyze as analyze, open_trace as open_trace, plot as plot, read as read
     from multitracer.results import Analysis as Analysis
 
     __version__: str

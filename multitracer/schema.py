@@ -6,39 +6,31 @@ Validation, empty tables and the reference page of the docs come from here. A co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from multitracer.schema_columns import (
+    CONN as CONN,
+    DIR as DIR,
+    DIRECTIONS as DIRECTIONS,
+    RECORD as RECORD,
+    SOURCE as SOURCE,
+    TIME as TIME,
+    Column as Column,
+    Schema as Schema,
+)
+from multitracer.schema_dccp import (
+    DCCP_PACKETS as DCCP_PACKETS,
+    DCCP_STATES as DCCP_STATES,
+    DCCP_TYPES as DCCP_TYPES,
+)
+from multitracer.schema_link import (
+    LINK_ACTIONS as LINK_ACTIONS,
+    LINK_EVENTS as LINK_EVENTS,
+    LINK_FRAMES as LINK_FRAMES,
+    LINK_KINDS as LINK_KINDS,
+    LINK_POLLS as LINK_POLLS,
+    LINK_RADIO as LINK_RADIO,
+    RESET_CAUSES as RESET_CAUSES,
+)
 
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a table."""
-
-    name: str
-    dtype: str
-    unit: str
-    meaning: str
-    reference: str = ""
-    categories: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Schema:
-    """A table's columns in order."""
-
-    name: str
-    meaning: str
-    columns: tuple[Column, ...]
-    by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "by_name", {column.name: column for column in self.columns})
-
-    def code(self, column: str, word: str) -> int:
-        """The integer that stands for `word` in a column of codes."""
-        return self.by_name[column].categories.index(word)
-
-
-DIRECTIONS = ("forward", "reverse")
 CAUSES = (
     "",
     "timeout",
@@ -55,23 +47,15 @@ VERDICTS = ("inconclusive", "spurious", "genuine")
 VOTES = ("abstains", "spurious", "genuine")
 TRIGGERS = ("", "received", "sent")
 
-_T = Column("t_ns", "int64", "ns", "time on the reference timeline (before align: on the source's own clock)")
-_SOURCE = Column("source", "int16", "", "index of the source in `Measurement.sources`")
-_RECORD = Column("record", "int64", "", "packet number or line number in the source file, from 1")
-_CONN = Column("conn", "int32", "", "connection number; -1 if none")
-_DIR = Column(
-    "dir", "int8", "", "direction within the connection: forward is from its first endpoint", "", DIRECTIONS
-)
-
 SEGMENTS = Schema(
     "segments",
     "TCP segments, one row per segment and capture.",
     (
-        _T,
-        _SOURCE,
-        _RECORD,
-        _CONN,
-        _DIR,
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
         Column(
             "seq", "int64", "bytes", "first byte, unwrapped, relative to the ISN (SYN is 0)", "RFC 9293 3.4"
         ),
@@ -109,11 +93,11 @@ RETRANSMISSIONS = Schema(
     "retransmissions",
     "Every segment that carries bytes sent before, with the evidence for its cause.",
     (
-        _T,
-        _SOURCE,
-        _RECORD,
-        _CONN,
-        _DIR,
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
         Column("seq", "int64", "bytes", "first byte"),
         Column("length", "int32", "bytes", "payload"),
         Column("duplicate", "int32", "bytes", "of it, sent before"),
@@ -134,11 +118,11 @@ TIMEOUTS = Schema(
     "timeouts",
     "Every expiry of a retransmission timer, with the votes on whether it was spurious.",
     (
-        _T,
-        _SOURCE,
-        _RECORD,
-        _CONN,
-        _DIR,
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
         Column("seq", "int64", "bytes", "first byte sent again"),
         Column("length", "int32", "bytes", "payload sent again"),
         Column("backoff", "int16", "", "expiries in a row before this one: the timer was 2**backoff RTO"),
@@ -169,11 +153,11 @@ ICMP_ERRORS = Schema(
     "icmp_errors",
     "ICMP errors that quote a TCP segment: what routers and hosts say of it.",
     (
-        _T,
-        _SOURCE,
-        _RECORD,
-        _CONN,
-        _DIR,
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
         Column("version", "int8", "", "4: ICMP, 6: ICMPv6", "RFC 792, RFC 4443"),
         Column("type", "int16", "", "ICMP type"),
         Column("code", "int16", "", "ICMP code"),
@@ -190,11 +174,11 @@ TCP_STATES = Schema(
     "tcp_states",
     "Samples of the kernel's TCP state: tcp_probe events and ss samples.",
     (
-        _T,
-        _SOURCE,
-        _RECORD,
-        _CONN,
-        _DIR,
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
         Column("flow", "int32", "", "index of the socket in `Trace.flows` (local end first)"),
         Column(
             "snd_nxt",
@@ -243,11 +227,11 @@ KERNEL_EVENTS = Schema(
     "kernel_events",
     "What the kernel says that it did: retransmissions, congestion states, socket states.",
     (
-        _T,
-        _SOURCE,
-        _RECORD,
-        _CONN,
-        _DIR,
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
         Column("flow", "int32", "", "index of the socket in `Trace.flows` (local end first)"),
         Column("kind", "int8", "", "tracepoint", "", ("retransmit", "cong_state", "sock_state", "other")),
         Column(
@@ -260,179 +244,14 @@ KERNEL_EVENTS = Schema(
     ),
 )
 
-LINK_ACTIONS = ("snd", "rcv", "evt")
-LINK_KINDS = (
-    "opaque",
-    "RR",
-    "RNR",
-    "REJ",
-    "SREJ",
-    "SABM",
-    "UA",
-    "DISC",
-    "DM",
-    "NULL",
-    "UI",
-    "XID",
-    "TEST",
-    "REMAP",
-    "reset",
-    "drop",
-    "call_dropped",
-    "discard",
-    "damaged",
-    "desync",
-    "resync",
-)
-RESET_CAUSES = (
-    "",
-    "n2",
-    "protocol",
-    "peer",
-    "deauth",
-    "roam",
-    "handover",
-    "reestablishment",
-    "other",
-)
-
-LINK_POLLS = ("", "poll", "final")
-
-LINK_FRAMES = Schema(
-    "link_frames",
-    "Information frames of the link, one row per sending and per reception.",
-    (
-        _T,
-        _SOURCE,
-        _RECORD,
-        Column("entity", "int16", "", "index of the link entity in `Measurement.entities`"),
-        Column("action", "int8", "", "snd or rcv", "", LINK_ACTIONS),
-        Column("ns", "int32", "", "N(S), the frame's sequence number; -1 if absent", "GSM 04.22"),
-        Column(
-            "offset", "int64", "bytes", "first byte in the stream, across resets; -1 if absent", "rlpdump 1"
-        ),
-        Column(
-            "length",
-            "int32",
-            "bytes",
-            "user bytes; -1 if absent; shorter than the frame: send buffer ran empty",
-        ),
-        Column("attempt", "int16", "", "0 for the first transmission, k for the k-th retransmission"),
-        Column("duplicate", "int8", "", "1 if received before"),
-        Column("nr", "int32", "", "N(R) it carries; -1 if absent", "GSM 04.22"),
-        Column("poll", "int8", "", "P/F bit"),
-    ),
-)
-
-LINK_EVENTS = Schema(
-    "link_events",
-    "Everything else on the link: supervisory and unnumbered frames, resets, drops.",
-    (
-        _T,
-        _SOURCE,
-        _RECORD,
-        Column("entity", "int16", "", "index of the link entity in `Measurement.entities`"),
-        Column("action", "int8", "", "snd, rcv or evt", "", LINK_ACTIONS),
-        Column("kind", "int8", "", "frame type or event", "GSM 04.22", LINK_KINDS),
-        Column("nr", "int32", "", "N(R); -1 if absent"),
-        Column("cause", "int8", "", "of a reset", "", RESET_CAUSES),
-        Column("flush_tx", "int64", "bytes", "send buffer dropped at a reset; -1 if absent"),
-        Column("flush_rx", "int64", "bytes", "receive buffer dropped at a reset; -1 if absent"),
-        Column("length", "int32", "bytes", "packet dropped by a queue; -1 if absent"),
-        Column("poll", "int8", "", "P bit of a command, F bit of a response", "GSM 04.22", LINK_POLLS),
-    ),
-)
-
-LINK_RADIO = Schema(
-    "link_radio",
-    "How a frame went over the air, where the log knows: a row per transmission seen.",
-    (
-        _T,
-        _SOURCE,
-        _RECORD,
-        Column("entity", "int16", "", "index of the link entity in `Measurement.entities`"),
-        Column("airtime_ns", "int64", "ns", "time on the air; -1 if absent"),
-        Column("rate_bps", "int64", "bits/s", "rate of the physical layer; -1 if absent"),
-        Column("mcs", "int16", "", "index of modulation and coding; -1 if absent"),
-        Column("signal_dbm", "int16", "dBm", "received power; 0 if absent"),
-        Column("channel_mhz", "int32", "MHz", "centre frequency; -1 if absent"),
-        Column("attempt", "int16", "", "0 for the first attempt on the air; -1 if unknown"),
-    ),
-)
-
-DCCP_TYPES = (
-    "request",
-    "response",
-    "data",
-    "ack",
-    "dataack",
-    "closereq",
-    "close",
-    "reset",
-    "sync",
-    "syncack",
-)
-
-DCCP_PACKETS = Schema(
-    "dccp_packets",
-    "DCCP packets with what the receiver of data reports in their options.",
-    (
-        _T,
-        _SOURCE,
-        _RECORD,
-        Column("flow", "int32", "", "index of the connection in `Trace.flows`"),
-        Column("dir", "int8", "", "0 from the first end of the flow, 1 towards it"),
-        Column("kind", "int8", "", "packet type", "RFC 4340 5.1", DCCP_TYPES),
-        Column("seq", "int64", "packets", "sequence number, 24 bits put back to 48", "RFC 4340 7.6"),
-        Column("ack", "int64", "packets", "acknowledgement number; -1 if none"),
-        Column("length", "int32", "bytes", "application data"),
-        Column("ccval", "int8", "", "CCVal; with CCID 3 the window counter", "RFC 4342 8.1"),
-        Column("reset_code", "int16", "", "why a reset; -1 if none", "RFC 4340 5.6"),
-        Column("ndp", "int64", "packets", "packets without data since the last with data; -1 if absent"),
-        Column("received", "int32", "packets", "received by the ack vector; -1 without one", "RFC 4340 11.4"),
-        Column("marked", "int32", "packets", "received with a congestion mark; -1 without an ack vector"),
-        Column("missing", "int32", "packets", "not received yet by the ack vector; -1 without one"),
-        Column("timestamp", "int64", "10 us", "timestamp option, modulo 2^32; -1 if absent", "RFC 4340 13.1"),
-        Column("echo", "int64", "10 us", "timestamp echoed, modulo 2^32; -1 if absent", "RFC 4340 13.3"),
-        Column("elapsed_ns", "int64", "ns", "from reception to this answer; -1 if absent", "RFC 4340 13.2"),
-        Column(
-            "loss_interval",
-            "int64",
-            "packets",
-            "inverse of the loss event rate; 0 no loss so far; -1 if absent",
-            "RFC 4342 8.5",
-        ),
-        Column("receive_rate_bps", "int64", "bits/s", "X_recv; -1 if absent", "RFC 4342 8.3"),
-    ),
-)
-
-DCCP_STATES = Schema(
-    "dccp_states",
-    "State of a DCCP sender with CCID 3 as the kernel logs it.",
-    (
-        _T,
-        _SOURCE,
-        _RECORD,
-        Column("flow", "int32", "", "index of the socket in `Trace.flows` (local end first)"),
-        Column("length", "int32", "bytes", "message handed over by the application"),
-        Column("segment_bytes", "int32", "bytes", "s, the mean packet size; -1 if absent"),
-        Column("rtt_ns", "int64", "ns", "R, the round-trip time; -1 if absent"),
-        Column("loss_event_rate", "float64", "", "p; NaN if absent", "RFC 5348 5"),
-        Column("x_calc_bps", "int64", "bits/s", "X_calc by the throughput equation; -1 if absent"),
-        Column("x_recv_bps", "int64", "bits/s", "X_recv; -1 if absent"),
-        Column("x_bps", "int64", "bits/s", "X, the allowed sending rate; -1 if absent"),
-        Column("interval_ns", "int64", "ns", "t_ipi, time between two packets; -1 if absent", "RFC 5348 4.6"),
-    ),
-)
-
 SERIES = Schema(
     "series",
     "Numbers of any name over time, out of logs that users define.",
     (
-        _T,
-        _SOURCE,
-        _RECORD,
-        _CONN,
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
         Column("name", "str", "", "as in the file"),
         Column("value", "float64", "", "as in the file, in the unit that measurement.toml makes of it"),
     ),
@@ -456,19 +275,19 @@ EVENTS = Schema(
     "events",
     "The unified, time-ordered table over all layers.",
     (
-        _T,
-        _SOURCE,
+        TIME,
+        SOURCE,
         Column("point", "str", "", "observation point: snd, rcv, a link entity, or empty"),
         Column("layer", "int8", "", "layer", "", EVENT_LAYERS),
         Column("kind", "int8", "", "kind of event", "", EVENT_KINDS),
-        _CONN,
+        CONN,
         Column("seq", "int64", "bytes", "sequence number, ACK number or link offset; -1 if none"),
         Column("length", "int64", "bytes", "payload or frame length; -1 if none"),
         Column("name", "str", "", "series name (TcpSnd_data, RlpSnd_rexmt, ...)", "Paper 4.5"),
         Column(
             "value", "float64", "", "number that belongs to the name (bytes, packets, seconds); NaN if none"
         ),
-        _RECORD,
+        RECORD,
     ),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multitracer.schema import Column, Schema
+from multitracer.schema_columns import Column, Schema
 
 MAP_METHODS = ("framing", "sizes", "anchors")
 FATES = ("unknown", "carried", "cut", "flushed", "dropped", "waiting")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from multitracer.schema import CAUSES, RESET_CAUSES, Column, Schema
+from multitracer.schema import CAUSES
+from multitracer.schema_columns import Column, Schema
+from multitracer.schema_link import RESET_CAUSES
 
 IDLE_CAUSES = (
     "unknown",

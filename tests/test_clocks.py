@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from multitracer.clocks import Fit, Int, Line, Points, apply_pieces, fit, fit_median
 from multitracer.clocks.hulls import feasible, lower_hull, upper_hull

@@ -8,8 +8,7 @@ from shutil import which
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support_dccp import ACK, DATA, PORTS, REQUEST, RESPONSE, capture, packet, report
 
 import multitracer as mt

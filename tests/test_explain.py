@@ -13,8 +13,7 @@ import multitracer as mt
 from multitracer.errors import UsageError
 from multitracer.explain import Story, explain
 from multitracer.explain_rules import RULES, VOTES
-from multitracer.schema import CAUSES
-from multitracer.schema import VOTES as WORDS
+from multitracer.schema import CAUSES, VOTES as WORDS
 
 MS = 1_000_000
 

@@ -18,6 +18,9 @@ PACKAGE = Path(__file__).resolve().parent.parent / "multitracer"
 RANKS: tuple[tuple[str, int], ...] = (
     ("errors", 0),
     ("lazy", 0),
+    ("schema_columns", 0),
+    ("schema_link", 0),
+    ("schema_dccp", 0),
     ("schema", 0),
     ("intervals", 0),
     ("table", 1),

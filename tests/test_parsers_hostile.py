@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import support_format_samples as made
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from multitracer import registry
 from multitracer.errors import ISSUE_KINDS, MultiTracerError

@@ -12,8 +12,7 @@ from multitracer.batch.comparison import Change
 from multitracer.batch.outcome import Batch, Record
 from multitracer.batch.pictures import histogram, study_chart
 from multitracer.batch.study import Pivot
-from multitracer.report.document import asset as report_asset
-from multitracer.report.document import policy
+from multitracer.report.document import asset as report_asset, policy
 from multitracer.report.markup import Child, Markup, join, raw, tag
 from multitracer.report.words import count, duration, rate, share, spelled
 

@@ -212,8 +212,7 @@ def _progress() -> Iterator[Report]:
         yield line
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import BarColumn, Progress as Bar, TextColumn
 
     bar = Bar(
         BarColumn(bar_width=24),

@@ -25,8 +25,7 @@ from multitracer.plots.panel import Figure, Panel
 from multitracer.plots.theme import THEMES, ThemeName
 
 if TYPE_CHECKING:
-    from bokeh.models import LayoutDOM
-    from bokeh.models import Range1d as BokehRange
+    from bokeh.models import LayoutDOM, Range1d as BokehRange
     from bokeh.plotting import figure as BokehFigure
 
 HEIGHT = 680  # pixels of all panels together

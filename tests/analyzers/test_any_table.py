@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support_measurement import LinkLog, measurement, table, timeouts
 
 from multitracer import pipeline, registry, schema

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from multitracer.batch import compare, pivot
 from multitracer.batch.parameters import merge, name_pattern, plain, read_table

@@ -10,8 +10,7 @@ from typing import Any
 import dpkt
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support_lab import SECOND, run, tcp
 from support_samples import SAMPLES
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from multitracer.errors import UsageError
 from multitracer.lab.air import Air, error_trace

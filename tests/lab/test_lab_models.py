@@ -5,8 +5,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support_lab import SECOND, Outcome, payload, run
 
 from multitracer.errors import UsageError

@@ -4,8 +4,7 @@ import itertools
 from collections import defaultdict
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support_lab import SECOND, Outcome, payload, run
 
 from multitracer.lab.air import error_trace

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support_lab import checksum_good, tcp
 
 from multitracer.ppp.vj import VjCompressor, VjDecompressor

@@ -14,8 +14,7 @@ from typing import Any
 import dpkt
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from multitracer.cli.main import main
 from multitracer.errors import UnreadableFile, UsageError

@@ -8,8 +8,7 @@ import json
 import numpy as np
 import pytest
 import support_plots
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support_samples import SAMPLE_NAMES, SAMPLES
 
 import multitracer as mt

@@ -17,8 +17,7 @@ from support_plots import measurement, results
 
 from multitracer import registry
 from multitracer.errors import UsageError
-from multitracer.plots import mpl, multilayer
-from multitracer.plots import plot as plotting
+from multitracer.plots import mpl, multilayer, plot as plotting
 from multitracer.plots.mpl_axes import clock
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Role, Series, Spans
 from multitracer.plots.placement import Placement

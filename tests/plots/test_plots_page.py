@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bokeh.models import HoverTool
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import multitracer as mt

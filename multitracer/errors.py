@@ -283,6 +283,12 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "Errors on the air or the line do that; many of them mean another frame format.",
     ),
     IssueKind(
+        "not-seen",
+        "info",
+        "A monitor did not see everything that the link sent; what it missed is not taken for lost.",
+        "Put the monitor closer, on the right channel and width, with an antenna for every stream.",
+    ),
+    IssueKind(
         "header-desync",
         "warning",
         "A header decompressor lost its state: TCP headers behind this place cannot be restored.",

@@ -27,6 +27,7 @@ LINK_KINDS = (
     "damaged",
     "desync",
     "resync",
+    "unseen",
 )
 RESET_CAUSES = (
     "",

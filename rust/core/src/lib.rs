@@ -7,6 +7,7 @@
 //! * [`tracker`]: segments to connections, retransmissions, timeouts and columns,
 //! * [`dccp`]: DCCP packets of captures to columns,
 //! * [`ppp`] and [`rlp`]: recordings of a line and captures of link frames to columns,
+//! * [`wifi`]: captures of 802.11 frames to columns,
 //! * [`linktable`]: the rows that every reader of a link makes,
 //! * [`text`]: line-oriented logs to columns.
 
@@ -20,3 +21,4 @@ pub mod rlp;
 pub mod segment;
 pub mod text;
 pub mod tracker;
+pub mod wifi;

@@ -1,7 +1,7 @@
 //! The rows that every reader of a link makes: frames that carry data, and everything else.
 
 /// Frame and event types; the position is the code in the column. `opaque` is what is not known.
-pub const KINDS: [&str; 21] = [
+pub const KINDS: [&str; 22] = [
     "opaque",
     "RR",
     "RNR",
@@ -23,6 +23,7 @@ pub const KINDS: [&str; 21] = [
     "damaged",
     "desync",
     "resync",
+    "unseen",
 ];
 
 /// Causes of a reset; the position is the code in the column. `other` is what has no word here.

@@ -25,6 +25,7 @@ mod parts;
 mod pcap;
 mod pcapng;
 mod record;
+pub mod records;
 mod source;
 mod tcp;
 #[cfg(test)]

@@ -1,0 +1,327 @@
+//! One link: a station and its access point (whichever it is), or two stations.
+//!
+//! Side 0 is the station, side 1 the access point; of two stations, the lower address is side 0.
+
+use std::collections::{HashMap, HashSet};
+
+use super::header::Mac;
+use super::rows::{Output, RADIO_ROW, RadioRow};
+use super::space::{Place, Space, Unseen};
+
+/// A frame that one side sent, however often.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unit {
+    side: u8,
+    sequence: u16,
+    /// Which counter numbers it.
+    counter: u8,
+    /// How many resets came before.
+    epoch: u32,
+    offset: i64,
+    length: i32,
+    attempt: i16,
+    acknowledged: bool,
+    /// The sender itself says that it gave up.
+    failed: bool,
+    no_ack: bool,
+    last: (i64, u64),
+}
+
+/// A transmission that was seen.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    at: (i64, u64),
+    unit: usize,
+    attempt: i16,
+    radio: RadioRow,
+}
+
+/// An acknowledgement that was seen.
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    at: (i64, u64),
+    unit: usize,
+    again: bool,
+}
+
+/// What a data frame is, beyond its addresses.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Data {
+    pub at: (i64, u64),
+    pub side: u8,
+    pub sequence: u16,
+    pub fragment: u8,
+    pub tid: Option<u8>,
+    pub retry: bool,
+    pub no_ack: bool,
+    pub length: usize,
+    pub sent_status: Option<(bool, u8)>,
+    pub radio: RadioRow,
+    /// Frames of this sender that were not seen before it, by the counter that all its frames share.
+    pub shared_gap: u16,
+}
+
+/// Why a link stood still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reset {
+    pub at: (i64, u64),
+    pub side: u8,
+    pub cause: &'static str,
+}
+
+/// Frames of a link, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct LinkCounts {
+    /// Transmissions seen, and of them with the retry bit, by side.
+    pub sent: [u64; 2],
+    pub retries: [u64; 2],
+    /// Different frames, and their bytes.
+    pub frames: [u64; 2],
+    pub bytes: [u64; 2],
+    /// Frames whose acknowledgement was seen.
+    pub acknowledged: [u64; 2],
+    /// Frames that their sender left behind before its retry limit, without an ACK in the capture.
+    pub acks_not_seen: [u64; 2],
+    /// Frames that were given up: sent as often as the limit allows, and no ACK.
+    pub lost: [u64; 2],
+    /// First seen with the retry bit.
+    pub attempts_not_seen: [u64; 2],
+    /// Numbers that no frame was seen of, and of them acknowledged by a block ACK.
+    pub not_seen: [u64; 2],
+    pub not_seen_acknowledged: [u64; 2],
+    pub resets: u64,
+    pub power_changes: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    pub sides: [Mac; 2],
+    pub infrastructure: bool,
+    pub counts: LinkCounts,
+    spaces: HashMap<(u8, u8), Space>,
+    units: Vec<Unit>,
+    sent: Vec<Sent>,
+    heard: Vec<Heard>,
+    resets: Vec<Reset>,
+    pending: Option<Reset>,
+    power: Vec<((i64, u64), bool)>,
+    dozing: bool,
+    shared_unseen: Vec<(u8, Unseen)>,
+    next: [i64; 2],
+    epoch: u32,
+    /// Power bit of the station's last frame; access points that data went through.
+    pub roams: u64,
+}
+
+/// Counter of frames without a traffic identifier.
+const SHARED: u8 = 16;
+
+impl Link {
+    pub(super) fn between(sides: [Mac; 2], infrastructure: bool) -> Self {
+        Link { sides, infrastructure, ..Link::default() }
+    }
+
+    /// A data frame; its place in the list, and whether it had been seen before.
+    pub(super) fn data(&mut self, data: &Data) -> (usize, bool) {
+        self.flows_again();
+        let side = usize::from(data.side);
+        let counter = data.tid.unwrap_or(SHARED);
+        let space = self.spaces.entry((data.side, counter)).or_default();
+        let place = space.place(data.at, data.sequence, data.fragment, data.retry, data.tid.is_some());
+        self.counts.sent[side] += 1;
+        self.counts.retries[side] += u64::from(data.retry);
+        let (index, again) = match place {
+            Place::Again(index) => {
+                self.units[index].attempt = self.units[index].attempt.saturating_add(1);
+                (index, true)
+            }
+            Place::New(number) => {
+                let index = self.units.len();
+                space.remember(number, data.fragment, index, data.at.0);
+                self.add(data, counter);
+                (index, false)
+            }
+        };
+        let unit = &mut self.units[index];
+        unit.last = data.at;
+        if let Some((failed, retries)) = data.sent_status {
+            unit.attempt = unit.attempt.max(i16::from(retries));
+            unit.failed = failed;
+        }
+        let attempt = unit.attempt;
+        self.sent.push(Sent { at: data.at, unit: index, attempt, radio: RadioRow { attempt, ..data.radio } });
+        if data.sent_status.is_some_and(|(failed, _)| !failed) && !data.no_ack {
+            self.acknowledge(index, data.at, false);
+        }
+        (index, again)
+    }
+
+    fn add(&mut self, data: &Data, counter: u8) {
+        let side = usize::from(data.side);
+        self.units.push(Unit {
+            side: data.side,
+            sequence: data.sequence,
+            counter,
+            epoch: self.epoch,
+            offset: self.next[side],
+            length: data.length as i32,
+            // The first attempt was not seen.
+            attempt: i16::from(data.retry),
+            acknowledged: false,
+            failed: false,
+            no_ack: data.no_ack,
+            last: data.at,
+        });
+        self.next[side] += data.length as i64;
+        self.counts.frames[side] += 1;
+        self.counts.bytes[side] += data.length as u64;
+        self.counts.attempts_not_seen[side] += u64::from(data.retry);
+        if data.shared_gap > 0 {
+            let (t_ns, record) = data.at;
+            let sequence = data.sequence.wrapping_sub(data.shared_gap) & 0xfff;
+            let count = u32::from(data.shared_gap);
+            let unseen = Unseen { t_ns, record, sequence, acknowledged: false, count };
+            self.shared_unseen.push((data.side, unseen));
+        }
+    }
+
+    /// An acknowledgement of a frame was seen.
+    pub(super) fn acknowledge(&mut self, index: usize, at: (i64, u64), block: bool) {
+        let Some(unit) = self.units.get_mut(index) else { return };
+        // A block ACK repeats what earlier ones said.
+        if unit.acknowledged && block {
+            return;
+        }
+        self.heard.push(Heard { at, unit: index, again: unit.acknowledged });
+        self.counts.acknowledged[usize::from(unit.side)] += u64::from(!unit.acknowledged);
+        unit.acknowledged = true;
+    }
+
+    /// A block ACK of what `side` sent; how many frames it acknowledges that nothing did before.
+    pub(super) fn block_ack(&mut self, side: u8, tid: u8, start: u16, bitmap: &[u8], at: (i64, u64)) -> u64 {
+        let Some(space) = self.spaces.get_mut(&(side, tid)) else { return 0 };
+        let before = self.counts.acknowledged[usize::from(side)];
+        for index in space.acknowledged(start, bitmap) {
+            self.acknowledge(index, at, true);
+        }
+        self.counts.acknowledged[usize::from(side)] - before
+    }
+
+    /// The station said whether it dozes.
+    pub(super) fn power(&mut self, at: (i64, u64), dozing: bool) {
+        if self.dozing != dozing {
+            self.dozing = dozing;
+            self.power.push((at, dozing));
+            self.counts.power_changes += 1;
+        }
+    }
+
+    /// The link ended, or moves to another access point; data will tell when it is over.
+    pub(super) fn interrupted(&mut self, reset: Reset) {
+        match &mut self.pending {
+            Some(pending) if reset.cause == "roam" => pending.cause = "roam",
+            Some(_) => {}
+            None if !self.sent.is_empty() => self.pending = Some(reset),
+            None => {}
+        }
+    }
+
+    /// Data goes to another access point than before.
+    pub(super) fn moved(&mut self, at: (i64, u64), peer: Mac) {
+        self.interrupted(Reset { at, side: 0, cause: "roam" });
+        self.roams += u64::from(!self.sent.is_empty());
+        self.sides[1] = peer;
+    }
+
+    fn flows_again(&mut self) {
+        if let Some(reset) = self.pending.take() {
+            self.resets.push(reset);
+            self.counts.resets += 1;
+            self.epoch += 1;
+            self.spaces.values_mut().for_each(Space::restart);
+        }
+    }
+
+    /// Judge every frame and every gap. `limit`: retransmissions before a sender gives up, if known.
+    ///
+    /// Returns the limit that was used: without one, the most retransmissions of a frame, if there were enough
+    /// of them to look like a limit.
+    pub(super) fn judge(&mut self, limit: Option<i16>) -> Option<i16> {
+        const LEAST: i16 = 3;
+        self.flows_again();
+        let most = self.units.iter().map(|unit| unit.attempt).max().unwrap_or(0);
+        let limit = limit.or((most >= LEAST).then_some(most));
+        let mut followed = HashSet::new();
+        for index in (0..self.units.len()).rev() {
+            let unit = &mut self.units[index];
+            let more = !followed.insert((unit.side, unit.counter, unit.epoch));
+            if unit.acknowledged || unit.no_ack {
+                continue;
+            }
+            let side = usize::from(unit.side);
+            if unit.failed || (more && limit.is_some_and(|limit| unit.attempt >= limit)) {
+                unit.failed = true;
+                self.counts.lost[side] += 1;
+            } else if more {
+                self.counts.acks_not_seen[side] += 1;
+                self.heard.push(Heard { at: unit.last, unit: index, again: false });
+            }
+        }
+        for (&(side, _), space) in &mut self.spaces {
+            space.restart();
+            for unseen in &space.unseen {
+                self.counts.not_seen[usize::from(side)] += u64::from(unseen.count);
+                self.counts.not_seen_acknowledged[usize::from(side)] +=
+                    u64::from(unseen.count) * u64::from(unseen.acknowledged);
+            }
+        }
+        for (side, unseen) in &self.shared_unseen {
+            self.counts.not_seen[usize::from(*side)] += u64::from(unseen.count);
+        }
+        limit
+    }
+
+    /// The rows of the link, after [`Link::judge`].
+    pub(super) fn rows(&self, out: &mut Output) {
+        for sent in &self.sent {
+            let unit = &self.units[sent.unit];
+            out.frame(sent.at, unit.side, 0, unit.sequence, unit.offset, unit.length, sent.attempt, false);
+            out.radio(sent.at, unit.side, sent.radio);
+        }
+        for heard in &self.heard {
+            let unit = &self.units[heard.unit];
+            let peer = 1 - unit.side;
+            out.frame(heard.at, peer, 1, unit.sequence, unit.offset, unit.length, 0, heard.again);
+        }
+        for unit in self.units.iter().filter(|unit| unit.failed && !unit.acknowledged) {
+            out.event(unit.last, unit.side, 2, "discard", i32::from(unit.sequence), "", unit.length);
+        }
+        for reset in &self.resets {
+            out.event(reset.at, reset.side, 2, "reset", -1, reset.cause, -1);
+        }
+        for &(at, dozing) in &self.power {
+            // What the access point hears: it holds back what it has for a station that dozes.
+            out.event(at, 1, 1, if dozing { "RNR" } else { "RR" }, -1, "", -1);
+        }
+        let mut gaps: Vec<(u8, Unseen)> = self.shared_unseen.clone();
+        for (&(side, _), space) in &self.spaces {
+            gaps.extend(space.unseen.iter().map(|unseen| (side, *unseen)));
+        }
+        gaps.sort_by_key(|(side, unseen)| (unseen.record, *side, unseen.sequence));
+        for (side, unseen) in gaps {
+            out.event((unseen.t_ns, unseen.record), side, 2, "unseen", i32::from(unseen.sequence), "", -1);
+        }
+    }
+
+    /// The name of a side's role.
+    pub(super) fn role(&self, side: usize) -> &'static str {
+        match (self.infrastructure, side) {
+            (true, 1) => "ap",
+            _ => "sta",
+        }
+    }
+}
+
+/// A row without a radio header.
+pub(super) const NO_RADIO: RadioRow = RADIO_ROW;

@@ -1,0 +1,386 @@
+//! Frames in the order of the capture: whose link they belong to, and which acknowledgement answers which.
+//!
+//! Reference: IEEE 802.11-2020 sections 9.3.1 (control frames), 10.3.2.11 (acknowledgement procedure), 11.3
+//! (association), 11.2.3 (power management).
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::airtime::{SIFS_NS, airtime_ns, mcs, rate_bps};
+use super::bytes::le16;
+use super::header::{self, Header, Mac, Short, control};
+use super::link::{Data, Link, NO_RADIO, Reset};
+use super::payload::{elements, payload, tag_of};
+use super::radio::{self, Radio};
+use super::rows::RadioRow;
+use crate::capture::records::RawRecord;
+use crate::issue::Issues;
+
+/// Jitter of time stamps that a host took, and of those by the card's clock.
+const HOST_NS: i64 = 1_000_000;
+const CARD_NS: i64 = 100_000;
+/// The longest frame, where the rate is not known: 2346 bytes at 1 Mb/s.
+const LONGEST_NS: i64 = 20_000_000;
+/// Any access point: the key of a station's link.
+const ANY: Mac = [0xff; 6];
+const FCS: usize = 4;
+const EAPOL: u16 = 0x888e;
+/// Stations that are told apart; frames of more are counted only.
+const MOST_LINKS: usize = 1 << 16;
+
+/// Frames of a capture, counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Counts {
+    pub records: u64,
+    /// Readable headers by `type << 4 | subtype`, damaged frames included.
+    pub kinds: BTreeMap<u8, u64>,
+    pub retries: u64,
+    pub protected: u64,
+    pub bad_fcs: u64,
+    pub cut: u64,
+    /// Acknowledgements that answer the frame before them, and those whose frame is not in the capture.
+    pub acks_paired: u64,
+    pub acks_alone: u64,
+    /// Frames that block ACKs told of.
+    pub block_acknowledged: u64,
+    /// Block ACKs of a kind that is recognised and not read.
+    pub block_acks_unread: u64,
+    pub aggregates: u64,
+    pub aggregated_frames: u64,
+    pub group_addressed: u64,
+    pub eapol: u64,
+    pub without_rate: u64,
+    pub without_radio: u64,
+    pub unknown_fields: u64,
+    pub sent_status: u64,
+    pub first_ns: Option<i64>,
+    pub last_ns: Option<i64>,
+}
+
+/// The last frame that wants an acknowledgement.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    ta: Mac,
+    /// Of a data frame: link and place in its list.
+    unit: Option<(usize, usize)>,
+    t_ns: i64,
+    tsft_us: Option<u64>,
+    airtime_ns: Option<i64>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Monitor {
+    pub links: Vec<Link>,
+    pub counts: Counts,
+    pub issues: Issues,
+    /// Records of data that was seen before.
+    pub repeats: Vec<u64>,
+    by_address: HashMap<(Mac, Mac), usize>,
+    /// Last number of the counter that a sender's frames without a traffic identifier share.
+    shared: HashMap<Mac, u16>,
+    tags: HashMap<Mac, usize>,
+    pending: Option<Pending>,
+    aggregate: Option<u32>,
+    last_ns: i64,
+}
+
+impl Monitor {
+    pub(super) fn record(&mut self, record: &RawRecord<'_>) {
+        let (t_ns, number) = (record.t_ns, record.record);
+        self.counts.records += 1;
+        if self.counts.first_ns.is_some() && t_ns < self.last_ns {
+            self.issues.add("time-backwards", number, || "older than the record before".into());
+        }
+        self.last_ns = t_ns;
+        self.counts.first_ns = Some(self.counts.first_ns.map_or(t_ns, |first| first.min(t_ns)));
+        self.counts.last_ns = Some(self.counts.last_ns.map_or(t_ns, |last| last.max(t_ns)));
+        if !radio::LINK_TYPES.contains(&record.link_type) {
+            let code = record.link_type;
+            self.issues.add("unsupported-link-type", number, || format!("link type {code} beside 802.11"));
+            return;
+        }
+        let (radio, at) = match radio::decode(record.link_type, record.data) {
+            Ok(found) => found,
+            Err(bad) => return self.issues.add("malformed-packet", number, || bad.0.into()),
+        };
+        self.counts.unknown_fields += u64::from(radio.unknown_field);
+        let tail = if radio.fcs { FCS } else { 0 };
+        let wire = (record.wire_length as usize).saturating_sub(at + tail);
+        let data = record.data.get(at..).unwrap_or_default();
+        let data = &data[..data.len().min(wire)];
+        let header = match header::decode(data, wire) {
+            Ok(header) => header,
+            Err(Short::Frame) if radio.bad_fcs => return self.damaged(number),
+            Err(Short::Frame) => {
+                return self.issues.add("malformed-packet", number, || "frame shorter than its header".into());
+            }
+            Err(Short::Capture) => {
+                self.counts.cut += 1;
+                return self.issues.add("snaplen-cut", number, || "an 802.11 header was cut".into());
+            }
+        };
+        *self.counts.kinds.entry(header.kind).or_default() += 1;
+        self.counts.retries += u64::from(header.has(control::RETRY));
+        self.counts.protected += u64::from(header.has(control::PROTECTED));
+        if radio.bad_fcs {
+            return self.damaged(number);
+        }
+        let length = header.length + if radio.padded { header.length.wrapping_neg() % 4 } else { 0 };
+        let body = data.get(length..).unwrap_or_default();
+        let frame = Frame { at: (t_ns, number), header, radio, body, wire: wire.saturating_sub(length), air: wire };
+        match header.kind >> 4 {
+            0 => self.management(&frame),
+            1 => self.control(&frame),
+            2 => self.data(&frame),
+            _ => self.pending = None,
+        }
+    }
+
+    fn damaged(&mut self, number: u64) {
+        self.counts.bad_fcs += 1;
+        self.issues.add("bad-frame", number, || "wrong frame check sequence".into());
+    }
+
+    fn management(&mut self, frame: &Frame<'_>) {
+        let header = &frame.header;
+        let (Some(ta), Some(bssid)) = (header.ta, header.bssid) else { return };
+        self.counted(ta, header);
+        if let Some(tag) = elements(header.kind).and_then(|at| frame.body.get(at..)).and_then(tag_of) {
+            self.tags.insert(bssid, tag);
+        }
+        let station = if ta == bssid { header.ra } else { ta };
+        let link = self.by_address.get(&(station, ANY)).copied();
+        match header.kind & 0xf {
+            10 | 12 if !header.unicast() => {
+                for link in self.links.iter_mut().filter(|link| link.infrastructure && link.sides[1] == bssid) {
+                    link.interrupted(Reset { at: frame.at, side: 1, cause: "deauth" });
+                }
+            }
+            10 | 12 => {
+                if let Some(link) = link.map(|link| &mut self.links[link]) {
+                    if link.sides[1] == bssid {
+                        let side = u8::from(ta == bssid);
+                        link.interrupted(Reset { at: frame.at, side, cause: "deauth" });
+                    }
+                }
+            }
+            // A station that asks another access point: from here on it is on its way.
+            0 | 2 | 11 if ta == station => {
+                if let Some(link) = link.map(|link| &mut self.links[link]) {
+                    let cause = if link.sides[1] == bssid { "other" } else { "roam" };
+                    link.interrupted(Reset { at: frame.at, side: 0, cause });
+                }
+            }
+            _ => {}
+        }
+        self.awaits(frame, ta, None);
+    }
+
+    /// Follow the counter that all frames of a sender without a traffic identifier share; frames not seen.
+    fn counted(&mut self, ta: Mac, header: &Header) -> u16 {
+        let Some(sequence) = header.sequence else { return 0 };
+        let last = self.shared.insert(ta, sequence);
+        let ahead = last.map_or(0, |last| sequence.wrapping_sub(last) & 0xfff);
+        if (2..=1024).contains(&ahead) { ahead - 1 } else { 0 }
+    }
+
+    fn control(&mut self, frame: &Frame<'_>) {
+        let header = &frame.header;
+        match header.kind & 0xf {
+            13 => self.ack(frame),
+            9 => self.block_ack(frame),
+            10 => {
+                if let Some(ta) = header.ta {
+                    self.awaits(frame, ta, None);
+                }
+            }
+            _ => self.pending = None,
+        }
+    }
+
+    fn awaits(&mut self, frame: &Frame<'_>, ta: Mac, unit: Option<(usize, usize)>) {
+        self.pending = (frame.header.unicast() && !frame.header.no_ack).then(|| Pending {
+            ta,
+            unit,
+            t_ns: frame.at.0,
+            tsft_us: frame.radio.tsft_us,
+            airtime_ns: airtime_ns(&frame.radio, frame.air + FCS, true),
+        });
+    }
+
+    fn ack(&mut self, frame: &Frame<'_>) {
+        match self.pending.take() {
+            Some(pending) if pending.ta == frame.header.ra && answers(&pending, frame) => {
+                self.counts.acks_paired += 1;
+                if let Some((link, unit)) = pending.unit {
+                    self.links[link].acknowledge(unit, frame.at, false);
+                }
+            }
+            _ => self.counts.acks_alone += 1,
+        }
+    }
+
+    fn block_ack(&mut self, frame: &Frame<'_>) {
+        self.pending = None;
+        let Some(ta) = frame.header.ta else { return };
+        let Some((link, side)) = self.between(frame.header.ra, ta) else { return };
+        let body = frame.body;
+        if body.len() < 2 {
+            return;
+        }
+        let kind = le16(body, 0) >> 1 & 0xf;
+        let tid = (le16(body, 0) >> 12) as u8;
+        // Compressed: the length of the bitmap is what is left, as HE's fragment number says.
+        if !(kind == 2 && body.len() >= 4 + 8) {
+            self.counts.block_acks_unread += 1;
+            return;
+        }
+        let length = match body[2] & 0x0f {
+            4 => 32,
+            6 => 4,
+            _ => 8,
+        };
+        let bitmap = &body[4..body.len().min(4 + length)];
+        let found = self.links[link].block_ack(side, tid, le16(body, 2) >> 4, bitmap, frame.at);
+        self.counts.block_acknowledged += found;
+    }
+
+    /// The link between a sender and a receiver, and the sender's side.
+    fn between(&self, sender: Mac, receiver: Mac) -> Option<(usize, u8)> {
+        if let Some(&link) = self.by_address.get(&(sender, ANY)) {
+            if self.links[link].sides[1] == receiver {
+                return Some((link, 0));
+            }
+        }
+        if let Some(&link) = self.by_address.get(&(receiver, ANY)) {
+            if self.links[link].sides[1] == sender {
+                return Some((link, 1));
+            }
+        }
+        let pair = (sender.min(receiver), sender.max(receiver));
+        self.by_address.get(&pair).map(|&link| (link, u8::from(sender > receiver)))
+    }
+
+    fn data(&mut self, frame: &Frame<'_>) {
+        let header = &frame.header;
+        let (Some(ta), Some(sequence)) = (header.ta, header.sequence) else { return };
+        let null = !header.carries_data();
+        // A null frame with a traffic identifier has any number.
+        let shared_gap =
+            if header.tid.is_none() || !header.unicast() { self.counted(ta, header) } else { 0 };
+        if !header.unicast() {
+            self.counts.group_addressed += 1;
+            self.pending = None;
+            return;
+        }
+        let infrastructure = header.has(control::TO_DS) != header.has(control::FROM_DS);
+        let (key, side, peer) = if infrastructure {
+            let up = header.has(control::TO_DS);
+            let (station, peer) = if up { (ta, header.ra) } else { (header.ra, ta) };
+            ((station, ANY), u8::from(!up), peer)
+        } else {
+            let pair = (ta.min(header.ra), ta.max(header.ra));
+            (pair, u8::from(ta > header.ra), pair.1)
+        };
+        if null && !self.by_address.contains_key(&key) {
+            return self.awaits(frame, ta, None);
+        }
+        let Some(index) = self.link(key, infrastructure, peer) else { return };
+        let link = &mut self.links[index];
+        if infrastructure && link.sides[1] != peer {
+            link.moved(frame.at, peer);
+        }
+        if infrastructure && side == 0 {
+            link.power(frame.at, header.has(control::POWER));
+        }
+        if null {
+            return self.awaits(frame, ta, None);
+        }
+        self.unit(frame, ta, sequence, index, side, shared_gap);
+    }
+
+    fn unit(&mut self, frame: &Frame<'_>, ta: Mac, sequence: u16, index: usize, side: u8, shared_gap: u16) {
+        let header = &frame.header;
+        let tag = header.bssid.and_then(|bssid| self.tags.get(&bssid)).copied().unwrap_or(8);
+        let found = payload(header, frame.body, frame.wire, tag);
+        self.counts.eapol += u64::from(found.ethertype == Some(EAPOL));
+        let data = Data {
+            at: frame.at,
+            side,
+            sequence,
+            fragment: header.fragment,
+            tid: header.tid,
+            retry: header.has(control::RETRY),
+            no_ack: header.no_ack,
+            length: found.length,
+            sent_status: frame.radio.sent_status,
+            radio: self.radio_row(frame),
+            shared_gap,
+        };
+        self.counts.sent_status += u64::from(data.sent_status.is_some());
+        let (unit, again) = self.links[index].data(&data);
+        if again {
+            self.repeats.push(frame.at.1);
+        }
+        self.awaits(frame, ta, Some((index, unit)));
+    }
+
+    fn radio_row(&mut self, frame: &Frame<'_>) -> RadioRow {
+        let radio = &frame.radio;
+        let first = radio.aggregate.is_none() || radio.aggregate != self.aggregate;
+        self.aggregate = radio.aggregate;
+        self.counts.aggregated_frames += u64::from(radio.aggregate.is_some());
+        self.counts.aggregates += u64::from(radio.aggregate.is_some() && first);
+        let rate = rate_bps(radio.modulation);
+        self.counts.without_rate += u64::from(rate.is_none());
+        self.counts.without_radio += u64::from(*radio == Radio::default());
+        RadioRow {
+            airtime_ns: airtime_ns(radio, frame.air + FCS, first).unwrap_or(-1),
+            rate_bps: rate.map_or(-1, |rate| rate as i64),
+            mcs: mcs(radio.modulation).map_or(-1, i16::from),
+            signal_dbm: radio.signal_dbm.map_or(0, i16::from),
+            channel_mhz: radio.channel_mhz.map_or(-1, i32::from),
+            ..NO_RADIO
+        }
+    }
+
+    fn link(&mut self, key: (Mac, Mac), infrastructure: bool, peer: Mac) -> Option<usize> {
+        if let Some(&known) = self.by_address.get(&key) {
+            return Some(known);
+        }
+        if self.links.len() >= MOST_LINKS {
+            return None;
+        }
+        self.by_address.insert(key, self.links.len());
+        self.links.push(Link::between([key.0, peer], infrastructure));
+        Some(self.links.len() - 1)
+    }
+}
+
+/// A frame that arrived whole.
+struct Frame<'a> {
+    at: (i64, u64),
+    header: Header,
+    radio: Radio,
+    body: &'a [u8],
+    /// Bytes of the body when it was sent.
+    wire: usize,
+    /// Bytes of the frame without its check sequence.
+    air: usize,
+}
+
+/// Whether an ACK comes when the answer to a frame must: a SIFS after its end. Time stamps may be of the
+/// begin or of the end of a frame.
+fn answers(pending: &Pending, frame: &Frame<'_>) -> bool {
+    let longest = pending.airtime_ns.unwrap_or(LONGEST_NS) + SIFS_NS;
+    match (pending.tsft_us, frame.radio.tsft_us) {
+        (Some(sent), Some(answered)) => answered
+            .checked_sub(sent)
+            .and_then(|us| i64::try_from(us).ok())
+            .is_some_and(|us| us.saturating_mul(1000) <= longest + CARD_NS),
+        _ => {
+            let apart = frame.at.0.saturating_sub(pending.t_ns);
+            (-HOST_NS..=longest + HOST_NS).contains(&apart)
+        }
+    }
+}

@@ -80,9 +80,16 @@ def scan_pppd(path: str) -> TextScan:
 
 # captures
 
+def sniff_wifi(head: bytes) -> bool: ...
+def read_wifi(paths: list[str], station: bytes | None = None, retry_limit: int | None = None) -> TextScan:
+    """Tables link_frames, link_events, link_radio; facts: counts, links, link_count, retry_limit, repeats, span."""
+
 def capture_format(head: bytes) -> str | None: ...
 def read_capture(
-    paths: list[str], keep_segments: bool, report: Callable[[int], None] | None = None
+    paths: list[str],
+    keep_segments: bool,
+    report: Callable[[int], None] | None = None,
+    skip: list[int] = ...,
 ) -> dict[str, Any]:
     """Keys: info (dict), issues (of _Issue), connections (dicts; a list with `keep_segments`), tables."""
 

@@ -58,3 +58,13 @@ class LinkType:
 
 
 RLP = LinkType("rlp", "RLP (GSM 04.22)", lacks=frozenset({"airtime"}))
+
+WIFI = LinkType(
+    "wifi",
+    "Wi-Fi (IEEE 802.11)",
+    unit="packet",
+    slotted=False,
+    acknowledgement="frame",
+    observer="monitor",
+    lacks=frozenset({"flushes", "queue"}),
+)

@@ -162,6 +162,30 @@ def read_gsmtap(path: str, *, uplink_is_mobile: bool, n2: int | None = None) -> 
     return _scan(path, lambda name: _core.read_gsmtap(name, uplink_is_mobile, n2))
 
 
+def sniff_wifi(head: bytes) -> bool:
+    """Whether these are the first bytes of a capture of 802.11 frames."""
+    return _core.sniff_wifi(head)
+
+
+def read_wifi(path: str, *, station: bytes | None = None, retry_limit: int | None = None) -> Scan:
+    """Tables `link_frames`, `link_events` and `link_radio` of a capture of 802.11 frames.
+
+    Parameters
+    ----------
+    path : str or Parts
+    station : bytes, optional
+        Address of the station whose link is wanted; the busiest one otherwise.
+    retry_limit : int, optional
+        Retransmissions before a sender gives up; the most that is seen otherwise.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    paths = _several(path)
+    return _scan(path, lambda _: _core.read_wifi(paths, station, retry_limit))
+
+
 def sniff_dccp(head: bytes) -> bool:
     """Whether these are the first bytes of a capture of DCCP."""
     return _core.sniff_dccp(head)
@@ -292,7 +316,11 @@ def capture_format(head: bytes) -> str | None:
 
 
 def read_capture(
-    path: str, *, keep_segments: bool, report: Callable[[int], None] | None = None
+    path: str,
+    *,
+    keep_segments: bool,
+    report: Callable[[int], None] | None = None,
+    skip: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Decode a capture and track its TCP connections, in one pass.
 
@@ -304,6 +332,8 @@ def read_capture(
         Whether to keep the tables; without them, memory is in proportion to connections.
     report : callable, optional
         Called with the bytes read so far, some twenty times a second.
+    skip : sequence of int
+        Records that are left out: packets that a radio link sent again.
 
     Returns
     -------
@@ -317,7 +347,7 @@ def read_capture(
     UnreadableFile, CorruptTrace
     """
     paths = _several(path)
-    return _called(_named(paths), lambda: _core.read_capture(paths, keep_segments, report))
+    return _called(_named(paths), lambda: _core.read_capture(paths, keep_segments, report, list(skip)))
 
 
 def json_text(value: Any, level: int = 0) -> str:

@@ -37,6 +37,7 @@ PARSERS = {
     "gsmtap": "multitracer.parsers.gsmtap:PARSER",
     "dccp": "multitracer.parsers.dccp:PARSER",
     "dccpprobe": "multitracer.parsers.dccpprobe:PARSER",
+    "wifi": "multitracer.parsers.wifi:PARSER",
     "pppd": "multitracer.parsers.pppd:PARSER",
     "ns2": "multitracer.parsers.ns2:PARSER",
     "ns2-variables": "multitracer.parsers.ns2variables:PARSER",

@@ -30,7 +30,7 @@ def sniff_pcapng(head: bytes) -> bool:
 
 def _of_others(head: bytes) -> bool:
     """Whether a parser of its own reads what this capture holds."""
-    return native.sniff_gsmtap(head) or native.sniff_dccp(head)
+    return native.sniff_gsmtap(head) or native.sniff_dccp(head) or native.sniff_wifi(head)
 
 
 def parse(path: str) -> Trace:

@@ -56,10 +56,15 @@ struct Captured {
 /// Or which of the files cannot be read, and why.
 type Outcome = Result<Captured, (usize, ReadError)>;
 
-fn read_and_track(paths: &[PathBuf], keep_segments: bool, progress: &Progress) -> Outcome {
+fn read_and_track(paths: &[PathBuf], keep_segments: bool, skip: &[u64], progress: &Progress) -> Outcome {
     let mut issues = Issues::default();
-    let (info, mut tracker) =
-        track_beside(keep_segments, |relay| capture::read_parts(paths, relay, &mut issues, Some(progress)));
+    let (info, mut tracker) = track_beside(keep_segments, |relay| {
+        if skip.is_empty() {
+            return capture::read_parts(paths, relay, &mut issues, Some(progress));
+        }
+        let mut sink = capture::Without { sink: relay, records: skip };
+        capture::read_parts(paths, &mut sink, &mut issues, Some(progress))
+    });
     let info = info?;
     let icmp_errors = tracker.take_icmp_errors();
     let (connections, columns) = tracker.finish(&mut issues);
@@ -68,16 +73,18 @@ fn read_and_track(paths: &[PathBuf], keep_segments: bool, progress: &Progress) -
 
 /// Read a capture; see the stub for the shape of the result.
 #[pyfunction]
-#[pyo3(signature = (paths, keep_segments, report=None))]
+#[pyo3(signature = (paths, keep_segments, report=None, skip=Vec::new()))]
 fn read_capture<'py>(
     py: Python<'py>,
     paths: Vec<PathBuf>,
     keep_segments: bool,
     report: Option<Bound<'py, PyAny>>,
+    mut skip: Vec<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let progress = Progress::default();
-    let outcome =
-        watched(py, &progress, report.as_ref(), || read_and_track(&paths, keep_segments, &progress))?;
+    skip.sort_unstable();
+    let work = || read_and_track(&paths, keep_segments, &skip, &progress);
+    let outcome = watched(py, &progress, report.as_ref(), work)?;
     let Captured { info, connections, columns, icmp_errors, issues } =
         outcome.map_err(|(_, error)| error_to_python(error))?;
     let result = PyDict::new(py);

@@ -9,6 +9,7 @@ mod link;
 mod ns2;
 mod text;
 mod watch;
+mod wifi;
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -19,5 +20,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     link::register(m)?;
     ns2::register(m)?;
     text::register(m)?;
+    wifi::register(m)?;
     Ok(())
 }

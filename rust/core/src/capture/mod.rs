@@ -33,6 +33,7 @@ mod tests;
 pub mod transport;
 mod tunnel;
 mod wifi;
+mod without;
 
 pub use crate::input::Progress;
 pub use error::ReadError;
@@ -41,6 +42,7 @@ pub use info::{CaptureInfo, Comment, Interface};
 pub use kinds::{Kind, KindCounts};
 pub use link::name as link_type_name;
 pub use parts::{continuation, packet_of_parts, read_parts};
+pub use without::Without;
 
 use crate::input::decompressed_head;
 use crate::issue::Issues;

@@ -1,0 +1,28 @@
+//! A capture without some of its records.
+
+use super::{IcmpError, Sink};
+use crate::segment::Segment;
+
+/// Passes on what is not of the records that are left out: a packet that a radio link sent again is still the
+/// same packet, which TCP sent once.
+#[derive(Debug)]
+pub struct Without<'a, S: Sink + ?Sized> {
+    /// What takes the rest.
+    pub sink: &'a mut S,
+    /// Numbers of records, ascending.
+    pub records: &'a [u64],
+}
+
+impl<S: Sink + ?Sized> Sink for Without<'_, S> {
+    fn segment(&mut self, segment: &Segment) {
+        if self.records.binary_search(&segment.record).is_err() {
+            self.sink.segment(segment);
+        }
+    }
+
+    fn icmp_error(&mut self, error: &IcmpError) {
+        if self.records.binary_search(&error.record).is_err() {
+            self.sink.icmp_error(error);
+        }
+    }
+}

@@ -8,42 +8,22 @@ Paper 5.3, Figure 9: "these segments should actually have been plotted with an o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from multitracer.errors import MultiTracerError
-from multitracer.losses import losses
 from multitracer.measurement import Measurement
 from multitracer.plots import base, findings, tcp_layer
 from multitracer.plots.findings import Results, number
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces
 from multitracer.plots.plot import Plot, PlotOptions
+from multitracer.plots.ruined import Ruin, ruin_between, true_marks
 from multitracer.plots.selection import Selection, select
-from multitracer.table import Table
-from multitracer.transit import damaged
 
 SND, RCV = "TCP sender", "TCP receiver"
 CHECKED = 64  # segments whose checksum is tried with the right number
 SMALL = 200_000  # packets of a capture in which single packets are looked up
-
-
-class Ruin(NamedTuple):
-    """Segments of one gap: those lost, and those that arrived with a wrong header.
-
-    Attributes
-    ----------
-    lost : Table
-        Rows at the sender that never arrived in any form.
-    ruined : Table
-        Rows at the receiver, as read.
-    true : array or None
-        First byte that each ruined segment really carried; None if the counts do not fit together.
-    """
-
-    lost: Table
-    ruined: Table
-    true: np.ndarray[tuple[int], np.dtype[np.int64]] | None
 
 
 def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
@@ -56,7 +36,7 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     if entry is None:
         raise base.nothing(PLOT.name, "no segment arrived ruined behind a link reset")
     start, end = float(entry["gap_start"]), float(entry["gap_end"])
-    ruin = _ruin(selection, start, end)
+    ruin = ruin_between(selection, start, end)
     sent = selection.seconds(ruin.lost["t_ns"][:1])
     room = 0.2 * (end - start)
     options = base.zoomed(options, float(min([start, *sent])) - room, end + 1.5 * room)
@@ -95,28 +75,6 @@ def _worst(entries: Any, options: PlotOptions) -> Mapping[str, Any] | None:
     return best
 
 
-def _ruin(selection: Selection, start: float, end: float) -> Ruin:
-    """What the gap swallowed.
-
-    The link keeps the order, so of the segments that were on their way, those lost come first and the ruined
-    ones are the last that were sent: that tells which segment each ruined one was.
-    """
-    m, connection = selection.measurement, selection.connection
-    data = selection.segments(selection.rcv, data=True)
-    t = selection.seconds(data["t_ns"])
-    ruined = data.where(damaged(data) & (t >= start) & (t <= end))
-    known = losses(m, connection) if connection is not None else None
-    if known is None:
-        return Ruin(data.where(np.zeros(len(data), dtype=bool)), ruined, None)
-    window = (m.t0_ns + round(start * 1e9), m.t0_ns + round(end * 1e9))
-    gone = known.segments.where(known.during(*window)).sorted_by("t_ns")
-    gone = gone.where((gone["length"] > 0) & (gone["t_ns"] < (ruined["t_ns"][-1] if len(ruined) else 0)))
-    count = len(gone) - len(ruined)
-    if count < 0 or not np.array_equal(gone["length"][count:], ruined["length"]):
-        return Ruin(gone, ruined, None)
-    return Ruin(gone.where(np.arange(len(gone)) < count), ruined, gone["seq"][count:])
-
-
 def _marks(selection: Selection, ruin: Ruin) -> list[Marks]:
     marks = []
     t = selection.seconds(ruin.ruined["t_ns"])
@@ -143,19 +101,7 @@ def _marks(selection: Selection, ruin: Ruin) -> list[Marks]:
             details=tuple(f"bad checksum, header says byte {seq:,}" for seq in ruin.ruined["seq"].tolist()),
         )
     )
-    if ruin.true is not None:
-        marks.append(
-            Marks(
-                "TcpRcv_ruined_true",
-                "ruined_true",
-                t,
-                ruin.true.astype(np.float64),
-                label="ruined, where it belongs",
-                group=RCV,
-                details=tuple(f"really byte {seq:,}" for seq in ruin.true.tolist()),
-            )
-        )
-    return marks
+    return [*marks, *true_marks(selection, [ruin], 0, RCV)]
 
 
 def _shifts(selection: Selection, ruin: Ruin) -> list[Pieces]:

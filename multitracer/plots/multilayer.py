@@ -18,6 +18,7 @@ from multitracer.plots.findings import Results
 from multitracer.plots.headline import missing_layers, title_words
 from multitracer.plots.panel import Axis, Figure, Floats, Panel, Series, Spans
 from multitracer.plots.plot import Plot, PlotOptions
+from multitracer.plots.ruined import ruin_between, true_marks
 from multitracer.plots.selection import select
 from multitracer.plots.window_layer import window_panel
 from multitracer.regression import fit
@@ -61,6 +62,9 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     )
     marks += findings.local_drop_marks(selection, results, events, step, groups["TCP sender"])
     marks += tcp_layer.ruined_marks(selection, 0, groups["TCP receiver"])
+    if selection.rcv is not None:
+        ruins = [ruin_between(selection, *reset.gap) for reset in resets if reset.gap is not None]
+        marks += true_marks(selection, ruins, 0, groups["TCP receiver"])
 
     shades = [*findings.gap_spans(resets, ""), *findings.xoff_spans(starts, ends, "")]
     sequence = Panel(

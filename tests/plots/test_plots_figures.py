@@ -150,11 +150,23 @@ def test_figure_9_puts_ruined_segments_where_they_belong():
     assert f"right in {len(off)} of {len(off)}" in built.notes[-1]
 
 
+def test_multilayer_puts_the_same_segments_there():
+    ruined = {one.name: one for one in figure("multilayer", "link-resets-vj").panel("sequence").marks}
+    shown = next(
+        one for one in figure("figure-9", "link-resets-vj").panel("sequence").marks if one.role == "ruined_true"
+    )
+    belong = ruined["TcpRcv_ruined_true"]
+    assert {*zip(shown.x.tolist(), shown.y.tolist(), strict=True)} <= {
+        *zip(belong.x.tolist(), belong.y.tolist(), strict=True)
+    }
+    assert len(belong.x) == len(ruined["TcpRcv_ruined"].x) == 22
+
+
 def test_figure_9_checksum_is_no_formality():
     found = analysis("link-resets-vj")
     selection = figure_9.select(found.measurement, PlotOptions())
     entry = figure_9._worst(found.results["link_resets"].summary["resets"], PlotOptions())
-    ruin = figure_9._ruin(selection, entry["gap_start"], entry["gap_end"])
+    ruin = figure_9.ruin_between(selection, entry["gap_start"], entry["gap_end"])
     wrong = ruin._replace(true=ruin.true + 472)
     assert figure_9._checked(selection, wrong) == (0, len(ruin.ruined))
 

@@ -32,6 +32,8 @@ class Batch:
         Where everything was written.
     cached : int
         Measurements that were finished in an earlier run.
+    removed : list of str
+        Measurements of the run before, into the same place, that are gone: their results were taken away.
     """
 
     records: list[Record]
@@ -39,6 +41,7 @@ class Batch:
     flag_below: float = 95.0
     output: str | None = None
     cached: int = 0
+    removed: list[str] = field(default_factory=list)
 
     @property
     def done(self) -> list[Record]:

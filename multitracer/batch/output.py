@@ -9,7 +9,7 @@ from typing import Any
 
 from multitracer.batch.comparison import compare
 from multitracer.batch.index import index_page
-from multitracer.batch.naming import folder
+from multitracer.batch.naming import folder, page_file, record_file
 from multitracer.batch.outcome import Batch
 from multitracer.batch.rows import COLUMNS
 from multitracer.batch.storage import Store
@@ -30,7 +30,11 @@ def write_all(
     partition_by: Sequence[str],
     dataset: bool,
 ) -> None:
-    """Write summary, studies, data set, page, and last batch.json: it says that all of them are whole."""
+    """Write summary, studies, data set, page, and last batch.json: it says that all of them are whole.
+
+    What the run before wrote and this one does not is taken away: its other studies, and the results of
+    measurements that are gone (`Batch.removed`).
+    """
     rows, names = found.rows, [*COLUMNS, *found.parameters]
     files: dict[str, bytes] = {"summary.csv": csv_bytes(rows, names)}
     if has_parquet():
@@ -46,8 +50,13 @@ def write_all(
     if changes is not None:
         files["comparison.csv"] = csv_bytes([one.to_dict() for one in changes], CHANGE_COLUMNS)
     files["index.html"] = index_page(found, studies, changes).encode("utf-8")
-    for stale in sorted(_written_before(place) - files.keys()):
+    before = _before(place)
+    for stale in sorted(_written_by(before) - files.keys()):
         place.remove(stale)
+    found.removed = sorted(_measured_by(before) - {record["name"] for record in found.records})
+    for name in found.removed:
+        place.remove(page_file(name))
+        place.remove(record_file(name))
     for name, content in files.items():
         place.write(name, content)
     place.write("batch.json", json.dumps(state(found, sorted(files)), indent=1, allow_nan=False).encode())
@@ -79,6 +88,7 @@ def state(found: Batch, files: Sequence[str]) -> dict[str, Any]:
             for one in found.causes()
         ],
         "parameters": found.parameters,
+        "measurements": [record["name"] for record in found.records],
         "files": list(files),
     }
 
@@ -88,17 +98,27 @@ def spurious(found: Batch) -> int:
     return sum(one["timeouts_spurious"] for record in found.done for one in record["connections"])
 
 
-def _written_before(place: Store) -> set[str]:
-    """Files of the last run, by its batch.json; only those that a run may write."""
-    content = place.read("batch.json")
+def _before(place: Store) -> dict[str, Any]:
+    """What batch.json says of the last run; empty if there was none."""
     try:
-        files = json.loads(content or b"{}").get("files", [])
-    except (ValueError, AttributeError):
-        return set()
+        found = json.loads(place.read("batch.json") or b"{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _written_by(run: Mapping[str, Any]) -> set[str]:
+    """Files of a run, only such as a run may write."""
     return {
         name
-        for name in files
-        if isinstance(name, str)
-        and name.startswith(("dataset/", "studies/", "comparison.csv"))
-        and ".." not in name
+        for name in _words(run.get("files"))
+        if name.startswith(("dataset/", "studies/", "comparison.csv")) and ".." not in name
     }
+
+
+def _measured_by(run: Mapping[str, Any]) -> set[str]:
+    return set(_words(run.get("measurements")))
+
+
+def _words(listed: Any) -> list[str]:
+    return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []

@@ -96,8 +96,10 @@ class LocalStore:
 
     def remove(self, name: str) -> None:
         """Take a file away, if it is there."""
+        path = self._path(name)
         with contextlib.suppress(OSError):
-            os.unlink(self._path(name))
+            os.unlink(path)
+            os.rmdir(os.path.dirname(path))  # fails, as it should, while anything else is in it
 
     def prepare(self) -> None:
         """Make the directory, try it, and clear temporary files."""

@@ -188,6 +188,9 @@ def _print(found: Batch, seconds: float) -> None:
         click.echo(f"    {record['name']}: {record['error']['text']}")
     for one in found.unread[:SHOWN]:
         click.echo(f"    left out: {one.path}: {one.reason}")
+    if found.removed:
+        names = ", ".join(found.removed[:SHOWN]) + (", ..." if len(found.removed) > SHOWN else "")
+        click.echo(f"  gone     {len(found.removed):,}  (results of the run before removed: {names})")
     click.echo(f"{found.output}/index.html")
 
 

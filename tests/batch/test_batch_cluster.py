@@ -1,4 +1,4 @@
-"""Dask and S3 for real: a scheduler, two workers and an S3 server as processes, one worker killed at work."""
+"""Dask, S3 and HTTP for real: schedulers, workers and servers as processes, one worker killed at work."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from support_batch import fleet
+
+import multitracer as mt
 
 pytest.importorskip("distributed")
 pytest.importorskip("s3fs")
@@ -109,3 +111,24 @@ def test_worker_killed_over_s3(tmp_path: Path) -> None:
     assert sorted(kept["rows"]) == sorted(path.name for path in root.iterdir())
     assert kept["mtu"] == [576, 577, 578, 579, 580]
     assert kept["records"] == 5
+
+
+def test_workers_of_dask_from_http_give_what_processes_give(tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
+    root, port = fleet(tmp_path / "runs"), free_port()
+    server = ("http.server", "-b", "127.0.0.1", "-d", str(root), str(port))
+    with process(*server, environment=dict(os.environ)):
+        until = time.monotonic() + 30
+        while not answers(port) and time.monotonic() < until:
+            time.sleep(0.05)
+        words = ["batch", f"http://127.0.0.1:{port}", "-o", str(tmp_path / "dask"), "--dask", "2", "--json"]
+        words += ["--pages", "none"]
+        run = subprocess.run(
+            [sys.executable, "-m", "multitracer", *words], capture_output=True, text=True, timeout=120
+        )
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["measurements"] == sorted(path.name for path in root.iterdir())
+    mt.batch(root, tmp_path / "plain", processes=1, pages="none")
+    assert [(tmp_path / one / "summary.csv").read_bytes() for one in ("dask", "plain")] == [
+        (tmp_path / "plain" / "summary.csv").read_bytes()
+    ] * 2

@@ -102,6 +102,21 @@ def test_changed_file_is_recomputed_alone(root: Path, tmp_path: Path) -> None:
     assert found.frame()["mtu"].max() == 1500
 
 
+def test_results_of_what_is_gone_are_removed(root: Path, run: Run, tmp_path: Path) -> None:
+    fewer, out = tmp_path / "runs", tmp_path / "out"
+    shutil.copytree(root, fewer)
+    mt.batch(fewer, out, processes=2, pages="all")
+    gone = next(fewer.glob("local-drops*"))
+    kept = out / "measurements" / gone.name / "notes.txt"
+    kept.write_text("by hand", encoding="utf-8")
+    shutil.rmtree(gone)
+    said = run("batch", fewer, "-o", out, "--pages", "all")
+    assert f"gone     1  (results of the run before removed: {gone.name})" in said.stdout
+    assert list(kept.parent.iterdir()) == [kept]  # nothing is removed that a run did not write
+    assert gone.name not in (out / "summary.csv").read_text(encoding="utf-8")
+    assert "  gone  " not in run("batch", fewer, "-o", out, "--pages", "all").stdout
+
+
 def test_changed_program_recomputes(root: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     mt.batch(root, out, processes=2, pages="none")

@@ -22,7 +22,7 @@ Blocks = Sequence[tuple[int, int]]
 def checksum(data: bytes) -> int:
     """Of the Internet (RFC 1071)."""
     data += bytes(len(data) % 2)
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return 0xFFFF - total

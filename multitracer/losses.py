@@ -11,7 +11,7 @@ import numpy.typing as npt
 from multitracer.linkpath import LinkPath
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transit import Flags, Times, damaged, data_at
+from multitracer.transit import Flags, Times, damaged, data_at, ignored
 
 LOG_LAG_NS = 200_000_000  # a queue logs a drop within this of the capture in front of it
 
@@ -56,12 +56,16 @@ class QueueDrop:
 
 
 def losses(m: Measurement, connection: Connection, reverse: bool = False) -> Losses | None:
-    """Losses between the captures in the data direction, or in the other; None without both captures."""
+    """Losses between the captures in the data direction, or in the other; None without both captures.
+
+    What arrived and was refused (`multitracer.transit.discarded`) says nothing by its numbers: they may be
+    those of another segment. It does not count as an arrival.
+    """
     if m.snd is None or m.rcv is None:
         return None
     sent = data_at(m, connection, m.rcv if reverse else m.snd, reverse)
     heard = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
-    arrived = arrival_ns(sent, heard.where(~damaged(heard)))
+    arrived = arrival_ns(sent, heard.where(~refused(m, connection, reverse)))
     through = arrived >= 0
     lost = np.flatnonzero(~through)
     position = np.cumsum(through)[lost]
@@ -71,6 +75,13 @@ def losses(m: Measurement, connection: Connection, reverse: bool = False) -> Los
     after = np.concatenate([[limit.min], times])[position]
     before = np.append(times, limit.max)[position]
     return Losses(sent.where(lost), after, before)
+
+
+def refused(m: Measurement, connection: Connection, reverse: bool) -> Flags:
+    """Which segments of one direction its receiver refused, in the capture there."""
+    heard = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
+    bad = damaged(heard)
+    return bad if reverse else bad | ignored(heard, data_at(m, connection, m.rcv, reverse=True))
 
 
 def arrival_ns(sent: Table, heard: Table) -> Times:

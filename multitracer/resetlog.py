@@ -72,6 +72,21 @@ def handshake_spans(m: Measurement, found: list[Handshake]) -> Intervals:
     )
 
 
+def flushes(m: Measurement, found: list[Handshake], entity: int | None) -> list[list[int]]:
+    """For each reset: when an entity emptied its buffers, which it may do several times.
+
+    Its own lines say so. Without any it is taken to be when the handshake was over. The entity that is told
+    sends again before the one that gave up has its UA: the handshake's end is not the border of its stream.
+    """
+    events = m.table("link_events").sorted_by("t_ns")
+    times = []
+    for one in found:
+        own = [int(events["t_ns"][row]) for row in one.lines if events["entity"][row] == entity]
+        last = max(int(events["t_ns"][row]) for row in one.lines)
+        times.append(own or [one.end_ns or last])
+    return times
+
+
 def _continues(current: Handshake, entity: int, cause: str, t_ns: int) -> bool:
     if cause == "peer":
         # The told entity's lines: after its peer's, or after its own previous one if its peer keeps no log.

@@ -99,6 +99,40 @@ CHAIN_KINDS = (
     "xoff",
 )
 
+RESET_LOSSES = Schema(
+    "reset_losses",
+    "What each link reset took from TCP, segment by segment.",
+    (
+        Column("reset", "int32", "", "row of the reset in `link_resets`, from 0"),
+        Column(
+            "what",
+            "int8",
+            "",
+            "data lost, a segment of the other direction lost, or arrived and refused",
+            "Paper 5.3, RFC 1144",
+            ("segment_lost", "ack_lost", "segment_ruined"),
+        ),
+        _T,
+        _SOURCE,
+        _RECORD,
+        _CONN,
+        _DIR,
+        Column("seq", "int64", "bytes", "first byte of payload"),
+        Column("length", "int32", "bytes", "payload"),
+        Column("whole", "int8", "", "1 if all of its bytes were lost, 0 if some; -1 if no frame shows it"),
+        Column("missing", "int64", "bytes", "bytes of the link's stream lost of it; -1 if no frame shows it"),
+        Column("frames", "str", "", "lines of the link log that carried it, or empty"),
+        Column(
+            "basis",
+            "int8",
+            "",
+            "what says so: both captures, frames that the peer never had, the TCP checksum, ACKs never sent",
+            "",
+            ("captures", "frames", "checksum", "acks"),
+        ),
+    ),
+)
+
 CHAINS = Schema(
     "chains",
     "Chains of cause and effect across the layers, one row each.",

@@ -9,19 +9,25 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.linkpath import LinkPath, link_path
-from multitracer.losses import losses, queue_drops
-from multitracer.measurement import Connection, Measurement
+from multitracer.measurement import Measurement
 from multitracer.resetlog import Handshake, handshakes
+from multitracer.resetlosses import reset_losses
 from multitracer.schema_results import LINK_RESETS
 from multitracer.table import Table
-from multitracer.transit import Delivery, damaged, data_at, discarded, in_order
+from multitracer.transit import Delivery, in_order
+
+COUNTED = {
+    "segment_lost": "segments_lost",
+    "ack_lost": "acks_lost",
+    "segment_ruined": "segments_discarded",
+}
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """Put together what both entities, TCP and its receiver say about each reset.
 
-    The gap is that of the connection that it hit hardest. A segment counts as lost to the reset if it never
-    arrived and the arrivals of its neighbours lie around the reset, so that nothing else can have lost it.
+    The gap is that of the connection that it hit hardest. What counts as lost to a reset is told, segment by
+    segment, by `multitracer.resetlosses`; its table, `reset_losses`, is part of the result.
 
     References
     ----------
@@ -33,12 +39,22 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     path = link_path(m)
     rows = [_row(m, path, reset) for reset in found]
     if len(m.table("segments")):
-        _add_tcp(m, path, found, rows, results)
+        for connection in m.connections:
+            delivery = in_order(m, connection)
+            for reset, row in zip(found, rows, strict=True):
+                _gap(delivery, reset, row)
+        _count_timeouts(rows, results)
+    taken, known = reset_losses(m, path, found, [row["gap_end_ns"] for row in rows])
+    for what, name in COUNTED.items():
+        for number, row in enumerate(rows if known[what] else []):
+            mine = (taken["reset"] == number) & (taken["what"] == taken.code("what", what))
+            row[name] = int(np.count_nonzero(mine))
     table = Table.filled(
         LINK_RESETS, len(rows), {name: [row[name] for row in rows] for name in LINK_RESETS.by_name}
     )
     resets = [_words(m, path, table, row, reset) for row, reset in enumerate(found)]
-    return Result("link_resets", {"count": len(found), "resets": resets}, {"link_resets": table})
+    summary = {"count": len(found), "resets": resets}
+    return Result("link_resets", summary, {"link_resets": table, "reset_losses": taken})
 
 
 def _row(m: Measurement, path: LinkPath | None, reset: Handshake) -> dict[str, Any]:
@@ -64,25 +80,13 @@ def _row(m: Measurement, path: LinkPath | None, reset: Handshake) -> dict[str, A
     }
 
 
-def _add_tcp(
-    m: Measurement,
-    path: LinkPath | None,
-    found: list[Handshake],
-    rows: list[dict[str, Any]],
-    results: Mapping[str, Result],
-) -> None:
-    dropped = [drop.segment["record"] for drop in queue_drops(m, path) if drop.segment is not None]
-    for connection in m.connections:
-        delivery = in_order(m, connection)
-        for reset, row in zip(found, rows, strict=True):
-            _gap(delivery, reset, row)
-        _count_losses(m, dropped, connection, found, rows)
-        _count_discarded(m, connection, rows)
+def _count_timeouts(rows: list[dict[str, Any]], results: Mapping[str, Result]) -> None:
     judged = results.get("timeouts")
-    if judged is not None and "timeouts" in judged.tables:
-        times = judged.tables["timeouts"]["t_ns"]
-        for row in rows:
-            row["timeouts"] = int(np.count_nonzero((times > row["gap_start_ns"]) & (times <= _gap_end(row))))
+    if judged is None or "timeouts" not in judged.tables:
+        return
+    times = judged.tables["timeouts"]["t_ns"]
+    for row in rows:
+        row["timeouts"] = int(np.count_nonzero((times > row["gap_start_ns"]) & (times <= _gap_end(row))))
 
 
 def _gap(delivery: Delivery, reset: Handshake, row: dict[str, Any]) -> None:
@@ -93,46 +97,6 @@ def _gap(delivery: Delivery, reset: Handshake, row: dict[str, Any]) -> None:
         return
     row["gap_start_ns"], row["gap_end_ns"] = before, after
     row["gap_rate"] = (delivery.at(after) - delivery.at(before)) / ((after - before) / 1e9)
-
-
-def _count_losses(
-    m: Measurement,
-    dropped: list[int],
-    connection: Connection,
-    found: list[Handshake],
-    rows: list[dict[str, Any]],
-) -> None:
-    """Charge each segment that never arrived to the first reset that can have lost it."""
-    for name, reverse in (("segments_lost", False), ("acks_lost", True)):
-        lost = losses(m, connection, reverse)
-        if lost is None:
-            continue
-        open_ = ~np.isin(lost.segments["record"], dropped)
-        if not reverse:
-            open_ &= lost.segments["length"] > 0
-        ruined = _ruined_ns(m, connection, reverse)
-        for reset, row in zip(found, rows, strict=True):
-            hit = open_ & lost.during(reset.start_ns, reset.end_ns or reset.start_ns)
-            open_ &= ~hit
-            # Those that arrived with a ruined header look lost by their own numbers.
-            last = int(lost.before_ns[hit].max()) if np.any(hit) else reset.start_ns
-            arrived = int(np.count_nonzero((ruined > reset.start_ns) & (ruined < last)))
-            row[name] = max(row[name], 0) + max(int(hit.sum()) - arrived, 0)
-
-
-def _ruined_ns(m: Measurement, connection: Connection, reverse: bool) -> Any:
-    rows = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
-    return rows["t_ns"][damaged(rows)]
-
-
-def _count_discarded(m: Measurement, connection: Connection, rows: list[dict[str, Any]]) -> None:
-    """Segments refused by the receiver between a reset and the end of its gap."""
-    if m.rcv is None:
-        return
-    times = discarded(m, connection)["t_ns"]
-    for row in rows:
-        inside = (times > row["t_ns"]) & (times <= _gap_end(row))
-        row["segments_discarded"] = max(row["segments_discarded"], 0) + int(np.count_nonzero(inside))
 
 
 def _gap_end(row: dict[str, Any]) -> int:

@@ -110,12 +110,4 @@ class Evidence:
 
     def frames_of(self, span: int) -> str:
         """Lines of the link log that carried a packet: first to last."""
-        spans = self.spans
-        pairs = self.m.frame_map.frames
-        mine = pairs.where(
-            (pairs["record"] == spans["record"][span]) & (pairs["source"] == spans["source"][span])
-        )
-        if not len(mine):
-            return ""
-        first, last = int(mine["frame_record"].min()), int(mine["last_record"].max())
-        return f"{first}" if first == last else f"{first}-{last}"
+        return self.m.frame_map.lines_of(span)

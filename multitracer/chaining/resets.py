@@ -8,10 +8,10 @@ from multitracer.chaining.chain import MOST_EVENTS, Chain, Event
 from multitracer.chaining.evidence import Episode, Evidence
 from multitracer.chaining.recovery import add_episode
 from multitracer.resetlog import handshakes
+from multitracer.schema_chains import RESET_LOSSES
 from multitracer.table import Table
-from multitracer.transit import discarded
 
-_FOREVER = int(np.iinfo(np.int64).max)
+_REFUSED = {"checksum": "its TCP checksum is wrong", "acks": "the receiver never acknowledged it"}
 
 
 def reset_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
@@ -64,8 +64,7 @@ def _chain(evidence: Evidence, rows: Table, row: int, episodes: list[Episode]) -
                     length=int(rows[name][row]),
                 )
             )
-    lost = _lost(evidence, chain, rows, row, first)
-    ruined = _ruined(evidence, chain, rows, row, lost or first)
+    last = _taken(evidence, chain, row, first)
     gap = int(rows["gap_start_ns"][row]), int(rows["gap_end_ns"][row])
     if gap[0] >= 0 and gap[1] >= 0:
         chain.silence_ns = gap[1] - gap[0]
@@ -74,78 +73,53 @@ def _chain(evidence: Evidence, rows: Table, row: int, episodes: list[Episode]) -
                 "gap",
                 gap[0],
                 "no byte in order reached the receiver between these times around the reset",
-                ruined or lost or first,
+                last,
                 end_ns=gap[1],
                 length=int(max(rows["gap_rate"][row], 0) * (gap[1] - gap[0]) / 1e9),
             )
         )
     for episode in episodes:
-        add_episode(evidence, chain, episode, ruined or lost or first)
+        add_episode(evidence, chain, episode, last)
     return chain
 
 
-def _lost(evidence: Evidence, chain: Chain, rows: Table, row: int, parent: int) -> int:
-    """Segments of both directions whose frames were sent before the reset was over and never all arrived."""
-    spans, path = evidence.spans, evidence.path
-    if path is None or not len(spans):
-        return 0
-    begin = int(rows["end_ns"][row - 1]) if row else -1
-    end = int(rows["end_ns"][row]) if rows["end_ns"][row] >= 0 else int(rows["t_ns"][row])
-    code = spans.code
-    gone = np.isin(spans["fate"], (code("fate", "cut"), code("fate", "flushed")))
-    sent = np.where(spans["sent_ns"] >= 0, spans["sent_ns"], spans["t_ns"])
-    hits = np.flatnonzero(gone & (sent > begin) & (sent <= end))
-    last = 0
-    for index in hits.tolist()[:MOST_EVENTS]:
-        data = spans["entity"][index] == path.sender
-        whole = spans["fate"][index] == code("fate", "flushed")
-        share = "whole" if whole else f"in part: {int(spans['missing'][index])} bytes of the stream"
-        number = chain.add(
-            Event(
-                "segment_lost" if data else "ack_lost",
-                int(spans["t_ns"][index]),
-                f"lost {share}: its bytes were in frames that the peer never had before the reset",
-                parent,
-                source=int(spans["source"][index]),
-                record=int(spans["record"][index]),
-                conn=int(spans["conn"][index]),
-                seq=int(spans["seq"][index]),
-                length=int(spans["length"][index]),
-                frames=evidence.frames_of(index),
-            )
-        )
-        last = number if data else last
-    return last
-
-
-def _ruined(evidence: Evidence, chain: Chain, rows: Table, row: int, parent: int) -> int:
-    m = evidence.m
-    if m.rcv is None:
-        return 0
-    start = int(rows["t_ns"][row])
-    gap = int(rows["gap_end_ns"][row])
-    nxt = int(rows["t_ns"][row + 1]) if row + 1 < len(rows) else _FOREVER
-    last = 0
-    for connection in m.connections:
-        bad = discarded(m, connection)
-        inside = bad.where((bad["t_ns"] > start) & (bad["t_ns"] <= (min(gap, nxt) if gap >= 0 else nxt)))
-        for index in range(min(len(inside), MOST_EVENTS)):
-            checked = inside["checksum"][index] == inside.code("checksum", "bad")
-            how = "its TCP checksum is wrong" if checked else "the receiver never acknowledged it"
-            last = chain.add(
+def _taken(evidence: Evidence, chain: Chain, row: int, first: int) -> int:
+    """Segments lost, whole or in part, and those refused behind the loss; the last event of what hit data."""
+    taken = evidence.rows("link_resets", "reset_losses")
+    if taken is None:
+        return first
+    taken = taken.where(taken["reset"] == row)
+    last = first
+    for what in RESET_LOSSES.by_name["what"].categories or ():
+        mine = taken.where(taken["what"] == taken.code("what", what))
+        parent = last if what == "segment_ruined" else first
+        for index in range(min(len(mine), MOST_EVENTS)):
+            number = chain.add(
                 Event(
-                    "segment_ruined",
-                    int(inside["t_ns"][index]),
-                    f"arrived behind the loss and was discarded: {how} (header decompressor, RFC 1144)",
+                    what,
+                    int(mine["t_ns"][index]),
+                    _rule(mine, index),
                     parent,
-                    source=m.rcv,
-                    record=int(inside["record"][index]),
-                    conn=connection.index,
-                    seq=int(inside["seq"][index]),
-                    length=int(inside["length"][index]),
+                    source=int(mine["source"][index]),
+                    record=int(mine["record"][index]),
+                    conn=int(mine["conn"][index]),
+                    seq=int(mine["seq"][index]),
+                    length=int(mine["length"][index]),
+                    frames=str(mine["frames"][index]),
                 )
             )
+            last = number if what != "ack_lost" else last
     return last
+
+
+def _rule(taken: Table, row: int) -> str:
+    basis = str(taken.words("basis")[row])
+    if basis in _REFUSED:
+        return f"arrived behind the loss and was discarded: {_REFUSED[basis]} (header decompressor, RFC 1144)"
+    if taken["whole"][row] < 0:
+        return "never passed the other capture; those before it and behind it arrived around the reset"
+    share = "whole" if taken["whole"][row] else f"in part: {int(taken['missing'][row])} bytes of the stream"
+    return f"lost {share}: its bytes were in frames that the peer never had before the reset"
 
 
 def _link_source(evidence: Evidence) -> int:

@@ -63,6 +63,17 @@ class FrameMap:
             )
         return self.frames.where((self.frames["record"] == record) & (self.frames["source"] == source))
 
+    def lines_of(self, row: int) -> str:
+        """Lines of the link log that carried the segment in a row of `spans`: first to last; or empty."""
+        mine = self.frames.where(
+            (self.frames["record"] == self.spans["record"][row])
+            & (self.frames["source"] == self.spans["source"][row])
+        )
+        if not len(mine):
+            return ""
+        first, last = int(mine["frame_record"].min()), int(mine["last_record"].max())
+        return f"{first}" if first == last else f"{first}-{last}"
+
     def packets_of(self, record: int, source: int | None = None) -> Table:
         """Segments that a frame carried bytes of.
 
@@ -225,11 +236,12 @@ def _delivered(stream: Stream) -> Array:
     good = stream.heard_ns >= 0
     if stream.own_frames:
         return np.asarray(good, dtype=np.bool_)
-    ends = np.append(stream.resets[:, 1], np.iinfo(np.int64).max)
+    never = np.full((1, 2), np.iinfo(np.int64).max)
+    borders = np.concatenate([stream.flushes, never])
     low = 0
-    for high, end in zip(np.searchsorted(stream.first["t_ns"], ends).tolist(), ends.tolist(), strict=True):
-        # Heard late in the handshake still counts: the peer flushes when it is told, at the handshake's end.
-        alive = good[low:high] & (stream.heard_ns[low:high] <= end)
+    ends = np.searchsorted(stream.first["t_ns"], borders[:, 0]).tolist()
+    for high, until in zip(ends, borders[:, 1].tolist(), strict=True):
+        alive = good[low:high] & (stream.heard_ns[low:high] <= until)
         good[low:high] = np.logical_and.accumulate(alive)
         low = high
     return np.asarray(good, dtype=np.bool_)

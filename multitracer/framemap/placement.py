@@ -286,7 +286,6 @@ def _observed_rate(placed: Placement, found: list[Sizes], flags: Int, rate: floa
 def _behind_resets(stream: Stream) -> tuple[Int, Int]:
     """Where the stream went on behind each reset, and how many packets at least had entered it by then."""
     first = stream.first
-    ends = stream.resets[:, 1]
-    at = np.searchsorted(first["t_ns"], ends)
+    at = np.searchsorted(first["t_ns"], stream.flushes[:, 0])
     at = at[(at > 0) & (at < len(first))]
     return first["offset"][at], np.zeros(len(at), dtype=np.int64)

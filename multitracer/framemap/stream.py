@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.intervals import Intervals
 from multitracer.linkpath import LinkPath, arrivals, link_path, setting
 from multitracer.losses import arrival_ns, queue_drops
 from multitracer.measurement import Measurement
 from multitracer.rawpackets import IpPacket
-from multitracer.resetlog import handshake_spans, handshakes
+from multitracer.resetlog import flushes, handshakes
 from multitracer.table import Array, Table
 
 Int = npt.NDArray[np.int64]
@@ -47,8 +46,9 @@ class Stream:
         For each row of `first`: when the peer received it; -1 if never seen.
     progress : tuple of array
         When the peer had how much of the stream in order: times, and the next offset expected.
-    resets : Intervals
-        Handshakes of link resets.
+    flushes : array
+        One row for each time the entity emptied its buffers for a reset: that time, and when its peer did
+        (what the peer had by then, it had).
     payload_bytes : int
     slot_ns : int
     late_ns : int
@@ -72,7 +72,7 @@ class Stream:
     first: Table
     heard_ns: Int
     progress: tuple[Int, Int]
-    resets: Intervals
+    flushes: Int
     payload_bytes: int
     slot_ns: int
     late_ns: int
@@ -128,7 +128,7 @@ def _stream(
         return None
     raw = {packet.record: packet for packet in m.ip_packets(source) or ()}
     drops = [d.segment["record"] for d in queue_drops(m, path) if d.segment and d.entity == entity]
-    resets = handshake_spans(m, handshakes(m))
+    flushed = _flushes(m, entity, peer)
     heard = arrivals(first, frames, peer)
     return Stream(
         source,
@@ -141,8 +141,8 @@ def _stream(
         sent,
         first,
         heard,
-        _progress(first, heard, resets),
-        resets,
+        _progress(first, heard, flushed),
+        flushed,
         path.payload_bytes,
         path.slot_ns,
         _joint_ns(m, source),
@@ -201,14 +201,21 @@ def _arrived(m: Measurement, rows: Table, other: int | None) -> Int:
     return found
 
 
-def _progress(first: Table, heard: Int, resets: Intervals) -> tuple[Int, Int]:
+def _flushes(m: Measurement, entity: int, peer: int | None) -> Int:
+    found = handshakes(m)
+    own, other = flushes(m, found, entity), flushes(m, found, peer)
+    pairs = [(t_ns, max(theirs)) for mine, theirs in zip(own, other, strict=True) for t_ns in mine]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _progress(first: Table, heard: Int, flushed: Int) -> tuple[Int, Int]:
     """In-order delivery to the peer, as its receptions show it."""
     got = np.flatnonzero(heard >= 0)
     if not len(got):
         return heard[:0], heard[:0]
     # A frame is in order once all before it came; those that a reset took need not be waited for.
     when = heard[got].copy()
-    edges = np.searchsorted(first["t_ns"][got], resets[:, 1])
+    edges = np.searchsorted(first["t_ns"][got], flushed[:, 0])
     for part in np.split(when, edges):
         np.maximum.accumulate(part, out=part)
     ends = (first["offset"] + first["length"])[got]

@@ -183,3 +183,11 @@ def test_any_bytes_as_a_capture_end_in_packets_or_nothing(tmp_path_factory: Any,
         path.write_bytes(magic + data)
         found = ip_packets(str(path), 3)
         assert found is None or all(packet.record >= 1 for packet in found)
+
+
+def test_what_is_sent_between_being_told_and_the_answer_is_not_lost() -> None:
+    """The entity told of a reset sends on at once; the one that gave up has the answer 0.2 s later."""
+    measurement = mt.read(SAMPLES / "link-resets-vj")
+    spans = measurement.frame_map.spans.where(measurement.frame_map.spans["source"] == measurement.snd)
+    fates = dict(zip(spans["record"].tolist(), spans.words("fate").tolist(), strict=True))
+    assert [fates[record] for record in (108, 110, 112, 114)] == ["cut", "flushed", "carried", "carried"]

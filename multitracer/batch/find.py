@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from multitracer.batch.pairing import groups
 from multitracer.batch.storage import filesystem, is_remote
@@ -150,7 +151,7 @@ def _under(root: str, path: str) -> str:
 
 
 def _find_remote(root: str) -> Found:
-    system, _, base = filesystem(root)
+    system, protocol, base = filesystem(root)
     try:
         listed: dict[str, Any] = system.find(base, detail=True)
     except Exception as error:  # every file system has errors of its own
@@ -169,5 +170,7 @@ def _find_remote(root: str) -> Found:
         names = [inside.rpartition("/")[2] for inside, _ in files]
         if SETTINGS_FILE in names or any(name.lower().endswith(CAPTURE_ENDINGS) for name in names):
             members = tuple(sorted(path for path, _ in files))
-            units.append(Unit(where, members, sum(size for _, size in files), whole=True))
+            # Addresses of HTTP are quoted; parameters are read off the name, as a file system has it.
+            name = unquote(where) if protocol in ("http", "https") else where
+            units.append(Unit(name, members, sum(size for _, size in files), whole=True))
     return Found(units, [])

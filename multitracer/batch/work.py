@@ -212,7 +212,8 @@ def _number_anew() -> None:
 
 
 def _directory(job: Job) -> list[str]:
-    return [job["name"]]
+    """Where the files are; not always the name, which is unquoted where it is an address."""
+    return [os.path.dirname(job["files"][0]) or "."] if job["files"] else [job["name"]]
 
 
 def _words(error: Exception) -> str:

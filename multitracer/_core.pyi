@@ -50,6 +50,13 @@ def scan_ns2(path: str, header_bytes: int, keep: bool) -> TextScan:
 def scan_ns2_variables(path: str) -> TextScan:
     """Table variables; facts: flows (as above), names."""
 
+def scan_ns3(path: str) -> TextScan:
+    """Table drops: t_ns, record, place, length.
+
+    Facts: hosts (node, addresses, and what `read_capture` has of its connections), places, dropped_at, digits,
+    span, counts.
+    """
+
 def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:
     """Table csv: t_ns, record, and columns by their number among those read, as text.
 

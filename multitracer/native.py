@@ -231,6 +231,16 @@ def scan_ns2_variables(path: str) -> Scan:
     return _scan(path, _core.scan_ns2_variables)
 
 
+def scan_ns3(path: str) -> Scan:
+    """Table ``drops`` of an ns-3 ascii trace; TCP at each host in its facts.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, _core.scan_ns3)
+
+
 def sniff_pppd(head: bytes) -> bool:
     """Whether these are the first bytes of a pppd record file."""
     return _core.sniff_pppd(head)

@@ -7,6 +7,7 @@ mod dccp;
 mod json;
 mod link;
 mod ns2;
+mod ns3;
 mod text;
 mod watch;
 mod wifi;
@@ -19,6 +20,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     json::register(m)?;
     link::register(m)?;
     ns2::register(m)?;
+    ns3::register(m)?;
     text::register(m)?;
     wifi::register(m)?;
     Ok(())

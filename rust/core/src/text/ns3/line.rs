@@ -6,8 +6,8 @@ use crate::text::number::fit;
 use crate::text::words::Words;
 
 /// Where a line was written: a device of a node, or its IP layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Device {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Device {
     /// The file does not say: it is of one device.
     Unnamed,
     /// `/NodeList/0/DeviceList/1`.

@@ -1,65 +1,55 @@
 //! Ascii traces of ns-3: a line per packet at a device (`+` queued, `-` or `t` sent, `r` received, `d` dropped).
 //!
-//! Each device is an observation point with a tracker of its own: `-`, `t` and `r` at it are the records that ns-3
-//! writes into the device's pcap, in the same order.
+//! Every host is an observation point with a tracker of its own: of the packets from and to its addresses, `-`, `t`
+//! and `r` are the records that ns-3 writes into the pcap of the host's device, in the same order. What routers and
+//! bystanders do with them is left out, but for their drops.
 //!
 //! Reference: ns-3 manual, "Tracing"; `trace-helper.cc`, the `Print` of `Ipv4Header`, `Ipv6Header`, `TcpHeader`.
 
+mod hosts;
 mod line;
 mod packet;
-mod time;
+pub(crate) mod time;
 
 use std::collections::HashMap;
 use std::io::{self, Read};
 
 use super::fault::{Fault, Order};
 use super::lines::Lines;
-use crate::capture::Sink;
 use crate::issue::Issues;
-use crate::tracker::{Columns, Connection, Tracker};
-pub use line::Device;
+use hosts::Hosts;
+pub use hosts::{Host, Seen};
 use line::Line;
 use packet::{Content, content};
 use time::Precision;
 
-/// Devices beyond this many are not followed: each has a tracker.
-const MAX_DEVICES: usize = 4096;
+/// Places of drops beyond this many are told as one.
+const MAX_PLACES: usize = 1 << 14;
+const OTHER_PLACES: &str = "other places";
 
-/// What one device saw.
-#[derive(Debug)]
-pub struct Seen {
-    /// Which.
-    pub device: Device,
-    /// Lines of packets sent or received.
-    pub records: u64,
-    /// By row of `columns`: whether the device sent the segment.
-    pub sent: Vec<bool>,
-    /// Segments.
-    pub columns: Columns,
-    /// Connections.
-    pub connections: Vec<Connection>,
-}
-
-/// Packets that were given up; -1 where a value is absent.
+/// TCP segments that were dropped.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Drops {
     pub t_ns: Vec<i64>,
     pub record: Vec<i64>,
     /// Index in `Ns3Log::places`.
-    pub place: Vec<i32>,
+    pub place: Vec<i16>,
+    /// Of the IP packet.
     pub length: Vec<i32>,
 }
 
 /// What an ascii trace says.
 #[derive(Debug, Default)]
 pub struct Ns3Log {
-    /// By device, in order of appearance; those without a TCP segment are left out.
+    /// By host, in order of appearance.
     pub seen: Vec<Seen>,
     /// Drops.
     pub drops: Drops,
     /// Where packets were dropped: device and trace source.
     pub places: Vec<String>,
+    /// How many, whatever they carried.
+    pub dropped_at: Vec<u64>,
     /// Lines by operation and content.
     pub counts: Counts,
     /// Lines in the file.
@@ -82,19 +72,12 @@ pub struct Counts {
     pub sent: u64,
     pub received: u64,
     pub dropped: u64,
-    /// Segments sent or received.
+    /// Segments sent or received, at whatever device.
     pub segments: u64,
     /// Frames that a MAC layer sent again.
     pub mac_retries: u64,
     /// IP fragments, which are not put together.
     pub fragments: u64,
-}
-
-struct Point {
-    device: Device,
-    tracker: Tracker,
-    records: u64,
-    sent: Vec<bool>,
 }
 
 /// Read an ascii trace.
@@ -120,9 +103,8 @@ pub fn scan(reader: impl Read) -> io::Result<Ns3Log> {
 #[derive(Default)]
 struct State {
     log: Ns3Log,
-    points: Vec<Point>,
-    by_device: HashMap<Device, usize>,
-    by_place: HashMap<String, i32>,
+    hosts: Hosts,
+    by_place: HashMap<String, i16>,
     precision: Precision,
 }
 
@@ -150,59 +132,42 @@ impl State {
     }
 
     fn dropped(&mut self, line: &Line<'_>, number: u64, content: &Content) {
-        let count = self.by_place.len() as i32;
-        let name = line.place();
+        let log = &mut self.log;
+        let count = self.by_place.len();
+        let name = if count < MAX_PLACES { line.place() } else { OTHER_PLACES.to_owned() };
         let place = *self.by_place.entry(name).or_insert_with_key(|name| {
-            self.log.places.push(name.clone());
-            count
+            log.places.push(name.clone());
+            log.dropped_at.push(0);
+            count as i16
         });
-        let drops = &mut self.log.drops;
-        drops.t_ns.push(line.t_ns);
-        drops.record.push(number as i64);
-        drops.place.push(place);
-        drops.length.push(content.ip_length().and_then(|length| i32::try_from(length).ok()).unwrap_or(-1));
+        log.dropped_at[place as usize] += 1;
+        let Content::Tcp(segment, _) = content else { return };
+        log.drops.t_ns.push(line.t_ns);
+        log.drops.record.push(number as i64);
+        log.drops.place.push(place);
+        log.drops.length.push(i32::try_from(segment.ip_length).unwrap_or(-1));
     }
 
     fn passed(&mut self, line: &Line<'_>, number: u64, sent: bool, content: Content, issues: &mut Issues) {
-        let segment = match content {
-            Content::Tcp(segment) => segment,
-            Content::Retry => {
-                self.log.counts.mac_retries += 1;
-                return;
+        let counts = &mut self.log.counts;
+        match content {
+            Content::Tcp(segment, again) => {
+                counts.segments += 1;
+                if again && sent {
+                    counts.mac_retries += 1;
+                } else {
+                    self.hosts.take(line.device, sent, again, &segment, number, issues);
+                }
             }
-            Content::Fragment(_) => {
-                self.log.counts.fragments += 1;
-                return;
-            }
-            Content::Other(_) => return,
-        };
-        let known = self.points.len();
-        let index = *self.by_device.entry(line.device).or_insert(known);
-        if index == known {
-            if known == MAX_DEVICES {
-                self.by_device.remove(&line.device);
-                issues.add("unparsed-line", number, || format!("more than {MAX_DEVICES} devices"));
-                return;
-            }
-            let tracker = Tracker::new(true);
-            self.points.push(Point { device: line.device, tracker, records: 0, sent: Vec::new() });
+            Content::Retry => counts.mac_retries += u64::from(sent),
+            Content::Fragment => counts.fragments += 1,
+            Content::Other => {}
         }
-        self.log.counts.segments += 1;
-        let point = &mut self.points[index];
-        point.records += 1;
-        point.sent.push(sent);
-        point.tracker.segment(&segment);
     }
 
     fn finish(self, lines: u64, mut issues: Issues) -> Ns3Log {
-        let State { mut log, points, precision, .. } = self;
-        for point in points {
-            // Damage of connections is told by the point that is chosen for them, not by routers in between.
-            let Point { device, tracker, records, sent } = point;
-            let (connections, columns) = tracker.finish(&mut Issues::default());
-            let columns = columns.unwrap_or_default();
-            log.seen.push(Seen { device, records, sent, columns, connections });
-        }
+        let State { mut log, hosts, precision, .. } = self;
+        log.seen = hosts.finish(&mut issues);
         if log.counts.fragments > 0 {
             let count = log.counts.fragments;
             issues.add_many("unparsed-line", count, 0, || "IP fragments, which are not put together".into());

@@ -15,24 +15,14 @@ const IPV6_HEADER: u32 = 40;
 /// What a line is about.
 #[derive(Debug)]
 pub(super) enum Content {
-    Tcp(Segment),
-    /// A frame that the MAC layer sends again.
+    /// A segment, and whether its frame is one that the MAC layer sends again.
+    Tcp(Segment, bool),
+    /// Another frame that the MAC layer sends again.
     Retry,
-    /// A fragment of a datagram, of so many bytes.
-    Fragment(u32),
-    /// Something else; bytes of the IP packet, if it is one.
-    Other(Option<u32>),
-}
-
-impl Content {
-    pub fn ip_length(&self) -> Option<u32> {
-        match self {
-            Content::Tcp(segment) => Some(segment.ip_length),
-            Content::Fragment(length) => Some(*length),
-            Content::Other(length) => *length,
-            Content::Retry => None,
-        }
-    }
+    /// A fragment of a datagram.
+    Fragment,
+    /// Something else.
+    Other,
 }
 
 /// IP header: what a segment takes from it, and bytes of it and its payload.
@@ -49,31 +39,31 @@ struct Ip {
 }
 
 pub(super) fn content(packet: &[u8], t_ns: i64, record: u64) -> Result<Content, Fault> {
-    if memmem::find(packet, b"ns3::WifiMacHeader").is_some() && memmem::find(packet, b" Retry=1").is_some() {
-        return Ok(Content::Retry);
-    }
+    let again =
+        memmem::find(packet, b"ns3::WifiMacHeader").is_some() && memmem::find(packet, b" Retry=1").is_some();
+    let other = || Ok(if again { Content::Retry } else { Content::Other });
     let tcp = memmem::find(packet, b"ns3::TcpHeader (");
     // The header next to TCP's: those before it are of a tunnel.
     let before = &packet[..tcp.unwrap_or(packet.len())];
     let v4 = memmem::rfind(before, b"ns3::Ipv4Header (");
     let v6 = memmem::rfind(before, b"ns3::Ipv6Header (");
     let ip = match (v4, v6) {
-        (None, None) => return Ok(Content::Other(None)),
+        (None, None) => return other(),
         (Some(four), six) if six.is_none_or(|six| six < four) => ipv4(&packet[four..]),
         (_, Some(six)) => ipv6(&packet[six..]),
         (Some(four), None) => ipv4(&packet[four..]),
     };
     let ip = ip.ok_or(Fault::BadNumber)?;
     if ip.fragment {
-        return Ok(Content::Fragment(ip.length));
+        return Ok(Content::Fragment);
     }
     match tcp {
         Some(at) if ip.protocol == TCP => {
             segment(&packet[at + b"ns3::TcpHeader (".len()..], &ip, t_ns, record)
-                .map(Content::Tcp)
+                .map(|segment| Content::Tcp(segment, again))
                 .ok_or(Fault::BadNumber)
         }
-        _ => Ok(Content::Other(Some(ip.length))),
+        _ => other(),
     }
 }
 

@@ -4,7 +4,8 @@
 //! sequence, ack, flags, window, length, time stamps, SACK, and the IP identification, which a sender counts
 //! up for every packet, sent again or not. Two cases:
 //!
-//! * Another point of the same host saw it (interface, direction, tunnel). A point sees a packet once: if one
+//! * Another point of the same host saw it (interface, direction, tunnel), or another of the path: on a shared
+//!   segment a packet comes by once more behind a router, with a lower TTL. A point sees a packet once: if one
 //!   that saw it sees it again, it was sent again.
 //! * The same point saw it again at once. That is a copy only if identifications mean something in its
 //!   direction: they vary, and no two packets have shared one.
@@ -65,9 +66,11 @@ impl Copies {
     pub(crate) fn is_copy(&mut self, segment: &Segment, point: u32) -> bool {
         let direction = direction_of(segment);
         let hash = packet_of(segment, direction);
-        // Never 0, which means that a place is free.
-        let point = (point.wrapping_mul(0x9e37_79b1) >> 16) as u16 | 1;
         let identified = segment.ip_id != 0;
+        // A copy that a sender makes has the TTL of the first; without identification, the path may have changed.
+        let hops = if identified { u32::from(segment.ttl) } else { 0 };
+        // Never 0, which means that a place is free.
+        let point = ((point ^ hops << 24).wrapping_mul(0x9e37_79b1) >> 16) as u16 | 1;
         // Packets that share an identification meet in one place, where the later one puts out the earlier.
         let place = if identified {
             direction.wrapping_add(u64::from(segment.ip_id).wrapping_mul(SPREAD))

@@ -77,6 +77,18 @@ fn a_mirror_port() {
 }
 
 #[test]
+fn both_sides_of_a_router_on_one_segment() {
+    let behind = |segment: Segment| Segment { t_ns: segment.t_ns + 8 * MS, ttl: 63, ..segment };
+    let (a, again) = (data(0, 5, 1), data(300 * MS, 6, 1));
+    let seen = [(a, 0), (behind(a), 0), (again, 0), (behind(again), 0)];
+    assert_eq!(judge(&seen), [false, true, false, true]);
+    // The first was lost in the router.
+    assert_eq!(judge(&[(a, 0), (again, 0), (behind(again), 0)]), [false, false, true]);
+    // Nothing tells it from one that was sent again and took another path.
+    assert_eq!(judge(&[(v6(a), 0), (v6(behind(a)), 0)]), [false, false]);
+}
+
+#[test]
 fn one_point_and_no_evidence() {
     let a = data(0, 5, 1);
     // Identifications that say nothing: all alike, or none, or later than any copy comes.

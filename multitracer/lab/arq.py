@@ -7,7 +7,8 @@ import random
 from dataclasses import dataclass
 
 from multitracer.lab.air import Air
-from multitracer.lab.link import Delivery, Truth
+from multitracer.lab.link import Delivery, RawFrame, Truth
+from multitracer.lab.monitor import Monitor
 from multitracer.lab.queue import InterfaceQueue, QueueDrops
 from multitracer.lab.rlpdump_log import RlpdumpLog, header
 from multitracer.lab.settings import ArqSettings
@@ -59,6 +60,9 @@ class ArqLink:
         self._attempts: list[tuple[int, int]] = []
         self._under_way: list[tuple[int, int, int, bytes]] = []
         self._order = 0
+        self._leaves = sorted(settings.leave_at_s)
+        self._back_ns: int | None = None
+        self.monitor = Monitor(settings, self.truth, seed) if settings.radiotap else None
 
     @property
     def queues(self) -> list[InterfaceQueue]:
@@ -92,7 +96,12 @@ class ArqLink:
         """Return the next time at which something happens by itself, if any."""
         times = [end_ns for end_ns, _ in self._attempts[:1]]
         times += [exit_ns for exit_ns, _, _, _ in self._under_way[:1]]
+        times += [due_ns for due_ns in (self._leave_ns(), self._back_ns) if due_ns is not None]
         return min(times, default=None)
+
+    def drain_frames(self) -> list[RawFrame]:
+        """Take the frames that a monitor heard since the last call; none unless `radiotap` is set."""
+        return [] if self.monitor is None else self.monitor.drain()
 
     def drain_log(self) -> list[str]:
         """Lines of the rlpdump log since the last call."""
@@ -103,13 +112,49 @@ class ArqLink:
         return header(self.clock, window=1, n2=self.settings.retry_limit)
 
     def _run(self, limit_ns: int) -> None:
-        while self._attempts and self._attempts[0][0] <= limit_ns:
-            end_ns, side = heapq.heappop(self._attempts)
-            self._now_ns = end_ns
-            self._end_attempt(side, end_ns)
-            self._begin_attempts(end_ns)
+        while True:
+            if self._attempts:
+                if self._attempts[0][0] > limit_ns:
+                    return
+                end_ns, side = heapq.heappop(self._attempts)
+                self._now_ns = end_ns
+                self._end_attempt(side, end_ns)
+                self._begin_attempts(end_ns)
+                continue
+            due_ns = self._leave_ns() if self._back_ns is None else self._back_ns
+            if due_ns is None or due_ns > limit_ns:
+                return
+            self._now_ns = max(self._now_ns, due_ns)
+            self._begin_attempts(self._now_ns)
+
+    def _leave_ns(self) -> int | None:
+        """When the station leaves next, if it is there; what is on the air goes to its end first."""
+        if not self._leaves or self._begin_ns is None or self._back_ns is not None:
+            return None
+        wanted_ns = self._begin_ns + round(self._leaves[0] * 1e9)
+        return max([wanted_ns, *(end_ns for end_ns, _ in self._attempts)])
+
+    def _away(self, t_ns: int) -> bool:
+        """Whether the station is away, or has to leave now."""
+        roam = self.settings.leave_cause == "roam"
+        if self._back_ns is not None and t_ns >= self._back_ns:
+            if self.monitor is not None:
+                self.monitor.back(self._back_ns, roam)
+            self._back_ns = None
+        leave_ns = self._leave_ns()
+        if leave_ns is not None and t_ns >= leave_ns:
+            del self._leaves[0]
+            self._back_ns = t_ns + round(self.settings.away_ms * 1e6)
+            self.log.reset(t_ns, 0, self.settings.leave_cause, 0, 0)
+            fact = {"what": "reset", "side": 0, "cause": self.settings.leave_cause}
+            self.truth.events.append({"t_ns": t_ns, **fact, "until_ns": self._back_ns})
+            if self.monitor is not None:
+                self.monitor.leave(t_ns, roam)
+        return self._back_ns is not None
 
     def _begin_attempts(self, t_ns: int) -> None:
+        if self._away(t_ns):
+            return
         if not self.settings.half_duplex:
             for side in (0, 1):
                 if not any(busy == side for _, busy in self._attempts):
@@ -146,7 +191,11 @@ class ArqLink:
             return
         since_ns = t_ns - (self._begin_ns or 0)
         acknowledged = False
-        if station.air.lost_at(since_ns):
+        lost = station.air.lost_at(since_ns)
+        if self.monitor is not None:
+            retry = station.attempts > 0
+            self.monitor.attempt(t_ns, side, packet, station.number, retry=retry, answered=not lost)
+        if lost:
             self._note(t_ns, "air_loss", "frames_lost_on_air", side, length=len(packet))
         else:
             duplicate = " dup=1" if station.received else ""

@@ -9,7 +9,7 @@ seed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 
 class Delivery(NamedTuple):
@@ -18,6 +18,34 @@ class Delivery(NamedTuple):
     t_ns: int
     side: int
     packet: bytes
+
+
+class RawFrame(NamedTuple):
+    """A frame as it was sent or received, for a capture.
+
+    Attributes
+    ----------
+    t_ns : int
+        When.
+    side : int
+        The entity that sent or received it.
+    direction : str
+        "snd" or "rcv".
+    data : bytes
+        Its octets.
+    """
+
+    t_ns: int
+    side: int
+    direction: Literal["snd", "rcv"]
+    data: bytes
+
+
+class FrameSink(Protocol):
+    """Takes the frames of a link: the writer of a capture."""
+
+    def write(self, t_ns: int, side: int, frame: bytes) -> None:
+        """Add a frame that `side` sent at `t_ns`."""
 
 
 @dataclass

@@ -14,8 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
-from multitracer.lab.gsmtap import FrameWriter
-from multitracer.lab.link import Link
+from multitracer.lab.link import FrameSink, Link
 from multitracer.lab.tun import Tun
 
 _BATCH = 64
@@ -66,12 +65,12 @@ class Pump:
         Devices of side 0 and side 1.
     log : file or None
         Takes the link's log lines.
-    frames : FrameWriter or None
+    frames : FrameSink or None
         Takes the link's raw frames.
     """
 
     def __init__(
-        self, link: Link, tuns: tuple[Tun, Tun], log: IO[str] | None, frames: FrameWriter | None
+        self, link: Link, tuns: tuple[Tun, Tun], log: IO[str] | None, frames: FrameSink | None
     ) -> None:
         self._link, self._tuns, self._log, self._frames = link, tuns, log, frames
         self._drain_frames: Any = getattr(link, "drain_frames", None)

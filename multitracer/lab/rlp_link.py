@@ -6,8 +6,8 @@ from collections import deque
 from typing import Literal
 
 from multitracer.lab.l2r import Chunk, SendBuffer
+from multitracer.lab.link import RawFrame
 from multitracer.lab.rlp.entity import AirFrame, RlpEntity
-from multitracer.lab.rlp.frames import RawFrame
 from multitracer.lab.rlpdump_log import header
 from multitracer.lab.settings import RlpSettings
 from multitracer.lab.slotted import SlottedLink

@@ -18,13 +18,13 @@ from typing import IO, Any
 from multitracer.lab.capture import FLUSH_S, Capture
 from multitracer.lab.counters import Counters
 from multitracer.lab.flows import FlowResult, Traffic
-from multitracer.lab.gsmtap import FrameWriter
 from multitracer.lab.interrupt import Interrupt
 from multitracer.lab.link import Link
 from multitracer.lab.measurement_dir import MeasurementDir
 from multitracer.lab.models import build_link
 from multitracer.lab.netns import Namespace, Slot
 from multitracer.lab.pump import Pump
+from multitracer.lab.recorders import open_recorder, replaces_log
 from multitracer.lab.requirements import LabError, require
 from multitracer.lab.sampling import SsSampler
 from multitracer.lab.scenario import TCP_BASELINE, Scenario, SysctlValue
@@ -200,7 +200,9 @@ class _Run:
         self.log: IO[str] | None = None
         header = self.link.log_header()
         if header is not None:
-            path = self.directory.file("rlp.log")
+            # Two logs of one link would count its frames twice.
+            self.log_name = "frames/rlp.log" if replaces_log(self.link) else "rlp.log"
+            path = self.directory.file(self.log_name)
             self.log = open(path, "w", encoding="utf-8", buffering=1 << 20)  # noqa: SIM115 - the stack closes it
             self.stack.enter_context(self.log)
             self.log.write(header + "\n")
@@ -221,14 +223,13 @@ class _Run:
             path = self.directory.file("ss.log")
             self.sampler = SsSampler(self.namespaces[self.sender], path, self.scenario.trace.ss_interval_s)
             self.stack.callback(self.sampler.stop)
-        frames: FrameWriter | None = None
         self.start_ns = time.time_ns()
-        if self.scenario.trace.gsmtap and hasattr(self.link, "drain_frames"):
-            # The frames of rlp.log once more: apart, or a reader of the directory would count them twice.
-            path = self.directory.file("frames/rlp.pcap")
-            frames = self.stack.enter_context(FrameWriter(path, self.addresses, self.start_ns))
-        self.frames = frames
-        self.pump = Pump(self.link, self.tuns, self.log, frames)
+        self.frames = open_recorder(
+            self.link, self.scenario.trace.gsmtap, self.directory.file, self.addresses, self.start_ns
+        )
+        if self.frames is not None:
+            self.stack.callback(self.frames.close)
+        self.pump = Pump(self.link, self.tuns, self.log, self.frames)
         self.stack.callback(self.pump.release)
 
     def _transfer(self) -> None:
@@ -306,7 +307,8 @@ class _Run:
             self.files.append(directory.compress("ss.log"))
         if self.log is not None:
             self.log.close()
-            self.files.append(directory.compress("rlp.log"))
+            name = directory.compress(self.log_name)
+            self.files.append(replaces_log(self.link) or name)
         if self.frames is not None:
             self.frames.close()
         self.files.extend(self.traffic.files)

@@ -66,6 +66,7 @@ def measurement_toml(
         "tcp_probe.txt.gz": {"clock": scenario.trace.event_clock},
         "ss.log.gz": {"point": "snd", **_realtime(0.02)},
         "rlp.log.gz": _realtime(max(late_s, 1e-6)),
+        "wifi.pcap": {**_realtime(max(late_s, 1e-6)), **_retry_limit(scenario.link)},
     }
     rate = link_rate_bps(scenario.link, scenario.network.sender_side)
     return {
@@ -83,6 +84,14 @@ def measurement_toml(
             **flattened(parameters(scenario)),
         },
     }
+
+
+def _retry_limit(link: Mapping[str, Any]) -> dict[str, Any]:
+    """What the monitor's capture cannot say: when a sender gives up."""
+    from multitracer.lab.settings import ArqSettings
+
+    limit = link.get("retry_limit", ArqSettings().retry_limit)
+    return {"retry_limit": limit} if limit else {}
 
 
 def _realtime(uncertainty_s: float) -> dict[str, Any]:

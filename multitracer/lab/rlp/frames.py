@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 FRAME_BYTES = 30
 INFORMATION_BYTES = 25
@@ -136,24 +136,3 @@ def unpack_user(information: bytes) -> bytes:
         user += information[position : position + address]
         position += address
     return user
-
-
-class RawFrame(NamedTuple):
-    """A frame as it was sent or received, for a capture.
-
-    Attributes
-    ----------
-    t_ns : int
-        When.
-    side : int
-        The entity that sent or received it.
-    direction : str
-        "snd" or "rcv".
-    data : bytes
-        The 30 octets.
-    """
-
-    t_ns: int
-    side: int
-    direction: Literal["snd", "rcv"]
-    data: bytes

@@ -1,0 +1,51 @@
+"""Captures of a link's own frames, as an analyser of its kind would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from multitracer.lab.arq import ArqLink
+from multitracer.lab.gsmtap import FrameWriter
+from multitracer.lab.link import FrameSink, Link
+from multitracer.lab.radiotap import RadiotapWriter
+
+
+class Recorder(FrameSink, Protocol):
+    """A writer of frames that is closed at the end."""
+
+    def close(self) -> None:
+        """Finish the file."""
+
+
+def replaces_log(link: Link) -> str | None:
+    """Name of the capture that stands in the place of the link's log; None if the log does."""
+    return "wifi.pcap" if isinstance(link, ArqLink) and link.monitor is not None else None
+
+
+def open_recorder(
+    link: Link, gsmtap: bool, file: Callable[[str], str], addresses: tuple[str, str], start_ns: int
+) -> Recorder | None:
+    """The writer for a link's frames; None if none are wanted, or the link has none.
+
+    Parameters
+    ----------
+    link : Link
+    gsmtap : bool
+        Whether a capture beside the log is wanted.
+    file : callable
+        Path of a file in the making, by name.
+    addresses : tuple of str
+        Of both ends.
+    start_ns : int
+        Begin of the run.
+    """
+    if isinstance(link, ArqLink):
+        if link.monitor is None:
+            return None
+        frames = link.monitor.frames
+        return RadiotapWriter(file("wifi.pcap"), start_ns, frames.rate_bps, frames.ack_rate_bps)
+    if gsmtap and hasattr(link, "drain_frames"):
+        # The frames of rlp.log once more: apart, or a reader of the directory would count them twice.
+        return FrameWriter(file("frames/rlp.pcap"), addresses, start_ns)
+    return None

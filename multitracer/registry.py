@@ -41,6 +41,7 @@ PARSERS = {
     "pppd": "multitracer.parsers.pppd:PARSER",
     "ns2": "multitracer.parsers.ns2:PARSER",
     "ns2-variables": "multitracer.parsers.ns2variables:PARSER",
+    "ns3-ascii": "multitracer.parsers.ns3ascii:PARSER",
     "csv": "multitracer.parsers.csv:PARSER",
 }
 
@@ -62,6 +63,11 @@ ANALYZERS = {
     "chains": "multitracer.analyzers.chains:ANALYZER",
     "queueing": "multitracer.analyzers.queueing:ANALYZER",
     "dccp": "multitracer.analyzers.dccp:ANALYZER",
+    "goodput": "multitracer.analyzers.goodput:ANALYZER",
+    "fairness": "multitracer.analyzers.fairness:ANALYZER",
+    "idle_losses": "multitracer.analyzers.idle_losses:ANALYZER",
+    "rtt_deviation": "multitracer.analyzers.rtt_deviation:ANALYZER",
+    "energy": "multitracer.analyzers.energy:ANALYZER",
     "diagnosis": "multitracer.analyzers.diagnosis:ANALYZER",
 }
 

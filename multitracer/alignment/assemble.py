@@ -303,9 +303,9 @@ def _set_reference(work: Work) -> None:
 def _place_simulated(work: Work) -> None:
     """Logs of the reference's simulation are on its clock; those of other sockets are of another run."""
     nominal = work.nominal[work.reference]
-    for source in [*work.path, *work.layer("kernel")]:
+    for source in [*work.path, *work.layer("kernel"), *work.layer("link")]:
         flows = work.traces[source].flows
-        ours = source in work.path or any(connections_of(flow, work.merged) for flow in flows)
+        ours = not flows or any(connections_of(flow, work.merged) for flow in flows)
         if source != work.reference and work.simulated(source) and ours:
             work.nominal[source] = Nominal(nominal.pieces, free=False)
 

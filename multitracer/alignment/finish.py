@@ -111,8 +111,11 @@ def _clock(
     if nominal is None:
         return _unjoined(work, source)
     if source != work.reference and work.simulated(source) and not nominal.free:
-        why = {"why": "one simulation has one clock"}
-        return Clock(source, work.reference, 0, 0.0, 0, "as-stamped", "exact", why), nominal
+        # Rounding alone sets them apart: half a step of each clock as it is written.
+        steps = [work.traces[i].source.resolution_ns for i in (source, work.reference)]
+        why = {"why": "one simulation has one clock", "steps_ns": steps}
+        apart = sum(step // 2 for step in steps)
+        return Clock(source, work.reference, 0, 0.0, apart, "as-stamped", "exact", why), nominal
     correction = 0
     own = next((r for r in work.relations if r.b == source), None)
     if source != work.reference and nominal.free and chosen.known:

@@ -162,9 +162,9 @@ def _texts(plot: BokehFigure, layer: Layer, look: Look, theme: Theme, *, alone: 
     top: Any = plot.y_range
     y = np.full(layer.count, top.end) if first else layer.columns["y"]
     shown = [text[:32] for text in layer.texts]
-    source = ColumnDataSource(
-        {"x": layer.columns["x"], "y": y, "text": shown, "all": shown}, name=f"text:{layer.id}"
-    )
+    columns = {"x": layer.columns["x"], "y": y, "text": shown, "all": shown}
+    columns |= {"align": ["left" if first else "center"] * layer.count, "dx": [5 if first else 0] * layer.count}
+    source = ColumnDataSource(columns, name=f"text:{layer.id}")
     words = plot.text(
         "x",
         "y",
@@ -173,9 +173,9 @@ def _texts(plot: BokehFigure, layer: Layer, look: Look, theme: Theme, *, alone: 
         text_color=look.color,
         text_font_size="11px",
         text_font_style="bold",
-        text_align="left" if first else "center",
+        text_align="align",
         text_baseline="top" if first else "bottom",
-        x_offset=5 if first else 0,
+        x_offset="dx",
         y_offset=4 if first else -5,
         level="annotation",
     )

@@ -224,16 +224,21 @@ class Plot {
         const old = renderer.data_source.data;
         const line = layer.kind === "lines";
         const text = [];
+        const align = [...old.align];
+        const dx = [...old.dx];
         const places = line ? new Float64Array(old.x.length) : old.y;
         for (let i = 0; i < old.x.length; i++) {
           const left = ((old.x[i] - start) / (end - start)) * width;
           const wide = 6.6 * old.all[i].length;
+          const before = line && left + wide > width; // no room behind the line
           let words = "";
+          if (line) [align[i], dx[i]] = before ? ["right", -5] : ["left", 5];
           if (left >= 0 && left <= width && layer.visible) {
             for (let row = 0; row < (line ? 4 : 1) && !words; row++) {
               const top = line ? 14 * row : ((y.end - places[i]) / (y.end - y.start)) * tall - 18;
-              const box = line ? [left, top, left + wide, top + 13] : [left - wide / 2, top, left + wide / 2, top + 13];
-              if (line && box[2] > width) continue;
+              const from = before ? left - wide : line ? left : left - wide / 2;
+              const box = [from, top, from + wide, top + 13];
+              if (line && (box[0] < 0 || box[2] > width)) continue;
               if (boxes.some((b) => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3])) continue;
               boxes.push(box);
               words = old.all[i];
@@ -243,7 +248,7 @@ class Plot {
           if (line && !words) places[i] = y.end;
           text.push(words);
         }
-        renderer.data_source.data = { ...old, y: places, text };
+        renderer.data_source.data = { ...old, y: places, text, align, dx };
         renderer.visible = true;
       }
     }

@@ -32,6 +32,11 @@ _PLACED = frozenset(
         "frame_map",
         "chains",
         "queueing",
+        "goodput",
+        "fairness",
+        "idle_losses",
+        "rtt_deviation",
+        "energy",
         "diagnosis",
     }
 )
@@ -65,6 +70,11 @@ def analysis_object(measurement: Measurement, results: Results) -> Object:
         "frame_map": _summary(results, "frame_map") or None,
         "chains": _summary(results, "chains").get("chains", []),
         "queueing": _summary(results, "queueing") or None,
+        "goodput": _summary(results, "goodput") or None,
+        "fairness": _summary(results, "fairness") or None,
+        "idle_losses": _summary(results, "idle_losses") or None,
+        "rtt_deviation": _summary(results, "rtt_deviation") or None,
+        "energy": _summary(results, "energy") or None,
         "diagnosis": _summary(results, "diagnosis").get("sentences", []),
         "other": {name: result.summary for name, result in results.items() if name not in _PLACED},
         "inconclusive": {

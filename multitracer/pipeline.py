@@ -50,6 +50,7 @@ _PROVIDERS = {
     "link_frames": "a link log (rlpdump, GSMTAP)",
     "link_events": "a link log with signals (rlpdump)",
     "dccp_packets": "a capture of DCCP",
+    "energy": "a simulation's trace with the energy of its nodes (ns-2)",
     "snd": "a capture next to the data sender",
     "rcv": "a capture next to the data receiver",
 }

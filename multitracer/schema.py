@@ -21,6 +21,7 @@ from multitracer.schema_dccp import (
     DCCP_STATES as DCCP_STATES,
     DCCP_TYPES as DCCP_TYPES,
 )
+from multitracer.schema_energy import ENERGY as ENERGY
 from multitracer.schema_link import (
     LINK_ACTIONS as LINK_ACTIONS,
     LINK_EVENTS as LINK_EVENTS,
@@ -305,6 +306,7 @@ SCHEMAS: dict[str, Schema] = {
         LINK_RADIO,
         DCCP_PACKETS,
         DCCP_STATES,
+        ENERGY,
         SERIES,
         EVENTS,
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from multitracer.report.facts import facts
+from multitracer.spread import deviation, jain
 
 Object = Mapping[str, Any]
 Row = dict[str, Any]
@@ -28,6 +29,8 @@ COLUMNS: dict[str, str] = {
     "sent_bytes": "payload sent, with what was sent again",
     "duplicate_bytes": "payload sent more than once (Paper 4.3)",
     "goodput_share": "bytes / sent_bytes",
+    "received_bytes": "payload that the receiver got, each byte once; needs captures at both ends",
+    "received_share": "received_bytes / sent_bytes: goodput as a share",
     "throughput_bps": "payload sent per second [bit/s]",
     "goodput_bps": "payload delivered per second [bit/s]",
     "retransmissions": "segments sent again",
@@ -39,12 +42,19 @@ COLUMNS: dict[str, str] = {
     "rtt_min_ms": "smallest round-trip time [ms]",
     "rtt_mean_ms": "mean round-trip time [ms]",
     "rtt_max_ms": "largest round-trip time [ms]",
+    "rtt_std_ms": "standard deviation of round-trip times [ms]",
+    "rtt_deviation_ms": "mean distance of round-trip times from the smoothed one before them [ms]",
+    "rto_ms": "median of the timer that the round trips ask for (RFC 6298, without a minimum) [ms]",
     "utilization": "of the measurement: share of what the link offered that was used (Paper 4.3)",
     "utilization_low": "of the measurement: lower bound, where utilization is an estimate",
     "utilization_high": "of the measurement: upper bound, where utilization is an estimate",
     "utilization_basis": "what utilization is told from",
     "idle_share": "of the measurement: share of the time in which the link was idle",
     "duplicate_share": "of the measurement: share of the bytes that were sent twice",
+    "idle_after_losses_share": "of the measurement: share of the transfer idle for timers or loss recovery",
+    "lost_segments": "of the measurement: data segments that did not arrive; needs captures at both ends",
+    "lost_timeout": "of the measurement: of them sent again by a timer",
+    "lost_fast": "of the measurement: of them sent again by fast retransmit",
     "link_frames": "of the measurement: frames of the link, all entities",
     "link_retransmitted": "of the measurement: of them sent again",
     "link_resets": "of the measurement: resets of the link",
@@ -52,7 +62,8 @@ COLUMNS: dict[str, str] = {
     "flows": "of the measurement: connections with data",
     "goodput_std_bps": "of the measurement: standard deviation of goodput over its flows [bit/s]",
     "jain": "of the measurement: Jain's fairness index of goodput over its flows",
-    "energy_j_per_mbit": "energy_j, where it is a parameter, per million bits of payload [J]",
+    "energy_used_j": "of the measurement: energy that all nodes used, where the trace tells it [J]",
+    "energy_j_per_mbit": "energy_used_j, or the parameter energy_j, per million bits of payload [J]",
 }
 
 OF_MEASUREMENT = frozenset(name for name, text in COLUMNS.items() if text.startswith("of the measurement"))
@@ -79,7 +90,7 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
     goodputs = [
         float(one["goodput_bps"]) for one in connections if one["goodput_bps"] and one["bytes"]["unique"]
     ]
-    link = contract["link"]
+    link, energy = contract["link"], contract.get("energy") or {}
     shared = {
         "utilization": used["value"],
         "utilization_low": used.get("low"),
@@ -87,6 +98,7 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
         "utilization_basis": used["basis"],
         "idle_share": used["idle_share"],
         "duplicate_share": used["duplicate_share"],
+        **_after_losses(contract.get("idle_losses") or {}),
         "link_frames": link["frames"],
         "link_retransmitted": link["retransmitted"],
         "link_resets": len(link["resets"]),
@@ -94,7 +106,11 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
         "flows": len(goodputs),
         "goodput_std_bps": deviation(goodputs),
         "jain": jain(goodputs),
+        "energy_used_j": energy.get("used_j"),
+        "energy_j_per_mbit": energy.get("value"),
     }
+    received = _by_connection(contract, "goodput")
+    round_trips = _by_connection(contract, "rtt_deviation")
     return {
         "detail": contract["detail"],
         "utilization": {
@@ -124,11 +140,29 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
         ][:MOST_ISSUES],
         "parameters": flattened(settings.get("parameters")),
         "connections_left_out": len(connections) - len(kept),
-        "connections": [_connection(one) | shared for one in kept],
+        "connections": [
+            _connection(one, received.get(one["index"], {}), round_trips.get(one["index"], {})) | shared
+            for one in kept
+        ],
     }
 
 
-def _connection(one: Object) -> Row:
+def _by_connection(contract: Object, name: str) -> dict[int, Object]:
+    """What an analyzer tells of single connections, by their numbers."""
+    return {entry["conn"]: entry for entry in (contract.get(name) or {}).get("connections", ())}
+
+
+def _after_losses(found: Object) -> Row:
+    lost = found.get("lost") or {}
+    return {
+        "idle_after_losses_share": (found.get("after_losses") or {}).get("share"),
+        "lost_segments": lost.get("total"),
+        "lost_timeout": lost.get("timeout"),
+        "lost_fast": lost.get("fast"),
+    }
+
+
+def _connection(one: Object, received: Object, round_trips: Object) -> Row:
     sender, receiver = one["endpoints"] if one["data_direction"] == "forward" else one["endpoints"][::-1]
     counts, again, timeouts, rtt = one["bytes"], one["retransmissions"], one["timeouts"], one["rtt_ms"] or {}
     return {
@@ -141,6 +175,8 @@ def _connection(one: Object) -> Row:
         "sent_bytes": counts["sent"],
         "duplicate_bytes": counts["duplicate"],
         "goodput_share": round(counts["unique"] / counts["sent"], 6) if counts["sent"] else None,
+        "received_bytes": received.get("received_bytes"),
+        "received_share": received.get("value"),
         "throughput_bps": one["throughput_bps"],
         "goodput_bps": one["goodput_bps"],
         "retransmissions": again["total"],
@@ -152,6 +188,9 @@ def _connection(one: Object) -> Row:
         "rtt_min_ms": rtt.get("min"),
         "rtt_mean_ms": rtt.get("mean"),
         "rtt_max_ms": rtt.get("max"),
+        "rtt_std_ms": round_trips.get("std_ms"),
+        "rtt_deviation_ms": round_trips.get("deviation_ms"),
+        "rto_ms": round_trips.get("rto_ms"),
     }
 
 
@@ -178,22 +217,3 @@ def flattened(settings: Any, prefix: str = "") -> dict[str, Any]:
         else:
             found[name] = str(value)
     return found
-
-
-def jain(values: Sequence[float]) -> float | None:
-    """Jain's fairness index: 1 if all are equal, 1/n if one has all; None for fewer than two values.
-
-    Reference: R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
-    """
-    squares = sum(value * value for value in values)
-    if len(values) < 2 or not squares:
-        return None
-    return round(sum(values) ** 2 / (len(values) * squares), 6)
-
-
-def deviation(values: Sequence[float]) -> float | None:
-    """Standard deviation of a sample (n - 1); None for fewer than two values."""
-    if len(values) < 2:
-        return None
-    mean = math.fsum(values) / len(values)
-    return round(math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)), 3)

@@ -69,7 +69,8 @@ _COUNTS = frozenset(
     {
         "conn", "bytes", "sent_bytes", "duplicate_bytes", "retransmissions", "retransmissions_timeout",
         "retransmissions_fast", "timeouts", "timeouts_spurious", "timeouts_genuine", "link_frames",
-        "link_retransmitted", "link_resets", "local_drops", "flows",
+        "link_retransmitted", "link_resets", "local_drops", "flows", "received_bytes", "lost_segments",
+        "lost_timeout", "lost_fast",
     }
 )  # fmt: skip
 

@@ -65,6 +65,8 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     sender, receiver = (_end(path, scan, found) for found in facts["ends"])
     sender.issues = scan.issues
     sender.source.details |= _details(scan)
+    if len(scan.tables["energy"]["t_ns"]):
+        sender.tables["energy"] = _left(scan)
     if receiver.source.tcp_segments:
         sender.others.append(receiver)
     return sender
@@ -123,6 +125,18 @@ def _details(scan: native.Scan) -> dict[str, Any]:
     if len(energy["t_ns"]):
         details["energy_joules"] = _energy(energy, facts["entities"])
     return details
+
+
+def _left(scan: native.Scan) -> Table:
+    """What nodes have left, by their numbers: places that report energy are called ``_3_``."""
+    energy = scan.tables["energy"]
+    known, place = np.unique(energy["entity"], return_inverse=True)
+    numbers = np.array([int(scan.facts["entities"][at].strip("_")) for at in known.tolist()])
+    columns = {name: energy[name] for name in ("t_ns", "record")}
+    columns |= {"node": numbers[place], "left": energy["joules"]}
+    return Table.filled(schema.ENERGY, len(place), columns | {"source": np.zeros(len(place))}).sorted_by(
+        "t_ns"
+    )
 
 
 def _energy(energy: dict[str, Array], names: list[str]) -> dict[str, list[float]]:

@@ -11,10 +11,11 @@ from hypothesis import given, strategies as st
 
 from multitracer.batch import compare, pivot
 from multitracer.batch.parameters import merge, name_pattern, plain, read_table
-from multitracer.batch.rows import deviation, flattened, jain
+from multitracer.batch.rows import flattened
 from multitracer.batch.summary import csv_bytes, dataset_files
 from multitracer.errors import UsageError
 from multitracer.plots.parameters import Point, build_points
+from multitracer.spread import deviation, jain
 
 NUMBERS = st.lists(st.floats(1.0, 1e6), min_size=2, max_size=30)
 

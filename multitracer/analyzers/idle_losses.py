@@ -1,0 +1,125 @@
+"""Idle share and its losses: how much of a transfer stood still, and what few losses cost that much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer.analysis import Analyzer, Result
+from multitracer.dataends import data_ends
+from multitracer.fates import ARRIVED, UNKNOWN
+from multitracer.measurement import Measurement
+from multitracer.schema import CAUSES
+from multitracer.schema_results import IDLE_CAUSES
+from multitracer.schema_studies import LOST_SEGMENTS, REPAIRS
+from multitracer.table import Array, Table
+
+_AFTER_LOSS = ("timeout_wait", "recovery_stall", "local_drop")
+# A refill behind a timeout is that timer's work too.
+_REPAIRED_BY = {"timeout": "timeout", "slow_start": "timeout", "fast": "fast"}
+
+
+def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+    """Share of the transfer in which nothing was under way, and the losses that it was lost to.
+
+    Idle are the phases of `idle_phases`, over its span: first data to last ACK. Of them, ``after_losses``
+    waited for a timer, stood still in loss recovery, or followed a drop in the sender's own queue. Each lost
+    or damaged data segment is put to what sent its first byte again next: a timer (or the slow start behind
+    one), fast retransmit, something else, nothing. Which were lost only both captures together tell; ``lost``
+    is None without them.
+
+    References
+    ----------
+    METRICS: from the other seeds (Ricochet, Figure 4b).
+    """
+    phases = results["idle_phases"]
+    table, span_s = phases.tables["idle_phases"], float(phases.summary["span_s"])
+    lengths = (table["end_ns"] - table["t_ns"]).astype(np.float64) / 1e9
+    causes = {
+        word: float(lengths[table["cause"] == code].sum())
+        for code, word in enumerate(IDLE_CAUSES)
+        if word in _AFTER_LOSS
+    }
+    idle_s = float(lengths.sum())
+    summary: dict[str, Any] = {
+        "value": _share(idle_s, span_s),
+        "basis": phases.summary["basis"],
+        "span_s": round(span_s, 6),
+        "idle_s": round(idle_s, 6),
+        "after_losses": {"s": round(sum(causes.values()), 6), "share": _share(sum(causes.values()), span_s)}
+        | {word: round(s, 6) for word, s in causes.items()},
+        **_segments(m),
+        "lost": None,
+    }
+    lost = _lost(m, results)
+    if lost is None:
+        return Result("idle_losses", summary)
+    words = lost.words("repair")
+    summary["lost"] = {"total": len(lost)} | {word: int(np.count_nonzero(words == word)) for word in REPAIRS}
+    return Result("idle_losses", summary, {"lost_segments": lost})
+
+
+def _segments(m: Measurement) -> dict[str, int]:
+    """Data segments that the senders sent: with a new byte, and with bytes sent before."""
+    new = again = 0
+    for one in m.connections:
+        sent, _ = data_ends(m, one)
+        new += int(np.count_nonzero(sent["duplicate"] < sent["length"]))
+        again += int(np.count_nonzero(sent["duplicate"] > 0))
+    return {"segments": new, "retransmissions": again}
+
+
+def _lost(m: Measurement, results: Mapping[str, Result]) -> Table | None:
+    losses = results.get("losses")
+    if losses is None or losses.inconclusive is not None:
+        return None
+    fates = losses.tables["fates"]
+    gone = ~np.isin(fates["fate"], (ARRIVED, UNKNOWN)) & (fates["length"] > 0)
+    found = []
+    for one in m.connections:
+        mine = fates.where(gone & (fates["conn"] == one.index) & (fates["dir"] == one.data_dir))
+        if len(mine):
+            sent, _ = data_ends(m, one)
+            found.append(_repaired(mine, sent.where(sent["duplicate"] > 0)))
+    return Table.concat(LOST_SEGMENTS, found).sorted_by("t_ns")
+
+
+def _repaired(lost: Table, again: Table) -> Table:
+    """What sent the first byte of each lost segment again next."""
+    at = _next_copy(lost["seq"], lost["t_ns"], again["seq"], again["t_ns"])
+    known = at >= 0
+    codes = np.zeros(len(lost), dtype=np.int8)
+    by_cause = np.array([REPAIRS.index(_REPAIRED_BY.get(word, "other")) for word in CAUSES], dtype=np.int8)
+    codes[known] = by_cause[again["cause"][at[known]]]
+    when, record = np.full(len(lost), -1, dtype=np.int64), np.zeros(len(lost), dtype=np.int64)
+    when[known], record[known] = again["t_ns"][at[known]], again["record"][at[known]]
+    columns = {name: lost[name] for name in ("t_ns", "conn", "record", "seq", "length")}
+    return Table(LOST_SEGMENTS, columns | {"repair": codes, "repaired_ns": when, "repair_record": record})
+
+
+def _next_copy(seq: Array, t_ns: Array, again_seq: Array, again_ns: Array) -> Array:
+    """Row of the first retransmission that begins with the same byte, after each; -1 if there is none."""
+    order = np.lexsort((again_ns, again_seq))
+    starts, times = again_seq[order], again_ns[order]
+    first, end = np.searchsorted(starts, seq), np.searchsorted(starts, seq, side="right")
+    found = np.full(len(seq), -1, dtype=np.int64)
+    for row in range(len(seq)):
+        at = first[row] + int(np.searchsorted(times[first[row] : end[row]], t_ns[row], side="right"))
+        if at < end[row]:
+            found[row] = order[at]
+    return found
+
+
+def _share(part_s: float, span_s: float) -> float | None:
+    return round(part_s / span_s, 6) if span_s > 0 else None
+
+
+ANALYZER = Analyzer(
+    name="idle_losses",
+    question="How much of the transfer stood still, and which losses did that cost?",
+    needs=("segments", "result:idle_phases"),
+    uses=("losses",),
+    run=run,
+)

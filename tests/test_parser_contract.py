@@ -40,6 +40,9 @@ FOLDERS = {
     "gsm_rlp": "gsmtap",
     "ns2": "ns2",
 }
+# Of simulators: by the end of the name.
+SIMULATORS = ("ns3", "omnetpp")
+ENDINGS = {".tr": "ns3-ascii", ".pcap": "pcap"}
 # Constructed ones (tests/support_format_samples.py), one folder per format.
 CONSTRUCTED = Path(__file__).parent / "data" / "formats"
 CAPTURES = ("pcap", "pcapng", "gsmtap")
@@ -66,11 +69,13 @@ def expected(path: Path) -> str | None:
         return "ndt7" if path.name.startswith("ndt7") else "iperf3"
     if path.name.endswith(NO_TRACES) or path.name in ("iperf3_v6.txt", "rlp_test.ok", "rlp_vectors.txt"):
         return None
+    if path.parent.name in SIMULATORS:
+        return next((name for ending, name in ENDINGS.items() if path.name.endswith(ending)), None)
     return NAMES.get(path.name) or FOLDERS[path.parent.name]
 
 
 KNOWN = [path for path in MEASURED if expected(path)]
-KNOWN += [path for path in FOREIGN if path.parent.name in FOLDERS and expected(path)]
+KNOWN += [path for path in FOREIGN if path.parent.name in (*FOLDERS, *SIMULATORS) and expected(path)]
 KNOWN += MADE
 USABLE = [path for path in KNOWN if path.name != "ss_tOni_public_mptcp.txt"]  # that one has no time stamps
 
@@ -108,7 +113,7 @@ def test_only_the_right_sniffer_matches_foreign_files(shared: Path) -> None:
     for path in FOREIGN:
         found = claims(path)
         assert len(found) <= 1, path
-        if path.parent.name in FOLDERS:
+        if path.parent.name in (*FOLDERS, *SIMULATORS):
             assert found == ([expected(path)] if expected(path) else []), path
         else:
             assert not set(found) - {"pcap", "pcapng", "dccp"}, path
@@ -189,7 +194,7 @@ def test_record_resolves_to_the_source(path: Path) -> None:
 
 def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
     """Whether a line is the one that a row came from."""
-    if trace.source.format in ("tcpinfo", "bcc", "csv", "ns2", "ns2-variables"):
+    if trace.source.format in ("tcpinfo", "bcc", "csv", "ns2", "ns2-variables", "ns3-ascii"):
         return _tells_loosely(trace, row, line)
     seconds = f"{row['t_ns'] // 10**9}.{row['t_ns'] % 10**9:09d}"
     if trace.source.format == "ss":
@@ -204,7 +209,7 @@ def _tells_loosely(trace: Trace, row: dict[str, Any], line: str) -> bool:
     if trace.source.format == "tcpinfo":
         return f".{row['t_ns'] // 10**6 % 1000:03d}Z" in line
     seconds = row["t_ns"] // 10**9
-    if trace.source.format.startswith("ns2"):
+    if trace.source.format.startswith(("ns2", "ns3")):
         return str(row["t_ns"] / 1e9) in {str(float(word)) for word in line.split()[:3] if word[0].isdigit()}
     if trace.source.format == "bcc":
         return line.startswith(f"{seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}")

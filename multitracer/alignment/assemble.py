@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from multitracer.table import Table
 from multitracer.trace import Trace
 
 _FEW_MATCHES = 3
+_SIMULATED_NS = 10**16  # 116 days: captures of simulations begin in 1970
 _MANY_ANCHORS = 20
 
 
@@ -97,6 +98,27 @@ class Work:
         kinds = {self.traces[i].source.clock for i in (source, self.reference)}
         return kinds == {"simulation"}
 
+    def twin(self, source: int) -> int:
+        """The trace that the clock of a source's file is fitted by: its TCP, else its first; often itself."""
+        path = self.traces[source].source.path
+        same = [i for i, trace in enumerate(self.traces) if trace.source.path == path]
+        return min(same, key=lambda i: (self.traces[i].source.layer != "tcp", i))
+
+    def on_air(self, source: int) -> bool:
+        """Whether a capture was taken on a link, between its ends: its file has the link's frames, too."""
+        mine = self.traces[source].source
+        return mine.layer == "tcp" and any(
+            trace.source.path == mine.path and trace.source.layer == "link" for trace in self.traces
+        )
+
+    def share_clocks(self) -> None:
+        """Put on the timeline what is of a file that another trace has brought there."""
+        for source in range(len(self.traces)):
+            twin = self.twin(source)
+            for one, other in ((source, twin), (twin, source)):
+                if not self.settled(one) and self.settled(other) and one not in self.left_out:
+                    self.nominal[one] = self.nominal[other]
+
     def mapped(self, source: int) -> Table:
         """A capture's segments in common terms with times on the reference timeline."""
         own = self.own[source]
@@ -158,6 +180,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     if not work.traces:
         raise AlignmentError("nothing to align: no trace was given")
     _leave_out_copies(work)
+    _find_simulated(work)
     found = work.layer("tcp")
     work.merged = connections.merge(work.traces, found)
     for source in found:
@@ -167,7 +190,9 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     _set_reference(work)
     _place_simulated(work)
     _join_captures(work)
+    work.share_clocks()
     _join_links(work)
+    work.share_clocks()
     _join_kernels(work)
     _join_dccp(work)
     for source, trace in enumerate(work.traces):
@@ -177,6 +202,17 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
         ):
             work.place(source, work.identity(source).pieces)
     return finish(work)
+
+
+def _find_simulated(work: Work) -> None:
+    """Captures next to other logs of a simulation are of it, if they count from zero as it does."""
+    if not any(trace.source.clock == "simulation" for trace in work.traces):
+        return
+    for source in work.layer("tcp"):
+        found = work.traces[source].source
+        if found.clock == "realtime" and 0 <= (found.first_ns or 0) <= (found.last_ns or 0) < _SIMULATED_NS:
+            found.clock = "simulation"
+            found.details["clock_by"] = "it counts from zero, as the other sources of a simulation do"
 
 
 def _leave_out_copies(work: Work) -> None:
@@ -269,7 +305,10 @@ def _point(work: Work, source: int, place: int, path: list[int]) -> str | None:
     details = work.traces[source].source.details
     assert work.main is not None
     main = work.merged[work.main]
-    mates = [i for i in path if main.member(i) is not None]
+    if work.on_air(source):
+        details["point_by"] = "it was captured on the link"
+        return "mid"
+    mates = [i for i in path if main.member(i) is not None and not work.on_air(i)]
     if len(mates) > 1 and source in mates:
         details["point_by"] = "order of the captures that share packets"
         return "snd" if source == mates[0] else "rcv" if source == mates[-1] else "mid"
@@ -362,16 +401,17 @@ def _join_links(work: Work) -> None:
     logs = [i for i in work.layer("link") if "link_frames" in work.traces[i].tables]
     sides = linklog.side_of({i: work.traces[i] for i in logs})
     work.entity_sides = sides
-    on = [i for i in work.path if work.settled(i)]
+    on = [i for i in work.path if work.settled(i) and not work.on_air(i)]
     for log in logs:
         found = _link_relations(work, log, sides, on)
         for relation in found:
             if not work.settled(log):
                 work.place(log, relation.fit.pieces)
-            work.relations.append(relation)
+            work.relations.append(replace(relation, b=work.twin(log)))
     for a in logs:  # two logs of one link
         for b in logs:
-            if a != b and work.settled(a) and not any({r.a, r.b} == {a, b} for r in work.relations):
+            ends = {work.twin(a), work.twin(b)}
+            if len(ends) > 1 and work.settled(a) and not any({r.a, r.b} == ends for r in work.relations):
                 between = linklog.join_logs(
                     a, b, work.traces[a], work.traces[b], work.nominal[a].apply, work.span(b)
                 )
@@ -379,7 +419,7 @@ def _join_links(work: Work) -> None:
                     continue
                 if not work.settled(b):
                     work.place(b, between.fit.pieces)
-                work.relations.append(between)
+                work.relations.append(replace(between, a=work.twin(a), b=work.twin(b)))
 
 
 def _link_relations(

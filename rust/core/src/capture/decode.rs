@@ -138,6 +138,9 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     #[inline]
     pub(crate) fn record(&mut self, record: &Record<'_>) {
         self.totals.observe(record);
+        if !self.sink.wants(record.number) {
+            return;
+        }
         let mut cut = record.data.len() < record.wire_length as usize;
         let kind = match self.packet(record, &mut cut) {
             Ok(kind) | Err(Stop::Kind(kind)) => kind,

@@ -76,6 +76,11 @@ impl<S: Sink + ?Sized> Sink for Shifted<'_, S> {
         }
     }
 
+    #[inline]
+    fn wants(&self, record: u64) -> bool {
+        self.sink.wants(self.before + record)
+    }
+
     fn icmp_error(&mut self, error: &IcmpError) {
         self.sink.icmp_error(&IcmpError { record: self.before + error.record, ..*error });
     }

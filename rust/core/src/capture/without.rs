@@ -15,14 +15,14 @@ pub struct Without<'a, S: Sink + ?Sized> {
 
 impl<S: Sink + ?Sized> Sink for Without<'_, S> {
     fn segment(&mut self, segment: &Segment) {
-        if self.records.binary_search(&segment.record).is_err() {
-            self.sink.segment(segment);
-        }
+        self.sink.segment(segment);
     }
 
     fn icmp_error(&mut self, error: &IcmpError) {
-        if self.records.binary_search(&error.record).is_err() {
-            self.sink.icmp_error(error);
-        }
+        self.sink.icmp_error(error);
+    }
+
+    fn wants(&self, record: u64) -> bool {
+        self.records.binary_search(&record).is_err()
     }
 }

@@ -120,6 +120,18 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "The file is damaged from this record on; repair it with pcapfix, or capture again.",
     ),
     IssueKind(
+        "file-replaced",
+        "error",
+        "The file became shorter while it was followed: another was written into its place.",
+        "Let the writer make a new file for each capture, and follow the new one.",
+    ),
+    IssueKind(
+        "forgotten-connections",
+        "warning",
+        "More connections than are kept while a capture is followed; those silent for longest are left out.",
+        "Keep more with --max-connections, or write the capture into a file and analyse that.",
+    ),
+    IssueKind(
         "bad-block",
         "warning",
         "A pcapng block contradicts itself or names an unknown interface; it was left out.",

@@ -39,7 +39,8 @@ class Clock:
     uncertainty_ns : int or None
         Bound of the error of the offset against the reference timeline; None if unknown.
     method : str
-        How it was found: "reference", "hull", "ack-match", "causality", "declared", "as-stamped", "none".
+        How it was found: "reference", "hull", "ack-match", "causality", "declared", "as-stamped",
+        "same-file", "none".
     grade : str
         reference; exact (same clock); accurate; approximate; assumed (no evidence against); unjoined.
     evidence : dict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,11 +36,18 @@ def finish(work: Work) -> Measurement:
         work.issues.append(Issue("unjoined-source", detail=detail, path=path))
     stamped = _as_stamped(work, intervals)
     chosen = graph.pinned(matrix, work.reference, stamped) if stamped else intervals
-    clocks, final = [], {}
-    for source in range(len(work.traces)):
+    clocks: list[Clock] = []
+    final: dict[int, Nominal] = {}
+    for source in sorted(range(len(work.traces)), key=lambda source: work.twin(source) != source):
+        twin = work.twin(source)
+        if _shared(work, source, twin):
+            final[source] = final[twin]
+            clocks.append(_of_file(work, source, next(clock for clock in clocks if clock.source == twin)))
+            continue
         clock, nominal = _clock(work, source, intervals[source], chosen[source], source in stamped)
         clocks.append(clock)
         final[source] = nominal
+    clocks.sort(key=lambda clock: clock.source)
     _say_steps(work)
     _number_connections(work, final)
     tables = _tables(work, final)
@@ -85,7 +93,7 @@ def _as_stamped(work: Work, intervals: dict[int, graph.Interval]) -> dict[int, f
     chosen = {}
     for source in [*work.layer("tcp"), *logs]:
         nominal = work.nominal.get(source)
-        if source == work.reference or nominal is None:
+        if source == work.reference or nominal is None or _shared(work, source, work.twin(source)):
             continue
         interval = intervals[source]
         piece = nominal.pieces[0]
@@ -176,6 +184,20 @@ def _unjoined(work: Work, source: int) -> tuple[Clock, Nominal]:
     detail = "no packet, ACK or frame in it belongs to the other sources"
     work.issues.append(Issue("unjoined-source", detail=detail, path=trace.path))
     return Clock(source, None, 0, 0.0, None, "none", "unjoined"), nominal
+
+
+def _shared(work: Work, source: int, twin: int) -> bool:
+    """Whether a source has its clock from another trace of its file."""
+    nominal = work.nominal.get(source)
+    return source != twin and nominal is not None and nominal is work.nominal.get(twin)
+
+
+def _of_file(work: Work, source: int, clock: Clock) -> Clock:
+    """The clock of a trace whose file another trace brought to the timeline."""
+    evidence = {**clock.evidence, "why": "one file has one clock"}
+    if clock.source != work.reference:
+        return replace(clock, source=source, evidence=evidence)
+    return Clock(source, work.reference, 0, 0.0, 0, "same-file", "exact", evidence)
 
 
 def _say_steps(work: Work) -> None:

@@ -5,6 +5,7 @@
 //! * [`input`]: files, pipes and compression,
 //! * [`capture`]: packet captures to [`segment::Segment`]s,
 //! * [`tracker`]: segments to connections, retransmissions, timeouts and columns,
+//! * [`follow`]: captures that are still being written,
 //! * [`dccp`]: DCCP packets of captures to columns,
 //! * [`ppp`] and [`rlp`]: recordings of a line and captures of link frames to columns,
 //! * [`wifi`]: captures of 802.11 frames to columns,
@@ -13,6 +14,7 @@
 
 pub mod capture;
 pub mod dccp;
+pub mod follow;
 pub mod input;
 pub mod issue;
 pub mod linktable;

@@ -13,6 +13,7 @@ mod copies;
 pub mod datagram;
 mod decode;
 mod error;
+mod follow;
 mod fragment;
 mod icmp;
 mod info;
@@ -37,6 +38,7 @@ mod without;
 
 pub use crate::input::Progress;
 pub use error::ReadError;
+pub use follow::{Gauge, follow};
 pub use icmp::IcmpError;
 pub use info::{CaptureInfo, Comment, Interface};
 pub use kinds::{Kind, KindCounts};
@@ -47,7 +49,7 @@ pub use without::Without;
 use crate::input::decompressed_head;
 use crate::issue::Issues;
 use crate::segment::Segment;
-use decode::Decoder;
+use decode::{Decoder, Totals};
 use pcapng::Blocks;
 use record::Reader;
 use source::Source;
@@ -62,6 +64,12 @@ pub trait Sink {
 
     /// Take an ICMP error that quotes a segment.
     fn icmp_error(&mut self, _error: &IcmpError) {}
+
+    /// Whether a record, by its number, is to be decoded at all.
+    #[inline(always)]
+    fn wants(&self, _record: u64) -> bool {
+        true
+    }
 }
 
 /// One record of a capture, as bytes.
@@ -190,17 +198,21 @@ impl<S: Sink + ?Sized> Work for Decode<'_, S> {
         while let Some(record) = reader.next_record()? {
             decoder.record(&record);
         }
-        let totals = decoder.finish();
-        totals.report(self.issues);
-        if let Some(damage) = reader.damage() {
-            self.issues.add(damage.code, damage.record, || damage.detail.clone());
-        }
-        let facts = reader.facts();
-        for (code, seen) in facts.issues.iter() {
-            self.issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
-        }
-        Ok(CaptureInfo::new(facts, &totals))
+        Ok(concluded(&decoder.finish(), &mut reader, self.issues))
     }
+}
+
+/// What there is to say once all records were decoded.
+fn concluded(totals: &Totals, reader: &mut impl Reader, issues: &mut Issues) -> CaptureInfo {
+    totals.report(issues);
+    if let Some(damage) = reader.damage() {
+        issues.add(damage.code, damage.record, || damage.detail.clone());
+    }
+    let facts = reader.facts();
+    for (code, seen) in facts.issues.iter() {
+        issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
+    }
+    CaptureInfo::new(facts, totals)
 }
 
 fn decode_all<S: Sink + ?Sized>(

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::{Progress, ReadError};
-use crate::input::{self, Opened};
+use crate::input::{self, Opened, Stop};
 
 /// Large enough that the system call is lost in the noise, small enough to stay in the cache.
 const BUFFER: usize = 256 * 1024;
@@ -37,6 +37,11 @@ impl<'p> Source<'p> {
     /// Open a file.
     pub(crate) fn open(path: &Path, progress: Option<&'p Progress>) -> Result<Self, ReadError> {
         Ok(Self::of(input::open(path, progress).map_err(early)?, progress))
+    }
+
+    /// Open a file that is still being written, or a pipe.
+    pub(crate) fn coming(path: &Path, progress: &'p Progress, stop: &'p Stop) -> Result<Self, ReadError> {
+        Ok(Self::of(input::open_coming(path, progress, stop).map_err(early)?, Some(progress)))
     }
 
     /// From any bytes, decompressed by content.

@@ -7,6 +7,7 @@ use std::io::{self, Cursor, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+mod coming;
 mod compression;
 mod limit;
 mod pipe;
@@ -14,6 +15,7 @@ mod progress;
 #[cfg(test)]
 mod tests;
 
+pub use coming::{Stop, open_coming};
 pub use compression::{Compression, decompressed_head};
 pub use limit::{ExpansionLimit, FREE_BYTES, MAX_RATIO, RATIO_VARIABLE};
 pub use progress::Progress;

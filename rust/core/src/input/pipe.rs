@@ -29,6 +29,13 @@ type Begun = (Vec<u8>, Pipe);
 /// The reading end of a pipe. A read that waited in vain for a while ends as `Interrupted`.
 pub(super) struct Pipe(File);
 
+#[cfg(test)]
+impl From<File> for Pipe {
+    fn from(file: File) -> Self {
+        Pipe(file)
+    }
+}
+
 pub(super) fn open(path: &Path) -> io::Result<Pipe> {
     if path == Path::new(STDIN) {
         let stdin = io::stdin();

@@ -7,6 +7,7 @@ mod columns;
 mod connection;
 mod flow;
 mod interval;
+mod live;
 mod outcome;
 mod outstanding;
 mod quoted;

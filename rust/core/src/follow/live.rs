@@ -1,0 +1,94 @@
+//! The tracker that two threads share: one feeds it, the other asks.
+
+use std::sync::Mutex;
+
+use super::snapshot::{Snapshot, Sums};
+use super::{Limits, locked};
+use crate::capture::{Gauge, IcmpError, Sink};
+use crate::issue::Issues;
+use crate::segment::Segment;
+use crate::tracker::Tracker;
+
+/// Segments after which rows that nobody asked for are given up.
+const SWEEP: u64 = 1 << 20;
+
+/// What is known so far.
+pub(super) struct Live {
+    pub(super) tracker: Tracker,
+    pub(super) segments: u64,
+    /// Bytes that each connection had sent at the last snapshot.
+    pub(super) before: Vec<u64>,
+    /// All of what was given up.
+    pub(super) forgotten: Sums,
+    limits: Limits,
+    issues: Issues,
+}
+
+impl Live {
+    pub(super) fn new(limits: Limits) -> Self {
+        Live {
+            tracker: Tracker::new(limits.keep_segments),
+            segments: 0,
+            before: Vec::new(),
+            forgotten: Sums::default(),
+            limits,
+            issues: Issues::default(),
+        }
+    }
+
+    #[inline]
+    fn segment(&mut self, segment: &Segment) {
+        self.tracker.segment(segment);
+        self.segments += 1;
+        if self.limits.keep_segments {
+            return;
+        }
+        if self.segments.is_multiple_of(SWEEP) {
+            self.tracker.forget_rows();
+        }
+        if self.tracker.connections().len() > self.limits.connections {
+            self.make_room();
+        }
+    }
+
+    /// A quarter at a time: giving up goes through all.
+    #[cold]
+    fn make_room(&mut self) {
+        let keep = self.limits.connections - self.limits.connections / 4;
+        let (kept, over) = self.tracker.forget(keep, &mut self.issues);
+        self.before = kept.iter().map(|&old| self.before.get(old as usize).copied().unwrap_or(0)).collect();
+        let limit = self.limits.connections;
+        self.issues.add_many("forgotten-connections", over.len() as u64, 0, || {
+            format!("more than {limit} at a time: those that were silent for longest are left out")
+        });
+        for connection in &over {
+            self.forgotten.add(connection);
+        }
+    }
+
+    pub(super) fn snapshot(&mut self, gauge: &Gauge, busiest: usize) -> Snapshot {
+        Snapshot::of(self, gauge, busiest)
+    }
+
+    /// The tracker, handed out once.
+    pub(super) fn conclude(&mut self, issues: &mut Issues) -> Tracker {
+        for (code, seen) in self.issues.iter() {
+            issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
+        }
+        std::mem::take(&mut self.tracker)
+    }
+}
+
+/// The end of the thread that reads. Locking for each segment costs little while nobody else wants to.
+pub(super) struct Shared<'a>(pub(super) &'a Mutex<Live>);
+
+impl Sink for Shared<'_> {
+    #[inline]
+    fn segment(&mut self, segment: &Segment) {
+        locked(self.0).segment(segment);
+    }
+
+    fn icmp_error(&mut self, error: &IcmpError) {
+        locked(self.0).tracker.icmp_error(error);
+    }
+}

@@ -1,0 +1,144 @@
+//! How a capture goes that is being followed: sums over all connections, and the busiest of them.
+
+use std::sync::atomic::Ordering;
+
+use super::live::Live;
+use crate::capture::Gauge;
+use crate::tracker::{CAUSES, Connection, Endpoint, Sender, Verdict};
+
+/// Counts over connections, both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sums {
+    /// Connections.
+    pub connections: u64,
+    /// Payload bytes sent, all transmissions.
+    pub data_bytes: u64,
+    /// Of them, bytes that had been sent before.
+    pub duplicate_bytes: u64,
+    /// Segments with bytes sent before, by [`Cause`](crate::tracker::Cause).
+    pub retransmissions: [u64; CAUSES],
+    /// Timeouts: spurious, genuine, inconclusive.
+    pub timeouts: [u64; 3],
+}
+
+impl Sums {
+    /// Count a connection.
+    pub fn add(&mut self, connection: &Connection) {
+        self.connections += 1;
+        for direction in 0..2 {
+            let sender = connection.senders_at(direction);
+            let totals = sender.totals();
+            self.data_bytes += totals.data_bytes;
+            self.duplicate_bytes += totals.duplicate_bytes;
+            for (sum, count) in self.retransmissions.iter_mut().zip(totals.retransmissions) {
+                *sum += count;
+            }
+            let min_rtt_ns = connection.min_rtt_ns(direction);
+            for timeout in sender.timeouts() {
+                let verdict = match timeout.verdict(min_rtt_ns) {
+                    Verdict::Spurious => 0,
+                    Verdict::Genuine => 1,
+                    Verdict::Inconclusive => 2,
+                };
+                self.timeouts[verdict] += 1;
+            }
+        }
+    }
+}
+
+/// One connection, in the direction in which it has sent more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// Sender and receiver.
+    pub endpoints: [Endpoint; 2],
+    /// Payload bytes of both directions since the snapshot before.
+    pub new_bytes: u64,
+    /// Counts since its begin, both directions.
+    pub sums: Sums,
+    /// Smoothed round-trip time, microseconds, if it was measured.
+    pub srtt_us: Option<i64>,
+    /// Bytes sent and not acknowledged.
+    pub flight_bytes: i64,
+    /// Time of the last segment, nanoseconds since the epoch.
+    pub last_ns: i64,
+}
+
+impl Line {
+    fn of(connection: &Connection, new_bytes: u64) -> Self {
+        let bytes = |direction| connection.senders_at(direction).totals().data_bytes;
+        let from = usize::from(bytes(1) > bytes(0));
+        let sender: &Sender = connection.senders_at(from);
+        let mut sums = Sums::default();
+        sums.add(connection);
+        Line {
+            endpoints: [connection.endpoints[from], connection.endpoints[1 - from]],
+            new_bytes,
+            sums,
+            srtt_us: sender.rto().measured().then(|| sender.rto().srtt_us()),
+            flight_bytes: sender.flight(),
+            last_ns: connection.last_ns,
+        }
+    }
+}
+
+/// What is known at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Complete records.
+    pub records: u64,
+    /// TCP segments among them.
+    pub tcp_segments: u64,
+    /// Bytes of the capture; compressed ones, if it is.
+    pub bytes_read: u64,
+    /// Earliest and latest time stamp, nanoseconds since the epoch.
+    pub span_ns: Option<(i64, i64)>,
+    /// Over all connections, those given up included.
+    pub sums: Sums,
+    /// How many of them were given up.
+    pub forgotten: u64,
+    /// Connections that sent anything since the snapshot before.
+    pub active: u64,
+    /// Payload bytes since the snapshot before.
+    pub new_bytes: u64,
+    /// Those that sent most since then, the most first.
+    pub busiest: Vec<Line>,
+}
+
+impl Snapshot {
+    pub(super) fn of(live: &mut Live, gauge: &Gauge, busiest: usize) -> Self {
+        let connections = live.tracker.connections();
+        let mut sums = live.forgotten;
+        let (mut active, mut new_bytes) = (0, 0);
+        let mut lively: Vec<(u64, usize)> = Vec::new();
+        live.before.resize(connections.len(), 0);
+        for (index, (connection, before)) in connections.iter().zip(&mut live.before).enumerate() {
+            sums.add(connection);
+            let now = (0..2).map(|direction| connection.senders_at(direction).totals().data_bytes).sum();
+            let new = now - *before;
+            *before = now;
+            if new > 0 {
+                active += 1;
+                new_bytes += new;
+                lively.push((new, index));
+            }
+        }
+        let most = |&(new, index): &(u64, usize)| (std::cmp::Reverse(new), index);
+        if busiest < lively.len() {
+            lively.select_nth_unstable_by_key(busiest, most);
+            lively.truncate(busiest);
+        }
+        lively.sort_unstable_by_key(most);
+        let (first, last) = (gauge.first_ns.load(Ordering::Relaxed), gauge.last_ns.load(Ordering::Relaxed));
+        Snapshot {
+            records: gauge.records.load(Ordering::Relaxed),
+            tcp_segments: live.segments,
+            bytes_read: gauge.progress.bytes_read.load(Ordering::Relaxed),
+            span_ns: (first <= last).then_some((first, last)),
+            sums,
+            forgotten: live.forgotten.connections,
+            active,
+            new_bytes,
+            busiest: lively.iter().map(|&(new, index)| Line::of(&connections[index], new)).collect(),
+        }
+    }
+}

@@ -1,9 +1,6 @@
 """Draw the pictures of docs/gallery.md from the sample measurements, small enough to keep.
 
-Usage: python scripts/gallery.py [--backoff DIRECTORY]
-
-The samples have no exponential backoff (Figure 10): its picture is drawn only if a measurement that has one
-is named, as made by ``multitracer lab run figure-10-backoff --seed 2 -o DIRECTORY``.
+Usage: python scripts/gallery.py [NAME ...]
 """
 
 from __future__ import annotations
@@ -24,14 +21,19 @@ SAMPLES = ROOT / "sample_traces"
 TARGET = ROOT / "docs" / "images" / "gallery"
 COLORS = 192
 SIZE = (13.0, 8.0)
-ALL = ("flow-control", "link-resets-sack", "link-resets-vj", "local-drops", "spurious-timeouts")
+ALL = tuple(sorted(path.parent.name for path in SAMPLES.glob("*/snd.pcap*")))
+SETS = {
+    "rlp": tuple(name for name in ALL if name != "bbr"),  # its link is a thousand times as fast
+    "link-*": tuple(name for name in ALL if name.startswith("link-")),
+}
 PICTURES: dict[str, tuple[str, dict[str, float]]] = {
     "figure-4": ("local-drops", {}),
     "figure-5": ("flow-control", {}),
-    "figure-6": ("*", {}),
+    "figure-6": ("rlp", {}),
     "figure-7": ("local-drops", {}),
     "figure-8": ("link-resets-vj", {}),
     "figure-9": ("link-resets-vj", {}),
+    "figure-10": ("backoff", {}),
     "figure-11": ("link-resets-sack", {}),
     "figure-12": ("flow-control", {}),
     "tsg": ("local-drops", {"from_s": 0.0, "to_s": 16.0}),
@@ -42,8 +44,8 @@ PICTURES: dict[str, tuple[str, dict[str, float]]] = {
     "owd": ("link-resets-vj", {}),
     "layers": ("local-drops", {}),
     "idle": ("link-resets-vj", {}),
-    "cdf": ("*", {}),
-    "compare": ("*", {}),
+    "cdf": ("link-*", {}),
+    "compare": ("link-*", {}),
 }
 
 
@@ -52,19 +54,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--backoff", type=Path, help="a measurement with exponential backoff")
-    options = parser.parse_args()
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these pictures")
+    wanted = parser.parse_args().names
+    if unknown := sorted(set(wanted) - PICTURES.keys()):
+        parser.error(f"no picture {', '.join(unknown)}; there are {', '.join(PICTURES)}")
+    pictures = {kind: PICTURES[kind] for kind in wanted or PICTURES}
+    needed = {one for name, _ in pictures.values() for one in SETS.get(name, (name,))}
     TARGET.mkdir(parents=True, exist_ok=True)
-    found = {name: mt.analyze(mt.read(SAMPLES / name)) for name in ALL}
-    pictures = dict(PICTURES)
-    if options.backoff is not None:
-        found["backoff"] = mt.analyze(mt.read(options.backoff))
-        pictures["figure-10"] = ("backoff", {})
+    found = {name: mt.analyze(mt.read(SAMPLES / name)) for name in sorted(needed)}
     total = 0
     for kind, (name, window) in pictures.items():
-        names = ALL if name == "*" else (name,)
-        subjects = [Subject(one, found[one].measurement, found[one].results) for one in names]
-        figure = build(registry.load(registry.PLOTS[kind]), subjects, PlotOptions(**window))
+        shown = [Subject(one, found[one].measurement, found[one].results) for one in SETS.get(name, (name,))]
+        figure = build(registry.load(registry.PLOTS[kind]), shown, PlotOptions(**window))
         buffer = io.BytesIO()
         mpl.draw(figure, size=SIZE).savefig(buffer, format="png")
         picture = (

@@ -1,8 +1,11 @@
 """Exponential backoff: a segment is lost again and again, or its ACK is, and the timer doubles each time.
 
+It doubles also from one segment to the next, as long as no round trip could be measured in between: the ACK
+of what was sent twice tells none (Karn's algorithm).
+
 References
 ----------
-Paper 5.3, Figure 10; RFC 6298 5.5.
+Paper 5.3, Figure 10; RFC 6298 3, 5.5 to 5.7.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from multitracer.plots.panel import Figure, Pieces, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.selection import Selection, select
 from multitracer.table import Table
+
+SAME = 0.02  # how far from twice a timer may be that was doubled: clocks of kernels tick
 
 
 def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
@@ -39,30 +44,44 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     panels = tuple(
         sequence if panel.name == "sequence" else panel for panel in full.panels if panel.name != "window"
     )
-    factor = 2 ** int(rows["backoff"].max())
-    byte = int(rows["seq"][0])
-    words = f"{len(rows)} timeouts in a row of byte {byte:,}: the timer reached {factor} times its value"
+    factor = _factors(rows)[-1]
+    seq = np.unique(rows["seq"]).tolist()
+    what = f"byte {seq[0]:,}" if len(seq) == 1 else f"bytes {', '.join(f'{one:,}' for one in seq)}"
+    between = "" if len(seq) == 1 else ", no round trip was measured in between"
+    words = f"{len(rows)} timeouts in a row of {what}{between}: the timer reached {factor} times its value"
     return replace(full, name=PLOT.name, panels=panels, notes=(words, *full.notes))
 
 
 def _run(
     rows: Table | None, selection: Selection, options: PlotOptions
 ) -> np.ndarray[tuple[int], np.dtype[np.intp]] | None:
-    """Rows of the run of consecutive expiries with the highest backoff, in the window that was asked for."""
+    """Rows of the longest run of doubled timers that ends in the window that was asked for."""
     if rows is None:
         return None
     low, high = base.asked(options)
     t = selection.seconds(rows["t_ns"])
-    backoff = np.where((t >= low) & (t <= high), rows["backoff"], -1)
-    last = int(np.argmax(backoff))
-    if backoff[last] < 1:
-        return None
-    first = last
-    while (
-        first > 0 and rows["backoff"][first] > 0 and rows["backoff"][first - 1] == rows["backoff"][first] - 1
-    ):
-        first -= 1
-    return np.arange(first, last + 1)
+    best = np.arange(0)
+    first = 0
+    for row in range(len(rows)):
+        if not _doubled(rows, row):
+            first = row
+        if low <= t[row] <= high and row - first >= max(len(best), 1):
+            best = np.arange(first, row + 1)
+    return best if len(best) else None
+
+
+def _doubled(rows: Table, row: int) -> bool:
+    """Whether this timer is twice the one of the expiry before."""
+    if row == 0:
+        return False
+    if rows["backoff"][row] > 0:
+        return bool(rows["backoff"][row - 1] == rows["backoff"][row] - 1)
+    now, before = (float(rows["rto_ns"][one]) * 2.0 ** int(rows["backoff"][one]) for one in (row, row - 1))
+    return before > 0 and abs(now / before - 2) < SAME
+
+
+def _factors(rows: Table) -> list[int]:
+    return [2**step for step in range(len(rows))]
 
 
 def _waits(
@@ -73,9 +92,8 @@ def _waits(
 ) -> list[Pieces]:
     """The silence before each expiry, as a multiple of the first one's timer."""
     pieces = []
-    for row, (at, wait) in enumerate(zip(t.tolist(), waits.tolist(), strict=True)):
+    for row, (at, wait, factor) in enumerate(zip(t.tolist(), waits.tolist(), _factors(rows), strict=True)):
         level = float(rows["seq"][row] + shift)
-        factor = 2 ** int(rows["backoff"][row])
         words = f"{duration_words(wait)} = {factor} \N{MULTIPLICATION SIGN} RTO"
         pieces.append(base.dimension("wait", (at - wait, level), (at, level), words))
     return pieces

@@ -163,7 +163,8 @@ def _texts(plot: BokehFigure, layer: Layer, look: Look, theme: Theme, *, alone: 
     y = np.full(layer.count, top.end) if first else layer.columns["y"]
     shown = [text[:32] for text in layer.texts]
     columns = {"x": layer.columns["x"], "y": y, "text": shown, "all": shown}
-    columns |= {"align": ["left" if first else "center"] * layer.count, "dx": [5 if first else 0] * layer.count}
+    align, dx = ("left", 5) if first else ("center", 0)
+    columns |= {"align": [align] * layer.count, "dx": [dx] * layer.count}
     source = ColumnDataSource(columns, name=f"text:{layer.id}")
     words = plot.text(
         "x",

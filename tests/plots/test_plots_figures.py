@@ -153,7 +153,9 @@ def test_figure_9_puts_ruined_segments_where_they_belong():
 def test_multilayer_puts_the_same_segments_there():
     ruined = {one.name: one for one in figure("multilayer", "link-resets-vj").panel("sequence").marks}
     shown = next(
-        one for one in figure("figure-9", "link-resets-vj").panel("sequence").marks if one.role == "ruined_true"
+        one
+        for one in figure("figure-9", "link-resets-vj").panel("sequence").marks
+        if one.role == "ruined_true"
     )
     belong = ruined["TcpRcv_ruined_true"]
     assert {*zip(shown.x.tolist(), shown.y.tolist(), strict=True)} <= {
@@ -199,6 +201,14 @@ def test_figure_10_measures_the_waits_of_the_longest_run():
     once = timeouts([0, 0], [3, 7], [1, 1])
     with pytest.raises(UsageError, match="no timeout expired twice in a row"):
         plot.build(support_plots.measurement(), once, PlotOptions())
+
+
+def test_figure_10_follows_a_timer_that_doubles_from_segment_to_segment():
+    built = figure("figure-10", "backoff")
+    waits = [float(lengths(one)[0]) for one in all_pieces(built, "wait")]
+    assert waits == pytest.approx([1.46, 2.96, 5.92], abs=0.01)
+    assert "bytes 1, 4,721, 5,193, no round trip was measured in between" in built.notes[0]
+    assert "4 times" in built.notes[0]
 
 
 def test_figure_11_measures_burst_and_hole():

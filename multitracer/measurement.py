@@ -56,6 +56,17 @@ class Clock:
     grade: Grade
     evidence: dict[str, Any] = field(default_factory=dict)
 
+    def uncertainty_at(self, record: int) -> int | None:
+        """Bound of the error at one record, in ns.
+
+        It is wider by a step of the clock where nothing shows on which side of it the record is.
+        """
+        if self.uncertainty_ns is None:
+            return None
+        steps = self.evidence.get("steps", ())
+        doubts = (s for s in steps if "doubtful" in s and s["doubtful"][0] <= record <= s["doubtful"][1])
+        return self.uncertainty_ns + sum(abs(int(step["offset_change_ns"])) for step in doubts)
+
 
 @dataclass(frozen=True)
 class Connection:

@@ -68,6 +68,14 @@ def errors(measurement: Measurement, source: int, original: Trace, true_offset: 
     return np.concatenate(found)
 
 
+def bounds(measurement: Measurement, source: int, original: Trace) -> Int:
+    """What is stated for each of the rows that `errors` gives, in ns."""
+    clock, found = measurement.clocks[source], []
+    for table in original.tables.values():
+        found += [clock.uncertainty_at(record) for record in np.sort(table["record"], kind="stable").tolist()]
+    return np.array(found, dtype=np.int64)
+
+
 def rewrite(
     source: Path, target: Path, change: Callable[[list[tuple[float, bytes]]], list[tuple[float, bytes]]]
 ) -> Path:

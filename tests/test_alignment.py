@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support_alignment import FILES, HOUR, MS, S, Wrong, errors, log_of, rewrite, traces, warped
+from support_alignment import FILES, HOUR, MS, S, Wrong, bounds, errors, log_of, rewrite, traces, warped
 from support_samples import SAMPLE_NAMES, SAMPLES
 
 from multitracer.alignment import align
@@ -34,8 +34,7 @@ def aligned(
     measurement = align(given)
     outside = {}
     for index, (name, trace) in enumerate(zip(files, original, strict=True)):
-        bound = measurement.clocks[index].uncertainty_ns
-        assert bound is not None
+        bound = bounds(measurement, index, trace)
         apart = errors(measurement, index, trace, BOOT_NS if name.startswith("tcp_probe") else 0)
         outside[name] = int((apart > bound + 5_000).sum())
     return measurement, outside
@@ -145,6 +144,44 @@ def test_step_of_a_link_log(sample: str) -> None:
     assert not any(outside.values())
     (issue,) = [issue for issue in measurement.issues if issue.code == "clock-step"]
     assert issue.path.endswith("rlp.log.gz")
+
+
+@pytest.mark.parametrize(
+    ("sample", "files", "name", "wrong"),
+    [
+        ("link-resets-sack", CAPTURES, "rcv.pcap", Wrong(HOUR, 0.0, -2 * S)),
+        ("link-resets-sack", CAPTURES, "rcv.pcap", Wrong(HOUR, 0.0, 2 * S, 0.75)),
+        ("spurious-timeouts", CAPTURES, "rcv.pcap", Wrong(HOUR, 0.0, 2 * S, 0.75)),
+        ("link-resets-vj", FILES, "rlp.log.gz", Wrong(-7 * HOUR, 0.0, S)),
+    ],
+)
+def test_step_inside_a_silence(sample: str, files: Sequence[str], name: str, wrong: Wrong) -> None:
+    """What the silence hides is said, and the bound of the records in it covers both sides."""
+    measurement, outside = aligned(sample, {name: wrong}, files)
+    assert not any(outside.values())
+    (step,) = measurement.clocks[files.index(name)].evidence["steps"]
+    assert step["offset_change_ns"] == pytest.approx(-wrong.step, abs=600 * MS)
+    if "doubtful" in step:
+        (issue,) = [issue for issue in measurement.issues if issue.code == "clock-step"]
+        assert f"records {step['doubtful'][0]} to {step['doubtful'][1]}" in (issue.detail or "")
+        clock = measurement.clocks[files.index(name)]
+        inside, before = step["doubtful"][0], step["doubtful"][0] - 1
+        assert (clock.uncertainty_at(inside) or 0) > (clock.uncertainty_at(before) or 0) + 900 * MS
+
+
+def test_some_silences_hide_the_place_of_a_step() -> None:
+    measurement, _ = aligned("link-resets-vj", {"rcv.pcap": Wrong(HOUR, 0.0, 2 * S, 0.25)}, CAPTURES)
+    assert "doubtful" in measurement.clocks[1].evidence["steps"][0]
+
+
+def test_delays_of_both_directions_that_jump_together_are_no_step() -> None:
+    """In `backoff` a burst on the link delays data and ACKs at once."""
+    folder = SAMPLES / "backoff"
+    for files in (CAPTURES, FILES):
+        measurement = align([open_trace(folder / name) for name in files])
+        assert "clock-step" not in codes(measurement)
+        apart = errors(measurement, 1, open_trace(folder / "rcv.pcap"))
+        assert apart.max() <= (measurement.clocks[1].uncertainty_ns or 0)
 
 
 def test_tables_are_in_common_terms() -> None:

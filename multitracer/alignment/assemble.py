@@ -19,6 +19,7 @@ from multitracer.alignment import (
     linklog,
     roles,
     samples,
+    simulated,
 )
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.finish import finish
@@ -188,6 +189,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     _main_connection(work)
     _order_captures(work)
     _set_reference(work)
+    simulated.name_sockets(work)
     _place_simulated(work)
     _join_captures(work)
     work.share_clocks()
@@ -382,13 +384,9 @@ def _join_pair(work: Work, a: int, b: int, matches: captures.Matches, new: bool 
     a_is_near = captures.order_of(work.own[a], work.own[b], matches, data) != 1
     a_first, b_first = captures.pairs(work.own[a], work.own[b], matches, data == a_is_near)
     nominal = work.nominal[a]
-    fitted = fit(
-        a_first.points(nominal.apply(a_first.t_a, a_first.record_a)),
-        b_first.points(nominal.apply(b_first.t_a, b_first.record_a)),
-        work.span(b),
-    )
-    calm = min(a_first, b_first, key=lambda pairs: pairs.unrest(nominal.apply(pairs.t_a, pairs.record_a)))
-    fitted = place_steps(fitted, work.own[b]["t_ns"], work.own[b]["record"], calm.record_b)
+    lower, upper = (pair.points(nominal.apply(pair.t_a, pair.record_a)) for pair in (a_first, b_first))
+    fitted = fit(lower, upper, work.span(b))
+    fitted = place_steps(fitted, work.own[b]["t_ns"], work.own[b]["record"], lower, upper)
     relation = Relation(
         a, b, a_first, b_first, "hull", fitted, None, {"matches": len(matches), **fitted.evidence}
     )

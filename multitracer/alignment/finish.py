@@ -129,7 +129,7 @@ def _clock(
     if source != work.reference and nominal.free and chosen.known:
         correction = round(chosen.middle)
     pieces = tuple(
-        Piece(p.first_order, p.line.moved(correction), p.half_width_ns, p.skew_term_ns, p.skew_error)
+        Piece(p.first_order, p.line.moved(correction), p.half_width_ns, p.skew_term_ns, p.skew_error, p.doubt)
         for p in nominal.pieces
     )
     final = Nominal(pieces, nominal.free)
@@ -209,6 +209,9 @@ def _say_steps(work: Work) -> None:
             detail = (
                 f"by {step['offset_change_ns'] / 1e9:+.6f} s against {work.traces[relation.a].source.path}"
             )
+            if "doubtful" in step:
+                first, last = step["doubtful"]
+                detail += f"; nothing shows on which side of it the records {first} to {last} are"
             path = work.traces[relation.b].source.path
             work.issues.append(Issue("clock-step", len(relation.fit.steps), step["record"], detail, path))
 

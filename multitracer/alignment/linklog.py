@@ -32,6 +32,7 @@ _ENOUGH = 0.35
 _FEW = 5
 _MAX_WAY_NS = 5_000_000_000
 _TRIM = 0.02
+_MISTAKEN = 8  # anchors next to a step that may have been matched by the wrong one of two shifts
 _STEP_ERROR_NS = 500_000
 _SKEWS = np.concatenate([[0.0], *([s, -s] for s in np.arange(1, 41) * 12.5e-6)])
 
@@ -181,8 +182,9 @@ def join(
         steps=False,
     )
     if len(runs) > 1:
-        matched = found.end_record[end] if len(end) else found.wake_record[wake]
-        fitted = place_steps(_with_steps(fitted, borders, moves), *_all_times(trace), matched)
+        seen = before.points(packets.into_ns[into]), after.points(packets.out_ns[out])
+        fitted = place_steps(_with_steps(fitted, borders, moves), *_all_times(trace), *seen, _MISTAKEN)
+        before, after = (_undisputed(pairs, borders, fitted) for pairs in (before, after))
     evidence = {
         "entity": trace.entities[entity],
         "woken_frames": len(before),
@@ -192,6 +194,17 @@ def join(
         **fitted.evidence,
     }
     return Relation(capture, index, before, after, "causality", fitted, None, evidence)
+
+
+def _undisputed(pairs: Pairs, borders: list[int], fitted: Fit) -> Pairs:
+    """Pairs without those that were matched by a shift that does not hold at their place, or may not."""
+    keep = np.ones(len(pairs), dtype=bool)
+    for border, piece in zip(borders[1:], fitted.pieces[1:], strict=True):
+        low, high = sorted((border, piece.first_order))
+        keep &= (pairs.record_b < low) | (pairs.record_b >= high)
+        if piece.doubt is not None:
+            keep &= (pairs.record_b < piece.doubt[0]) | (pairs.record_b > piece.doubt[1])
+    return pairs.where(keep)
 
 
 def _all_times(trace: Trace) -> tuple[Int, Int]:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from multitracer.clocks import Fit, Int, Piece, Points, apply_pieces
+from multitracer.table import Array
 
+_BACKWARDS_NS = 20_000_000  # times of a log with several writers may run backwards by less than this
 NO_TIMES: Int = np.empty(0, dtype=np.int64)
 
 
@@ -29,10 +31,9 @@ class Pairs:
         """No pair."""
         return cls(NO_TIMES, NO_TIMES, NO_TIMES, NO_TIMES)
 
-    def unrest(self, t_a_reference: Int) -> float:
-        """How much the difference of the clocks usually moves from pair to pair, in ns."""
-        apart = (t_a_reference - self.t_b)[np.argsort(self.record_b, kind="stable")]
-        return float(np.median(np.abs(np.diff(apart)))) if len(apart) > 1 else np.inf
+    def where(self, mask: Array) -> Pairs:
+        """The pairs that a mask picks."""
+        return Pairs(self.t_a[mask], self.t_b[mask], self.record_a[mask], self.record_b[mask])
 
     def points(self, t_a_reference: Int) -> Points:
         """As constraints on clock b, given the a times on the reference clock."""
@@ -68,38 +69,89 @@ class Relation:
     evidence: dict[str, Any] = field(default_factory=dict)
 
 
-def place_steps(fitted: Fit, t_ns: Int, record: Int, matched_record: Int) -> Fit:
-    """Move each step to the record where the source's own times show it.
+def place_steps(fitted: Fit, t_ns: Int, record: Int, lower: Points, upper: Points, mistaken: int = 0) -> Fit:
+    """Move each step to the record where the source's own times show it, and say which records are in doubt.
 
-    Between the last record known to be before a step and the first one known to be after it lie others.
-    A clock that jumps back makes times run backwards; else the likeliest gap is taken: not one shorter
-    than the step, and rather a long one than a short one.
+    A record is known to be before a step if it contradicts the line behind it, and the other way round;
+    between them lie others. A clock that jumps back makes times run backwards; else the likeliest gap is
+    taken: not one shorter than the step, and rather a long one than a short one. The records between the
+    first and the last gap that it may have been are in doubt.
 
     Parameters
     ----------
     fitted : Fit
     t_ns, record : int64 array
         All records of the source, in file order, on its own clock.
-    matched_record : int64 array
-        The records that are known to be before or after a step.
+    lower, upper : Points
+        What the lines were fitted to.
+    mistaken : int
+        How many of these next to a step may be no evidence: matches found by a shift may be mistaken.
     """
     pieces = list(fitted.pieces)
-    known = np.sort(matched_record)
     steps = np.diff(t_ns)
     usual = float(np.median(steps[steps > 0])) + 1000.0 if (steps > 0).any() else 1000.0
     for number, step in enumerate(fitted.steps, 1):
-        place = int(np.searchsorted(known, step["record"]))
-        before = int(known[place - 1]) if place else 0
-        rows = np.flatnonzero((record >= before) & (record <= step["record"]))
-        if len(rows) > 2:
-            gap = np.diff(t_ns[rows])
-            real = gap + step["offset_change_ns"]  # what passed in truth, if the step is there
-            # How much likelier the gap is with the step in it than without, gaps being heavy-tailed.
-            ratio = (np.maximum(gap, 0) + usual) / (np.maximum(real, 0) + usual)
-            likely = np.where(real >= 0, ratio**2 * real, -1.0)
-            at = int(np.argmin(gap) if gap.min() < 0 else np.argmax(likely))
-            pieces[number] = replace(pieces[number], first_order=int(record[rows[at + 1]]))
+        inside = _Inside(fitted, number, lower, upper, (int(record[0]), int(record[-1])))
+        change = step["offset_change_ns"]
+        rows = np.flatnonzero(
+            (record >= inside.last_before(mistaken)) & (record <= inside.first_behind(mistaken))
+        )
+        if len(rows) < 2:
+            continue
+        gap = np.diff(t_ns[rows])
+        real = gap + change  # what passed in truth, if the step is there
+        # How much likelier the gap is with the step in it than without, gaps being heavy-tailed.
+        ratio = (np.maximum(gap, 0) + usual) / (np.maximum(real, 0) + usual)
+        can = real >= -_BACKWARDS_NS - inside.width_ns
+        likely = np.where(can, ratio**2 * np.maximum(real, 1), -1.0)
+        back = gap.min() < -min(abs(change) // 4, _BACKWARDS_NS)
+        at = int(np.argmin(gap) if back else np.argmax(likely))
+        first = int(record[rows[at + 1]])
+        possible = np.flatnonzero(can)
+        if not back and not len(possible):
+            continue
+        sure = back or len(possible) < 2
+        doubt = None if sure else (int(record[rows[possible[0] + 1]]), int(record[rows[possible[-1]]]))
+        pieces[number] = replace(pieces[number], first_order=first, doubt=doubt)
     return replace(fitted, pieces=tuple(pieces))
+
+
+class _Inside:
+    """What is known of the place of one step; `width_ns` is how far off its size may be."""
+
+    def __init__(
+        self, fitted: Fit, number: int, lower: Points, upper: Points, records: tuple[int, int]
+    ) -> None:
+        before, behind = fitted.pieces[number - 1 : number + 1]
+        self._border = behind.first_order
+        after = [piece.first_order for piece in fitted.pieces[number + 1 :]]
+        self._first, self._last = max(before.first_order, records[0]), min([*after, records[1]])
+        slack = fitted.violations_ns
+        self.width_ns = before.half_width_ns + behind.half_width_ns
+        self._not_behind = np.sort(
+            np.concatenate([_against(behind, lower, 1, slack), _against(behind, upper, -1, slack)])
+        )
+        self._not_before = np.sort(
+            np.concatenate([_against(before, lower, 1, slack), _against(before, upper, -1, slack)])
+        )
+
+    def last_before(self, mistaken: int) -> int:
+        """The last record that is known to be before the step."""
+        known = self._not_behind
+        known = known[(known >= self._first) & (known < self._border)]
+        return int(known[-1 - mistaken]) if len(known) > mistaken else self._first
+
+    def first_behind(self, mistaken: int) -> int:
+        """The first record that is known to be behind the step."""
+        known = self._not_before
+        known = known[(known >= self._border) & (known <= self._last)]
+        return int(known[mistaken]) if len(known) > mistaken else self._last
+
+
+def _against(piece: Piece, points: Points, sign: int, slack: int) -> Int:
+    """Records of points that the line of a piece cannot satisfy, wherever it lies within its bound."""
+    width = piece.half_width_ns + piece.skew_term_ns + slack
+    return points.order[sign * (points.value_ns - piece.line.offset_at(points.t_ns)) > width]
 
 
 @dataclass

@@ -7,13 +7,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from multitracer.clocks.hulls import MAX_SKEW_PPM, feasible, lower_hull, upper_hull
+from multitracer.clocks.hulls import MAX_SKEW_PPM, feasible, lower_hull, possible, upper_hull
 from multitracer.clocks.points import Fit, Int, Line, Piece, Points
 from multitracer.clocks.skew import CONFIDENCE, least_violation, skew_interval, slope_of_centre
-from multitracer.clocks.steps import find_steps
+from multitracer.clocks.steps import Step, find_steps
 
 _WIDE_NS = 20_000_000  # bounds wider than this are "approximate"
 _SUSPICIOUS = 0.6  # of the smallest round trip: hulls closer than this did not come from one steady clock
+
+_CONFIRMED = 0.2  # a step by less than this share of what showed it is none
 
 
 def fit(lower: Points, upper: Points, span_ns: tuple[int, int], steps: bool = True) -> Fit:
@@ -40,7 +42,37 @@ def fit(lower: Points, upper: Points, span_ns: tuple[int, int], steps: bool = Tr
     if not len(lower) and not len(upper):
         raise ValueError("no constraint between the two clocks")
     lower, upper = _in_order(lower), _in_order(upper)
-    breaks = find_steps(lower, upper) if steps and len(lower) and len(upper) else []
+    found = find_steps(lower, upper) if steps and len(lower) and len(upper) else []
+    while True:
+        breaks = [record for record, _ in found]
+        pieces, worst, doubtful = _pieces(lower, upper, breaks, span_ns, steps)
+        false = _false_step(found, pieces, lower, upper)
+        if false is None:
+            break
+        found.remove(false)
+    ends = [*breaks, np.iinfo(np.int64).max]
+    two_sided = all(
+        np.any((points.order >= start) & (points.order < end))
+        for points in (lower, upper)
+        for start, end in pairwise([np.iinfo(np.int64).min, *ends])
+    )
+    bound = max(piece.half_width_ns + piece.skew_term_ns for piece in pieces) + worst if two_sided else None
+    accurate = bound is not None and bound <= _WIDE_NS and worst == 0
+    evidence = {
+        "forward": len(lower),
+        "reverse": len(upper),
+        "half_width_ns": max(piece.half_width_ns for piece in pieces),
+        "skew_ppm_error": round(max(piece.skew_error for piece in pieces) * 1e6, 3),
+        "violation_ns": worst,
+        "doubtful": doubtful,
+    }
+    return Fit(tuple(pieces), bound, "accurate" if accurate else "approximate", worst, evidence)
+
+
+def _pieces(
+    lower: Points, upper: Points, breaks: list[int], span_ns: tuple[int, int], steps: bool
+) -> tuple[list[Piece], int, bool]:
+    """A line for each stretch between steps; the worst contradiction; whether a hull was too narrow."""
     pieces, worst, doubtful = [], 0, False
     ends = [*breaks, np.iinfo(np.int64).max]
     start = np.iinfo(np.int64).min
@@ -61,22 +93,26 @@ def fit(lower: Points, upper: Points, span_ns: tuple[int, int], steps: bool = Tr
         pieces.append(piece)
         worst = max(worst, violation)
         start = end
-    two_sided = all(
-        np.any((points.order >= start) & (points.order < end))
-        for points in (lower, upper)
-        for start, end in pairwise([np.iinfo(np.int64).min, *ends])
-    )
-    bound = max(piece.half_width_ns + piece.skew_term_ns for piece in pieces) + worst if two_sided else None
-    accurate = bound is not None and bound <= _WIDE_NS and worst == 0
-    evidence = {
-        "forward": len(lower),
-        "reverse": len(upper),
-        "half_width_ns": max(piece.half_width_ns for piece in pieces),
-        "skew_ppm_error": round(max(piece.skew_error for piece in pieces) * 1e6, 3),
-        "violation_ns": worst,
-        "doubtful": doubtful,
-    }
-    return Fit(tuple(pieces), bound, "accurate" if accurate else "approximate", worst, evidence)
+    return pieces, worst, doubtful
+
+
+def _false_step(found: list[Step], pieces: list[Piece], lower: Points, upper: Points) -> Step | None:
+    """A step that only looked like one: delays of both directions jumped together, as queues seldom do.
+
+    What both directions showed is then not by how much the lines moved, and one line explains both sides.
+    """
+    edges = [np.iinfo(np.int64).min, *(record for record, _ in found), np.iinfo(np.int64).max]
+    for number, step in enumerate(found):
+        claimed = step[1]
+        before, after = pieces[number].line, pieces[number + 1].line
+        moved = int(after.offset_at(after.origin_ns) - before.offset_at(after.origin_ns))
+        if claimed is None or abs(moved) >= _CONFIRMED * abs(claimed):
+            continue
+        start, end = edges[number], edges[number + 2]
+        parts = (points.where((points.order >= start) & (points.order < end)) for points in (lower, upper))
+        if possible(*parts):
+            return step
+    return None
 
 
 def fit_median(

@@ -78,13 +78,18 @@ class Line:
 
 @dataclass(frozen=True)
 class Piece:
-    """A line that holds from a record of the source on, with the bound of its error over its span."""
+    """A line that holds from a record of the source on, with the bound of its error over its span.
+
+    `doubt`: first and last record that may be on the other side of the step before it, as nothing shows when
+    in a silence it came; None if its place is known.
+    """
 
     first_order: int
     line: Line
     half_width_ns: int
     skew_term_ns: int
     skew_error: float
+    doubt: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -112,14 +117,20 @@ class Fit:
     evidence: dict[str, Any]
 
     @property
-    def steps(self) -> list[dict[str, int]]:
-        """Clock steps: the record before which each happened, and how far the offset moved there."""
-        found = []
+    def steps(self) -> list[dict[str, Any]]:
+        """Clock steps: the record before which each happened, and how far the offset moved there.
+
+        ``doubtful`` names the first and the last record that may be on the other side of it.
+        """
+        found: list[dict[str, Any]] = []
         for before, after in pairwise(self.pieces):
             moved = int(
                 after.line.offset_at(after.line.origin_ns) - before.line.offset_at(after.line.origin_ns)
             )
-            found.append({"record": after.first_order, "offset_change_ns": moved})
+            step: dict[str, Any] = {"record": after.first_order, "offset_change_ns": moved}
+            if after.doubt is not None:
+                step["doubtful"] = list(after.doubt)
+            found.append(step)
         return found
 
 

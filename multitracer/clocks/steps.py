@@ -17,13 +17,18 @@ from multitracer.clocks.points import Float, Int, Points
 _MAX_STEPS = 8
 
 
-def find_steps(lower: Points, upper: Points) -> list[int]:
+Step = tuple[int, float | None]
+"""A record, and by how much both directions jump before it; None where only a contradiction shows it."""
+
+
+def find_steps(lower: Points, upper: Points) -> list[Step]:
     """Records before which the offset jumps, seen in both directions at once.
 
     Queues and routes move the delay of one direction at a time; a clock moves both offsets by the same
     amount, at the same place. A contradiction that no single line explains is a step too.
     """
     breaks: list[int] = []
+    steps: list[Step] = []
     for _ in range(_MAX_STEPS):
         edges = [np.iinfo(np.int64).min, *sorted(breaks), np.iinfo(np.int64).max]
         found = None
@@ -32,19 +37,20 @@ def find_steps(lower: Points, upper: Points) -> list[int]:
             part_u = upper.where((upper.order >= start) & (upper.order < end))
             for look in (_level_shift, _lasting_shift, _contradiction):
                 found = look(part_l, part_u)
-                if found is not None and found not in edges:
+                if found is not None and found[0] not in edges:
                     break
                 found = None
             if found is not None:
                 break
         if found is None:
             break
-        breaks.append(found)
-    return sorted(breaks)
+        breaks.append(found[0])
+        steps.append(found)
+    return sorted(steps, key=lambda step: step[0])
 
 
-def _level_shift(lower: Points, upper: Points) -> int | None:
-    best: tuple[float, int] | None = None
+def _level_shift(lower: Points, upper: Points) -> Step | None:
+    best: tuple[float, int, float] | None = None
     for window in (3, 8, 20):
         if min(len(lower), len(upper)) < 2 * window + 4:
             continue
@@ -61,11 +67,11 @@ def _level_shift(lower: Points, upper: Points) -> int | None:
         top = int(np.argmax(score))
         if score[top] > 0 and (best is None or score[top] > best[0]):
             change = float(by_u[top] if noise_u <= noise_l else by_l[top])
-            best = (float(score[top]), _place(lower, upper, int(gaps[top]), change, window))
-    return None if best is None else best[1]
+            best = (float(score[top]), _place(lower, upper, int(gaps[top]), change, window), change)
+    return None if best is None else best[1:]
 
 
-def _lasting_shift(lower: Points, upper: Points) -> int | None:
+def _lasting_shift(lower: Points, upper: Points) -> Step | None:
     """A shift of the floor of one direction that lasts to the end, which the other direction does not deny.
 
     Where one direction is calm and the other one queues, the queue hides the step there; the calm one
@@ -91,7 +97,7 @@ def _lasting_shift(lower: Points, upper: Points) -> int | None:
         floors = np.percentile(before, 10), np.percentile(after, 10)
         spread = max(np.median(before) - floors[0], np.median(after) - floors[1])
         if abs(sign * (floors[1] - floors[0]) - step) < 0.2 * abs(step) and spread < abs(step) / 3:
-            return _place(lower, upper, cut, step, window)
+            return _place(lower, upper, cut, step, window), step
     return None
 
 
@@ -132,7 +138,7 @@ def _change(values: Int, window: int) -> Float:
     return change
 
 
-def _contradiction(lower: Points, upper: Points) -> int | None:
+def _contradiction(lower: Points, upper: Points) -> Step | None:
     """Where the longest stretch from the start that one line explains ends, if anything is left after it."""
     if min(len(lower), len(upper)) < 8 or possible(lower, upper):
         return None
@@ -156,6 +162,6 @@ def _contradiction(lower: Points, upper: Points) -> int | None:
     until = gaps <= cut
     small = np.where(np.sign(by_l) == np.sign(by_u), np.minimum(np.abs(by_l), np.abs(by_u)), 0.0)[until]
     if not len(small) or small.max() <= 0:
-        return cut
+        return cut, None
     top = int(np.argmax(small))
-    return _place(lower, upper, int(gaps[until][top]), float(by_u[until][top]), window)
+    return _place(lower, upper, int(gaps[until][top]), float(by_u[until][top]), window), None

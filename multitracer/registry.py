@@ -35,6 +35,7 @@ PARSERS = {
     "bcc": "multitracer.parsers.bcc:PARSER",
     "rlpdump": "multitracer.parsers.rlpdump:PARSER",
     "gsmtap": "multitracer.parsers.gsmtap:PARSER",
+    "rlc": "multitracer.parsers.rlc:PARSER",
     "dccp": "multitracer.parsers.dccp:PARSER",
     "dccpprobe": "multitracer.parsers.dccpprobe:PARSER",
     "wifi": "multitracer.parsers.wifi:PARSER",
@@ -42,6 +43,7 @@ PARSERS = {
     "ns2": "multitracer.parsers.ns2:PARSER",
     "ns2-variables": "multitracer.parsers.ns2variables:PARSER",
     "ns3-ascii": "multitracer.parsers.ns3ascii:PARSER",
+    "ns3-series": "multitracer.parsers.ns3series:PARSER",
     "csv": "multitracer.parsers.csv:PARSER",
 }
 
@@ -53,6 +55,8 @@ ANALYZERS = {
     "observation": "multitracer.analyzers.observation:ANALYZER",
     "limits": "multitracer.analyzers.limits:ANALYZER",
     "acks": "multitracer.analyzers.acks:ANALYZER",
+    "round_trips": "multitracer.analyzers.round_trips:ANALYZER",
+    "flight": "multitracer.analyzers.flight:ANALYZER",
     "link_resets": "multitracer.analyzers.link_resets:ANALYZER",
     "link_retransmissions": "multitracer.analyzers.link_retransmissions:ANALYZER",
     "flow_control": "multitracer.analyzers.flow_control:ANALYZER",

@@ -40,6 +40,7 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("packet", 2),
     ("rawpackets", 2),
     ("schema_chains", 1),
+    ("schema_sender", 1),
     ("schema_studies", 1),
     ("ppp", 1),
     ("framemap", 4),

@@ -80,6 +80,7 @@ def _connection(m: Measurement, connection: Connection, state: SenderState) -> t
         "share": {name: round(value / whole, 6) if whole else 0.0 for name, value in spent.items()},
         "mostly": max(spent, key=lambda name: spent[name]) if whole else None,
         "window_known": bool(np.any(state.edges >= 0)),
+        "kernel": _kernel(m, connection),
         "longest": [
             {
                 "start": round(m.seconds(start_ns[row]), 6),
@@ -93,6 +94,21 @@ def _connection(m: Measurement, connection: Connection, state: SenderState) -> t
         ],
     }
     return table, entry
+
+
+def _kernel(m: Measurement, connection: Connection) -> dict[str, float] | None:
+    """Seconds by the kernel's own account (tcp_info); None without it.
+
+    Only it knows of the send buffer: to a capture, a full one is an application that writes nothing.
+    """
+    states = m.table("tcp_states")
+    states = states.where((states["conn"] == connection.index) & (states["dir"] == connection.data_dir))
+    counters = {
+        name: states[f"{name}_ns"].max(initial=-1) for name in ("busy", "rwnd_limited", "sndbuf_limited")
+    }
+    if counters["busy"] < 0:
+        return None
+    return {f"{name}_s": round(max(int(value), 0) / 1e9, 6) for name, value in counters.items()}
 
 
 def _pauses(state: SenderState) -> tuple[Times, Times, Array, dict[str, Array]]:

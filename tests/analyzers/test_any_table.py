@@ -28,6 +28,8 @@ MINE = (
     "observation",
     "limits",
     "acks",
+    "round_trips",
+    "flight",
 )
 times = st.one_of(st.integers(0, 3_000), st.integers(0, 4 * 10**12)).map(lambda ms: ms * 1_000_000)
 sizes = st.sampled_from([-1, 0, 1, 23, 24, 60, 460, 2**31 - 1])

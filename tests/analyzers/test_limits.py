@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support_measurement import ack, data, measurement
+from support_measurement import ack, data, measurement, table
 
 import multitracer as mt
+from multitracer import schema
 
 Rows = list[dict[str, Any]]
 
@@ -100,3 +101,24 @@ def test_samples(name: str, limit: str, samples: Path) -> None:
     assert (phases["end_ns"][:-1] == phases["t_ns"][1:]).all(), "phases cover the transfer without a gap"
     spent = float((phases["end_ns"] - phases["t_ns"]).sum()) / 1e9
     assert spent == pytest.approx(entry["seconds"], abs=1e-6)
+
+
+def test_the_kernels_own_account(samples: Path) -> None:
+    """The receiver's window, by the capture and by the kernel's counters."""
+    result = mt.analyze(mt.read(samples / "spurious-timeouts"), only=["limits"]).results["limits"]
+    (entry,) = result.summary["connections"]
+    kernel = entry["kernel"]
+    assert kernel["rwnd_limited_s"] / kernel["busy_s"] == pytest.approx(
+        entry["share"]["receiver_window"], abs=0.05
+    )
+    assert kernel["sndbuf_limited_s"] == 0
+
+
+def test_only_the_kernel_knows_of_the_send_buffer() -> None:
+    m = measurement(rounds(window=8000, flight=4), rcv=None)
+    assert mt.analyze(m, only=["limits"]).results["limits"].summary["connections"][0]["kernel"] is None
+    counters = [{"t_ns": n * 10**9, "source": 0, "conn": 0, "dir": 0, "busy_ns": n * 10**9} for n in range(3)]
+    rows = [row | {"sndbuf_limited_ns": row["t_ns"] // 2, "rwnd_limited_ns": 0} for row in counters]
+    m.tables["tcp_states"] = table(schema.TCP_STATES, rows)
+    (entry,) = mt.analyze(m, only=["limits"]).results["limits"].summary["connections"]
+    assert entry["kernel"] == {"busy_s": 2.0, "rwnd_limited_s": 0.0, "sndbuf_limited_s": 1.0}

@@ -100,6 +100,22 @@ def read_capture(
 ) -> dict[str, Any]:
     """Keys: info (dict), issues (of _Issue), connections (dicts; a list with `keep_segments`), tables."""
 
+class Follow:
+    """A capture that is followed while it is written; `connections` is how many are kept at most."""
+
+    def __init__(self, path: str, keep_segments: bool, connections: int) -> None: ...
+    def wait(self, seconds: float) -> bool:
+        """Whether the end has come."""
+
+    def stop(self) -> None: ...
+    def snapshot(self, busiest: int) -> dict[str, Any]:
+        """Keys: records, tcp_segments, bytes_read, first_ns, last_ns, sums, forgotten, active, new_bytes, busiest."""
+
+    def finish(self) -> dict[str, Any]:
+        """As `read_capture`."""
+
+    def close(self) -> None: ...
+
 def json_text(value: object, level: int) -> str:
     """As json.dumps with an indent of 2, for a place `level` steps inside."""
 

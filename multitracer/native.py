@@ -360,6 +360,57 @@ def read_capture(
     return _called(_named(paths), lambda: _core.read_capture(paths, keep_segments, report, list(skip)))
 
 
+class Follow:
+    """A capture that is read, on a thread of its own, while it is written: a pipe, or a file that grows.
+
+    Parameters
+    ----------
+    path : str
+        ``-`` is standard input.
+    keep_segments : bool
+        As of `read_capture`; nothing is given up then.
+    connections : int
+        How many connections are kept at most; beyond, those that were silent for longest are given up.
+    """
+
+    def __init__(self, path: str, *, keep_segments: bool, connections: int) -> None:
+        self._path = path
+        self._core = _core.Follow(path, keep_segments, connections)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end, so long at most, answering signals; whether it has come."""
+        return self._core.wait(seconds)
+
+    def stop(self) -> None:
+        """End with what is there; of a pipe, with what comes within a second."""
+        self._core.stop()
+
+    def snapshot(self, busiest: int) -> dict[str, Any]:
+        """How it goes: counts since the begin, and the connections that sent most since the last snapshot.
+
+        Returns
+        -------
+        dict
+            ``records``, ``tcp_segments``, ``bytes_read``, ``first_ns`` and ``last_ns`` (time stamps, or None),
+            ``sums`` (over all connections, both directions), ``forgotten`` (connections given up), and since the
+            last snapshot ``active`` (connections), ``new_bytes`` and ``busiest``.
+        """
+        return self._core.snapshot(busiest)
+
+    def finish(self) -> dict[str, Any]:
+        """Wait for the end; what it came to, as `read_capture` returns it. Once.
+
+        Raises
+        ------
+        UnreadableFile, CorruptTrace
+        """
+        return _called(self._path, self._core.finish)
+
+    def close(self) -> None:
+        """Give up at once, if it has not ended."""
+        self._core.close()
+
+
 def json_text(value: Any, level: int = 0) -> str:
     """A plain value as ``json.dumps(value, indent=2, allow_nan=False)``, for a place `level` steps inside.
 

@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PySlice};
 use crate::watch::watched;
 
 /// Words for the causes, in the order of `Cause`; those of retransmissions are keys of the public contract.
-const CAUSE_NAMES: [&str; CAUSES] =
+pub(crate) const CAUSE_NAMES: [&str; CAUSES] =
     ["", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake"];
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -45,12 +45,12 @@ fn capture_format(head: &[u8]) -> Option<&'static str> {
 type Packet<'py> = (i64, u32, Bound<'py, PyBytes>, u16);
 
 /// What one pass over a capture gives.
-struct Captured {
-    info: CaptureInfo,
-    connections: Vec<Connection>,
-    columns: Option<Columns>,
-    icmp_errors: Vec<QuotedError>,
-    issues: Issues,
+pub(crate) struct Captured {
+    pub(crate) info: CaptureInfo,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) columns: Option<Columns>,
+    pub(crate) icmp_errors: Vec<QuotedError>,
+    pub(crate) issues: Issues,
 }
 
 /// Or which of the files cannot be read, and why.
@@ -85,8 +85,12 @@ fn read_capture<'py>(
     skip.sort_unstable();
     let work = || read_and_track(&paths, keep_segments, &skip, &progress);
     let outcome = watched(py, &progress, report.as_ref(), work)?;
-    let Captured { info, connections, columns, icmp_errors, issues } =
-        outcome.map_err(|(_, error)| error_to_python(error))?;
+    captured_to_python(py, outcome.map_err(|(_, error)| error_to_python(error))?)
+}
+
+/// See the stub of `read_capture`.
+pub(crate) fn captured_to_python(py: Python<'_>, captured: Captured) -> PyResult<Bound<'_, PyDict>> {
+    let Captured { info, connections, columns, icmp_errors, issues } = captured;
     let result = PyDict::new(py);
     result.set_item("info", info_to_python(py, &info)?)?;
     let found = PyList::empty(py);
@@ -352,7 +356,7 @@ fn icmp_errors_to_python<'py>(py: Python<'py>, rows: &[QuotedError]) -> PyResult
 }
 
 /// As URLs have it: brackets around IPv6.
-fn end_to_string((address, port): multitracer_core::tracker::Endpoint) -> String {
+pub(crate) fn end_to_string((address, port): multitracer_core::tracker::Endpoint) -> String {
     std::net::SocketAddr::new(address.to_ip(), port).to_string()
 }
 

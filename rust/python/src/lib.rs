@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod capture;
 mod dccp;
+mod follow;
 mod json;
 mod link;
 mod ns2;
@@ -17,6 +18,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     capture::register(m)?;
     dccp::register(m)?;
+    follow::register(m)?;
     json::register(m)?;
     link::register(m)?;
     ns2::register(m)?;

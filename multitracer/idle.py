@@ -77,6 +77,8 @@ def empty_times(m: Measurement, path: LinkPath, silent: Intervals) -> tuple[Inte
     times = path.first["t_ns"]
     handed = handed_ns(m, path)
     short = times[path.first["length"] < path.payload_bytes]
+    if path.kind.unit == "packet":  # its length is the packet's, whatever waits behind it
+        short = times[:0]
     flushed = reset_ns(m, path.sender)
     found = []
     for begin in (short, flushed):
@@ -125,7 +127,7 @@ def handed_ns(m: Measurement, path: LinkPath) -> npt.NDArray[np.int64]:
 
 def _silent(path: LinkPath, span: Intervals) -> Intervals:
     """Between data frames that are more than a slot and the tolerance apart, and after the last one."""
-    times = path.sent["t_ns"]
+    times = path.air_ns if path.kind.shared else path.sent["t_ns"]
     end = int(span[-1, 1]) if len(span) else 0
     times = np.append(times, max(end, int(times[-1])))
     wide = np.diff(times) > path.slot_ns + path.tolerance_ns

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.linktype import LinkType
 from multitracer.measurement import Measurement
 from multitracer.table import Table
 
@@ -39,6 +40,9 @@ class LinkPath:
         For each row of `first`: when the peer first received it; -1 if never seen.
     reports_ns : array
         Times of every frame that the sender sent, data and others, in order.
+    air_ns : array
+        Times of every frame on the medium: of both entities where they share it, else `reports_ns`.
+    kind : LinkType
     """
 
     sender: int
@@ -51,6 +55,8 @@ class LinkPath:
     first: Table
     arrived_ns: npt.NDArray[np.int64]
     reports_ns: npt.NDArray[np.int64]
+    air_ns: npt.NDArray[np.int64]
+    kind: LinkType
 
     @property
     def tolerance_ns(self) -> int:
@@ -62,20 +68,22 @@ def link_path(m: Measurement) -> LinkPath | None:
     """The direction of the link that carries the TCP data; None if the log shows no data frame being sent."""
     frames = m.table("link_frames").sorted_by("t_ns")
     sending = frames.where(frames["action"] == frames.code("action", "snd"))
-    new = sending["attempt"] == 0
-    if not np.any(new):
+    new = first_rows(m, sending)
+    if not len(new):
         return None
     # Each frame counts as a byte more than it holds: one that sent only empty frames is still a sender.
     sender = int(np.argmax(np.bincount(sending["entity"][new], weights=_bytes(sending.where(new)) + 1)))
     others = [entity for entity in np.unique(frames["entity"]).tolist() if entity != sender]
     receiver = others[0] if len(others) == 1 else None
     sent = sending.where(sending["entity"] == sender)
-    first = sent.where(sent["attempt"] == 0)
+    first = sent.where(first_rows(m, sent))
+    kind = m.link_type(sender)
     events = m.table("link_events")
     signals = events["t_ns"][
         (events["entity"] == sender) & (events["action"] == events.code("action", "snd"))
     ]
     reports = np.sort(np.concatenate([sent["t_ns"], signals]))
+    air = sending["t_ns"] if kind.shared else reports
     payload = setting(m, "payload_bytes")
     slot_ms = setting(m, "slot_ms")
     window = setting(m, "window")
@@ -83,7 +91,7 @@ def link_path(m: Measurement) -> LinkPath | None:
     return LinkPath(
         sender=sender,
         receiver=receiver,
-        slot_ns=round(slot_ms * 1e6) if slot_ms else _usual_step(reports),
+        slot_ns=round(slot_ms * 1e6) if slot_ms else _usual_step(air),
         payload_bytes=int(payload) if payload else max(int(first["length"].max()), 1),
         window=int(window) if window else None,
         t1_ns=round(t1_ms * 1e6) if t1_ms else None,
@@ -91,7 +99,27 @@ def link_path(m: Measurement) -> LinkPath | None:
         first=first,
         arrived_ns=arrivals(first, frames, receiver),
         reports_ns=reports,
+        air_ns=air,
+        kind=kind,
     )
+
+
+def first_rows(m: Measurement, sent: Table) -> npt.NDArray[np.int64]:
+    """Rows of first transmissions; a monitor may have missed them: then the first that it saw of a frame.
+
+    Parameters
+    ----------
+    m : Measurement
+    sent : Table
+        Frames that were sent, in time order.
+    """
+    first = sent["attempt"] == 0
+    watched = [e for e in np.unique(sent["entity"]).tolist() if m.link_type(e).observer == "monitor"]
+    for entity in watched:
+        mine = np.flatnonzero((sent["entity"] == entity) & (sent["offset"] >= 0))
+        first[mine] = False
+        first[mine[np.unique(sent["offset"][mine], return_index=True)[1]]] = True
+    return np.flatnonzero(first)
 
 
 def setting(m: Measurement, name: str) -> float | None:

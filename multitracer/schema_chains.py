@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multitracer.schema_columns import Column, Schema
 
-MAP_METHODS = ("framing", "sizes", "anchors")
+MAP_METHODS = ("framing", "sizes", "anchors", "content")
 FATES = ("unknown", "carried", "cut", "flushed", "dropped", "waiting")
 
 _T = Column("t_ns", "int64", "ns", "time on the reference timeline")

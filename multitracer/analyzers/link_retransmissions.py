@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.linkpath import arrivals, link_path
+from multitracer.linkpath import arrivals, first_rows, link_path
 from multitracer.measurement import Measurement
 from multitracer.regression import fit
 from multitracer.schema_results import LINK_ENTITIES
@@ -45,7 +45,7 @@ def _entity(m: Measurement, entity: int) -> dict[str, Any]:
     frames = m.table("link_frames").sorted_by("t_ns")
     sent = frames.where((frames["entity"] == entity) & (frames["action"] == frames.code("action", "snd")))
     again = sent["attempt"] > 0
-    first = sent.where(~again)
+    first = sent.where(first_rows(m, sent))
     # Bytes counted, not offsets: what a reset flushed before it was sent took no time on the link.
     sizes = np.maximum(first["length"].astype(np.int64), 0)
     trend = fit((first["t_ns"] - m.t0_ns) / 1e9, np.cumsum(sizes) - sizes)

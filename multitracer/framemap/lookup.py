@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.errors import UsageError
-from multitracer.framemap.placement import Placement, place
+from multitracer.framemap.placement import Placement, by_content, place
 from multitracer.framemap.stream import Int, Stream, streams
 from multitracer.measurement import Measurement
 from multitracer.ppp.sizes import FRAMINGS, PLAIN, Framing
@@ -119,6 +119,8 @@ def _placed(found: list[Stream]) -> list[Placement]:
     """Placements under the framing that meets most anchors in both directions; the simplest of equals."""
     if not found:
         return []
+    if all(stream.offsets is not None for stream in found):
+        return [by_content(stream, stream.offsets) for stream in found if stream.offsets is not None]
     if all(stream.own_frames for stream in found):
         framings: Sequence[Framing] = (PLAIN,)
     elif all(stream.whole for stream in found):
@@ -165,7 +167,7 @@ def _spans(stream: Stream, placed: Placement) -> Table:
     tries = np.concatenate([[0], np.cumsum(_attempts(stream)[0])])
     attempts[placed.rows] = tries[high] - tries[low]
     missing[placed.rows] = gone
-    method = "framing" if placed.framing.hdlc else "sizes"
+    method = "framing" if placed.framing.hdlc else "sizes" if stream.offsets is None else "content"
     if placed.agreement < _AGREED:
         method = "anchors"
     return Table.filled(
@@ -197,6 +199,9 @@ def _fates(stream: Stream, placed: Placement, gone: Int) -> Array:
     )
     last = int(stream.first["offset"][-1]) + int(stream.first["length"][-1])
     fate[placed.rows] = np.where(placed.first >= last, code("fate", "waiting"), words)
+    if stream.offsets is not None:
+        # What a monitor did not see was sent all the same, unless a queue is known to have dropped it.
+        fate[(stream.offsets < 0) & ~stream.dropped] = code("fate", "unknown")
     return fate
 
 
@@ -311,7 +316,7 @@ def _pairs(stream: Stream, placed: Placement) -> Table:
 def _facts(m: Measurement, stream: Stream, placed: Placement) -> dict[str, Any]:
     return {
         "entity": m.entities[stream.entity],
-        "framing": placed.framing.name,
+        "framing": placed.framing.name if stream.offsets is None else "read in the frames",
         "packets": len(placed.rows),
         "dropped": int(stream.dropped.sum()),
         "exact": int(np.count_nonzero(placed.error == 0)),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from multitracer.framemap.stream import Int, Stream
-from multitracer.ppp.sizes import Framing, Sizes, escape_rate, sizes
+from multitracer.ppp.sizes import PLAIN, Framing, Sizes, escape_rate, sizes
 from multitracer.table import Array
 
 _FLAG_NS = 1_000_000_000  # PPP drivers open a frame with a flag of its own after a second of silence
@@ -65,6 +65,22 @@ class Placement:
         """Share of the anchors that were met; 1 where there are none."""
         known = self.matched + self.missed
         return self.matched / known if known else 1.0
+
+
+def by_content(stream: Stream, offsets: Int) -> Placement:
+    """Places that a capture of the link itself shows: exact; the packets that it has not seen are left out.
+
+    Parameters
+    ----------
+    stream : Stream
+    offsets : array
+        By segment; -1 if not seen.
+    """
+    rows = np.flatnonzero(offsets >= 0)
+    first = offsets[rows]
+    length = np.array([stream.packets[row][0] for row in rows.tolist()], dtype=np.int64)
+    exact = np.zeros(len(rows), dtype=np.int64)
+    return Placement(rows, first, first + length, exact, PLAIN, len(rows), 0)
 
 
 def anchors(stream: Stream, rows: Int) -> Anchors:

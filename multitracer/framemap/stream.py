@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.linkpath import LinkPath, arrivals, link_path, setting
+from multitracer.framemap.inside import seen_inside
+from multitracer.linkpath import LinkPath, arrivals, first_rows, link_path, setting
 from multitracer.losses import arrival_ns, queue_drops
 from multitracer.measurement import Measurement
 from multitracer.rawpackets import IpPacket
@@ -59,6 +60,9 @@ class Stream:
         Each packet is a frame of its own: the link has no frame size.
     prompt : bool
         Packets leave the link as their last frame comes in. With flow control they may wait behind it.
+    offsets : array or None
+        For each row of `segments`, its first byte in the stream where a capture of the link has the packet
+        itself; -1 where that did not see it. None without one.
     """
 
     source: int
@@ -79,6 +83,7 @@ class Stream:
     whole: bool
     own_frames: bool
     prompt: bool
+    offsets: Int | None
 
 
 def streams(m: Measurement) -> list[Stream]:
@@ -119,7 +124,7 @@ def _stream(
         & (frames["offset"] >= 0)
         & (frames["length"] > 0)
     )
-    first = sent.where(sent["attempt"] == 0)
+    first = sent.where(first_rows(m, sent))
     rows = m.table("segments")
     rows = rows.where((rows["source"] == source) & _from_host(m, rows, reverse))
     # The order of the file is the order in which the kernel handed packets on; times may be equal.
@@ -149,6 +154,7 @@ def _stream(
         bool(raw),
         setting(m, "payload_bytes") is None and path.payload_bytes > _LARGE,
         not np.any(m.table("link_events")["kind"] == m.table("link_events").code("kind", "RNR")),
+        seen_inside(m, rows, first),
     )
 
 
@@ -202,6 +208,8 @@ def _arrived(m: Measurement, rows: Table, other: int | None) -> Int:
 
 
 def _flushes(m: Measurement, entity: int, peer: int | None) -> Int:
+    if not m.link_type(entity).tells("flushes"):
+        return np.zeros((0, 2), dtype=np.int64)
     found = handshakes(m)
     own, other = flushes(m, found, entity), flushes(m, found, peer)
     pairs = [(t_ns, max(theirs)) for mine, theirs in zip(own, other, strict=True) for t_ns in mine]

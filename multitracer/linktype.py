@@ -38,6 +38,8 @@ class LinkType:
         How the receiver tells the sender what arrived.
     observer : {"entities", "sender", "receiver", "monitor"}
         Who wrote the log. What a monitor did not see may yet have been sent: it is "not seen", never "lost".
+    shared : bool
+        Both directions share one medium: while one is busy, the other has to wait.
     lacks : frozenset of str
         What the log cannot tell, of "arrivals" (which frames got through), "attempts", "airtime",
         "flow_control", "flushes" (bytes lost in a reset), "idle", "offsets" (place in the byte stream),
@@ -50,6 +52,7 @@ class LinkType:
     slotted: bool = True
     acknowledgement: Acknowledgement = "cumulative"
     observer: Observer = "entities"
+    shared: bool = False
     lacks: frozenset[Fact] = frozenset()
 
     def tells(self, fact: Fact) -> bool:
@@ -66,5 +69,31 @@ WIFI = LinkType(
     slotted=False,
     acknowledgement="frame",
     observer="monitor",
+    shared=True,
     lacks=frozenset({"flushes", "queue"}),
 )
+
+RLC_LTE = LinkType(
+    "rlc-lte",
+    "RLC in acknowledged mode (LTE)",
+    unit="stream",
+    slotted=False,
+    acknowledgement="status",
+    observer="monitor",
+    lacks=frozenset({"arrivals", "flushes", "queue"}),
+)
+"""PDUs as one observer saw them; what arrived is known where both ends did (`rlc`)."""
+
+RLC_NR = replace(
+    RLC_LTE,
+    name="rlc-nr",
+    title="RLC in acknowledged mode (5G NR)",
+    unit="segment",
+    lacks=RLC_LTE.lacks | {"airtime"},
+)
+
+
+def rlc(radio: str, both_ends: bool) -> LinkType:
+    """The kind of a bearer of "lte" or "nr"."""
+    kind = RLC_LTE if radio == "lte" else RLC_NR
+    return replace(kind, observer="entities", lacks=kind.lacks - {"arrivals"}) if both_ends else kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Measurement
@@ -10,23 +11,23 @@ from multitracer.spread import deviation, jain
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
-    """Spread of goodput over the connections that delivered data.
+    """Spread of goodput over the connections that sent data.
 
-    Each connection counts with its goodput over its own time (`throughput`), from its first data segment to
-    its last ACK. The standard deviation is that of a sample (n - 1). With one connection there is nothing to
-    share: deviation and index are None.
+    Each connection counts with the bytes that were acknowledged, from its first data segment to the last ACK
+    of its data, or, if it never closed, to the last ACK of any: one that stands still until the end got
+    less, not the same in less time. One that delivered nothing counts as zero. The standard deviation is that
+    of a sample (n - 1). With one connection there is nothing to share: deviation and index are None.
 
     References
     ----------
     METRICS: from the other seeds (ten flows in ns-3). R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
     """
-    rates = [
-        float(entry["goodput_bps"])
-        for entry in results["throughput"].summary["connections"]
-        if entry["goodput_bps"]
-    ]
-    if not rates:
-        return Result("fairness", inconclusive="needs a connection that delivered data")
+    sent = [one for one in results["throughput"].summary["connections"] if one["start"] is not None]
+    if not sent:
+        return Result("fairness", inconclusive="needs a connection that sent data")
+    closed = {one["index"]: one["closed"] != "open" for one in results["connections"].summary["connections"]}
+    last = max(one["end"] for one in sent)
+    rates = [_rate_bps(one, one["end"] if closed[one["conn"]] else last) for one in sent]
     mean = sum(rates) / len(rates)
     spread = deviation(rates)
     summary = {
@@ -36,14 +37,22 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
         "goodput_std_bps": spread,
         "goodput_min_bps": min(rates),
         "goodput_max_bps": max(rates),
-        "relative_std": None if spread is None else round(spread / mean, 6),
+        "relative_std": None if spread is None or not mean else round(spread / mean, 6),
     }
     return Result("fairness", summary)
+
+
+def _rate_bps(one: Mapping[str, Any], end: float) -> float:
+    """Goodput of a connection over its time until `end`."""
+    if not one["goodput_bps"]:
+        return 0.0
+    own, whole = one["end"] - one["start"], end - one["start"]
+    return round(float(one["goodput_bps"]) * own / whole, 3)
 
 
 ANALYZER = Analyzer(
     name="fairness",
     question="How equally did the connections share the path?",
-    needs=("segments", "result:throughput"),
+    needs=("segments", "result:throughput", "result:connections"),
     run=run,
 )

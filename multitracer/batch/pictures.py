@@ -27,16 +27,27 @@ def histogram(rows: Sequence[Mapping[str, Any]]) -> Markup:
     return picture(figure, figure.subtitle)
 
 
-def study_chart(study: Pivot) -> Markup:
-    """A metric over parameters."""
+def study_figure(study: Pivot) -> Figure:
+    """A metric over parameters, as a figure.
+
+    Raises
+    ------
+    UsageError
+        More values of the second parameter than curves can be told apart.
+    """
     points = [
         Point(
             cell.row, "" if cell.column is None else str(cell.column), cell.median, cell.q1, cell.q3, cell.n
         )
         for cell in study.cells
     ]
+    return build_points(points, study.metric, study.rows, study.columns or "")
+
+
+def study_chart(study: Pivot) -> Markup:
+    """A metric over parameters, as images."""
     try:
-        figure = build_points(points, study.metric, study.rows, study.columns or "")
+        figure = study_figure(study)
     except UsageError as error:
         return tag("p", str(error), class_="note")
     return picture(figure, f"{study.metric} over {study.rows}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multitracer.report.facts import facts
@@ -87,9 +87,6 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
     used = contract["utilization"]
     connections = sorted(contract["connections"], key=lambda one: (-one["bytes"]["unique"], one["index"]))
     kept = sorted(connections[:MOST_CONNECTIONS], key=lambda one: int(one["index"]))
-    goodputs = [
-        float(one["goodput_bps"]) for one in connections if one["goodput_bps"] and one["bytes"]["unique"]
-    ]
     link, energy = contract["link"], contract.get("energy") or {}
     shared = {
         "utilization": used["value"],
@@ -103,9 +100,7 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
         "link_retransmitted": link["retransmitted"],
         "link_resets": len(link["resets"]),
         "local_drops": len(link["local_drops"]),
-        "flows": len(goodputs),
-        "goodput_std_bps": deviation(goodputs),
-        "jain": jain(goodputs),
+        **_fairness(contract, connections),
         "energy_used_j": energy.get("used_j"),
         "energy_j_per_mbit": energy.get("value"),
     }
@@ -150,6 +145,21 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
 def _by_connection(contract: Object, name: str) -> dict[int, Object]:
     """What an analyzer tells of single connections, by their numbers."""
     return {entry["conn"]: entry for entry in (contract.get(name) or {}).get("connections", ())}
+
+
+def _fairness(contract: Object, connections: Sequence[Object]) -> Row:
+    """As analysed; of a summed-up capture from what is known of its connections."""
+    found = contract.get("fairness")
+    if found:
+        return {
+            "flows": found["flows"],
+            "goodput_std_bps": found["goodput_std_bps"],
+            "jain": found["value"],
+        }
+    rates = [
+        float(one["goodput_bps"]) for one in connections if one["goodput_bps"] and one["bytes"]["unique"]
+    ]
+    return {"flows": len(rates), "goodput_std_bps": deviation(rates), "jain": jain(rates)}
 
 
 def _after_losses(found: Object) -> Row:

@@ -62,7 +62,11 @@ def _time_axis(canvas: Canvas, axes: Axes) -> None:
         _folded_axis(canvas, axes, canvas.figure.fold)
         return
     label = drawable(str(canvas.figure.x), 80)
-    if canvas.figure.absolute:
+    if words := canvas.figure.x.words:
+        axes.set_xticks(range(len(words)), [drawable(word, 24) for word in words])
+        for text in axes.get_xticklabels():
+            text.set_parse_math(False)
+    elif canvas.figure.absolute:
         span = canvas.window[1] - canvas.window[0]
         step = next((s for s in CLOCK_STEPS if span / s <= 12), None)
         if step is not None and span > 3:

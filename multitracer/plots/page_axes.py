@@ -50,6 +50,11 @@ def draw_frame(
     plot.xaxis.axis_label = PlainText(text=str(figure.x)) if last else None
     plot.xaxis.visible = last
     plot.xaxis.formatter = NumeralTickFormatter(format="0,0.[000000]")
+    if figure.x.words:
+        plot.xaxis.ticker = FixedTicker(ticks=list(range(len(figure.x.words))))
+        plot.xaxis.major_label_overrides = {
+            at: PlainText(text=word[:24]) for at, word in enumerate(figure.x.words)
+        }
     if panel.lanes:
         rows = list(range(len(panel.lanes)))
         plot.yaxis.ticker = FixedTicker(ticks=rows)

@@ -90,10 +90,11 @@ Role = Literal[
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: what it shows and in which unit ("" for a pure number)."""
+    """An axis: what it shows and in which unit ("" for a pure number); `words` stand at 0, 1, 2 ..."""
 
     label: str
     unit: str
+    words: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.label} [{self.unit}]" if self.unit else self.label

@@ -12,7 +12,7 @@ import numpy as np
 
 from multitracer.plots import base
 from multitracer.plots.cdf import CURVES
-from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series
+from multitracer.plots.panel import Axis, Figure, Panel, Pieces, Series
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
     series, ranges = [], []
     for rank, curve in enumerate(curves):
         mine = sorted((point for point in points if point.curve == curve), key=place)
-        x = np.array([place(point) for point in mine])
+        # Curves over words stand beside each other, or their strokes would hide one another.
+        aside = 0.06 * (rank - (len(curves) - 1) / 2) if words else 0.0
+        x = np.array([place(point) + aside for point in mine])
         label = curve if curve_name else metric
         most, least = max(point.n for point in mine), min(point.n for point in mine)
         runs = f"n = {most:,}" if most == least else f"n = {least:,} to {most:,}"
@@ -80,19 +82,14 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
         low = np.array([point.q1 for point in mine]) / size
         high = np.array([point.q3 for point in mine]) / size
         ranges.append(Pieces(f"quartiles {rank}", CURVES[rank], x, low, x, high))
-    marks: tuple[Marks, ...] = ()
     all_x = np.array(sorted({place(point) for point in points}))
-    if words:
-        floor = np.full(len(names), min(0.0, *(float(one.y.min()) for one in series)))
-        at = np.arange(len(names), dtype=np.float64)
-        marks = (Marks("names", "note", at, floor, texts=tuple(names)),)
-    margin = 0.06 * float(np.ptp(all_x)) or max(0.5, 0.1 * abs(float(all_x[0])))
+    margin = 0.4 if words else 0.06 * float(np.ptp(all_x)) or max(0.5, 0.1 * abs(float(all_x[0])))
     title = f"{metric} over {x_name}" + (f" and {curve_name}" if curve_name else "")
     return Figure(
         "parameters",
         title,
-        (Panel("metric", Axis(metric, unit), tuple(series), marks, zero=True, pieces=tuple(ranges)),),
+        (Panel("metric", Axis(metric, unit), tuple(series), zero=True, pieces=tuple(ranges)),),
         (float(all_x[0]) - margin, float(all_x[-1]) + margin),
         subtitle="medians; the strokes reach from quartile to quartile",
-        x=Axis(x_name, x_unit),
+        x=Axis(x_name, x_unit, tuple(names) if words else ()),
     )

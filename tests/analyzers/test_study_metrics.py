@@ -59,23 +59,40 @@ def test_goodput_needs_both_ends() -> None:
     assert "both captures" in str(goodput.run(only_sent, {}).inconclusive)
 
 
-def rated(*rates: float | None) -> dict[str, Result]:
-    entries = [{"conn": number, "goodput_bps": rate} for number, rate in enumerate(rates)]
-    return {"throughput": Result("throughput", {"connections": entries})}
+def rated(*rates: tuple[float | None, float, str]) -> dict[str, Result]:
+    """Connections from 0 s, each with its goodput, the time of its last ACK, and how it closed."""
+    entries = [
+        {"conn": number, "goodput_bps": rate, "start": 0.0, "end": end}
+        for number, (rate, end, _) in enumerate(rates)
+    ]
+    entries.append({"conn": len(rates), "goodput_bps": None, "start": None, "end": None})
+    states = [{"index": number, "closed": closed} for number, (_, _, closed) in enumerate(rates)]
+    return {
+        "throughput": Result("throughput", {"connections": entries}),
+        "connections": Result("connections", {"connections": states}),
+    }
 
 
 def test_fairness_by_hand() -> None:
-    found = fairness.run(measurement(), rated(1000.0, 2000.0, 3000.0, None)).summary
+    results = rated((1000.0, 10.0, "fin"), (2000.0, 8.0, "fin"), (3000.0, 10.0, "open"))
+    found = fairness.run(measurement(), results).summary
     assert found["flows"] == 3
     assert found["value"] == round(6000**2 / (3 * 14e6), 6)
     assert (found["goodput_mean_bps"], found["goodput_std_bps"]) == (2000, 1000)
     assert found["relative_std"] == 0.5
 
 
+def test_who_stands_still_until_the_end_got_less() -> None:
+    found = fairness.run(measurement(), rated((1000.0, 10.0, "fin"), (1000.0, 5.0, "open"))).summary
+    assert (found["goodput_min_bps"], found["goodput_max_bps"]) == (500, 1000)
+    starved = fairness.run(measurement(), rated((1000.0, 10.0, "open"), (None, 0.0, "open"))).summary
+    assert (starved["flows"], starved["value"], starved["goodput_min_bps"]) == (2, 0.5, 0)
+
+
 def test_fairness_of_one_and_of_none() -> None:
-    found = fairness.run(measurement(), rated(1000.0)).summary
+    found = fairness.run(measurement(), rated((1000.0, 10.0, "fin"))).summary
     assert (found["flows"], found["value"], found["goodput_std_bps"]) == (1, None, None)
-    assert fairness.run(measurement(), rated(None)).inconclusive is not None
+    assert fairness.run(measurement(), rated()).inconclusive is not None
 
 
 @given(st.lists(st.floats(1.0, 1e9), min_size=2, max_size=50), st.floats(1e-3, 1e3))

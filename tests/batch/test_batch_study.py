@@ -70,7 +70,7 @@ def test_chart_has_every_curve() -> None:
     assert [one.label for one in lines] == ["reno (n = 3)", "cubic (n = 3)"]
     assert lines[0].y.tolist() == [1.0, 2.0, 4.0]
     words = build_points([Point("reno", "", 1.0, 1.0, 1.0, 1)], "jain", "flavour", "")
-    assert words.panels[0].marks[0].texts == ("reno",)
+    assert words.x.words == ("reno",)
 
 
 def sets(shift: float, size: int, names: str) -> list[dict[str, Any]]:

@@ -90,6 +90,25 @@ def scan_pppd(path: str) -> TextScan:
 def sniff_wifi(head: bytes) -> bool: ...
 def read_wifi(paths: list[str], station: bytes | None = None, retry_limit: int | None = None) -> TextScan:
     """Tables link_frames, link_events, link_radio; facts: counts, links, link_count, retry_limit, repeats, span."""
+def sniff_rlc(head: bytes) -> bool: ...
+def read_rlc(
+    path: str, ue: int | None = None, bearer: str | None = None, view: str | None = None
+) -> TextScan:
+    """Tables link_frames, link_events, link_radio; facts: counts, bearer, bearers, views, packets, tcp."""
+
+def track_rlc(
+    sn_bits: int,
+    view: str,
+    t_ns: npt.NDArray[np.int64],
+    record: npt.NDArray[np.int64],
+    kinds: npt.NDArray[np.int64],
+    flags: npt.NDArray[np.int64],
+    sn: npt.NDArray[np.int64],
+    start: npt.NDArray[np.int64],
+    length: npt.NDArray[np.int64],
+) -> TextScan:
+    """Tables link_frames, link_events."""
+
 
 def capture_format(head: bytes) -> str | None: ...
 def read_capture(

@@ -7,7 +7,7 @@ the same: they ask the link type what a row means, and what its log could not kn
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Unit = Literal["stream", "packet", "segment"]

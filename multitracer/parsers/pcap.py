@@ -30,7 +30,8 @@ def sniff_pcapng(head: bytes) -> bool:
 
 def _of_others(head: bytes) -> bool:
     """Whether a parser of its own reads what this capture holds."""
-    return native.sniff_gsmtap(head) or native.sniff_dccp(head) or native.sniff_wifi(head)
+    readers = (native.sniff_gsmtap, native.sniff_dccp, native.sniff_wifi, native.sniff_rlc)
+    return any(reads(head) for reads in readers)
 
 
 def parse(path: str) -> Trace:

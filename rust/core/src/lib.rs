@@ -8,6 +8,7 @@
 //! * [`follow`]: captures that are still being written,
 //! * [`dccp`]: DCCP packets of captures to columns,
 //! * [`ppp`] and [`rlp`]: recordings of a line and captures of link frames to columns,
+//! * [`rlc`]: captures of LTE and NR to columns,
 //! * [`wifi`]: captures of 802.11 frames to columns,
 //! * [`linktable`]: the rows that every reader of a link makes,
 //! * [`text`]: line-oriented logs to columns.
@@ -19,6 +20,7 @@ pub mod input;
 pub mod issue;
 pub mod linktable;
 pub mod ppp;
+pub mod rlc;
 pub mod rlp;
 pub mod segment;
 pub mod text;

@@ -9,6 +9,7 @@ mod json;
 mod link;
 mod ns2;
 mod ns3;
+mod rlc;
 mod text;
 mod watch;
 mod wifi;
@@ -23,6 +24,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     link::register(m)?;
     ns2::register(m)?;
     ns3::register(m)?;
+    rlc::register(m)?;
     text::register(m)?;
     wifi::register(m)?;
     Ok(())

@@ -15,6 +15,7 @@ mod decode;
 mod error;
 mod follow;
 mod fragment;
+pub mod frames;
 mod icmp;
 mod info;
 mod inner;

@@ -1,0 +1,147 @@
+"""Captures of LTE and NR PDUs: MAC, RLC, PDCP (docs/formats/rlc.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from multitracer import fileoptions, native, schema
+from multitracer.errors import CorruptTrace, Issue, UsageError
+from multitracer.lazy import np
+from multitracer.linktype import rlc
+from multitracer.registry import Parser
+from multitracer.table import Table
+from multitracer.trace import Source, Trace
+
+ENTITIES = ["ue", "bs"]
+_TABLES = (schema.LINK_FRAMES, schema.LINK_EVENTS, schema.LINK_RADIO)
+_TCP_TABLES = (schema.SEGMENTS, schema.RETRANSMISSIONS, schema.TIMEOUTS)
+_SHOWN = 20
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first packets of a capture hold PDUs of LTE or NR, and none holds TCP."""
+    return native.sniff_rlc(head)
+
+
+def parse(path: str) -> Trace:
+    """Read the busiest bearer in acknowledged mode, and the TCP in it where it is not ciphered.
+
+    Raises
+    ------
+    UnreadableFile
+        If the file cannot be opened or read.
+    CorruptTrace
+        If no bearer in acknowledged mode is in it.
+
+    Notes
+    -----
+    A PDU that was captured is a "snd" row of its sender. Where the file tells that both ends captured it
+    (interfaces "ue" and "bs"), what an end received is a "rcv" row.
+
+    Reference: 3GPP TS 36.322, TS 38.322 (RLC); TS 36.321, TS 38.321 (MAC).
+    """
+    return configured(path, {})
+
+
+def configured(path: str, settings: Mapping[str, Any]) -> Trace:
+    """As `parse`, of a certain terminal (``ue = 70``) or ``bearer = "drb2"``; ``seen_at = "bs"``: by whom."""
+    ue = settings.get("ue")
+    if ue is not None and (isinstance(ue, bool) or not isinstance(ue, int) or not 0 < ue < 1 << 16):
+        raise UsageError(f"measurement.toml: ue of {path} must be a number from 1 to 65535 (UEID or C-RNTI)")
+    bearer = fileoptions.text(settings, path, "bearer")
+    seen_at = fileoptions.text(settings, path, "seen_at", ("air", *ENTITIES))
+    scan = native.read_rlc(path, ue=ue, bearer=bearer, view=seen_at)
+    facts = scan.facts
+    if facts["bearer"] is None:
+        raise CorruptTrace(f"{path}: {_nothing(facts, ue, bearer)}")
+    tables = {
+        declared.name: Table.filled(declared, len(columns["t_ns"]), columns).sorted_by("t_ns")
+        for declared in _TABLES
+        for columns in (scan.tables[declared.name],)
+    }
+    times = [int(t) for table in tables.values() if len(table) for t in table["t_ns"][[0, -1]]]
+    source = Source(
+        path=path,
+        format="rlc",
+        layer="link",
+        records=facts["lines"],
+        clock="realtime",
+        first_ns=min(times),
+        last_ns=max(times),
+        resolution_ns=facts["resolution_ns"],
+        point="+".join(ENTITIES),
+        details=_details(facts),
+    )
+    both = {"ue", "bs"} <= set(facts["views"])
+    links = [rlc(facts["bearer"]["radio"], both)] * len(ENTITIES)
+    trace = Trace(source, tables, scan.issues, entities=list(ENTITIES), links=links)
+    inside = _clear_text(path, facts)
+    if inside is not None:
+        trace.others.append(inside)
+    return trace
+
+
+def _nothing(facts: Mapping[str, Any], ue: int | None, bearer: str | None) -> str:
+    known = ", ".join(f"ue {one['ue']} {one['bearer']}" for one in facts["bearers"][:_SHOWN])
+    if known and (ue is not None or bearer is not None):
+        return f"the bearer that measurement.toml asks for is not in it; there are {known}"
+    if facts["counts"]["pdus"]:
+        return (
+            "PDUs of LTE or NR, but no bearer in acknowledged mode; "
+            "capture at the MAC or RLC layer of a terminal that is connected"
+        )
+    return "no MAC, RLC or PDCP PDU in it (LINKTYPE 147, 149 or 252, or UDP with their names)"
+
+
+def _details(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What `info` shows besides."""
+    bearers = facts["bearers"]
+    details: dict[str, Any] = {
+        **facts["bearer"],
+        "seen_at": facts["views"],
+        "pdus_by_kind": {name: count for name, count in facts["counts"].items() if count},
+        "bearers": bearers[:_SHOWN],
+        "ip_packets_in_the_clear": facts["packets"],
+    }
+    if len(bearers) > _SHOWN:
+        details["bearer_count"] = len(bearers)
+    return details
+
+
+def _clear_text(path: str, facts: Mapping[str, Any]) -> Trace | None:
+    """The TCP in the bearer's packets, each at the time its last byte was first sent."""
+    found = facts.get("tcp")
+    if found is None or not len(found["segments"]["t_ns"]):
+        return None
+    tables = {}
+    for declared in _TCP_TABLES:
+        columns = found[declared.name]
+        rows = len(columns["t_ns"])
+        filled = {**columns, "source": np.zeros(rows, dtype=np.int16)}
+        tables[declared.name] = Table.filled(declared, rows, filled)
+    times = tables["segments"]["t_ns"]
+    source = Source(
+        path=path,
+        format="rlc",
+        layer="tcp",
+        records=facts["packets"],
+        clock="realtime",
+        first_ns=int(times.min()),
+        last_ns=int(times.max()),
+        resolution_ns=facts["resolution_ns"],
+        tcp_segments=len(times),
+        details={"inside": "PDCP, not ciphered"},
+    )
+    issues = [Issue(code, count, record, detail, path) for code, count, record, detail in found["issues"]]
+    return Trace(source, tables, issues, connections=found["connections"])
+
+
+PARSER = Parser(
+    name="rlc",
+    title="captures of LTE and 5G NR PDUs: MAC, RLC, PDCP (srsRAN, OpenAirInterface, LTESniffer, lab)",
+    layer="link",
+    sniff=sniff,
+    parse=parse,
+    configured=configured,
+)

@@ -1,0 +1,298 @@
+//! Bearers of all terminals in a log, until it is known which of them carries the data.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::Radio;
+use super::framing::{Channel, Layer, Mode, Pdu};
+use super::pdu::{Data, Pdu as Rlc};
+use super::track::{Kind, Row};
+use super::{lte, mac, nr};
+
+/// MAC PDUs of a terminal that a repetition is compared with.
+const RECENT: usize = 64;
+/// More terminals than any cell serves: what more there is comes from damage.
+const MAX_TERMINALS: usize = 65_536;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) radio: Radio,
+    pub(crate) ue: u32,
+    pub(crate) channel: Channel,
+    pub(crate) sn_bits: u8,
+}
+
+/// PDUs of a file, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// PDUs whose framing was understood.
+    pub pdus: u64,
+    /// MAC PDUs among them.
+    pub mac: u64,
+    /// Of them, HARQ retransmissions.
+    pub harq_again: u64,
+    /// PDUs with a wrong checksum, which are left alone.
+    pub wrong_crc: u64,
+    /// RLC PDUs in transparent and unacknowledged mode.
+    pub other_modes: u64,
+    /// PDCP PDUs.
+    pub pdcp: u64,
+    /// Messages of common control.
+    pub ccch: u64,
+}
+
+/// A MAC PDU of a terminal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block {
+    pub(crate) t_ns: i64,
+    pub(crate) record: i64,
+    pub(crate) interface: u16,
+    pub(crate) uplink: bool,
+    pub(crate) bytes: u32,
+    pub(crate) attempt: i16,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Terminal {
+    pub(crate) rnti: u16,
+    /// New starts and handovers.
+    pub(crate) marks: Vec<Row>,
+    pub(crate) blocks: Vec<Block>,
+    recent: VecDeque<u64>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Bearer {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) data: u64,
+    pub(crate) bytes: u64,
+    pub(crate) status: u64,
+    pub(crate) nacks: u64,
+    /// Data PDUs whose number follows that of the one before in their direction, and those with the same.
+    pub(crate) steps: u64,
+    same: u64,
+    last: [Option<u32>; 2],
+    pub(crate) malformed: u64,
+    /// Mode and length of its numbers are in the log, or always the same.
+    pub(crate) told: bool,
+}
+
+impl Bearer {
+    /// Whether its numbers run as those of acknowledged mode do.
+    pub(crate) fn is_plausible(&self) -> bool {
+        let regular = (self.steps + self.same) * 2 > self.data && self.steps * 4 > self.data;
+        self.told || (regular && self.malformed * 4 < self.data)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Bearers {
+    pub(crate) bearers: BTreeMap<Key, Bearer>,
+    pub(crate) terminals: BTreeMap<(Radio, u32), Terminal>,
+    pub(crate) counts: Counts,
+}
+
+/// Where and when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At {
+    pub(crate) t_ns: i64,
+    pub(crate) record: i64,
+    pub(crate) interface: u16,
+}
+
+impl Bearers {
+    /// Take a PDU; what is wrong with it.
+    pub(crate) fn take(&mut self, at: At, pdu: &Pdu<'_>) -> Result<(), &'static str> {
+        self.counts.pdus += 1;
+        let ue = if pdu.ueid != 0 { u32::from(pdu.ueid) } else { u32::from(pdu.rnti) << 16 };
+        let blank = |kind| Row {
+            t_ns: at.t_ns,
+            record: at.record,
+            interface: at.interface,
+            uplink: pdu.uplink,
+            kind,
+            sn: 0,
+            start: 0,
+            length: 0,
+            last: false,
+            poll: false,
+            hash: 0,
+        };
+        if pdu.crc == Some(false) {
+            self.counts.wrong_crc += 1;
+            return Ok(());
+        }
+        match pdu.layer {
+            Layer::Pdcp { .. } => {
+                self.counts.pdcp += 1;
+                Ok(())
+            }
+            Layer::Mac { own } => {
+                self.counts.mac += 1;
+                self.counts.harq_again += u64::from(pdu.retx > 0);
+                if !own || !self.is_known_or_room(pdu.radio, ue) {
+                    return Ok(());
+                }
+                let row = blank(Kind::Handover);
+                let terminal = self.terminals.entry((pdu.radio, ue)).or_default();
+                if pdu.ueid != 0 && pdu.rnti != 0 {
+                    if terminal.rnti != 0 && terminal.rnti != pdu.rnti {
+                        terminal.marks.push(row);
+                    }
+                    terminal.rnti = pdu.rnti;
+                }
+                terminal.blocks.push(Block {
+                    t_ns: at.t_ns,
+                    record: at.record,
+                    interface: at.interface,
+                    uplink: pdu.uplink,
+                    bytes: pdu.payload.len() as u32,
+                    attempt: if pdu.radio == Radio::Lte { i16::from(pdu.retx) } else { -1 },
+                });
+                let mark = hash(&(pdu.uplink, pdu.payload));
+                if pdu.retx > 0 && terminal.recent.contains(&mark) {
+                    return Ok(()); // the same block once more
+                }
+                terminal.recent.push_back(mark);
+                if terminal.recent.len() > RECENT {
+                    terminal.recent.pop_front();
+                }
+                let mut parts = Vec::new();
+                let outcome =
+                    mac::sdus(pdu.radio, pdu.uplink, pdu.payload, |lcid, sdu| parts.push((lcid, sdu)));
+                for (lcid, sdu) in parts {
+                    self.logical_channel(&blank(Kind::Data), pdu.radio, ue, lcid, sdu);
+                }
+                outcome
+            }
+            Layer::Rlc { mode: Mode::Acknowledged, sn_bits, channel, long_li } => {
+                if !self.is_known_or_room(pdu.radio, ue) {
+                    return Ok(());
+                }
+                let key = Key { radio: pdu.radio, ue, channel, sn_bits };
+                self.acknowledged(&blank(Kind::Data), key, true, long_li, pdu.payload)
+            }
+            Layer::Rlc { channel: Channel::Ccch, .. } => {
+                self.common_control(&blank(Kind::Data), pdu.radio, ue, pdu.payload);
+                Ok(())
+            }
+            Layer::Rlc { .. } => {
+                self.counts.other_modes += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn is_known_or_room(&self, radio: Radio, ue: u32) -> bool {
+        self.terminals.len() < MAX_TERMINALS || self.terminals.contains_key(&(radio, ue))
+    }
+
+    fn logical_channel(&mut self, blank: &Row, radio: Radio, ue: u32, lcid: u8, sdu: &[u8]) {
+        let signalling = if radio == Radio::Lte { 1..=2 } else { 1..=3 };
+        if lcid == 0 {
+            self.common_control(blank, radio, ue, sdu);
+        } else if signalling.contains(&lcid) {
+            let sn_bits = if radio == Radio::Lte { 10 } else { 12 };
+            let key = Key { radio, ue, channel: Channel::Srb(lcid), sn_bits };
+            // Ciphered or not, RLC headers are in the clear; what is no RLC PDU was counted.
+            let _ = self.acknowledged(blank, key, true, false, sdu);
+        } else {
+            // Which mode it has was said in ciphered messages: each is tried.
+            let channel = Channel::Drb(lcid - signalling.end());
+            let lengths: &[u8] = if radio == Radio::Lte { &[10, 16] } else { &[12, 18] };
+            for &sn_bits in lengths {
+                let _ = self.acknowledged(blank, Key { radio, ue, channel, sn_bits }, false, false, sdu);
+            }
+        }
+    }
+
+    fn common_control(&mut self, blank: &Row, radio: Radio, ue: u32, message: &[u8]) {
+        self.counts.ccch += 1;
+        if !blank.uplink || !self.is_known_or_room(radio, ue) {
+            return;
+        }
+        // UL-CCCH-Message: a bit for c1, then the choice (TS 36.331, 38.331): a request for re-establishment,
+        // or for a connection of its own.
+        let wanted = match (radio, message.first()) {
+            (Radio::Lte, Some(first)) => first & 0x80 == 0,
+            (Radio::Nr, Some(first)) => matches!(first >> 5, 0 | 2),
+            _ => false,
+        };
+        if wanted {
+            let row = Row { kind: Kind::Reestablishment, ..*blank };
+            self.terminals.entry((radio, ue)).or_default().marks.push(row);
+        }
+    }
+
+    fn acknowledged(
+        &mut self,
+        blank: &Row,
+        key: Key,
+        told: bool,
+        long_li: bool,
+        data: &[u8],
+    ) -> Result<(), &'static str> {
+        let decoded = match key.radio {
+            Radio::Lte => lte::decode(data, key.sn_bits, long_li),
+            Radio::Nr => nr::decode(data, key.sn_bits),
+        };
+        let bearer = self.bearers.entry(key).or_default();
+        bearer.told |= told;
+        match decoded {
+            Ok(Rlc::Data(found)) => bearer.data(blank, &found, key.sn_bits),
+            Ok(Rlc::Status { ack, nacks }) => {
+                bearer.status += 1;
+                bearer.rows.push(Row { kind: Kind::Status, sn: ack, ..*blank });
+                for nack in nacks {
+                    bearer.nacks += 1;
+                    bearer.rows.push(Row { kind: Kind::Nack, sn: nack.sn, length: nack.count, ..*blank });
+                }
+            }
+            Err(why) => {
+                bearer.malformed += 1;
+                return if told { Err(why) } else { Ok(()) };
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Bearer {
+    fn data(&mut self, blank: &Row, found: &Data<'_>, sn_bits: u8) {
+        self.data += 1;
+        self.bytes += found.data.len() as u64;
+        let before = &mut self.last[usize::from(!blank.uplink)];
+        if let Some(before) = *before {
+            let step = found.sn.wrapping_sub(before) & ((1 << sn_bits) - 1);
+            self.steps += u64::from(step == 1);
+            self.same += u64::from(step == 0);
+        }
+        *before = Some(found.sn);
+        self.rows.push(Row {
+            kind: Kind::Data,
+            sn: found.sn,
+            start: found.start,
+            length: found.data.len() as u32,
+            last: found.last,
+            poll: found.poll,
+            hash: hash(&found.data),
+            ..*blank
+        });
+    }
+}
+
+pub(crate) fn hash(value: &impl Hash) -> u64 {
+    let mut state = DefaultHasher::new();
+    value.hash(&mut state);
+    state.finish()
+}
+
+/// The LCID of a bearer in MAC PDUs; `None` where that is not fixed.
+pub(crate) fn lcid(radio: Radio, channel: Channel) -> Option<u8> {
+    match channel {
+        Channel::Ccch => Some(0),
+        Channel::Srb(id) => Some(id),
+        Channel::Drb(id) => id.checked_add(if radio == Radio::Lte { 2 } else { 3 }),
+        Channel::Other => None,
+    }
+}

@@ -1,0 +1,124 @@
+//! RLC of LTE: data and status PDUs of acknowledged mode, sequence numbers of 10 or 16 bits.
+//!
+//! Reference: 3GPP TS 36.322 sections 6.2.1.4 to 6.2.1.6.
+
+use super::pdu::{Bits, Data, Lengths, Nack, Pdu, SHORT};
+
+/// Decode an acknowledged-mode PDU.
+///
+/// # Errors
+/// What contradicts itself.
+pub(crate) fn decode(data: &[u8], sn_bits: u8, long_li: bool) -> Result<Pdu<'_>, &'static str> {
+    let sn_bits = match sn_bits {
+        16 => 16,
+        10 | 0 => 10,
+        _ => return Err("a sequence number that has neither 10 nor 16 bits"),
+    };
+    if *data.first().ok_or(SHORT)? & 0x80 == 0 { status(data, sn_bits) } else { body(data, sn_bits, long_li) }
+}
+
+fn body(pdu: &[u8], sn_bits: u32, long_li: bool) -> Result<Pdu<'_>, &'static str> {
+    let mut bits = Bits::new(pdu);
+    bits.skip(1);
+    let resegmented = bits.flag()?;
+    let poll = bits.flag()?;
+    let (begins, ends) = (!bits.flag()?, !bits.flag()?);
+    let mut more = bits.flag()?;
+    let mut last = true;
+    if sn_bits == 16 {
+        last = bits.flag()? || !resegmented;
+        bits.skip(1);
+    }
+    let sn = bits.take(sn_bits)?;
+    let mut start = 0;
+    if resegmented {
+        if sn_bits == 16 {
+            start = bits.take(16)?;
+        } else {
+            last = bits.flag()?;
+            start = bits.take(15)?;
+        }
+    }
+    let width = if long_li { 15 } else { 11 };
+    let bytes = bits.rest()?;
+    let mut lengths = Lengths { bytes, bits: width, count: 0 };
+    let mut taken = 0;
+    while more {
+        more = bits.flag()?;
+        let length = bits.take(width)? as usize;
+        if length == 0 {
+            return Err("a length indicator of 0");
+        }
+        lengths.count += 1;
+        taken += length;
+    }
+    let data = bits.rest()?;
+    if taken > data.len() {
+        return Err("length indicators beyond the end of an RLC PDU");
+    }
+    Ok(Pdu::Data(Data { sn, poll, start, last, begins, ends, lengths, data }))
+}
+
+fn status(pdu: &[u8], sn_bits: u32) -> Result<Pdu<'_>, &'static str> {
+    let mut bits = Bits::new(pdu);
+    bits.skip(1);
+    if bits.take(3)? != 0 {
+        return Err("an RLC control PDU of unknown type");
+    }
+    let ack = bits.take(sn_bits)?;
+    let mut more = bits.flag()?;
+    let mut nacks = Vec::new();
+    while more {
+        let sn = bits.take(sn_bits)?;
+        more = bits.flag()?;
+        let width = if sn_bits == 16 { 16 } else { 15 };
+        let part = if bits.flag()? { Some((bits.take(width)?, bits.take(width)?)) } else { None };
+        nacks.push(Nack { sn, count: 1, part });
+    }
+    Ok(Pdu::Status { ack, nacks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_with_lengths() {
+        // P, FI 01 (ends inside an SDU), SN 515; lengths 2 and 3.
+        let pdu = [0xae, 0x03, 0x80, 0x20, 0x03, 1, 2, 3, 4, 5, 6, 7];
+        let Pdu::Data(found) = decode(&pdu, 10, false).unwrap() else { panic!() };
+        assert_eq!((found.sn, found.poll, found.begins, found.ends), (515, true, true, false));
+        assert_eq!((found.lengths.count, found.lengths.get(0), found.lengths.get(1)), (2, 2, 3));
+        assert_eq!(found.data, [1, 2, 3, 4, 5, 6, 7]);
+        assert!(decode(&pdu[..4], 10, false).is_err());
+        assert!(decode(&[0x80 | 4, 1, 0x00, 0x90, 1], 10, false).is_err());
+    }
+
+    #[test]
+    fn a_segment_of_a_pdu() {
+        let Pdu::Data(found) = decode(&[0xc0, 7, 0x80, 100, 1, 2], 10, false).unwrap() else { panic!() };
+        assert_eq!((found.sn, found.start, found.last), (7, 100, true));
+        let Pdu::Data(found) = decode(&[0xc2, 1, 0, 0, 50, 1, 2], 16, false).unwrap() else { panic!() };
+        assert_eq!((found.sn, found.start, found.last, found.data.len()), (256, 50, true, 2));
+    }
+
+    #[test]
+    fn reports() {
+        let ack =
+            |pdu: &[u8], bits| decode(pdu, bits, false).unwrap() == Pdu::Status { ack: 3, nacks: vec![] };
+        assert!(ack(&[0x00, 0x0c], 10));
+        assert!(ack(&[0x00, 0x00, 0x30], 16));
+        // ACK_SN 5, NACK_SN 2 whole, NACK_SN 3 bytes 1 to 2.
+        let text = concat!("0000", "0000000101", "1", "0000000010", "10", "0000000011", "01");
+        let text = format!("{text}{:015b}{:015b}", 1, 2);
+        let bytes: Vec<u8> = text
+            .as_bytes()
+            .chunks(8)
+            .map(|part| part.iter().fold(0, |byte, bit| byte << 1 | (bit - b'0')) << (8 - part.len()))
+            .collect();
+        let Pdu::Status { ack, nacks } = decode(&bytes, 10, false).unwrap() else { panic!() };
+        assert_eq!((ack, nacks.len(), nacks[0].sn, nacks[1].part), (5, 2, 2, Some((1, 2))));
+        assert!(decode(&bytes[..4], 10, false).is_err());
+        assert!(decode(&[0x10, 0], 10, false).is_err());
+    }
+}

@@ -1,0 +1,276 @@
+//! The packets in the PDUs of one bearer, where they are not ciphered.
+//!
+//! A sender sends new PDUs in order, so their first transmissions hold its packets one after the other; what
+//! is sent again adds nothing.
+
+use std::path::Path;
+
+use super::Radio;
+use super::bearers::{Key, hash};
+use super::capture::pdu_of;
+use super::framing::{Layer, Mode, Pdu as Framed};
+use super::pdu::{Data, Pdu};
+use super::track::{View, sends};
+use super::way::{Piece, Way};
+use super::{lte, mac, nr};
+use crate::capture::frames::frames;
+use crate::capture::{IcmpError, ReadError, Sink, read_from};
+use crate::issue::Issues;
+use crate::segment::Segment;
+
+/// Largest packet of any radio bearer: an SDU that grows beyond is none.
+const LARGEST: usize = 65_536;
+
+/// IP packets in order of the log, as a pcap of raw packets, and where each was found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Packets {
+    /// File in nanoseconds, LINKTYPE_RAW.
+    pub file: Vec<u8>,
+    /// Record of the log in which each packet ends.
+    pub records: Vec<u64>,
+    /// SDUs that are no IP packet in the clear.
+    pub unreadable: u64,
+}
+
+impl Packets {
+    /// Hand their TCP segments to a sink, with the records of the log that they were found in.
+    pub fn segments(&self, sink: &mut (impl Sink + ?Sized)) -> Issues {
+        let mut issues = Issues::default();
+        let mut sink = Renumbered { sink, records: &self.records };
+        // It is made here, whole and in memory: there is nothing to fail.
+        let _ = read_from(self.file.as_slice(), &mut sink, &mut issues, None);
+        issues
+    }
+}
+
+struct Renumbered<'a, S: Sink + ?Sized> {
+    sink: &'a mut S,
+    records: &'a [u64],
+}
+
+impl<S: Sink + ?Sized> Renumbered<'_, S> {
+    fn of(&self, record: u64) -> u64 {
+        let at = record.saturating_sub(1) as usize;
+        self.records.get(at).copied().unwrap_or(record)
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for Renumbered<'_, S> {
+    fn segment(&mut self, segment: &Segment) {
+        self.sink.segment(&Segment { record: self.of(segment.record), ..*segment });
+    }
+
+    fn icmp_error(&mut self, error: &IcmpError) {
+        self.sink.icmp_error(&IcmpError { record: self.of(error.record), ..*error });
+    }
+}
+
+/// Read a capture again for the packets of one bearer.
+///
+/// # Errors
+/// See [`ReadError`].
+pub(crate) fn packets(path: &Path, key: Key, view: impl Fn(u16) -> View) -> Result<Packets, ReadError> {
+    let mut reading = Reading {
+        key,
+        ways: [Way::new(u32::from(key.sn_bits)), Way::new(u32::from(key.sn_bits))],
+        parts: [None, None],
+        found: Packets::default(),
+    };
+    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 0, 101] {
+        reading.found.file.extend(word.to_le_bytes());
+    }
+    // Damage was told of when it was read first.
+    frames(path, &mut Issues::default(), |frame| {
+        if let Some(Ok(pdu)) = pdu_of(&frame)
+            && !frame.cut
+        {
+            let interface = frame.interface.min(u32::from(u16::MAX)) as u16;
+            if sends(view(interface), pdu.uplink) {
+                reading.take((frame.t_ns, frame.record), &pdu);
+            }
+        }
+    })?;
+    Ok(reading.found)
+}
+
+struct Reading {
+    key: Key,
+    ways: [Way; 2],
+    /// The SDU that is being put together in each direction.
+    parts: [Option<Vec<u8>>; 2],
+    found: Packets,
+}
+
+impl Reading {
+    fn take(&mut self, at: (i64, u64), pdu: &Framed<'_>) {
+        let ue = if pdu.ueid != 0 { u32::from(pdu.ueid) } else { u32::from(pdu.rnti) << 16 };
+        if pdu.radio != self.key.radio || pdu.crc == Some(false) || pdu.retx > 0 {
+            return;
+        }
+        match pdu.layer {
+            Layer::Pdcp { user: true } if pdu.ueid == 0 || ue == self.key.ue => self.sdu(at, pdu.payload),
+            _ if ue != self.key.ue => {}
+            Layer::Mac { own: true } => {
+                let mut parts = Vec::new();
+                let wanted = super::bearers::lcid(self.key.radio, self.key.channel);
+                let _ = mac::sdus(pdu.radio, pdu.uplink, pdu.payload, |lcid, sdu| {
+                    if Some(lcid) == wanted {
+                        parts.push(sdu);
+                    }
+                });
+                for part in parts {
+                    self.acknowledged(at, pdu.uplink, false, part);
+                }
+            }
+            Layer::Rlc { mode: Mode::Acknowledged, sn_bits, channel, long_li }
+                if (sn_bits, channel) == (self.key.sn_bits, self.key.channel) =>
+            {
+                self.acknowledged(at, pdu.uplink, long_li, pdu.payload);
+            }
+            _ => {}
+        }
+    }
+
+    fn acknowledged(&mut self, at: (i64, u64), uplink: bool, long_li: bool, bytes: &[u8]) {
+        let decoded = match self.key.radio {
+            Radio::Lte => lte::decode(bytes, self.key.sn_bits, long_li),
+            Radio::Nr => nr::decode(bytes, self.key.sn_bits),
+        };
+        let Ok(Pdu::Data(pdu)) = decoded else { return };
+        let way = usize::from(!uplink);
+        let piece = Piece {
+            sn: pdu.sn,
+            start: pdu.start,
+            length: pdu.data.len() as u32,
+            last: pdu.last,
+            hash: hash(&pdu.data),
+        };
+        let placed = self.ways[way].send(piece, false);
+        if placed.attempt > 0 {
+            return;
+        }
+        if placed.missing > 0 || placed.restart {
+            self.parts[way] = None;
+        }
+        self.pieces(at, way, &pdu);
+    }
+
+    /// Take the parts of SDUs in a PDU.
+    fn pieces(&mut self, at: (i64, u64), way: usize, pdu: &Data<'_>) {
+        let mut rest = pdu.data;
+        for index in 0..=pdu.lengths.count {
+            let last = index == pdu.lengths.count;
+            let length = if last { rest.len() } else { pdu.lengths.get(index).min(rest.len()) };
+            let (part, behind) = rest.split_at(length);
+            rest = behind;
+            if index > 0 || pdu.begins {
+                self.parts[way] = Some(Vec::new());
+            }
+            let Some(sdu) = &mut self.parts[way] else { continue };
+            sdu.extend_from_slice(part);
+            if sdu.len() > LARGEST {
+                self.parts[way] = None;
+            } else if (!last || pdu.ends)
+                && let Some(sdu) = self.parts[way].take()
+            {
+                self.sdu(at, &sdu);
+            }
+        }
+    }
+
+    /// A PDCP PDU of the user plane.
+    fn sdu(&mut self, at: (i64, u64), sdu: &[u8]) {
+        if sdu.first().is_some_and(|first| first & 0x80 == 0) {
+            return; // control
+        }
+        let Some(packet) = ip_behind_pdcp(sdu) else {
+            self.found.unreadable += 1;
+            return;
+        };
+        let (t_ns, record) = at;
+        for word in [t_ns.div_euclid(1_000_000_000), t_ns.rem_euclid(1_000_000_000)] {
+            self.found.file.extend((word as u32).to_le_bytes());
+        }
+        for _ in 0..2 {
+            self.found.file.extend((packet.len() as u32).to_le_bytes());
+        }
+        self.found.file.extend_from_slice(packet);
+        self.found.records.push(record);
+    }
+}
+
+/// PDCP headers have one to three bytes, by the length of their numbers, which the log may not tell; SDAP adds
+/// one, integrity protection four at the end. An IP packet says itself how long it is.
+fn ip_behind_pdcp(sdu: &[u8]) -> Option<&[u8]> {
+    (1..=4).find_map(|header| {
+        let packet = sdu.get(header..)?;
+        let be16 = |at: usize| packet.get(at..at + 2).map(|b| usize::from(u16::from_be_bytes([b[0], b[1]])));
+        let length = match packet.first()? >> 4 {
+            4 if packet[0] & 0x0f >= 5 && packet.len() >= 20 => be16(2)?,
+            6 if packet.len() >= 40 => 40 + be16(4)?,
+            _ => return None,
+        };
+        (length == packet.len() || length + 4 == packet.len()).then(|| &packet[..length])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rlc::framing::Channel;
+
+    fn ip(fill: u8) -> Vec<u8> {
+        let mut packet = vec![fill; 30];
+        packet[..4].copy_from_slice(&[0x45, 0, 0, 30]);
+        packet
+    }
+
+    fn reading(radio: Radio, sn_bits: u8) -> Reading {
+        Reading {
+            key: Key { radio, ue: 1, channel: Channel::Drb(1), sn_bits },
+            ways: [Way::new(u32::from(sn_bits)), Way::new(u32::from(sn_bits))],
+            parts: [None, None],
+            found: Packets::default(),
+        }
+    }
+
+    #[test]
+    fn packets_across_pdus_of_lte() {
+        let stream = [&[0x80, 1][..], &ip(7), &[0x80, 2], &ip(8)].concat();
+        let mut reading = reading(Radio::Lte, 10);
+        // 20 bytes; then the rest of the first SDU (length indicator 12) and 10 bytes of the second; then all.
+        let first = [&[0x88, 0][..], &stream[..20]].concat();
+        let second = [&[0x9c, 1, 0x00, 0xc0][..], &stream[20..42]].concat();
+        let third = [&[0x90, 2][..], &stream[42..]].concat();
+        for (record, pdu) in [&first, &second, &second, &third].into_iter().enumerate() {
+            reading.acknowledged((5, record as u64), true, false, pdu);
+        }
+        assert_eq!(reading.found.records, [1, 3]);
+        assert!(reading.found.file.ends_with(&ip(8)));
+        // Without the PDU between, there is no packet to put together.
+        let mut reading = self::reading(Radio::Lte, 10);
+        reading.acknowledged((5, 1), true, false, &first);
+        reading.acknowledged((5, 2), true, false, &third);
+        assert!(reading.found.records.is_empty());
+    }
+
+    #[test]
+    fn packets_in_segments_of_nr() {
+        let sdu = [&[0x80, 0, 1][..], &ip(9)].concat();
+        let mut reading = reading(Radio::Nr, 12);
+        reading.acknowledged((5, 1), false, false, &[&[0x90, 0][..], &sdu[..10]].concat());
+        reading.acknowledged((6, 2), false, false, &[&[0xa0, 0, 0, 10][..], &sdu[10..]].concat());
+        reading.acknowledged((7, 3), false, false, &[&[0xc0, 1][..], &[0x80; 40]].concat());
+        assert_eq!((reading.found.records.as_slice(), reading.found.unreadable), (&[2][..], 1));
+    }
+
+    #[test]
+    fn headers_in_front_of_ip() {
+        for header in [vec![0x80, 5], vec![0x80, 5, 6], vec![0x80, 5, 6, 1]] {
+            assert_eq!(ip_behind_pdcp(&[&header[..], &ip(1)].concat()), Some(&ip(1)[..]));
+        }
+        assert_eq!(ip_behind_pdcp(&[&[0x80, 5][..], &ip(1), &[0; 4]].concat()), Some(&ip(1)[..]));
+        assert_eq!(ip_behind_pdcp(&[0x80, 5, 0x45]), None);
+        assert_eq!(ip_behind_pdcp(&[]), None);
+    }
+}

@@ -1,0 +1,335 @@
+//! PDUs of one bearer to the rows of every link.
+//!
+//! A status report is an RR whose N(R) is ACK_SN, and a SREJ for each NACK. Entity 0 is the terminal, 1 the
+//! base station.
+
+use super::way::{Piece, SMALL, Way};
+use crate::issue::Issues;
+use crate::linktable::{CAUSES, Events, Frames, KINDS};
+
+const SND: i8 = 0;
+const RCV: i8 = 1;
+const EVT: i8 = 2;
+
+/// What a row says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A data PDU or a segment of one: `sn`, `start`, `length`, `last`, `hash`, `poll`.
+    Data,
+    /// A status report: `sn` is ACK_SN.
+    Status,
+    /// One NACK of the report before it: `sn` is NACK_SN, `length` how many PDUs.
+    Nack,
+    /// The connection is re-established or set up anew: `cause` of the reset.
+    Reestablishment,
+    /// The terminal has another identity in the cell, or another cell.
+    Handover,
+}
+
+/// Who saw a PDU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// A monitor, or nobody knows: it is taken for sent.
+    Air,
+    /// The terminal.
+    Ue,
+    /// The base station.
+    Bs,
+}
+
+/// One thing that a log tells of a bearer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Row {
+    pub t_ns: i64,
+    pub record: i64,
+    /// Interface of the capture; which view it is is known when all of it was read.
+    pub interface: u16,
+    pub uplink: bool,
+    pub kind: Kind,
+    pub sn: u32,
+    pub start: u32,
+    pub length: u32,
+    pub last: bool,
+    pub poll: bool,
+    pub hash: u64,
+}
+
+/// Rows of the link's tables.
+#[derive(Debug, Default)]
+pub struct Tracked {
+    /// Data PDUs.
+    pub frames: Frames,
+    /// Status reports, resets.
+    pub events: Events,
+    /// Damage and doubt.
+    pub issues: Issues,
+}
+
+/// Follow a bearer. Rows are in the order of the log.
+pub fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> Tracked {
+    // A direction that no sender tells of is numbered by what its receiver has.
+    let mut seen_sent = [false; 2];
+    for row in rows.iter().filter(|row| row.kind == Kind::Data) {
+        seen_sent[usize::from(!row.uplink)] |= sends(view(row.interface), row.uplink);
+    }
+    let mut bearer = Bearer {
+        found: Tracked::default(),
+        ways: [Way::new(sn_bits), Way::new(sn_bits)],
+        seen_sent,
+        reset: None,
+        mark: None,
+        last_ns: None,
+    };
+    for row in rows {
+        bearer.row(row, view(row.interface));
+    }
+    bearer.found
+}
+
+/// Whether what is seen is what the sender sends.
+pub(crate) fn sends(view: View, uplink: bool) -> bool {
+    match view {
+        View::Air => true,
+        View::Ue => uplink,
+        View::Bs => !uplink,
+    }
+}
+
+struct Bearer {
+    found: Tracked,
+    ways: [Way; 2],
+    seen_sent: [bool; 2],
+    /// The latest reset: who asked for it, and which directions have begun anew since.
+    reset: Option<(usize, [bool; 2])>,
+    /// A handover that no direction has followed yet: when the bearer last worked, and the record that tells.
+    mark: Option<(i64, i64)>,
+    last_ns: Option<i64>,
+}
+
+impl Bearer {
+    fn row(&mut self, row: &Row, view: View) {
+        if let Some(last) = self.last_ns
+            && row.t_ns < last
+        {
+            let back = last - row.t_ns;
+            let detail = || format!("{back} ns older than the PDU before");
+            self.found.issues.add("out-of-order-lines", row.record as u64, detail);
+        }
+        let way = usize::from(!row.uplink);
+        let sent = sends(view, row.uplink);
+        let (entity, action) = if sent { (way, SND) } else { (1 - way, RCV) };
+        match row.kind {
+            Kind::Data => self.data(row, way, entity, action),
+            Kind::Status => self.event((row.t_ns, row.record), entity, action, "RR", row.sn as i32, ""),
+            Kind::Nack => self.event((row.t_ns, row.record), entity, action, "SREJ", row.sn as i32, ""),
+            Kind::Reestablishment if self.is_settled() => {
+                self.begin((row.t_ns, row.record), 0, "reestablishment")
+            }
+            Kind::Handover if self.is_settled() => self.mark = self.last_ns.map(|last| (last, row.record)),
+            Kind::Reestablishment | Kind::Handover => {}
+        }
+        if matches!(row.kind, Kind::Data | Kind::Status | Kind::Nack) {
+            self.last_ns = Some(self.last_ns.map_or(row.t_ns, |last| last.max(row.t_ns)));
+        }
+    }
+
+    /// Whether something was sent since the last reset, so that there can be another.
+    fn is_settled(&self) -> bool {
+        let used = |way: usize| self.ways[way].used();
+        match self.reset {
+            Some((_, done)) => (used(0) && done[0]) || (used(1) && done[1]),
+            None => used(0) || used(1),
+        }
+    }
+
+    /// Whether a direction is known to begin anew with its next PDU.
+    fn is_armed(&self, way: usize) -> bool {
+        self.mark.is_some() || self.reset.is_some_and(|(_, done)| !done[way])
+    }
+
+    fn data(&mut self, row: &Row, way: usize, entity: usize, action: i8) {
+        let piece =
+            Piece { sn: row.sn, start: row.start, length: row.length, last: row.last, hash: row.hash };
+        let (offset, attempt, duplicate);
+        if action == RCV && self.seen_sent[way] {
+            let (place, had) = self.ways[way].hear(&piece);
+            (offset, attempt, duplicate) = (place, 0, had);
+        } else {
+            let fresh = !self.ways[way].used();
+            let placed = self.ways[way].send(piece, self.is_armed(way));
+            self.ways[way].grow(&piece);
+            if placed.restart {
+                self.restarted(row, way);
+            } else if fresh || (placed.attempt == 0 && row.sn >= SMALL) {
+                // It goes on as before.
+                if let Some((_, done)) = &mut self.reset {
+                    done[way] = true;
+                }
+                self.mark = self.mark.filter(|_| fresh);
+            }
+            if placed.missing > 0 {
+                let detail = || format!("{} PDUs before this one are not in the log", placed.missing);
+                let record = row.record as u64;
+                self.found.issues.add_many("lost-events", u64::from(placed.missing), record, detail);
+            }
+            (offset, attempt) = (placed.offset, if action == SND { placed.attempt } else { 0 });
+            // Of what its sender does not tell, the receiver's first line is not always the first transmission.
+            duplicate = action == RCV && self.ways[way].hear(&piece).1;
+        }
+        let frames = &mut self.found.frames;
+        frames.t_ns.push(row.t_ns);
+        frames.record.push(row.record);
+        frames.entity.push(entity as i16);
+        frames.action.push(action);
+        frames.ns.push(row.sn as i32);
+        frames.offset.push(offset);
+        frames.length.push(row.length.min(i32::MAX as u32) as i32);
+        frames.attempt.push(attempt);
+        frames.duplicate.push(i8::from(duplicate));
+        frames.nr.push(-1);
+        frames.poll.push(i8::from(row.poll));
+    }
+
+    /// The numbers of one direction begin again: with the other direction's, or for a reason not in the log.
+    fn restarted(&mut self, row: &Row, way: usize) {
+        if let Some(at) = self.mark.take() {
+            // The base station decides on a handover; the bearer stood still from its last PDU on.
+            self.begin(at, 1, "handover");
+        }
+        match &mut self.reset {
+            Some((asked, done)) if !done[way] => {
+                let told = *asked != way;
+                done[way] = true;
+                if told {
+                    self.event((row.t_ns, row.record), way, EVT, "reset", -1, "peer");
+                }
+            }
+            _ => {
+                self.begin((self.last_ns.unwrap_or(row.t_ns), row.record), way, "other");
+                if let Some((_, done)) = &mut self.reset {
+                    done[way] = true;
+                    done[1 - way] = !self.ways[1 - way].used();
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, at: (i64, i64), entity: usize, cause: &str) {
+        self.event(at, entity, EVT, "reset", -1, cause);
+        self.reset = Some((entity, [false; 2]));
+        self.mark = None;
+    }
+
+    fn event(&mut self, at: (i64, i64), entity: usize, action: i8, word: &str, nr: i32, cause: &str) {
+        let place =
+            |words: &[&str], word: &str| words.iter().position(|known| *known == word).unwrap_or(0) as i8;
+        let events = &mut self.found.events;
+        events.t_ns.push(at.0);
+        events.record.push(at.1);
+        events.entity.push(entity as i16);
+        events.action.push(action);
+        events.kind.push(place(&KINDS, word));
+        events.nr.push(nr);
+        events.cause.push(place(&CAUSES, cause));
+        events.flush_tx.push(-1);
+        events.flush_rx.push(-1);
+        events.length.push(-1);
+        events.poll.push(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(t_ns: i64, uplink: bool, kind: Kind, sn: u32, hash: u64) -> Row {
+        Row {
+            t_ns,
+            record: t_ns,
+            interface: 0,
+            uplink,
+            kind,
+            sn,
+            start: 0,
+            length: 40,
+            last: true,
+            poll: false,
+            hash,
+        }
+    }
+
+    fn data(t_ns: i64, uplink: bool, sn: u32) -> Row {
+        row(t_ns, uplink, Kind::Data, sn, t_ns as u64)
+    }
+
+    fn resets(found: &Tracked) -> Vec<(i64, i16, &'static str)> {
+        let events = &found.events;
+        (0..events.t_ns.len())
+            .filter(|&at| KINDS[events.kind[at] as usize] == "reset")
+            .map(|at| (events.t_ns[at], events.entity[at], CAUSES[events.cause[at] as usize]))
+            .collect()
+    }
+
+    fn both(from_ns: i64, count: u32) -> Vec<Row> {
+        let place = |sn: u32| from_ns + i64::from(sn) * 2;
+        (0..count).flat_map(|sn| [data(place(sn), true, sn), data(place(sn) + 1, false, sn)]).collect()
+    }
+
+    #[test]
+    fn a_reset_is_told_once_by_each_side() {
+        let mark = |kind| row(1000, true, kind, 0, 0);
+        for (kind, expected) in [
+            (None, [(219, 0, "other"), (2001, 1, "peer")]),
+            (Some(Kind::Reestablishment), [(1000, 0, "reestablishment"), (2001, 1, "peer")]),
+            (Some(Kind::Handover), [(219, 1, "handover"), (2000, 0, "peer")]),
+        ] {
+            let rows = [both(100, 60), kind.map(mark).into_iter().collect(), both(2000, 60)].concat();
+            let found = track(12, &rows, |_| View::Air);
+            assert_eq!(resets(&found), expected, "{kind:?}");
+            assert!(found.issues.is_empty());
+            assert!(found.frames.attempt.iter().all(|attempt| *attempt == 0));
+            assert_eq!(found.frames.offset.last(), Some(&(119 * 40)));
+        }
+    }
+
+    #[test]
+    fn a_mark_that_nothing_follows_is_no_reset() {
+        let mut rows = both(100, 60);
+        rows.push(row(1000, true, Kind::Handover, 0, 0));
+        rows.extend((60..90).map(|sn| data(2000 + i64::from(sn), true, sn)));
+        assert!(resets(&track(12, &rows, |_| View::Air)).is_empty());
+    }
+
+    #[test]
+    fn reports_and_receptions() {
+        let mut rows = vec![data(1, true, 0), data(2, true, 1)];
+        let view = |interface| if interface == 0 { View::Ue } else { View::Bs };
+        rows.push(Row { t_ns: 5, interface: 1, ..rows[1] });
+        rows.push(Row { interface: 1, ..row(6, false, Kind::Status, 2, 0) });
+        rows.push(Row { interface: 1, ..row(6, false, Kind::Nack, 0, 0) });
+        rows.push(row(7, false, Kind::Status, 2, 0));
+        rows.push(Row { t_ns: 8, ..rows[0] });
+        rows.push(Row { t_ns: 9, interface: 1, ..rows[0] });
+        rows.push(Row { t_ns: 10, interface: 1, ..rows[0] });
+        let found = track(10, &rows, view);
+        assert_eq!(found.frames.action, [0, 0, 1, 0, 1, 1]);
+        assert_eq!(found.frames.entity, [0, 0, 1, 0, 1, 1]);
+        assert_eq!(found.frames.offset, [0, 40, 40, 0, 0, 0]);
+        assert_eq!(found.frames.attempt, [0, 0, 0, 1, 0, 0]);
+        assert_eq!(found.frames.duplicate, [0, 0, 0, 0, 0, 1]);
+        assert_eq!((found.events.action, found.events.nr), (vec![0, 0, 1], vec![2, 0, 2]));
+        // A base station alone: what it has received is numbered all the same.
+        let first = data(1, true, 0);
+        let alone = [first, Row { t_ns: 2, ..first }, data(3, true, 1)];
+        let found = track(10, &alone, |_| View::Bs);
+        assert_eq!((found.frames.duplicate, found.frames.offset), (vec![0, 1, 0], vec![0, 0, 40]));
+        assert_eq!(found.frames.action, [RCV; 3]);
+    }
+
+    #[test]
+    fn times_out_of_order() {
+        let found = track(10, &[data(5, true, 0), data(4, true, 1)], |_| View::Air);
+        assert_eq!(found.issues.iter().map(|(code, _)| code).collect::<Vec<_>>(), ["out-of-order-lines"]);
+    }
+}

@@ -1,0 +1,285 @@
+//! One direction of a bearer: which PDUs are new, which were sent before, and where their bytes are in the stream.
+
+use std::collections::HashMap;
+
+/// A jump ahead by more than this is not loss of records but something else: a new start, or a capture that
+/// began anew.
+const FEW: u32 = 64;
+/// Numbers that a sender may have reached before the first PDU behind a new start was captured.
+pub(crate) const SMALL: u32 = 32;
+
+/// A data PDU, or a segment of one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub(crate) sn: u32,
+    pub(crate) start: u32,
+    pub(crate) length: u32,
+    pub(crate) last: bool,
+    pub(crate) hash: u64,
+}
+
+/// What is known of one sequence number.
+#[derive(Debug, Clone)]
+struct Known {
+    offset: i64,
+    /// Bytes of it, as far as they were seen.
+    reach: u32,
+    /// Whether the last one was seen.
+    whole: bool,
+    /// The attempt that runs has come so far.
+    upto: u32,
+    attempt: i16,
+    /// The first piece: length and hash.
+    first: (u32, u64),
+    /// What the peer has received of it.
+    heard: Vec<(u32, u32)>,
+}
+
+/// Where a piece belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) offset: i64,
+    /// 0 for the first transmission.
+    pub(crate) attempt: i16,
+    /// PDUs before it that the capture does not have.
+    pub(crate) missing: u32,
+    /// The sender began anew with it.
+    pub(crate) restart: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Way {
+    modulus: u32,
+    next: Option<u32>,
+    offset: i64,
+    /// Bytes of the last new PDU: those that were missed are taken for as long.
+    usual: u32,
+    known: HashMap<u32, Known>,
+    before: HashMap<u32, Known>,
+}
+
+impl Way {
+    pub(crate) fn new(sn_bits: u32) -> Self {
+        Way {
+            modulus: 1 << sn_bits.clamp(1, 18),
+            next: None,
+            offset: 0,
+            usual: 0,
+            known: HashMap::new(),
+            before: HashMap::new(),
+        }
+    }
+
+    /// Whether anything was sent.
+    pub(crate) fn used(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// The entity sends a piece; `armed`: it is known to have begun anew since the last one.
+    pub(crate) fn send(&mut self, piece: Piece, armed: bool) -> Placed {
+        let sn = piece.sn % self.modulus;
+        let Some(next) = self.next else {
+            return self.new_number(sn, piece, 0, false);
+        };
+        let ahead = sn.wrapping_sub(next) & (self.modulus - 1);
+        let small = sn < SMALL;
+        if ahead < self.modulus / 2 {
+            if ahead > 0 && small && (armed || ahead > FEW) {
+                return self.restart(sn, piece);
+            }
+            // So many PDUs are not missed at once: what is counted for them would be invented.
+            return self.new_number(sn, piece, if ahead > FEW { 0 } else { ahead }, false);
+        }
+        match self.known.get_mut(&sn) {
+            Some(known) if known.is_same(&piece) && !(armed && sn == 0) => known.again(&piece),
+            Some(_) if small => self.restart(sn, piece),
+            None if small && (armed || self.modulus - ahead > FEW) => self.restart(sn, piece),
+            Some(known) => known.again(&piece),
+            // Sent before the capture began, or missed.
+            None => Placed { offset: -1, attempt: 1, missing: 0, restart: false },
+        }
+    }
+
+    /// The peer receives a piece that this entity sent: its place, and whether the peer had it already.
+    pub(crate) fn hear(&mut self, piece: &Piece) -> (i64, bool) {
+        let sn = piece.sn % self.modulus;
+        let old = self.before.get_mut(&sn).filter(|known| known.is_same(piece));
+        let Some(known) = self.known.get_mut(&sn).filter(|known| known.is_same(piece)).or(old) else {
+            return (-1, false);
+        };
+        let (from, to) = (piece.start, piece.start.saturating_add(piece.length));
+        let had = known.heard.iter().any(|&(a, b)| a <= from && to <= b);
+        if !had {
+            let room = known.heard.len() < 64;
+            match known.heard.last_mut() {
+                Some(last) if last.1 == from => last.1 = to,
+                _ if room => known.heard.push((from, to)),
+                _ => {}
+            }
+        }
+        (known.offset + i64::from(from), had)
+    }
+
+    fn restart(&mut self, sn: u32, piece: Piece) -> Placed {
+        self.before = std::mem::take(&mut self.known);
+        self.new_number(sn, piece, sn, true)
+    }
+
+    fn new_number(&mut self, sn: u32, piece: Piece, missing: u32, restart: bool) -> Placed {
+        if piece.length > 0 && piece.last && piece.start == 0 {
+            self.usual = piece.length;
+        }
+        let half = self.modulus / 2;
+        for number in 0..missing {
+            let lost = sn.wrapping_sub(missing - number) & (self.modulus - 1);
+            self.insert(lost, Known::unseen(self.offset, self.usual), half);
+            self.offset += i64::from(self.usual);
+        }
+        self.insert(sn, Known::new(self.offset, &piece), half);
+        let placed = Placed { offset: self.offset + i64::from(piece.start), attempt: 0, missing, restart };
+        self.offset += i64::from(piece.start) + i64::from(piece.length);
+        self.next = Some((sn + 1) & (self.modulus - 1));
+        placed
+    }
+
+    fn insert(&mut self, sn: u32, known: Known, half: u32) {
+        self.known.insert(sn, known);
+        self.known.remove(&(sn.wrapping_sub(half) & (self.modulus - 1)));
+    }
+
+    /// As [`Way::send`] does, of a further segment of the newest SDU: the stream grows by it.
+    pub(crate) fn grow(&mut self, piece: &Piece) {
+        let newest = self.next.map(|next| next.wrapping_sub(1) & (self.modulus - 1));
+        if newest != Some(piece.sn % self.modulus) {
+            return;
+        }
+        if let Some(known) = self.known.get(&(piece.sn % self.modulus)) {
+            self.offset = self.offset.max(known.offset + i64::from(known.reach));
+        }
+    }
+}
+
+impl Known {
+    fn new(offset: i64, piece: &Piece) -> Self {
+        let reach = piece.start.saturating_add(piece.length);
+        let first = if piece.start == 0 { (piece.length, piece.hash) } else { (0, 0) };
+        Known { offset, reach, whole: piece.last, upto: reach, attempt: 0, first, heard: Vec::new() }
+    }
+
+    fn unseen(offset: i64, length: u32) -> Self {
+        Known {
+            offset,
+            reach: length,
+            whole: false,
+            upto: length,
+            attempt: 0,
+            first: (0, 0),
+            heard: Vec::new(),
+        }
+    }
+
+    /// Whether a piece can be of the same PDU: the same bytes, or a part of as many.
+    fn is_same(&self, piece: &Piece) -> bool {
+        let end = piece.start.saturating_add(piece.length);
+        if piece.start == 0 && self.first.0 == piece.length && self.first.0 > 0 {
+            return self.first.1 == piece.hash;
+        }
+        !self.whole || end <= self.reach
+    }
+
+    fn again(&mut self, piece: &Piece) -> Placed {
+        let end = piece.start.saturating_add(piece.length);
+        let placed = |known: &Known, attempt| Placed {
+            offset: known.offset + i64::from(piece.start),
+            attempt,
+            missing: 0,
+            restart: false,
+        };
+        self.whole |= piece.last;
+        if self.first.0 == 0 && piece.start == 0 {
+            self.first = (piece.length, piece.hash);
+        }
+        if piece.start >= self.reach {
+            // A further segment, for the first time.
+            self.reach = end;
+            self.upto = end;
+            return placed(self, 0);
+        }
+        if piece.start < self.upto {
+            self.attempt = self.attempt.saturating_add(1);
+        }
+        self.upto = end;
+        self.reach = self.reach.max(end);
+        placed(self, self.attempt.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(sn: u32, start: u32, length: u32, hash: u64) -> Piece {
+        Piece { sn, start, length, last: true, hash }
+    }
+
+    fn sent(way: &mut Way, sn: u32, hash: u64) -> (i64, i16, u32, bool) {
+        let found = way.send(piece(sn, 0, 40, hash), false);
+        (found.offset, found.attempt, found.missing, found.restart)
+    }
+
+    #[test]
+    fn new_again_and_missed() {
+        let mut way = Way::new(10);
+        assert!(!way.used());
+        assert_eq!(sent(&mut way, 1022, 1), (0, 0, 0, false));
+        assert_eq!(sent(&mut way, 1023, 2), (40, 0, 0, false));
+        assert_eq!(sent(&mut way, 0, 3), (80, 0, 0, false));
+        assert_eq!(sent(&mut way, 1023, 2), (40, 1, 0, false));
+        assert_eq!(sent(&mut way, 1023, 2), (40, 2, 0, false));
+        assert_eq!(sent(&mut way, 3, 4), (200, 0, 2, false));
+        assert_eq!(sent(&mut way, 1, 9), (120, 1, 0, false));
+        // Before the capture began.
+        assert_eq!(sent(&mut way, 900, 9), (-1, 1, 0, false));
+        assert_eq!(way.hear(&piece(1023, 0, 40, 2)), (40, false));
+        assert_eq!(way.hear(&piece(1023, 0, 40, 2)), (40, true));
+        assert_eq!(way.hear(&piece(500, 0, 40, 2)), (-1, false));
+    }
+
+    #[test]
+    fn begun_anew() {
+        let mut way = Way::new(10);
+        for sn in 0..700 {
+            sent(&mut way, sn, u64::from(sn));
+        }
+        assert_eq!(sent(&mut way, 0, 1000), (28000, 0, 0, true));
+        assert_eq!(sent(&mut way, 1, 1001), (28040, 0, 0, false));
+        // What was on its way when the sender began anew.
+        assert_eq!(way.hear(&piece(699, 0, 40, 699)), (27960, false));
+        // The same bytes again are no new start; other bytes are.
+        assert_eq!(sent(&mut way, 0, 1000), (28000, 1, 0, false));
+        assert_eq!(sent(&mut way, 0, 7), (28080, 0, 0, true));
+        // Known to have begun anew: not so many were missed.
+        let found = way.send(piece(3, 0, 40, 8), true);
+        assert_eq!((found.missing, found.restart), (3, true));
+    }
+
+    #[test]
+    fn parts_of_a_pdu() {
+        let mut way = Way::new(12);
+        sent(&mut way, 0, 1);
+        let part = |start, length, last| Piece { sn: 0, start, length, last, hash: 5 };
+        assert_eq!(way.send(part(0, 25, false), false).attempt, 1);
+        let found = way.send(part(25, 15, true), false);
+        assert_eq!((found.offset, found.attempt), (25, 1));
+        assert_eq!(way.send(part(25, 15, true), false).attempt, 2);
+        // An SDU in two segments, each for the first time; then the next one.
+        let first = Piece { sn: 1, start: 0, length: 100, last: false, hash: 1 };
+        assert_eq!(way.send(first, false).offset, 40);
+        let rest = Piece { sn: 1, start: 100, length: 50, last: true, hash: 2 };
+        let found = way.send(rest, false);
+        way.grow(&rest);
+        assert_eq!((found.offset, found.attempt), (140, 0));
+        assert_eq!(sent(&mut way, 2, 1).0, 190);
+        assert_eq!(way.send(first, false).attempt, 1);
+    }
+}

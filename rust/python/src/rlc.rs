@@ -1,0 +1,156 @@
+//! LTE and NR: captures of PDUs, and PDUs out of text logs; (tables, issues, facts).
+
+use std::path::PathBuf;
+
+use multitracer_core::issue::Issues;
+use multitracer_core::rlc::Radio;
+use multitracer_core::rlc::capture::{self, Summary, Wanted};
+use multitracer_core::rlc::track::{Kind, Row, View, track};
+use multitracer_core::tracker::Tracker;
+use numpy::{IntoPyArray, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::capture::{error_to_python, tracked_to_python};
+use crate::link::link_tables;
+use crate::text::{Scan, facts, listed, table};
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(sniff_rlc, m)?)?;
+    m.add_function(wrap_pyfunction!(read_rlc, m)?)?;
+    m.add_function(wrap_pyfunction!(track_rlc, m)?)?;
+    Ok(())
+}
+
+#[pyfunction]
+fn sniff_rlc(head: &[u8]) -> bool {
+    capture::sniff(head)
+}
+
+fn view_named(name: &str) -> PyResult<View> {
+    match name {
+        "air" => Ok(View::Air),
+        "ue" => Ok(View::Ue),
+        "bs" => Ok(View::Bs),
+        _ => Err(PyValueError::new_err(format!("a view is air, ue or bs, not {name}"))),
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (path, ue=None, bearer=None, view=None))]
+fn read_rlc<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    ue: Option<u16>,
+    bearer: Option<String>,
+    view: Option<&str>,
+) -> PyResult<Scan<'py>> {
+    let wanted = Wanted { ue, bearer, view: view.map(view_named).transpose()? };
+    let found = py.detach(|| capture::read(&path, &wanted)).map_err(error_to_python)?;
+    let tables = link_tables(py, found.tracked.frames, found.tracked.events)?;
+    let blocks = found.blocks;
+    tables.set_item("link_radio", table!(py, blocks, t_ns, record, entity, airtime_ns, rate_bps, attempt))?;
+    let facts = facts(py, found.packets.records, found.packets.resolution_ns)?;
+    let counts = PyDict::new(py);
+    let kinds = found.counts;
+    for (name, count) in [
+        ("pdus", kinds.pdus),
+        ("mac", kinds.mac),
+        ("harq_retransmissions", kinds.harq_again),
+        ("wrong_crc", kinds.wrong_crc),
+        ("rlc_other_modes", kinds.other_modes),
+        ("pdcp", kinds.pdcp),
+        ("ccch", kinds.ccch),
+    ] {
+        counts.set_item(name, count)?;
+    }
+    facts.set_item("counts", counts)?;
+    facts.set_item("bearer", found.bearer.as_ref().map(|one| summary(py, one)).transpose()?)?;
+    let bearers = found.bearers.iter().map(|one| summary(py, one)).collect::<PyResult<Vec<_>>>()?;
+    facts.set_item("bearers", bearers)?;
+    facts.set_item("views", found.views)?;
+    facts.set_item("packets", found.sdus.records.len())?;
+    facts.set_item("ciphered", found.sdus.unreadable)?;
+    if !found.sdus.records.is_empty() {
+        let mut inner = Issues::default();
+        let (connections, columns) = py.detach(|| {
+            let mut tracker = Tracker::new(true);
+            inner = found.sdus.segments(&mut tracker);
+            tracker.finish(&mut inner)
+        });
+        let tcp = PyDict::new(py);
+        tracked_to_python(py, &tcp, &connections, columns)?;
+        tcp.set_item("issues", listed(&inner))?;
+        facts.set_item("tcp", tcp)?;
+    }
+    Ok((tables, listed(&found.issues), facts))
+}
+
+fn summary<'py>(py: Python<'py>, one: &Summary) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    told.set_item("radio", if one.radio == Radio::Lte { "lte" } else { "nr" })?;
+    told.set_item("ue", one.ue)?;
+    told.set_item("bearer", &one.bearer)?;
+    told.set_item("sn_bits", one.sn_bits)?;
+    told.set_item("data_pdus", one.data)?;
+    told.set_item("data_bytes", one.bytes)?;
+    told.set_item("status_pdus", one.status)?;
+    told.set_item("nacks", one.nacks)?;
+    Ok(told)
+}
+
+type Longs<'py> = PyReadonlyArray1<'py, i64>;
+
+/// `kinds`: 0 data, 1 status, 2 NACK, 3 re-establishment, 4 handover. `flags`: 1 uplink, 2 last byte of its PDU or
+/// SDU, 4 poll. A log without bytes: PDUs of one number and length are the same.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+fn track_rlc<'py>(
+    py: Python<'py>,
+    sn_bits: u32,
+    view: &str,
+    t_ns: Longs<'py>,
+    record: Longs<'py>,
+    kinds: Longs<'py>,
+    flags: Longs<'py>,
+    sn: Longs<'py>,
+    start: Longs<'py>,
+    length: Longs<'py>,
+) -> PyResult<Scan<'py>> {
+    let view = view_named(view)?;
+    let columns = [&t_ns, &record, &kinds, &flags, &sn, &start, &length].map(|column| column.as_array());
+    let rows_count = columns[0].len();
+    if columns.iter().any(|column| column.len() != rows_count) {
+        return Err(PyValueError::new_err("columns of different lengths"));
+    }
+    let number = |value: i64| value.clamp(0, i64::from(i32::MAX)) as u32;
+    let rows: Vec<Row> = (0..rows_count)
+        .map(|at| {
+            let [t_ns, record, kind, flags, sn, start, length] = columns.map(|column| column[at]);
+            Row {
+                t_ns,
+                record,
+                interface: 0,
+                uplink: flags & 1 != 0,
+                kind: match kind {
+                    0 => Kind::Data,
+                    1 => Kind::Status,
+                    2 => Kind::Nack,
+                    3 => Kind::Reestablishment,
+                    _ => Kind::Handover,
+                },
+                sn: number(sn),
+                start: number(start),
+                length: number(length),
+                last: flags & 2 != 0,
+                poll: flags & 4 != 0,
+                hash: 0,
+            }
+        })
+        .collect();
+    let found = py.detach(|| track(sn_bits, &rows, |_| view));
+    let tables = link_tables(py, found.frames, found.events)?;
+    let facts = facts(py, rows_count as u64, 1)?;
+    Ok((tables, listed(&found.issues), facts))
+}

@@ -57,6 +57,9 @@ def scan_ns3(path: str) -> TextScan:
     span, counts.
     """
 
+def scan_ns3_series(path: str) -> TextScan:
+    """Table series: t_ns, record, value; facts: columns (lines with two, with three), digits."""
+
 def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:
     """Table csv: t_ns, record, and columns by their number among those read, as text.
 
@@ -87,9 +90,6 @@ def scan_pppd(path: str) -> TextScan:
 
 # captures
 
-def sniff_wifi(head: bytes) -> bool: ...
-def read_wifi(paths: list[str], station: bytes | None = None, retry_limit: int | None = None) -> TextScan:
-    """Tables link_frames, link_events, link_radio; facts: counts, links, link_count, retry_limit, repeats, span."""
 def sniff_rlc(head: bytes) -> bool: ...
 def read_rlc(
     path: str, ue: int | None = None, bearer: str | None = None, view: str | None = None
@@ -109,6 +109,9 @@ def track_rlc(
 ) -> TextScan:
     """Tables link_frames, link_events."""
 
+def sniff_wifi(head: bytes) -> bool: ...
+def read_wifi(paths: list[str], station: bytes | None = None, retry_limit: int | None = None) -> TextScan:
+    """Tables link_frames, link_events, link_radio; facts: counts, links, link_count, retry_limit, repeats, span."""
 
 def capture_format(head: bytes) -> str | None: ...
 def read_capture(

@@ -284,6 +284,16 @@ def scan_ns3(path: str) -> Scan:
     return _scan(path, _core.scan_ns3)
 
 
+def scan_ns3_series(path: str) -> Scan:
+    """Table ``series``: t_ns, record and value of one variable of an ns-3 simulation.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, _core.scan_ns3_series)
+
+
 def sniff_pppd(head: bytes) -> bool:
     """Whether these are the first bytes of a pppd record file."""
     return _core.sniff_pppd(head)

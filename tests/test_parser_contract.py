@@ -42,7 +42,12 @@ FOLDERS = {
 }
 # Of simulators: by the end of the name.
 SIMULATORS = ("ns3", "omnetpp")
-ENDINGS = {".tr": "ns3-ascii", ".pcap": "pcap"}
+ENDINGS = {
+    ".tr": "ns3-ascii",
+    ".pcap": "pcap",
+    ".data": "ns3-series",
+    ".cwnd": "ns3-series",
+}
 # Constructed ones (tests/support_format_samples.py), one folder per format.
 CONSTRUCTED = Path(__file__).parent / "data" / "formats"
 CAPTURES = ("pcap", "pcapng", "gsmtap")
@@ -194,7 +199,7 @@ def test_record_resolves_to_the_source(path: Path) -> None:
 
 def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
     """Whether a line is the one that a row came from."""
-    if trace.source.format in ("tcpinfo", "bcc", "csv", "ns2", "ns2-variables", "ns3-ascii"):
+    if trace.source.format in ("tcpinfo", "bcc", "csv", "ns2", "ns2-variables", "ns3-ascii", "ns3-series"):
         return _tells_loosely(trace, row, line)
     seconds = f"{row['t_ns'] // 10**9}.{row['t_ns'] % 10**9:09d}"
     if trace.source.format == "ss":

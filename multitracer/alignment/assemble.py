@@ -32,6 +32,7 @@ from multitracer.table import Table
 from multitracer.trace import Trace
 
 _FEW_MATCHES = 3
+_AT_HOSTS = ("ns2", "ns3-ascii")  # of a whole simulation: what hosts saw, and what links did
 _SIMULATED_NS = 10**16  # 116 days: captures of simulations begin in 1970
 _MANY_ANCHORS = 20
 
@@ -108,9 +109,9 @@ class Work:
     def on_air(self, source: int) -> bool:
         """Whether a capture was taken on a link, between its ends: its file has the link's frames, too."""
         mine = self.traces[source].source
-        return mine.layer == "tcp" and any(
-            trace.source.path == mine.path and trace.source.layer == "link" for trace in self.traces
-        )
+        if mine.layer != "tcp" or mine.format in _AT_HOSTS:
+            return False
+        return any(trace.source.path == mine.path and trace.source.layer == "link" for trace in self.traces)
 
     def share_clocks(self) -> None:
         """Put on the timeline what is of a file that another trace has brought there."""

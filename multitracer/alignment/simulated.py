@@ -1,7 +1,7 @@
 """Variables that a simulation wrote without saying of which socket: the connection whose segments move them.
 
-In a simulation a variable changes at the very moment at which a segment arrives at the host or leaves it, so the
-times of its changes are those of the connection's segments at the capture there, up to rounding.
+In a simulation a variable changes at the very moment at which a segment arrives at the host or leaves it, so
+the times of its changes are those of the connection's segments at the capture there, up to rounding.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ def _by_times(work: Work, trace: Trace) -> tuple[tuple[int, int] | None, str]:
             shares[conn] = max(shares.get(conn, 0.0), share)
     if len(shares) == 1:
         (conn,) = shares
-        return (conn, work.merged[conn].data_dir), f"the only connection; {shares[conn]:.0%} of the times fit"
+        near = any(work.traces[capture].source.point == "snd" for capture in work.path)
+        if shares[conn] >= _ENOUGH or not near:
+            words = f"the only connection; {shares[conn]:.0%} of the times fit"
+            return (conn, work.merged[conn].data_dir), words
     ranked = sorted(shares.items(), key=lambda one: -one[1])
     if len(ranked) < 2 or ranked[0][1] < max(_ENOUGH, ranked[1][1] + _CLEAR):
         return None, "no connection's segments fit the times; state local and remote"
@@ -107,8 +110,8 @@ def _segment_size(work: Work, merged: Merged, sends: int) -> int:
     sizes = []
     for member in merged.members:
         found: dict[str, Any] = work.traces[member.source].connections[member.conn]
-        own = sends if tuple(map(tuple, found["endpoints"])) == merged.endpoints else 1 - sends
-        sizes.append(int(found[("forward", "reverse")[own]]["largest_segment"] or 0))
+        direction = ("forward", "reverse")[sends ^ member.flipped]
+        sizes.append(int(found[direction]["largest_segment"] or 0))
     return max(sizes, default=0)
 
 

@@ -1,4 +1,4 @@
-//! Ascii traces of ns-3: what each host saw, tracked, and what was dropped where.
+//! ns-3: ascii traces (what each host saw, tracked, and what was dropped where), and variables of scripts.
 
 use std::path::PathBuf;
 
@@ -13,6 +13,7 @@ use crate::text::{Scan, facts, listed, scan, table};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(scan_ns3, m)?)?;
+    m.add_function(wrap_pyfunction!(scan_ns3_series, m)?)?;
     Ok(())
 }
 
@@ -51,5 +52,16 @@ fn scan_ns3(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
         counts.set_item(name, count)?;
     }
     facts.set_item("counts", counts)?;
+    Ok((tables, listed(&log.issues), facts))
+}
+
+#[pyfunction]
+fn scan_ns3_series(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
+    let log = scan(py, &path, &Progress::default(), ns3::series::scan)?;
+    let tables = PyDict::new(py);
+    tables.set_item("series", table!(py, log, t_ns, record, value))?;
+    let facts = facts(py, log.lines, log.resolution_ns)?;
+    facts.set_item("columns", log.columns)?;
+    facts.set_item("digits", log.digits)?;
     Ok((tables, listed(&log.issues), facts))
 }

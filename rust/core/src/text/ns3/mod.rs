@@ -9,7 +9,8 @@
 mod hosts;
 mod line;
 mod packet;
-pub(crate) mod time;
+pub mod series;
+mod time;
 
 use std::collections::HashMap;
 use std::io::{self, Read};

@@ -7,7 +7,7 @@ const MAX_DIGITS: u32 = 19;
 /// A time in seconds as nanoseconds, and how many significant digits it was written with.
 ///
 /// `12.3457`, `5`, `1e-05`; perhaps with a sign and a unit, as `ns3::Time` prints it: `+5.5s`, `+1.2e+07ns`.
-pub(crate) fn parse(text: &[u8]) -> Option<(i64, u32)> {
+pub(super) fn parse(text: &[u8]) -> Option<(i64, u32)> {
     let text = text.strip_prefix(b"+").unwrap_or(text);
     let unit = text.iter().rposition(u8::is_ascii_digit)? + 1;
     let (number, unit) = text.split_at(unit);
@@ -63,19 +63,19 @@ fn exponent(text: &[u8]) -> Option<i32> {
 
 /// How many digits the times of a file have: trailing zeros are not printed, so the longest tells.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Precision(u32);
+pub(super) struct Precision(u32);
 
 impl Precision {
-    pub(crate) fn saw(&mut self, digits: u32) {
+    pub(super) fn saw(&mut self, digits: u32) {
         self.0 = self.0.max(digits);
     }
 
-    pub(crate) fn digits(self) -> u32 {
+    pub(super) fn digits(self) -> u32 {
         self.0.max(DEFAULT_DIGITS)
     }
 
     /// The step between two times near `t_ns` that can be told apart, at least 1 ns.
-    pub(crate) fn step_ns(self, t_ns: i64) -> i64 {
+    pub(super) fn step_ns(self, t_ns: i64) -> i64 {
         let size = t_ns.unsigned_abs().max(1).ilog10();
         10i64.pow((size + 1).saturating_sub(self.digits()))
     }

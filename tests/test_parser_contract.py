@@ -248,7 +248,8 @@ def boundaries(path: Path, data: bytes) -> set[int]:
 def places(size: int) -> list[int]:
     """Where to cut: the first bytes, then spread over the file, off any rhythm of its records."""
     spread = np.linspace(0, size - 1, CUTS).astype(int) + np.arange(CUTS) % 7
-    return sorted({0, 1, 2, 3, 10, 23, 24, 30, size - 1, *(int(at) for at in spread if at < size)})
+    fixed = {0, 1, 2, 3, 10, 23, 24, 30, size - 1}
+    return sorted(at for at in fixed | set(spread.tolist()) if 0 <= at < size)
 
 
 @every_usable

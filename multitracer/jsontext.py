@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -31,6 +32,12 @@ def pieces(data: Mapping[str, Any]) -> Iterator[str]:
             held.append(native.json_text([] if isinstance(value, Derived) else value, 1))
     held.append("\n}" if data else "}")
     yield "".join(held)
+
+
+def one_line(data: Mapping[str, Any]) -> Iterator[str]:
+    """As `pieces`, without line breaks: text in JSON holds none, so all that there are lay it out."""
+    for piece in pieces(data):
+        yield re.sub("\n *", "", piece)
 
 
 def _list(held: list[str], values: Derived[Any]) -> Iterator[str]:

@@ -180,10 +180,16 @@ def open_trace(
 
 def _parser(path: str, format: str | None, known: Mapping[str, registry.Parser]) -> registry.Parser:
     """The parser that was asked for, or the one that the content asks for."""
-    return _recognise(path, known) if format is None else known[format]
+    return recognise(path, known) if format is None else known[format]
 
 
-def _recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Parser:
+def recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Parser:
+    """The parser that the content asks for.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace, UnknownFormat
+    """
     from multitracer import native
 
     head = native.head(path, HEAD_BYTES)
@@ -211,7 +217,7 @@ def _is_large(path: str) -> bool:
 
 def _summarise(path: str, format: str | None, known: Mapping[str, registry.Parser]) -> Trace | None:
     """A trace without tables; None if its format has no such form."""
-    parser = known.get(format) if format is not None else _recognise(path, known)
+    parser = known.get(format) if format is not None else recognise(path, known)
     return None if parser is None or parser.summarise is None else parser.summarise(path)
 
 

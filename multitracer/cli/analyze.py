@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from multitracer.cli.common import (
@@ -13,6 +15,10 @@ from multitracer.cli.common import (
     load,
     paths_argument,
 )
+from multitracer.errors import UsageError
+
+if TYPE_CHECKING:
+    from multitracer.measurement import Measurement
 
 
 @click.command()
@@ -35,6 +41,23 @@ from multitracer.cli.common import (
     help="Keep every segment, or only what sums up each connection. Left open, a lone capture above 64 MiB is"
     " summed up.",
 )
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Read one capture while it is written: print how it goes, and all in the end (docs/live.md).",
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="With --follow: time between two running summaries; 1 by default.",
+)
+@click.option(
+    "--max-connections",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --follow: connections to keep; beyond, the longest silent are left out. 100,000 by default.",
+)
 @click.option("--explain", is_flag=True, help="Print the chains of events behind the diagnosis too.")
 @click.pass_context
 def command(
@@ -45,6 +68,9 @@ def command(
     strict: bool,
     min_utilization: float | None,
     full: bool | None,
+    follow: bool,
+    interval: float | None,
+    max_connections: int | None,
     explain: bool,
 ) -> None:
     """Analyse one transfer: files, or the directory that holds them.
@@ -56,17 +82,23 @@ def command(
     multitracer analyze snd.pcap rcv.pcap rlp.log.gz --json
     multitracer analyze sample_traces/local-drops --explain
     multitracer analyze run7 --min-utilization 95
+    tcpdump -U -w - tcp | multitracer analyze - --follow
     """
     from multitracer.contract import analysis_object
     from multitracer.pipeline import analyze
 
-    measurement = load(paths, formats, "auto" if full is None else "full" if full else "summary")
+    if follow:
+        measurement = _followed(paths, formats, interval, max_connections, bool(full), as_json)
+    elif interval is not None or max_connections is not None:
+        raise UsageError("--interval and --max-connections go with --follow")
+    else:
+        measurement = load(paths, formats, "auto" if full is None else "full" if full else "summary")
     analysis = analyze(measurement)
     contract = analysis_object(measurement, analysis.results)
     if as_json:
-        from multitracer.jsontext import pieces
+        from multitracer.jsontext import one_line, pieces
 
-        for piece in pieces(contract):
+        for piece in (one_line if follow else pieces)(contract):
             click.echo(piece, nl=False)
         click.echo()
     else:
@@ -89,3 +121,26 @@ def command(
             told = "cannot be told" if value is None else f"is {100 * value:.1f} %"
             click.echo(f"multitracer: utilization {told}, the threshold is {min_utilization:g} %", err=True)
             ctx.exit(THRESHOLD_MISSED)
+
+
+def _followed(
+    paths: tuple[str, ...],
+    formats: tuple[str, ...],
+    interval: float | None,
+    connections: int | None,
+    full: bool,
+    as_json: bool,
+) -> Measurement:
+    from multitracer.cli.follow import follow
+    from multitracer.follow import CONNECTIONS
+
+    if len(paths) != 1:
+        raise UsageError("--follow reads one capture; analyse several when they are whole")
+    return follow(
+        paths[0],
+        formats=formats,
+        interval_s=interval or 1.0,
+        connections=connections or CONNECTIONS,
+        full=full,
+        as_json=as_json,
+    )

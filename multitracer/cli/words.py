@@ -43,6 +43,14 @@ def rate(bits_per_s: float | None) -> str:
     return f"{bits_per_s / 1e3:.3g} kbit/s ({bits_per_s / 8:,.0f} bytes/s)"
 
 
+def size(count_bytes: int) -> str:
+    """A number of bytes with three digits."""
+    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count_bytes >= limit:
+            return f"{count_bytes / limit:.3g} {unit}"
+    return f"{count_bytes} B"
+
+
 def causes(counts: Object) -> str:
     """Retransmissions by cause."""
     parts = [f"{counts[key]:,} {text}" for key, text in CAUSES.items() if counts.get(key)]

@@ -44,15 +44,7 @@ def parse(path: str) -> Trace:
     CorruptTrace
         If its header is damaged.
     """
-    found = native.read_capture(path, keep_segments=True)
-    trace = _trace(path, found)
-    trace.tables = {
-        "segments": _table(schema.SEGMENTS, found["segments"]),
-        "retransmissions": _table(schema.RETRANSMISSIONS, found["retransmissions"]),
-        "timeouts": _table(schema.TIMEOUTS, found["timeouts"]),
-        "icmp_errors": _table(schema.ICMP_ERRORS, found["icmp_errors"]),
-    }
-    return trace
+    return trace_of(path, native.read_capture(path, keep_segments=True))
 
 
 def summarise(path: str) -> Trace:
@@ -62,10 +54,11 @@ def summarise(path: str) -> Trace:
     ------
     UnreadableFile, CorruptTrace
     """
-    return _trace(path, native.read_capture(path, keep_segments=False))
+    return trace_of(path, native.read_capture(path, keep_segments=False))
 
 
-def _trace(path: str, found: dict[str, Any]) -> Trace:
+def trace_of(path: str, found: dict[str, Any]) -> Trace:
+    """What the core found in a capture (`native.read_capture`), with tables where segments were kept."""
     info: dict[str, Any] = found["info"]
     source = Source(
         path=path,
@@ -80,7 +73,15 @@ def _trace(path: str, found: dict[str, Any]) -> Trace:
         details=_details(path, info),
     )
     issues = [Issue(code, count, record, detail, path) for code, count, record, detail in found["issues"]]
-    return Trace(source=source, issues=issues, connections=found["connections"])
+    trace = Trace(source=source, issues=issues, connections=found["connections"])
+    if "segments" in found:
+        trace.tables = {
+            "segments": _table(schema.SEGMENTS, found["segments"]),
+            "retransmissions": _table(schema.RETRANSMISSIONS, found["retransmissions"]),
+            "timeouts": _table(schema.TIMEOUTS, found["timeouts"]),
+            "icmp_errors": _table(schema.ICMP_ERRORS, found["icmp_errors"]),
+        }
+    return trace
 
 
 def _table(declared: schema.Schema, columns: dict[str, Any]) -> Table:

@@ -1,0 +1,108 @@
+"""``multitracer analyze --follow``: a running summary of a capture while it is written."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multitracer.cli import words
+
+if TYPE_CHECKING:
+    from multitracer.follow import Follower
+    from multitracer.measurement import Measurement
+
+Object = Mapping[str, Any]
+Show = Callable[[Object], None]
+
+
+def follow(
+    path: str, *, formats: tuple[str, ...], interval_s: float, connections: int, full: bool, as_json: bool
+) -> Measurement:
+    """Show how a capture goes until it ends or Ctrl-C is pressed; the measurement that it came to.
+
+    Raises
+    ------
+    MultiTracerError
+    """
+    from multitracer.cli.common import parse_formats
+    from multitracer.follow import Follower
+
+    with (
+        Follower(
+            path,
+            detail="full" if full else "summary",
+            connections=connections,
+            format=parse_formats(formats),
+        ) as follower,
+        _signals(follower),
+    ):
+        with _display(path, as_json) as show:
+            while not follower.wait(interval_s):
+                show(follower.running())
+        return follower.measurement()
+
+
+@contextmanager
+def _signals(follower: Follower) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the following, not the program; a second one does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may be told of signals
+        return
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        follower.stop()
+        restore()
+
+    def restore() -> None:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
+    for number in kept:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        restore()
+
+
+@contextmanager
+def _display(path: str, as_json: bool) -> Iterator[Show]:
+    """What shows a running summary: a line of JSON, a table that changes on a terminal, or a line of text."""
+    if as_json:
+        import json
+
+        yield lambda found: _put(json.dumps({"running": found}, allow_nan=False))
+    elif sys.stdout.isatty():
+        from multitracer.cli.live import table
+
+        with table(path) as show:
+            yield show
+    else:
+        yield lambda found: _put(line(found))
+
+
+def _put(text: str) -> None:
+    click.echo(text)
+    sys.stdout.flush()
+
+
+def line(found: Object) -> str:
+    """A running summary in one line."""
+    now = found["interval"]
+    parts = [
+        f"{words.duration(found['capture_s'] or 0.0)}:",
+        f"{found['records']:,} packets (+{now['records']:,}),",
+        f"{words.rate(now['throughput_bps'])},",
+        f"{now['connections']:,} of {words.count(found['connections'], 'connection')} active,",
+        f"{words.count(found['retransmissions']['total'], 'retransmission')},",
+        words.verdicts(found["timeouts"]),
+    ]
+    return " ".join(parts)

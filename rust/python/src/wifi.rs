@@ -98,6 +98,7 @@ fn link_facts<'py>(py: Python<'py>, link: &LinkFacts) -> PyResult<Bound<'py, PyD
             ("acknowledged", counts.acknowledged),
             ("acks_not_seen", counts.acks_not_seen),
             ("given_up", counts.lost),
+            ("given_up_or_ack_not_seen", counts.undecided),
             ("first_attempts_not_seen", counts.attempts_not_seen),
             ("frames_not_seen", counts.not_seen),
             ("frames_not_seen_acknowledged", counts.not_seen_acknowledged),

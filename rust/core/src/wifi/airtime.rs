@@ -13,7 +13,7 @@ pub const SIFS_NS: i64 = 16_000;
 pub fn rate_bps(modulation: Modulation) -> Option<u64> {
     match modulation {
         Modulation::Legacy { rate_bps } => Some(rate_bps),
-        Modulation::Unknown | Modulation::He => None,
+        Modulation::Unknown => None,
         _ => {
             let (bits, symbol_ns) = symbol(modulation)?;
             Some(bits * 1_000_000_000 / symbol_ns)
@@ -24,7 +24,7 @@ pub fn rate_bps(modulation: Modulation) -> Option<u64> {
 /// MCS index, as its standard numbers it.
 pub fn mcs(modulation: Modulation) -> Option<u8> {
     match modulation {
-        Modulation::Ht { mcs, .. } | Modulation::Vht { mcs, .. } => Some(mcs),
+        Modulation::Ht { mcs, .. } | Modulation::Vht { mcs, .. } | Modulation::He { mcs, .. } => Some(mcs),
         _ => None,
     }
 }
@@ -34,9 +34,12 @@ pub fn mcs(modulation: Modulation) -> Option<u8> {
 pub fn airtime_ns(radio: &Radio, length: usize, first: bool) -> Option<i64> {
     let bits = 8 * length as u64;
     match radio.modulation {
-        Modulation::Unknown | Modulation::He => None,
+        // The training fields of HE have lengths that its radiotap field need not tell.
+        Modulation::Unknown | Modulation::He { .. } => None,
         Modulation::Legacy { rate_bps: 0 } => None,
-        Modulation::Legacy { rate_bps } if matches!(rate_bps, 1_000_000 | 2_000_000 | 5_500_000 | 11_000_000) => {
+        Modulation::Legacy { rate_bps }
+            if matches!(rate_bps, 1_000_000 | 2_000_000 | 5_500_000 | 11_000_000) =>
+        {
             let preamble = if radio.short_preamble && rate_bps > 1_000_000 { 96_000 } else { 192_000 };
             Some((preamble + bits * 1_000_000_000 / rate_bps) as i64)
         }
@@ -48,22 +51,29 @@ pub fn airtime_ns(radio: &Radio, length: usize, first: bool) -> Option<i64> {
         }
         modulation => {
             let (per_symbol, symbol_ns) = symbol(modulation)?;
-            let on_air = (16 * u64::from(first) + bits + 6 * u64::from(first)).div_ceil(per_symbol) * symbol_ns;
+            let on_air =
+                (16 * u64::from(first) + bits + 6 * u64::from(first)).div_ceil(per_symbol) * symbol_ns;
             Some((on_air + if first { preamble_ns(modulation) } else { 0 }) as i64)
         }
     }
 }
 
-/// Data bits of a subcarrier times 6, of one stream, by MCS 0 to 9.
-const SIXTHS: [u64; 10] = [3, 6, 9, 12, 18, 24, 27, 30, 36, 40];
+/// Data bits of a subcarrier times 6, of one stream, by MCS 0 to 11.
+const SIXTHS: [u64; 12] = [3, 6, 9, 12, 18, 24, 27, 30, 36, 40, 45, 50];
 
 /// Bits of a symbol and its length.
 fn symbol(modulation: Modulation) -> Option<(u64, u64)> {
+    if let Modulation::He { mcs, streams, carriers, guard_ns } = modulation {
+        let bits = SIXTHS.get(usize::from(mcs))? * u64::from(carriers) * u64::from(streams.clamp(1, 8)) / 6;
+        return Some((bits, 12_800 + u64::from(guard_ns)));
+    }
     let (mcs, streams, width, short) = match modulation {
         Modulation::Ht { mcs, width_mhz, short_guard, .. } if mcs < 32 => {
             (mcs % 8, u64::from(mcs / 8 + 1), width_mhz, short_guard)
         }
-        Modulation::Vht { mcs, streams, width_mhz, short_guard } if mcs < 10 && (1..=8).contains(&streams) => {
+        Modulation::Vht { mcs, streams, width_mhz, short_guard }
+            if mcs < 10 && (1..=8).contains(&streams) =>
+        {
             (mcs, u64::from(streams), width_mhz, short_guard)
         }
         _ => return None,

@@ -85,6 +85,8 @@ pub struct LinkCounts {
     pub acks_not_seen: [u64; 2],
     /// Frames that were given up: sent as often as the limit allows, and no ACK.
     pub lost: [u64; 2],
+    /// Frames left behind one attempt before that limit: given up, or acknowledged, and either not seen.
+    pub undecided: [u64; 2],
     /// First seen with the retry bit.
     pub attempts_not_seen: [u64; 2],
     /// Numbers that no frame was seen of, and of them acknowledged by a block ACK.
@@ -263,6 +265,9 @@ impl Link {
             if unit.failed || (more && limit.is_some_and(|limit| unit.attempt >= limit)) {
                 unit.failed = true;
                 self.counts.lost[side] += 1;
+            } else if more && limit.is_some_and(|limit| unit.attempt + 1 == limit) {
+                // The last attempt, or an acknowledgement: one of them was not seen.
+                self.counts.undecided[side] += 1;
             } else if more {
                 self.counts.acks_not_seen[side] += 1;
                 self.heard.push(Heard { at: unit.last, unit: index, again: false });
@@ -298,7 +303,10 @@ impl Link {
             out.event(unit.last, unit.side, 2, "discard", i32::from(unit.sequence), "", unit.length);
         }
         for reset in &self.resets {
-            out.event(reset.at, reset.side, 2, "reset", -1, reset.cause, -1);
+            // The link stood still from the last frame that got through: a station may go without a word.
+            let last = self.heard.iter().map(|heard| heard.at.0).filter(|&t_ns| t_ns <= reset.at.0).max();
+            let at = (last.unwrap_or(reset.at.0), reset.at.1);
+            out.event(at, reset.side, 2, "reset", -1, reset.cause, -1);
         }
         for &(at, dozing) in &self.power {
             // What the access point hears: it holds back what it has for a station that dozes.

@@ -159,14 +159,15 @@ fn finish(monitor: Monitor, issues: Issues, resolution_ns: i64, wanted: Wanted) 
 fn report(link: &link::Link, issues: &mut Issues) {
     let sum = |pair: [u64; 2]| pair[0] + pair[1];
     let counts = &link.counts;
-    let missed = sum(counts.not_seen) + sum(counts.attempts_not_seen) + sum(counts.acks_not_seen);
+    let missed = sum(counts.not_seen) + sum(counts.attempts_not_seen) + sum(counts.acks_not_seen)
+        + sum(counts.undecided);
     if missed > 0 {
         let detail = || {
             format!(
                 "{} frames, {} first attempts and {} acknowledgements of the link are not in the capture",
                 sum(counts.not_seen),
                 sum(counts.attempts_not_seen),
-                sum(counts.acks_not_seen)
+                sum(counts.acks_not_seen) + sum(counts.undecided)
             )
         };
         issues.add_many("not-seen", missed, 0, detail);

@@ -80,6 +80,8 @@ pub(super) struct Monitor {
     shared: HashMap<Mac, u16>,
     tags: HashMap<Mac, usize>,
     pending: Option<Pending>,
+    /// An acknowledgement that the capture has before its frame: for whom, and what tells its time.
+    early: Option<(Mac, (i64, u64), u64)>,
     aggregate: Option<u32>,
     last_ns: i64,
 }
@@ -112,7 +114,9 @@ impl Monitor {
             Ok(header) => header,
             Err(Short::Frame) if radio.bad_fcs => return self.damaged(number),
             Err(Short::Frame) => {
-                return self.issues.add("malformed-packet", number, || "frame shorter than its header".into());
+                return self
+                    .issues
+                    .add("malformed-packet", number, || "frame shorter than its header".into());
             }
             Err(Short::Capture) => {
                 self.counts.cut += 1;
@@ -127,7 +131,8 @@ impl Monitor {
         }
         let length = header.length + if radio.padded { header.length.wrapping_neg() % 4 } else { 0 };
         let body = data.get(length..).unwrap_or_default();
-        let frame = Frame { at: (t_ns, number), header, radio, body, wire: wire.saturating_sub(length), air: wire };
+        let frame =
+            Frame { at: (t_ns, number), header, radio, body, wire: wire.saturating_sub(length), air: wire };
         match header.kind >> 4 {
             0 => self.management(&frame),
             1 => self.control(&frame),
@@ -152,16 +157,17 @@ impl Monitor {
         let link = self.by_address.get(&(station, ANY)).copied();
         match header.kind & 0xf {
             10 | 12 if !header.unicast() => {
-                for link in self.links.iter_mut().filter(|link| link.infrastructure && link.sides[1] == bssid) {
+                for link in self.links.iter_mut().filter(|link| link.infrastructure && link.sides[1] == bssid)
+                {
                     link.interrupted(Reset { at: frame.at, side: 1, cause: "deauth" });
                 }
             }
             10 | 12 => {
-                if let Some(link) = link.map(|link| &mut self.links[link]) {
-                    if link.sides[1] == bssid {
-                        let side = u8::from(ta == bssid);
-                        link.interrupted(Reset { at: frame.at, side, cause: "deauth" });
-                    }
+                if let Some(link) = link.map(|link| &mut self.links[link])
+                    && link.sides[1] == bssid
+                {
+                    let side = u8::from(ta == bssid);
+                    link.interrupted(Reset { at: frame.at, side, cause: "deauth" });
                 }
             }
             // A station that asks another access point: from here on it is on its way.
@@ -199,6 +205,21 @@ impl Monitor {
     }
 
     fn awaits(&mut self, frame: &Frame<'_>, ta: Mac, unit: Option<(usize, usize)>) {
+        if let Some((ra, at, tsft_us)) = self.early.take() {
+            // A card may hand over what it sends itself when it has the answer: its own clock puts that right.
+            let airtime_ns = airtime_ns(&frame.radio, frame.air + FCS, true).unwrap_or(LONGEST_NS);
+            let apart = frame.radio.tsft_us.and_then(|sent| tsft_us.checked_sub(sent));
+            let longest = (airtime_ns + SIFS_NS + CARD_NS) as u64 / 1000;
+            if ra == ta && frame.header.unicast() && apart.is_some_and(|us| (1..=longest).contains(&us)) {
+                self.counts.acks_alone -= 1;
+                self.counts.acks_paired += 1;
+                self.pending = None;
+                if let Some((link, unit)) = unit {
+                    self.links[link].acknowledge(unit, at, false);
+                }
+                return;
+            }
+        }
         self.pending = (frame.header.unicast() && !frame.header.no_ack).then(|| Pending {
             ta,
             unit,
@@ -216,7 +237,10 @@ impl Monitor {
                     self.links[link].acknowledge(unit, frame.at, false);
                 }
             }
-            _ => self.counts.acks_alone += 1,
+            _ => {
+                self.counts.acks_alone += 1;
+                self.early = frame.radio.tsft_us.map(|us| (frame.header.ra, frame.at, us));
+            }
         }
     }
 
@@ -247,15 +271,14 @@ impl Monitor {
 
     /// The link between a sender and a receiver, and the sender's side.
     fn between(&self, sender: Mac, receiver: Mac) -> Option<(usize, u8)> {
-        if let Some(&link) = self.by_address.get(&(sender, ANY)) {
-            if self.links[link].sides[1] == receiver {
-                return Some((link, 0));
-            }
+        let with = |station: Mac, peer: Mac| {
+            self.by_address.get(&(station, ANY)).filter(|&&link| self.links[link].sides[1] == peer)
+        };
+        if let Some(&link) = with(sender, receiver) {
+            return Some((link, 0));
         }
-        if let Some(&link) = self.by_address.get(&(receiver, ANY)) {
-            if self.links[link].sides[1] == sender {
-                return Some((link, 1));
-            }
+        if let Some(&link) = with(receiver, sender) {
+            return Some((link, 1));
         }
         let pair = (sender.min(receiver), sender.max(receiver));
         self.by_address.get(&pair).map(|&link| (link, u8::from(sender > receiver)))
@@ -266,8 +289,7 @@ impl Monitor {
         let (Some(ta), Some(sequence)) = (header.ta, header.sequence) else { return };
         let null = !header.carries_data();
         // A null frame with a traffic identifier has any number.
-        let shared_gap =
-            if header.tid.is_none() || !header.unicast() { self.counted(ta, header) } else { 0 };
+        let shared_gap = if header.tid.is_none() || !header.unicast() { self.counted(ta, header) } else { 0 };
         if !header.unicast() {
             self.counts.group_addressed += 1;
             self.pending = None;

@@ -86,7 +86,7 @@ pub fn tag_of(elements: &[u8]) -> Option<usize> {
     let mut rest = elements;
     while let [number, length, tail @ ..] = rest {
         let length = usize::from(*length);
-        let Some(element) = tail.get(..length) else { return None };
+        let element = tail.get(..length)?;
         rest = &tail[length..];
         // RSN: version, group cipher, count of pairwise ciphers, the ciphers.
         if *number == 48 && length >= 12 {

@@ -41,8 +41,17 @@ pub enum Modulation {
         /// Guard interval of 400 ns in place of 800.
         short_guard: bool,
     },
-    /// 802.11ax: known to be, no more.
-    He,
+    /// 802.11ax.
+    He {
+        /// 0 to 11.
+        mcs: u8,
+        /// Spatial streams.
+        streams: u8,
+        /// Subcarriers that carry data, of a channel or of a part of it.
+        carriers: u16,
+        /// Guard interval.
+        guard_ns: u16,
+    },
 }
 
 /// What the header of a capture says of a frame.
@@ -229,9 +238,40 @@ fn radiotap_field(radio: &mut Radio, number: u32, field: &[u8]) {
         }
         // Unit in the low bits: microseconds.
         22 if field[10] & 0x0f == 1 => radio.tsft_us = radio.tsft_us.or(Some(le64(field, 0))),
-        23 => radio.modulation = Modulation::He,
+        23 => radio.modulation = he(field).unwrap_or(Modulation::Unknown),
         _ => {}
     }
+}
+
+/// Modulation out of the HE field, as far as it is known whole.
+fn he(field: &[u8]) -> Option<Modulation> {
+    let known = le16(field, 0);
+    // MCS, and bandwidth or resource unit.
+    if known & 0x0020 == 0 || known & 0x4000 == 0 {
+        return None;
+    }
+    if le16(field, 4) & 0x1000 != 0 {
+        return None; // dual carrier modulation
+    }
+    let part = le16(field, 8);
+    let carriers = match part & 0xf {
+        0 | 7 => 234,
+        1 | 8 => 468,
+        2 | 9 => 980,
+        3 | 10 => 1960,
+        4 => 24,
+        5 => 48,
+        6 => 102,
+        _ => return None,
+    };
+    let guard_ns = match part >> 4 & 3 {
+        0 => 800,
+        1 => 1600,
+        2 => 3200,
+        _ => return None,
+    };
+    let mcs = (le16(field, 4) >> 8 & 0xf) as u8;
+    Some(Modulation::He { mcs, streams: (le16(field, 10) & 0xf) as u8, carriers, guard_ns })
 }
 
 fn ppi(data: &[u8]) -> Result<(Radio, usize), Bad> {
@@ -258,7 +298,8 @@ fn ppi(data: &[u8]) -> Result<(Radio, usize), Bad> {
             2 if size >= 20 => {
                 let flags = le16(field, 8);
                 radio.tsft_us = Some(le64(field, 0)).filter(|&t| t != 0);
-                radio.tsft_us = radio.tsft_us.map(|t| if flags & 2 != 0 { t.saturating_mul(1000) } else { t });
+                radio.tsft_us =
+                    radio.tsft_us.map(|t| if flags & 2 != 0 { t.saturating_mul(1000) } else { t });
                 radio.fcs = flags & 1 != 0;
                 radio.bad_fcs = flags & 4 != 0;
                 if le16(field, 10) > 0 && radio.modulation == Modulation::Unknown {

@@ -63,10 +63,10 @@ impl Space {
         let ahead = (i64::from(sequence) - newest).rem_euclid(MODULUS);
         let number = if ahead < WINDOW { newest + ahead } else { newest + ahead - MODULUS };
         let behind = newest - number;
-        if let Some(&(frame, seen_ns)) = self.known.get(&(number, fragment)) {
-            if t_ns.saturating_sub(seen_ns).abs() < SAME_NS {
-                return Place::Again(frame);
-            }
+        if let Some(&(frame, seen_ns)) = self.known.get(&(number, fragment))
+            && t_ns.saturating_sub(seen_ns).abs() < SAME_NS
+        {
+            return Place::Again(frame);
         }
         if behind < -JUMP || (behind > REORDERED && !retry) {
             self.restart();

@@ -28,6 +28,7 @@ class _Station:
     received: bool = False
     number: int = 0
     offset: int = 0
+    idle_ns: int | None = None
 
 
 class ArqLink:
@@ -77,6 +78,11 @@ class ArqLink:
         if self._begin_ns is None:
             self._begin_ns = t_ns
         self.truth.count("packets_in", side)
+        station = self._stations[side]
+        if station.idle_ns is not None:
+            idle = {"t_ns": t_ns, "what": "idle_until", "side": side, "since_ns": station.idle_ns}
+            self.truth.events.append(idle)
+            station.idle_ns = None
         accepted = self._stations[side].queue.push(packet, t_ns)
         self._begin_attempts(t_ns)
         return accepted
@@ -219,6 +225,7 @@ class ArqLink:
         station.number += 1
         station.offset += len(packet)
         station.packet = None
+        station.idle_ns = None if len(station.queue) else t_ns
 
     def _note(self, t_ns: int, what: str, counted: str, side: int, **details: object) -> None:
         self.truth.count(counted, side)

@@ -159,7 +159,9 @@ fn finish(monitor: Monitor, issues: Issues, resolution_ns: i64, wanted: Wanted) 
 fn report(link: &link::Link, issues: &mut Issues) {
     let sum = |pair: [u64; 2]| pair[0] + pair[1];
     let counts = &link.counts;
-    let missed = sum(counts.not_seen) + sum(counts.attempts_not_seen) + sum(counts.acks_not_seen)
+    let missed = sum(counts.not_seen)
+        + sum(counts.attempts_not_seen)
+        + sum(counts.acks_not_seen)
         + sum(counts.undecided);
     if missed > 0 {
         let detail = || {

@@ -97,6 +97,7 @@ CHAIN_KINDS = (
     "link_loss",
     "loss",
     "xoff",
+    "call_dropped",
 )
 
 RESET_LOSSES = Schema(

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
+from multitracer.chaining.ackloss import ack_loss_chains
 from multitracer.chaining.acks import ack_chains
+from multitracer.chaining.calls import call_chains
 from multitracer.chaining.chain import Chain, Event, chain_table, event_table
 from multitracer.chaining.evidence import Episode, Evidence
 from multitracer.chaining.linkwork import burst_chains, xoff_chains
@@ -20,15 +22,16 @@ from multitracer.schema_results import IDLE_CAUSES
 from multitracer.table import Table
 
 _BEHIND_LOSS = ("timeout_wait", "recovery_stall", "local_drop")
+_AWAITED = ("application", "handshake/slow_start", "unknown")
 _SLACK_NS = 50_000_000
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """Join events into chains, and charge every idle phase, timeout and retransmission to one of them.
 
-    An episode of loss recovery goes to what first explains it: a drop in front of the link, a link reset,
-    work of the link that took too long, else a loss elsewhere. Idle phases behind a loss go with the episode
-    before.
+    An episode of loss recovery goes to what first explains it: a drop in front of the link, a link reset, a
+    dropped call, work of the link that took too long, the loss of its ACKs, else a loss elsewhere. Idle
+    phases behind a loss go with the episode before; others during which ACKs were held up go with these.
 
     References
     ----------
@@ -37,11 +40,15 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     evidence = Evidence(m, results)
     drops, left = drop_chains(evidence, evidence.episodes)
     resets, left = reset_chains(evidence, left)
+    calls, left = call_chains(evidence, left)
     bursts, left = burst_chains(evidence, left)
-    charged = sorted([*drops, *resets, *bursts, *loss_chains(evidence, left)], key=lambda one: one.t_ns)
-    links = _charge(evidence, charged)
-    beside = [*queue_chains(evidence), *ack_chains(evidence), *xoff_chains(evidence)]
-    chains = charged + sorted(beside, key=lambda one: one.t_ns)
+    acks, left = ack_loss_chains(evidence, left)
+    found = [*drops, *resets, *calls, *bursts, *acks, *loss_chains(evidence, left)]
+    charged = sorted(found, key=lambda one: one.t_ns)
+    held = sorted(ack_chains(evidence), key=lambda one: one.t_ns)
+    links = _charge(evidence, charged, held)
+    beside = sorted([*queue_chains(evidence), *xoff_chains(evidence)], key=lambda one: one.t_ns)
+    chains = [*charged, *held, *beside]
     table, events = chain_table(chains, evidence.byte_ns), event_table(chains)
     words = table.words("kind")
     summary = {
@@ -54,8 +61,8 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("chains", summary, {"chains": table, "chain_events": events, "chain_links": links})
 
 
-def _charge(evidence: Evidence, chains: list[Chain]) -> Table:
-    """Which chain each idle phase, timeout and repeat belongs to."""
+def _charge(evidence: Evidence, chains: list[Chain], held: list[Chain]) -> Table:
+    """Which chain each idle phase, timeout and repeat belongs to; `held` are numbered behind the others."""
     rows: list[tuple[str, int, int, int]] = []
     by_repeat: dict[tuple[int, int], int] = {}
     for number, chain in enumerate(chains, 1):
@@ -73,7 +80,7 @@ def _charge(evidence: Evidence, chains: list[Chain]) -> Table:
             *(timeouts[n].tolist() for n in ("t_ns", "record", "conn")), strict=True
         ):
             rows.append(("timeout", t_ns, record, by_repeat.get((conn, record), 0)))
-    rows += _charge_idle(evidence, chains, by_repeat)
+    rows += _charge_idle(evidence, chains, held, by_repeat)
     given = {
         "what": np.array([row[0] for row in rows], dtype=object),
         "t_ns": [row[1] for row in rows],
@@ -84,7 +91,7 @@ def _charge(evidence: Evidence, chains: list[Chain]) -> Table:
 
 
 def _charge_idle(
-    evidence: Evidence, chains: list[Chain], by_repeat: dict[tuple[int, int], int]
+    evidence: Evidence, chains: list[Chain], held: list[Chain], by_repeat: dict[tuple[int, int], int]
 ) -> list[tuple[str, int, int, int]]:
     phases = evidence.rows("idle_phases")
     if phases is None:
@@ -101,8 +108,10 @@ def _charge_idle(
             ]
             if before:
                 number = by_repeat.get((conn, int(before[-1].repeats["record"][0])), 0)
+        elif not number and IDLE_CAUSES[int(phases["cause"][row])] in _AWAITED:
+            number = next((n for n, one in enumerate(held, len(chains) + 1) if _behind(one, start, end)), 0)
         if number:
-            chain = chains[number - 1]
+            chain = [*chains, *held][number - 1]
             chain.idle_ns += end - start
             chain.add(
                 Event(
@@ -118,6 +127,12 @@ def _charge_idle(
             )
         found.append(("idle", start, wake, number))
     return found
+
+
+def _behind(chain: Chain, start: int, end: int) -> bool:
+    """Whether ACKs were held up during most of an idle phase."""
+    until = chain.events[0].t_ns
+    return 2 * (min(end, until) - max(start, chain.t_ns)) > end - start
 
 
 def _episodes_of(evidence: Evidence, chain: Chain) -> list[Episode]:

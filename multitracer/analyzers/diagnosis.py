@@ -7,19 +7,21 @@ from typing import Any
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.findings.behind_chains import said
-from multitracer.findings.whole import GOOD, headline, idle_causes, queue, well
+from multitracer.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
 from multitracer.measurement import Measurement
 
 _SMALL = 0.01
-_ALWAYS = ("link_reset", "local_drop", "link_loss", "link_burst")
-_HARMLESS = ("link_burst_harmless", "xoff", "queue")
+_ALWAYS = ("call_dropped", "unfinished", "link_reset", "local_drop", "link_loss", "link_burst", "ack_loss")
+_HARMLESS = ("link_burst_harmless", "ack_compression", "xoff", "queue")
+_FIRST = ("call_dropped", "unfinished")
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """Say what cost most first, each with its numbers, records and picture; one sentence if all is well.
 
     A cost is time of the link: idle, or spent on bytes that it had carried before. What cost less than one
-    percent of the transfer goes unsaid, unless it was a reset, a drop or a timer that fired needlessly.
+    percent of the transfer goes unsaid, unless it was a reset, a drop or a timer that fired needlessly. That
+    a transfer broke off comes before all costs.
 
     References
     ----------
@@ -29,13 +31,15 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     connections = _summary(results, "connections").get("connections", [])
     chains = _summary(results, "chains").get("chains", [])
     phases = _summary(results, "idle_phases").get("phases", [])
-    found = said(m, chains) + idle_causes(m, phases, _chained(m, results), connections)
+    found = said(m, chains) + idle_causes(m, phases, _chained(m, results), connections, chains)
     span = float(utilization.get("span_s") or _span(connections))
     told = [one for one in found if one.kind in (*_ALWAYS, *_HARMLESS) or one.cost_s >= _SMALL * span]
     # A queue alone is what fills the link; it hurts where something has to be repaired behind it.
     waiting = queue(m, _summary(results, "queueing")) if any(one.kind in _ALWAYS for one in told) else None
     told += [waiting] if waiting is not None else []
-    told.sort(key=lambda one: -one.cost_s)
+    if not any(one.kind in _FIRST for one in told):
+        told += unfinished(m, connections, _summary(results, "timeouts").get("timeouts", []))
+    told.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s))
     value = utilization.get("value")
     if value is not None and value > GOOD:
         told = [one for one in told if not one.kind.startswith("idle_")]

@@ -18,7 +18,8 @@ def ack_chains(evidence: Evidence) -> list[Chain]:
     """Runs of compressed ACKs.
 
     Compressed: ACKs that left the receiver one by one arrive closer than half of that spacing, four and more
-    in a row. The sender answers with a burst.
+    in a row, after being held up for longer than the smallest round trip takes. The sender answers with a
+    burst.
     """
     m = evidence.m
     if m.snd is None or m.rcv is None:
@@ -48,6 +49,10 @@ def _runs(
     edges = np.diff(tight.astype(np.int8), prepend=np.int8(0), append=np.int8(0))
     starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
     data = data_at(evidence.m, connection, evidence.m.snd)
+    trips = data_at(evidence.m, connection, evidence.m.snd, reverse=True)["rtt_ns"]
+    trips = trips[trips > 0]
+    usual = int((arrived - acks["t_ns"]).min())
+    held_ns = usual + (int(trips.min()) if len(trips) else 0)
     chains = []
     for low, high in zip(starts.tolist(), ends.tolist(), strict=True):
         if high - low + 1 < _RUN:
@@ -55,6 +60,8 @@ def _runs(
         left = int(acks["t_ns"][high] - acks["t_ns"][low])
         came = int(arrived[high] - arrived[low])
         delay = int((arrived[low : high + 1] - acks["t_ns"][low : high + 1]).max())
+        if delay < held_ns:
+            continue
         chain = Chain("ack_path", int(acks["t_ns"][low]), connection.index, silence_ns=delay)
         first = chain.add(
             Event(

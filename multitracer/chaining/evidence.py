@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from multitracer.analysis import Result
+from multitracer.fates import Fates, fates
 from multitracer.linkpath import LinkPath, link_path
 from multitracer.measurement import Measurement
 from multitracer.table import Table
@@ -66,6 +67,7 @@ class Evidence:
     def __init__(self, m: Measurement, results: Mapping[str, Result]) -> None:
         self.m = m
         self._results = results
+        self._fates: dict[int, Fates | None] = {}
         self.source = near_sender(m)
 
     def rows(self, analyzer: str, table: str | None = None) -> Table | None:
@@ -107,6 +109,13 @@ class Evidence:
                 first = int(repeats["t_ns"][0]) - max(int(repeats["since_sent_ns"][0]), 0)
                 found.append(Episode(connection.index, repeats, first))
         return sorted(found, key=lambda one: one.start_ns)
+
+    def fates(self, conn: int) -> Fates | None:
+        """What became of each data segment of a connection; None without both captures."""
+        if conn not in self._fates:
+            connection = next((one for one in self.m.connections if one.index == conn), None)
+            self._fates[conn] = fates(self.m, connection) if connection is not None else None
+        return self._fates[conn]
 
     def frames_of(self, span: int) -> str:
         """Lines of the link log that carried a packet: first to last."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from multitracer.chaining.chain import MOST_EVENTS, Chain, Event
 from multitracer.chaining.evidence import Episode, Evidence
+from multitracer.fates import LOST
 
 _QUEUED = 1.5  # an RTO of so many smallest round trips is what a queue made of it
 _LINUX_MIN_RTO_NS = 200_000_000
@@ -137,9 +138,36 @@ def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
                 length=int(episode.repeats["length"][0]),
             )
         )
-        add_episode(evidence, chain, episode, first)
+        add_episode(evidence, chain, episode, _lost_between(evidence, chain, episode, first))
         chains.append(chain)
     return chains
+
+
+def _lost_between(evidence: Evidence, chain: Chain, episode: Episode, parent: int) -> int:
+    """Name the segments of an episode that passed the sender's capture and never the receiver's."""
+    known = evidence.fates(episode.conn)
+    if known is None:
+        return parent
+    fate, _, certain, _ = known.of_segments()
+    sent = known.sent
+    gone = (fate == LOST) & certain & (sent["t_ns"] <= episode.end_ns)
+    gone &= np.isin(sent["seq"], episode.repeats["seq"]) & (sent["t_ns"] >= episode.copy_ns)
+    last = parent
+    for row in np.flatnonzero(gone).tolist()[:MOST_EVENTS]:
+        last = chain.add(
+            Event(
+                "segment_lost",
+                int(sent["t_ns"][row]),
+                "in the sender's capture, never in the receiver's",
+                parent,
+                source=int(sent["source"][row]),
+                record=int(sent["record"][row]),
+                conn=episode.conn,
+                seq=int(sent["seq"][row]),
+                length=int(sent["length"][row]),
+            )
+        )
+    return last
 
 
 def queue_chains(evidence: Evidence) -> list[Chain]:

@@ -9,7 +9,7 @@ from multitracer.chaining.evidence import Episode, Evidence
 from multitracer.chaining.recovery import add_episode
 from multitracer.resetlog import handshakes
 from multitracer.schema_chains import RESET_LOSSES
-from multitracer.table import Table
+from multitracer.table import Array, Table
 
 _REFUSED = {"checksum": "its TCP checksum is wrong", "acks": "the receiver never acknowledged it"}
 
@@ -18,7 +18,8 @@ def reset_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chai
     """One chain for each reset, and the episodes that belong to none.
 
     An episode belongs to the last reset that began before it and during whose gap the first copy of the data
-    was under way: sent before the gap was over, sent again after the reset began.
+    was under way: sent before the gap was over, sent again after the reset began. It also belongs to a reset
+    that took that copy or an ACK for it later: while the link still tried, the timer fired.
     """
     rows = evidence.rows("link_resets")
     if rows is None:
@@ -28,9 +29,38 @@ def reset_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chai
     left: list[Episode] = []
     for episode in episodes:
         fits = np.flatnonzero((rows["t_ns"] <= episode.start_ns) & (episode.copy_ns <= gaps))
-        (owner[int(fits[-1])] if len(fits) else left).append(episode)
+        row = int(fits[-1]) if len(fits) else _took(evidence, episode)
+        (owner[row] if row is not None else left).append(episode)
     chains = [_chain(evidence, rows, row, owner[row]) for row in range(len(rows))]
     return chains, left
+
+
+def _took(evidence: Evidence, episode: Episode) -> int | None:
+    """The reset that flushed what an episode was about: its first segment, or all ACKs for that."""
+    taken = evidence.rows("link_resets", "reset_losses")
+    if taken is None:
+        return None
+    first = int(episode.repeats["seq"][0])
+    mine = (taken["conn"] == episode.conn) & (taken["t_ns"] < episode.start_ns)
+    data = mine & (taken["what"] == taken.code("what", "segment_lost"))
+    data &= (taken["seq"] <= first) & (first < taken["seq"] + taken["length"])
+    acks = mine & (taken["what"] == taken.code("what", "ack_lost")) & (taken["t_ns"] >= episode.copy_ns)
+    acks &= _acknowledges(evidence, taken) > first
+    hits = np.flatnonzero(data | acks)
+    return int(taken["reset"][hits[-1]]) if len(hits) else None
+
+
+def _acknowledges(evidence: Evidence, taken: Table) -> Array:
+    """The ACK number of each row, from its capture; -1 if unknown."""
+    found = np.full(len(taken), -1, dtype=np.int64)
+    segments = evidence.m.table("segments")
+    for source in np.unique(taken["source"]).tolist():
+        there = segments.where(segments["source"] == source).sorted_by("record")
+        mine = np.flatnonzero(taken["source"] == source)
+        at = np.minimum(np.searchsorted(there["record"], taken["record"][mine]), len(there) - 1)
+        hit = there["record"][at] == taken["record"][mine]
+        found[mine[hit]] = there["ack"][at[hit]]
+    return found
 
 
 def _chain(evidence: Evidence, rows: Table, row: int, episodes: list[Episode]) -> Chain:

@@ -58,7 +58,8 @@ def _resets(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> li
     text += f" and lost {joined(took)}" if lost or acks else " and lost nothing that TCP missed"
     if ruined:
         text += (
-            f", {several(ruined, 'more was', 'more were')} discarded behind the loss (header decompressor)"
+            f"; {several(ruined, 'segment')} behind the loss arrived and had to be discarded, as the header "
+            "decompressor had lost its state"
         )
     text += _waits(mine, every)
     gaps = [
@@ -115,6 +116,8 @@ def _losses(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> li
     text = f"{several(len(mine), 'recovery', 'recoveries')} that nothing in front of or on the link explains"
     if not len(m.table("link_frames")):
         text = several(len(mine), "loss recovery", "loss recoveries")
+    if lost := _count(mine, "segment_lost"):
+        text += f" of {several(lost, 'segment')} lost between the captures"
     if probes:
         text = f"{several(_segments(mine), 'probe')} that nothing had been lost for"
     text += _again(mine) + _waits(mine, every) + _price(mine)
@@ -134,11 +137,75 @@ def _xoff(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list
     return [_finding(m, "xoff", text, mine, "figure-12", "xoff")]
 
 
+def _call(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    first = mine[0]["events"][0]
+    lost, acks = (_count(mine, what) for what in ("segment_lost", "ack_lost"))
+    text = (
+        f"the link dropped the call at {seconds(mine[0]['start'])} ({first['rule'].partition(': ')[2]}): "
+        f"{joined([several(lost, 'segment'), several(acks, 'ACK') if acks else ''])} on it or in front of it "
+        "never arrived"
+    )
+    if missing := sum(_lengths(mine, "unfinished")):
+        text += f", nothing else did, and {missing:,} bytes were never acknowledged: the transfer broke off"
+    text += _waits(mine, every) + _price(mine)
+    return [
+        _finding(
+            m,
+            "call_dropped",
+            text,
+            mine,
+            "multilayer",
+            "call_dropped",
+            "timeout",
+            "unfinished",
+            "segment_lost",
+        )
+    ]
+
+
+def _acks(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    found = []
+    repeated = [chain for chain in mine if _segments([chain])]
+    if repeated:
+        lost, late = (_count(repeated, what) for what in ("ack_lost", "ack_late"))
+        were = joined(
+            [
+                several(lost, "ACK was lost", "ACKs were lost") if lost else "",
+                several(late, "ACK came too late", "ACKs came too late") if late else "",
+            ]
+        )
+        text = f"{were} on the way back, for data that had arrived"
+        text += _again(repeated) + _waits(repeated, every) + _price(repeated)
+        found.append(_finding(m, "ack_loss", text, repeated, "multilayer", "ack_lost", "ack_late", "timeout"))
+    bunched = [chain for chain in mine if _count([chain], "acks_compressed")]
+    if bunched:
+        bursts = [
+            _number(event) for chain in bunched for event in chain["events"] if event["what"] == "burst_sent"
+        ]
+        most = max(_number(chain["events"][0]) for chain in bunched)
+        text = (
+            f"ACKs were held up on the way back {several(len(bunched), 'time')}, for up to "
+            f"{seconds(max(chain['silence_s'] for chain in bunched))}, and came in bunches of up to {most}"
+        )
+        if max(bursts, default=0) > 1:
+            text += f"; TCP answered with bursts of up to {max(bursts)} segments"
+        text += _price(bunched)
+        found.append(_finding(m, "ack_compression", text, bunched, "multilayer", "acks_compressed"))
+    return found
+
+
+def _number(event: dict[str, Any]) -> int:
+    """How many of something an event is about: its rule begins with it."""
+    return int(event["rule"].split(" ")[0])
+
+
 _SPEAKERS = {
+    "call_dropped": _call,
     "link_reset": _resets,
     "local_drop": _drops,
     "link_loss": _gave_up,
     "link_burst": _bursts,
+    "ack_path": _acks,
     "loss": _losses,
     "xoff": _xoff,
 }

@@ -54,8 +54,32 @@ def well(m: Measurement, utilization: Summary) -> Finding:
     return Finding(text, 0.0, "well", plot_command(m, None, None))
 
 
+def unfinished(m: Measurement, connections: list[Summary], timeouts: list[Summary]) -> list[Finding]:
+    """Say that a transfer broke off: a timer fired for bytes that were never acknowledged."""
+    found = []
+    for entry in connections:
+        acked, sent = entry["bytes"]["acked"], entry["bytes"]["unique"]
+        forward = ("forward", "reverse")[m.connections[entry["index"]].data_dir]
+        mine = [one for one in timeouts if (one["conn"], one["direction"]) == (entry["index"], forward)]
+        mine = [one for one in mine if acked < one["seq"] <= sent]
+        if not mine:
+            continue
+        text = (
+            f"the transfer broke off: {sent - acked:,} of {sent:,} bytes were never acknowledged, and "
+            f"{several(len(mine), 'timeout')} brought no answer"
+        )
+        evidence = tuple((m.sources[m.snd].path, event["record"]) for event in mine if m.snd is not None)
+        command = plot_command(m, mine[0]["t"], mine[-1]["t"])
+        found.append(Finding(text, 0.0, "unfinished", command, evidence[:12]))
+    return found
+
+
 def idle_causes(
-    m: Measurement, phases: list[Summary], chained: dict[float, int], connections: list[Summary]
+    m: Measurement,
+    phases: list[Summary],
+    chained: dict[float, int],
+    connections: list[Summary],
+    chains: list[Summary],
 ) -> list[Finding]:
     """One finding for each cause of idle phases that belong to no chain.
 
@@ -68,6 +92,8 @@ def idle_causes(
         Chain of each phase, by its start; 0 if it belongs to none.
     connections : list of dict
         As in the result of `connections`.
+    chains : list of dict
+        As in the result of `chains`.
     """
     found = []
     causes: dict[str, list[Summary]] = {}
@@ -78,9 +104,14 @@ def idle_causes(
         total = sum(phase["end"] - phase["start"] for phase in mine)
         longest = max(mine, key=lambda phase: phase["end"] - phase["start"])
         because = _IDLE[cause]
+        if all(str(phase.get("because", "")).startswith("all data was sent") for phase in mine):
+            because = "all data had been sent and only its ACK was awaited"
         if cause == "receiver_window" and (window := _window(connections)):
             because += f" (at most {window:,} bytes)"
         text = f"the link was idle for {seconds(total)} in {several(len(mine), 'phase')} because {because}"
+        waited = _held_up(mine, chains)
+        if waited >= 0.1 * total:
+            text += f"; for {seconds(waited)} of it ACKs were held up on the way back"
         evidence = tuple(
             (m.sources[m.snd].path, phase["wake_record"])
             for phase in mine
@@ -107,6 +138,21 @@ def queue(m: Measurement, queueing: Summary) -> Finding | None:
         )
         return Finding(text, 0.0, "queue", plot_command(m, None, None, "queue"))
     return None
+
+
+def _held_up(phases: list[Summary], chains: list[Summary]) -> float:
+    """Seconds of idle phases during which ACKs that later came in a bunch were under way."""
+    spans = [
+        (chain["start"], event["t"])
+        for chain in chains
+        if chain["kind"] == "ack_path"
+        for event in chain["events"][:1]
+        if event["what"] == "acks_compressed"
+    ]
+    overlaps = (
+        min(phase["end"], end) - max(phase["start"], start) for phase in phases for start, end in spans
+    )
+    return float(sum(max(overlap, 0.0) for overlap in overlaps))
 
 
 def _window(connections: list[Summary]) -> int:

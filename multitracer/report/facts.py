@@ -26,6 +26,10 @@ TITLES = {
     "link_burst": "The link's recovery against TCP's timer",
     "link_burst_harmless": "Bursts of link retransmissions",
     "loss": "Lost on the way",
+    "call_dropped": "The call was dropped",
+    "unfinished": "The transfer broke off",
+    "ack_loss": "Acknowledgements lost or late",
+    "ack_compression": "Acknowledgements in bunches",
     "xoff": "Link flow control",
     "queue": "A standing queue",
 }

@@ -85,6 +85,69 @@ def test_a_burst_that_fires_a_timer_and_bursts_that_do_not(analyses: dict[str, A
     assert all(events(chain, "no_timeout") for chain in found if chain is not fired[0])
 
 
+def test_a_dropped_call_ends_the_transfer() -> None:
+    analysis = mt.analyze(mt.read(SAMPLES / "call-dropped"))
+    (chain,) = chains(analysis, "call_dropped")
+    assert chain["start"] == pytest.approx(19.981, abs=0.001)
+    assert sum(event["length"] for event in events(chain, "flush")) == 1643 + 47  # the log's two lines
+    (rest,) = events(chain, "unfinished")
+    assert rest["length"] == 23_600 - 16_048
+    lost = {event["seq"] for event in events(chain, "segment_lost")}
+    assert lost == set(range(16_521, 23_600, 472))  # kernel.json: 15 of 50 never delivered
+    assert len(events(chain, "timeout")) == 1
+    assert not chains(analysis, "link_burst")
+
+
+def test_a_timer_that_fired_before_the_reset_that_took_its_acks_belongs_to_it() -> None:
+    analysis = mt.analyze(mt.read(SAMPLES / "backoff"))
+    found = chains(analysis, "link_reset")
+    assert [len(events(chain, "timeout")) for chain in found] == [0, 1, 0, 1]
+    assert events(found[1], "timeout")[0]["t"] < found[1]["start"]
+    assert not chains(analysis, "loss")
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "counts"),
+    [("link-resets-vj", "ack_lost", [6, 9]), ("spurious-timeouts", "ack_late", [3])],
+)
+def test_acks_that_were_lost_or_late_without_a_link_log(name: str, what: str, counts: list[int]) -> None:
+    folder = SAMPLES / name
+    analysis = mt.analyze(mt.read(folder / "snd.pcap", folder / "rcv.pcap"))
+    found = [chain for chain in chains(analysis, "ack_path") if events(chain, "timeout")]
+    assert [len(events(chain, what)) for chain in found] == counts
+    (sentence,) = [
+        one for one in analysis.results["diagnosis"].summary["sentences"] if one["kind"] == "ack_loss"
+    ]
+    assert sentence["cost_s"] == pytest.approx(sum(chain["cost_s"] for chain in found), abs=0.01)
+    assert "for data that had arrived" in sentence["text"]
+
+
+def test_acks_in_bunches_were_held_up_and_answered_by_bursts(analyses: dict[str, Analysis]) -> None:
+    found = [
+        chain
+        for chain in chains(analyses["spurious-timeouts"], "ack_path")
+        if events(chain, "acks_compressed")
+    ]
+    assert len(found) == 5
+    for chain in found:
+        assert chain["silence_s"] > 0.471 + 0.2  # the smallest round trip on top of the usual way back
+        assert events(chain, "burst_sent")
+
+
+def test_recoveries_name_what_the_captures_show_as_lost() -> None:
+    found = chains(mt.analyze(mt.read(SAMPLES / "bbr")), "loss")
+    assert [len(events(chain, "segment_lost")) for chain in found] == [25, 26]
+
+
+def test_a_transfer_that_breaks_off_without_a_word_of_the_link() -> None:
+    folder = SAMPLES / "call-dropped"
+    analysis = mt.analyze(mt.read(folder / "snd.pcap", folder / "rcv.pcap"))
+    (sentence,) = [
+        one for one in analysis.results["diagnosis"].summary["sentences"] if one["kind"] == "unfinished"
+    ]
+    assert "7,552 of 23,600 bytes were never acknowledged" in sentence["text"]
+
+
 def test_drops_and_their_recovery(analyses: dict[str, Analysis]) -> None:
     found = chains(analyses["local-drops"], "local_drop")
     assert sum(len(events(chain, "drop")) for chain in found) == 10

@@ -155,8 +155,19 @@ def test_text_without_a_terminal() -> None:
     first = process.stdout.readline().decode()
     output, _ = process.communicate(data[50_000:], timeout=60)
     assert "packets (+" in first
-    assert "1 of 1 connection active" in first
+    assert "1 connection, 1 active" in first
     assert "Connection 0: 10.77.31.1:45856" in output.decode()
+
+
+def test_text_before_the_first_packet() -> None:
+    process = piped("--interval", "0.1")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(HEADER)
+    process.stdin.flush()
+    assert process.stdout.readline() == b"no packets yet\n"
+    output, _ = process.communicate(connection(1000), timeout=60)
+    assert b"Connection 0" in output
 
 
 def test_strict_tells_a_cut_record() -> None:

@@ -97,11 +97,13 @@ def _put(text: str) -> None:
 def line(found: Object) -> str:
     """A running summary in one line."""
     now = found["interval"]
+    if not found["records"]:
+        return "no packets yet"
     parts = [
         f"{words.duration(found['capture_s'] or 0.0)}:",
         f"{found['records']:,} packets (+{now['records']:,}),",
         f"{words.rate(now['throughput_bps'])},",
-        f"{now['connections']:,} of {words.count(found['connections'], 'connection')} active,",
+        f"{words.count(found['connections'], 'connection')}, {now['connections']:,} active,",
         f"{words.count(found['retransmissions']['total'], 'retransmission')},",
         words.verdicts(found["timeouts"]),
     ]

@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help demo samples build test test-rust test-python golden lint format bench clean
+.PHONY: help demo samples build test test-rust test-python golden lint format bench bench-rust instructions clean
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
@@ -21,6 +21,8 @@ help:
 	@echo "make lint     ruff, mypy --strict, cargo fmt, cargo clippy"
 	@echo "make format   let ruff and cargo format the code"
 	@echo "make bench    packets per second and memory against tcptrace and tshark"
+	@echo "make bench-rust    decoding, tracking, text scanners, frame map, each alone (criterion)"
+	@echo "make instructions  hold the instructions a packet takes against those recorded (valgrind)"
 	@echo "make clean    remove everything that was made"
 
 demo: build
@@ -56,6 +58,12 @@ format: .venv/tools
 
 bench: build
 	$(BIN)/python benchmarks/bench_analyze.py
+
+bench-rust: .venv/tools
+	cargo bench --quiet --package multitracer-core --bench parts
+
+instructions: build
+	$(BIN)/python benchmarks/instructions.py --check
 
 clean:
 	rm -rf .venv target demo-output remade-samples dist build benchmarks/data multitracer/_core*.so

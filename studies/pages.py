@@ -3,7 +3,8 @@
 Usage: python studies/pages.py STUDY [SUMMARY]
 
 With SUMMARY, the summary.csv of a fresh `multitracer batch`, that becomes the kept one first
-(docs/studies/STUDY.csv): without columns that are empty or the same in all rows. In docs/studies/STUDY.md,
+(docs/studies/STUDY.csv): without columns that are empty, the same in all rows, or told by others.
+In docs/studies/STUDY.md,
 
     <!-- table METRIC:ROWS[,COLUMNS] [COLUMN=VALUE ...] -->   ...   <!-- end -->
 
@@ -45,7 +46,8 @@ def reduced(rows: list[Row]) -> bytes:
     """A summary as CSV without what tells nothing apart; what `read_summary` insists on stays."""
     always = {"name", "utilization", "goodput_bps"}
     names = [name for name in rows[0] if name in always or len({str(row[name]) for row in rows}) > 1]
-    dropped = {"sender", "receiver", "conn", "start_s"}
+    dropped = {"sender", "receiver", "conn", "start_s", "goodput_share", "received_bytes", "duplicate_share"}
+    dropped |= {"utilization_low", "utilization_high", "timeouts_genuine"}
     return csv_bytes(rows, [name for name in names if name not in dropped])
 
 

@@ -46,7 +46,7 @@ def _rate_bps(one: Mapping[str, Any], end: float) -> float:
     """Goodput of a connection over its time until `end`."""
     if not one["goodput_bps"]:
         return 0.0
-    own, whole = one["end"] - one["start"], end - one["start"]
+    own, whole = float(one["end"] - one["start"]), float(end - one["start"])
     return round(float(one["goodput_bps"]) * own / whole, 3)
 
 

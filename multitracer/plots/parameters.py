@@ -14,6 +14,8 @@ from multitracer.plots import base
 from multitracer.plots.cdf import CURVES
 from multitracer.plots.panel import Axis, Figure, Panel, Pieces, Series
 
+_STEPS, _FAR = 12, 8.0
+
 
 @dataclass(frozen=True)
 class Point:
@@ -48,17 +50,20 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
         raise base.nothing(
             "chart", f"{len(curves)} values of {curve_name}, at most {len(CURVES)} curves can be told apart"
         )
-    words = any(isinstance(point.x, str | bool) for point in points)
-    names = list(dict.fromkeys(str(point.x) for point in points))
-    places = {name: float(at) for at, name in enumerate(names)}
-
+    named = any(isinstance(point.x, str | bool) for point in points)
     x_unit, x_size = "", 1.0
-    if x_name.endswith("_bps") and not words:
+    if x_name.endswith("_bps") and not named:
         x_unit, x_size = base.unit_of(max(abs(float(point.x or 0)) for point in points))
+    words = named or _steps([float(point.x) for point in points if isinstance(point.x, int | float)])
+    distinct = {_word(point.x): point.x for point in points}
+    if not named:
+        distinct = dict(sorted(distinct.items(), key=lambda one: float(one[1] or 0)))
+    places = {name: float(at) for at, name in enumerate(distinct)}
+    names = [_word(value, x_size) for value in distinct.values()]
 
     def place(point: Point) -> float:
         if words or not isinstance(point.x, int | float):
-            return places[str(point.x)]
+            return places[_word(point.x)]
         return float(point.x) / x_size
 
     unit, size = "", 1.0
@@ -93,3 +98,15 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
         subtitle="medians; the strokes reach from quartile to quartile",
         x=Axis(x_name, x_unit, tuple(names) if words else ()),
     )
+
+
+def _steps(values: list[float]) -> bool:
+    """Whether few values reach over so many sizes (2, 8, 32, 64 ...) that they are best set side by side."""
+    few = sorted(set(values))
+    return 2 < len(few) <= _STEPS and few[0] > 0 and few[-1] / few[0] >= _FAR
+
+
+def _word(value: object, size: float = 1.0) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value / size:,.6g}"
+    return str(value)

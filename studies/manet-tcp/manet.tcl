@@ -1,18 +1,22 @@
 # Four wireless nodes in a row, DSR, IEEE 802.11, one FTP transfer from node 0 to node 3.
 #
-#   ns manet.tcl FOLDER FLAVOUR LOSS MTU RTS SECONDS SEED FORMAT
+#   ns manet.tcl FOLDER FLAVOUR LOSS MTU RTS SECONDS SEED FORMAT [APART [RATE]]
 #
 #   FLAVOUR  reno, newreno or sack
 #   LOSS     share of frames that a radio receives damaged (0.01), or "burst": 85 % for 1 s every 12 s
 #   MTU      bytes of an IP packet: a segment carries 40 less
 #   RTS      on or off
 #   FORMAT   old or new: how the events are written
+#   APART    metres from node to node, 200 if not given: three hops, as a radio reaches 250; 60: one hop
+#   RATE     Mbit/s of data frames, ns-2's own if not given (1 in ns-2.35, 2 before); control frames have 1
 #
 # Writes FOLDER/events.tr (agent, router, MAC), FOLDER/variables.tr (the sender's variables as they change) and
 # FOLDER/totals.json (the sender's own counters at the end). Needs ns-2.35 (Debian: ns2).
 
-if {$argc != 8} { puts stderr "see the head of this file for the eight arguments"; exit 2 }
-lassign $argv folder flavour loss mtu rts seconds seed format
+if {$argc < 8 || $argc > 10} { puts stderr "see the head of this file for the arguments"; exit 2 }
+lassign $argv folder flavour loss mtu rts seconds seed format apart rate
+if {$apart eq ""} { set apart 200 }
+if {$rate ne ""} { Mac/802_11 set dataRate_ ${rate}Mb }
 
 set start 1.0
 set end [expr {$start + $seconds}]
@@ -57,7 +61,7 @@ $ns node-config -adhocRouting DSR -llType LL -macType Mac/802_11 -ifqType CMUPri
 for {set i 0} {$i < 4} {incr i} {
     set node($i) [$ns node]
     $node($i) random-motion 0
-    $node($i) set X_ [expr {50 + 200 * $i}]
+    $node($i) set X_ [expr {50 + $apart * $i}]
     $node($i) set Y_ 100
     $node($i) set Z_ 0
 }

@@ -71,6 +71,20 @@ def test_chart_has_every_curve() -> None:
     assert lines[0].y.tolist() == [1.0, 2.0, 4.0]
     words = build_points([Point("reno", "", 1.0, 1.0, 1.0, 1)], "jain", "flavour", "")
     assert words.x.words == ("reno",)
+    assert figure.x.words == ()
+
+
+def test_values_that_double_again_and_again_stand_side_by_side() -> None:
+    points = [
+        Point(x, curve, 1.0, 1.0, 1.0, 1) for x in (64000, 2000, 8000, 32000) for curve in ("reno", "cubic")
+    ]
+    figure = build_points(points, "jain", "window", "flavour")
+    assert figure.x.words == ("2,000", "8,000", "32,000", "64,000")
+    lines = [one for one in figure.panels[0].series if one.kind == "line"]
+    assert np.round(lines[0].x).tolist() == [0, 1, 2, 3]
+    assert lines[0].x[0] < lines[1].x[0]
+    rates = build_points([Point(x, "", 1.0, 1.0, 1.0, 1) for x in (1e6, 4e6, 16e6)], "jain", "rate_bps", "")
+    assert (rates.x.words, rates.x.unit) == (("1", "4", "16"), "Mbit/s")
 
 
 def sets(shift: float, size: int, names: str) -> list[dict[str, Any]]:

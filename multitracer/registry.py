@@ -44,6 +44,7 @@ PARSERS = {
     "ns2-variables": "multitracer.parsers.ns2variables:PARSER",
     "ns3-ascii": "multitracer.parsers.ns3ascii:PARSER",
     "ns3-series": "multitracer.parsers.ns3series:PARSER",
+    "flowmonitor": "multitracer.parsers.flowmonitor:PARSER",
     "csv": "multitracer.parsers.csv:PARSER",
 }
 

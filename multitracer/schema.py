@@ -31,6 +31,13 @@ from multitracer.schema_link import (
     LINK_RADIO as LINK_RADIO,
     RESET_CAUSES as RESET_CAUSES,
 )
+from multitracer.schema_simulators import (
+    BEARER_DIRECTIONS as BEARER_DIRECTIONS,
+    BEARER_LAYERS as BEARER_LAYERS,
+    BEARER_TOTALS as BEARER_TOTALS,
+    FLOW_TOTALS as FLOW_TOTALS,
+    SCALARS as SCALARS,
+)
 
 CAUSES = (
     "",
@@ -307,6 +314,9 @@ SCHEMAS: dict[str, Schema] = {
         DCCP_PACKETS,
         DCCP_STATES,
         ENERGY,
+        FLOW_TOTALS,
+        BEARER_TOTALS,
+        SCALARS,
         SERIES,
         EVENTS,
     )

@@ -21,6 +21,7 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("schema_columns", 0),
     ("schema_link", 0),
     ("schema_dccp", 0),
+    ("schema_simulators", 0),
     ("schema_energy", 0),
     ("schema", 0),
     ("intervals", 0),

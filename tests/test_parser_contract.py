@@ -47,11 +47,12 @@ ENDINGS = {
     ".pcap": "pcap",
     ".data": "ns3-series",
     ".cwnd": "ns3-series",
+    ".flowmonitor": "flowmonitor",
 }
 # Constructed ones (tests/support_format_samples.py), one folder per format.
 CONSTRUCTED = Path(__file__).parent / "data" / "formats"
 CAPTURES = ("pcap", "pcapng", "gsmtap")
-DOCUMENTS = ("iperf3", "ndt7", "pppd")  # records are no lines
+DOCUMENTS = ("iperf3", "ndt7", "pppd", "flowmonitor")  # records are no lines
 NO_TRACES = (".json", ".md", ".toml", ".err", "SOURCE.txt")
 
 

@@ -14,7 +14,18 @@ from multitracer import registry
 from multitracer.errors import ISSUE_KINDS, MultiTracerError
 from multitracer.table import Table
 
-FORMATS = ("iperf3", "tcpinfo", "ndt7", "bcc", "csv", "tcpprobe", "siftr")
+FORMATS = (
+    "iperf3",
+    "tcpinfo",
+    "ndt7",
+    "bcc",
+    "csv",
+    "tcpprobe",
+    "siftr",
+    "ns3-ascii",
+    "ns3-series",
+    "flowmonitor",
+)
 STRANGE = st.one_of(
     st.none(),
     st.booleans(),

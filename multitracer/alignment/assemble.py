@@ -20,6 +20,7 @@ from multitracer.alignment import (
     roles,
     samples,
     simulated,
+    uncaptured,
 )
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.finish import finish
@@ -195,6 +196,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     _join_captures(work)
     work.share_clocks()
     _join_links(work)
+    uncaptured.join(work)
     work.share_clocks()
     _join_kernels(work)
     _join_dccp(work)

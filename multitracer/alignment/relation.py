@@ -35,6 +35,10 @@ class Pairs:
         """The pairs that a mask picks."""
         return Pairs(self.t_a[mask], self.t_b[mask], self.record_a[mask], self.record_b[mask])
 
+    def swapped(self) -> Pairs:
+        """The same pairs with a and b exchanged."""
+        return Pairs(self.t_b, self.t_a, self.record_b, self.record_a)
+
     def points(self, t_a_reference: Int) -> Points:
         """As constraints on clock b, given the a times on the reference clock."""
         return Points.between(self.t_b, t_a_reference, self.record_b)

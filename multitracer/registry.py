@@ -45,6 +45,7 @@ PARSERS = {
     "ns3-ascii": "multitracer.parsers.ns3ascii:PARSER",
     "ns3-series": "multitracer.parsers.ns3series:PARSER",
     "flowmonitor": "multitracer.parsers.flowmonitor:PARSER",
+    "ns3-lena": "multitracer.parsers.lena:PARSER",
     "csv": "multitracer.parsers.csv:PARSER",
 }
 

@@ -48,6 +48,7 @@ ENDINGS = {
     ".data": "ns3-series",
     ".cwnd": "ns3-series",
     ".flowmonitor": "flowmonitor",
+    "RlcStats.txt": "ns3-lena",
 }
 # Constructed ones (tests/support_format_samples.py), one folder per format.
 CONSTRUCTED = Path(__file__).parent / "data" / "formats"
@@ -200,7 +201,10 @@ def test_record_resolves_to_the_source(path: Path) -> None:
 
 def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
     """Whether a line is the one that a row came from."""
-    if trace.source.format in ("tcpinfo", "bcc", "csv", "ns2", "ns2-variables", "ns3-ascii", "ns3-series"):
+    if trace.source.format in ("tcpinfo", "bcc", "csv", "omnetpp") or trace.source.format[:3] in (
+        "ns2",
+        "ns3",
+    ):
         return _tells_loosely(trace, row, line)
     seconds = f"{row['t_ns'] // 10**9}.{row['t_ns'] % 10**9:09d}"
     if trace.source.format == "ss":

@@ -25,6 +25,7 @@ FORMATS = (
     "ns3-ascii",
     "ns3-series",
     "flowmonitor",
+    "ns3-lena",
 )
 STRANGE = st.one_of(
     st.none(),

@@ -159,7 +159,7 @@ fn radiotap(data: &[u8]) -> Result<(Radio, usize), Bad> {
         let own = base;
         base = own.map(|base| base + 31);
         if own.is_none() {
-            at = at.saturating_add(vendor);
+            at = at.saturating_add(std::mem::take(&mut vendor));
         }
         for bit in 0..MORE {
             if word >> bit & 1 == 0 {

@@ -1,0 +1,334 @@
+"""Captures of 802.11 frames: what a monitor heard, what it did not, and what follows for the link."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections import Counter
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+import support_wifi as wifi
+from hypothesis import given, strategies as st
+from support_wifi import AP, BARE, HEADERS, RETRY, Heard, capture, data, exchange
+
+import multitracer as mt
+from multitracer import native
+from multitracer.errors import CorruptTrace, UsageError
+from multitracer.lab.radiotap import RATES_BPS, Frames, RadiotapWriter
+from multitracer.parsers.wifi import configured, parse, sniff
+from multitracer.trace import Trace
+
+TSHARK = pytest.mark.skipif(which("tshark") is None, reason="tshark is not installed")
+
+
+def frames(trace: Trace) -> list[tuple[str, str, int, int]]:
+    """Entity, action, sequence number and attempt of each row."""
+    table = trace.tables["link_frames"]
+    names = [trace.entities[entity] for entity in table["entity"].tolist()]
+    return list(
+        zip(
+            names,
+            table.words("action").tolist(),
+            table["ns"].tolist(),
+            table["attempt"].tolist(),
+            strict=True,
+        )
+    )
+
+
+def events(trace: Trace) -> list[tuple[str, str, str]]:
+    """Entity, kind and cause of each event."""
+    table = trace.tables["link_events"]
+    names = [trace.entities[entity] for entity in table["entity"].tolist()]
+    return list(zip(names, table.words("kind").tolist(), table.words("cause").tolist(), strict=True))
+
+
+def of(tmp_path: Path, heard: list[Heard], **settings: Any) -> Trace:
+    return configured(str(capture(tmp_path / "air.pcap", heard)), settings)
+
+
+def busy(first: int, count: int, t_us: int = 0) -> list[Heard]:
+    """So many frames that were answered at once."""
+    return [one for n in range(count) for one in exchange(t_us + n * 1000, data((first + n) % 4096))]
+
+
+def test_an_answered_frame_is_sent_and_received(tmp_path: Path) -> None:
+    trace = of(tmp_path, busy(4095, 2))
+    assert frames(trace) == [
+        ("sta", "snd", 4095, 0),
+        ("ap", "rcv", 4095, 0),
+        ("sta", "snd", 0, 0),
+        ("ap", "rcv", 0, 0),
+    ]
+    assert not trace.issues
+    assert [link.observer for link in trace.links] == ["monitor"] * 2
+
+
+def test_attempts_end_with_an_answer_or_are_given_up(tmp_path: Path) -> None:
+    tries = [Heard(n * 1000, data(7, flags=RETRY if n else 0)) for n in range(3)]
+    kept = of(tmp_path, [*tries, Heard(2300, wifi.ack()), *busy(8, 1, 5000)], retry_limit=2)
+    assert frames(kept)[:4] == [
+        ("sta", "snd", 7, 0),
+        ("sta", "snd", 7, 1),
+        ("sta", "snd", 7, 2),
+        ("ap", "rcv", 7, 0),
+    ]
+    lost = of(tmp_path, [*tries, *busy(8, 1, 5000)], retry_limit=2)
+    assert events(lost) == [("sta", "discard", "")]
+    assert [row for row in frames(lost) if row[1] == "rcv"] == [("ap", "rcv", 8, 0)]
+
+
+def test_what_was_not_seen_is_not_lost(tmp_path: Path) -> None:
+    """A number that never came, a first attempt, an acknowledgement: sent or answered all the same."""
+    heard = [*busy(1, 2), *exchange(5000, data(5, flags=RETRY)), Heard(6000, data(6)), *busy(7, 1, 7000)]
+    trace = of(tmp_path, heard, retry_limit=7)
+    assert [row for row in frames(trace) if row[2] in (5, 6)] == [
+        ("sta", "snd", 5, 1),
+        ("ap", "rcv", 5, 0),
+        ("sta", "snd", 6, 0),
+        ("ap", "rcv", 6, 0),
+    ]
+    assert ("sta", "unseen", "") in events(trace)
+    assert "discard" not in {kind for _, kind, _ in events(trace)}
+    issue = next(issue for issue in trace.issues if issue.code == "not-seen")
+    assert issue.count == 2 + 1 + 1
+
+
+def test_one_attempt_short_of_the_limit_nothing_is_said(tmp_path: Path) -> None:
+    tries = [Heard(n * 1000, data(7, flags=RETRY if n else 0)) for n in range(2)]
+    trace = of(tmp_path, [*tries, *busy(8, 1, 5000)], retry_limit=2)
+    assert not events(trace)
+    assert [row[2] for row in frames(trace) if row[1] == "rcv"] == [8]
+
+
+def test_an_acknowledgement_of_another_exchange_is_not_taken(tmp_path: Path) -> None:
+    late = [Heard(0, data(3)), Heard(60_000, wifi.ack()), Heard(61_000, data(3, flags=RETRY))]
+    assert [row[1] for row in frames(of(tmp_path, late))] == ["snd", "snd"]
+    foreign = [Heard(0, data(3)), Heard(300, wifi.ack(wifi.STRANGER))]
+    assert [row[1] for row in frames(of(tmp_path, foreign))] == ["snd"]
+
+
+def test_an_acknowledgement_that_the_card_hands_over_first(tmp_path: Path) -> None:
+    trace = of(tmp_path, [Heard(300, wifi.ack()), Heard(0, data(3))])
+    assert sorted(row[1] for row in frames(trace)) == ["rcv", "snd"]
+    assert trace.source.details["acks_paired"] == 1
+
+
+def test_a_block_ack_tells_of_each_frame_of_an_aggregate(tmp_path: Path) -> None:
+    aggregate = [Heard(n, data(10 + n), aggregate=1) for n in range(4)]
+    again = [Heard(900 + n, data(10 + n, flags=RETRY), aggregate=2) for n in (1, 3)]
+    trace = of(
+        tmp_path,
+        [
+            *aggregate,
+            Heard(500, wifi.block_ack(10, 0b0101)),
+            *again,
+            Heard(1500, wifi.block_ack(10, 0b1111)),
+        ],
+    )
+    rows = frames(trace)
+    assert [row[2] for row in rows if row[1] == "rcv"] == [10, 12, 11, 13]
+    assert [row[3] for row in rows if row[1] == "snd"] == [0, 0, 0, 0, 1, 1]
+    assert (trace.source.details["aggregates"], trace.source.details["aggregated_frames"]) == (2, 6)
+    assert not trace.issues
+
+
+def test_counters_of_priorities_and_directions_are_apart(tmp_path: Path) -> None:
+    heard = [
+        *exchange(0, data(100, tid=0)),
+        *exchange(1000, data(5, tid=6)),
+        *exchange(2000, data(900, down=True)),
+        *exchange(3000, data(101, tid=0)),
+        *exchange(4000, data(6, tid=6)),
+        *exchange(5000, data(901, down=True)),
+    ]
+    trace = of(tmp_path, heard)
+    assert not events(trace)
+    assert Counter(row[0] for row in frames(trace) if row[1] == "snd") == {"sta": 4, "ap": 2}
+
+
+def test_fragments_of_a_packet_have_their_own_attempts(tmp_path: Path) -> None:
+    heard = [
+        *exchange(0, data(4, fragment=0, tid=None)),
+        Heard(1000, data(4, fragment=1, tid=None)),
+        *exchange(2000, data(4, fragment=1, tid=None, flags=RETRY)),
+    ]
+    assert [row[3] for row in frames(of(tmp_path, heard)) if row[1] == "snd"] == [0, 0, 1]
+
+
+def test_the_link_ends_and_comes_back(tmp_path: Path) -> None:
+    heard = [*busy(50, 3), Heard(20_000, wifi.management(12, b"\3\0")), *busy(0, 3, 900_000)]
+    trace = of(tmp_path, heard)
+    assert events(trace) == [("sta", "reset", "deauth")]
+    # From the last frame that got through: nothing went over the link from then on.
+    assert int(trace.tables["link_events"]["t_ns"][0]) == wifi.BEGIN_NS + 2_300_000
+
+
+def test_a_station_that_moves_to_another_access_point(tmp_path: Path) -> None:
+    new = [
+        one
+        for n in range(3)
+        for one in (
+            Heard(900_000 + n * 1000, data(n, ap=wifi.OTHER_AP)),
+            Heard(900_300 + n * 1000, wifi.ack()),
+        )
+    ]
+    request = wifi.management(2, struct.pack("<HH", 1, 10) + AP, ap=wifi.OTHER_AP)
+    trace = of(tmp_path, [*busy(50, 3), Heard(800_000, request), *new])
+    assert events(trace) == [("sta", "reset", "roam")]
+    assert trace.source.details["roams"] == 1
+    assert len(trace.entities) == 2
+
+
+def test_a_dozing_station_holds_its_access_point_off(tmp_path: Path) -> None:
+    heard = [*busy(1, 1), Heard(9000, wifi.null(True)), Heard(30_000, wifi.null(False)), *busy(2, 1, 40_000)]
+    assert events(of(tmp_path, heard)) == [("ap", "RNR", ""), ("ap", "RR", "")]
+
+
+def test_the_busiest_link_or_the_one_that_is_asked_for(tmp_path: Path) -> None:
+    other = struct.pack("<HH", 0x0188, 0) + AP + wifi.STRANGER + AP + struct.pack("<HH", 0, 0)
+    heard = [*busy(1, 3), Heard(10_000, other + wifi.LLC_IP + bytes(20))]
+    assert of(tmp_path, heard).source.details["sta"]["address"] == "02:00:00:00:00:01"
+    assert of(tmp_path, heard, station="02:00:00:00:00:99").source.details["sta"]["frames"] == 1
+    with pytest.raises(UsageError, match="no data of station"):
+        of(tmp_path, heard, station="02:00:00:00:00:77")
+    for wrong in ({"station": "alice"}, {"retry_limit": 0}, {"retry_limit": "many"}):
+        with pytest.raises(UsageError, match=r"measurement\.toml"):
+            of(tmp_path, heard, **wrong)
+
+
+@pytest.mark.parametrize("link_type", HEADERS)
+def test_the_same_frames_behind_any_header(link_type: int, tmp_path: Path) -> None:
+    heard = [*busy(20, 4), Heard(9000, data(30, flags=RETRY)), *busy(31, 2, 10_000)]
+    path = capture(tmp_path / "air.pcap", heard, link_type)
+    assert sniff(path.read_bytes())
+    trace = parse(str(path))
+    assert frames(trace) == frames(of(tmp_path, heard))
+    radio = trace.tables["link_radio"]
+    if link_type != BARE:
+        assert set(radio["rate_bps"].tolist()) == {11_000_000}
+        assert set(radio["signal_dbm"].tolist()) == {-50}
+        assert set(radio["channel_mhz"].tolist()) == {2437}
+        assert bool((radio["airtime_ns"] > 0).all())
+    else:
+        assert set(radio["airtime_ns"].tolist()) == {-1}
+
+
+@pytest.mark.parametrize("protection", [b"\1\2\0\x20\0\0\0\0", b"\x21\x21\x01\x20\0\0\0\0"])
+def test_lengths_of_encrypted_packets(protection: bytes, tmp_path: Path) -> None:
+    """CCMP adds 16 bytes, TKIP 20; LLC is 8."""
+    more = 8 if protection[2] == 0 else 12
+    body = protection + wifi.LLC_IP + bytes(100 + more)
+    trace = of(tmp_path, exchange(0, data(1, body, flags=wifi.PROTECTED)))
+    assert set(trace.tables["link_frames"]["length"].tolist()) == {100}
+    assert not trace.others
+
+
+def test_damage_ends_in_data_or_an_issue(tmp_path: Path) -> None:
+    whole = wifi.content([*busy(1, 6), Heard(9000, wifi.block_ack(1, 3)), Heard(9500, wifi.management(12))])
+    path = tmp_path / "cut.pcap"
+    for end in range(len(whole)):
+        path.write_bytes(whole[:end])
+        try:
+            parse(str(path))
+        except CorruptTrace:
+            assert end < 24 + 16 + len(wifi.radiotap(busy(1, 1)[0])) + len(busy(1, 1)[0].frame)
+
+
+@given(
+    at=st.integers(0, 7), junk=st.binary(min_size=1, max_size=60), link_type=st.sampled_from(sorted(HEADERS))
+)
+def test_any_bytes_are_survived(
+    at: int, junk: bytes, link_type: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    heard = busy(1, 4)
+    heard[at] = heard[at]._replace(frame=junk)
+    whole = bytearray(wifi.content(heard, link_type))
+    whole[24 + 16 + at : 24 + 16 + at + len(junk) // 4] = junk[: len(junk) // 4]
+    path = tmp_path_factory.mktemp("any") / "any.pcap"
+    path.write_bytes(whole)
+    try:
+        trace = parse(str(path))
+    except CorruptTrace:
+        return
+    assert all(issue.count > 0 for issue in trace.issues)
+
+
+def test_headers_of_the_radiotap_library(shared: Path, tmp_path: Path) -> None:
+    """Extended presence words, vendor namespaces, a check sequence announced: the frame behind is found."""
+    for path in sorted((shared / "samples" / "wifi").glob("radiotap_*.bin")):
+        head = path.read_bytes()
+        record = head[: struct.unpack_from("<H", head, 2)[0]] + wifi.ack() + bytes(4)
+        whole = wifi.content([]) + struct.pack("<IIII", 1, 0, len(record), len(record)) + record
+        made = tmp_path / "one.pcap"
+        made.write_bytes(whole)
+        assert parse(str(made)).source.details["packets_by_kind"] == {"ack": 1}, path
+
+
+def tshark(path: Path, *fields: str, only: str = "wlan") -> list[list[str]]:
+    words = ["tshark", "-r", str(path), "-Y", only, "-T", "fields", *(f"-e{field}" for field in fields)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def counted(path: Path) -> tuple[Counter[int], int, int]:
+    """tshark's frames by type and subtype, its retries, and its protected frames."""
+    rows = tshark(path, "wlan.fc.type_subtype", "wlan.fc.retry", "wlan.fc.protected")
+    kinds = Counter(int(row[0].split(",")[0], 0) for row in rows)
+    yes = ("True", "1")
+    return kinds, sum(row[1] in yes for row in rows), sum(row[2] in yes for row in rows)
+
+
+def check_against_tshark(path: Path) -> None:
+    counts = native.read_wifi(str(path)).facts["counts"]
+    kinds, retries, protected = counted(path)
+    assert sorted(counts["kinds"].values()) == sorted(kinds.values())
+    assert (counts["retries"], counts["protected"]) == (retries, protected)
+
+
+@TSHARK
+def test_counts_of_the_samples_equal_tshark(shared: Path) -> None:
+    paths = sorted((shared / "samples" / "wifi").glob("*.pcap"))
+    assert paths
+    for path in paths:
+        check_against_tshark(path)
+
+
+@TSHARK
+@pytest.mark.parametrize("link_type", HEADERS)
+def test_counts_of_made_captures_equal_tshark(link_type: int, tmp_path: Path) -> None:
+    heard = [
+        *busy(20, 4),
+        Heard(9000, data(30, flags=RETRY)),
+        Heard(9100, wifi.null(True)),
+        Heard(9200, wifi.block_ack(1, 3)),
+        Heard(9300, wifi.management(12, b"\3\0")),
+        Heard(9400, data(31, bytes(60), flags=wifi.PROTECTED)),
+    ]
+    check_against_tshark(capture(tmp_path / "air.pcap", heard, link_type))
+
+
+@TSHARK
+def test_airtime_equals_tshark(tmp_path: Path) -> None:
+    for rate in RATES_BPS:
+        frames, path = Frames(rate), tmp_path / f"{rate}.pcap"
+        with RadiotapWriter(str(path), 0, frames.rate_bps, frames.ack_rate_bps) as writer:
+            for number in range(8):
+                packet = bytes([0x45]) + bytes(37 * number + 19)
+                writer.write(10**9 + number * 10**7, 0, frames.data(0, packet, number, retry=False))
+        radio = parse(str(path)).tables["link_radio"]
+        assert set(radio["rate_bps"].tolist()) == {rate}
+        theirs = [int(row[0]) for row in tshark(path, "wlan_radio.duration")]
+        assert len(theirs) == 8
+        ours = radio["airtime_ns"].tolist()
+        assert all(abs(one / 1000 - other) < 1 for one, other in zip(ours, theirs, strict=True)), rate
+
+
+def test_a_measurement_of_nothing_but_the_air(tmp_path: Path) -> None:
+    path = capture(tmp_path / "air.pcap", busy(1, 5))
+    measurement = mt.read(path)
+    assert measurement.entities == ["sta", "ap"]
+    assert measurement.link_type(0).name == "wifi"

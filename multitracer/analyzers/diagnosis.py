@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.analysis import Analyzer, Result
+from multitracer.findings.arrivals import arrivals
 from multitracer.findings.behind_chains import said
 from multitracer.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
 from multitracer.measurement import Measurement
@@ -44,8 +45,11 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     if value is not None and value > GOOD:
         told = [one for one in told if not one.kind.startswith("idle_")]
     harmless = all(one.kind in _HARMLESS for one in told)
-    if harmless and (value is None or value > GOOD):
-        sentences = [well(m, utilization), *told] if connections else told
+    seen = arrivals(m, connections) if m.snd is None and value is None else []
+    if seen:
+        sentences = [*seen, *told]
+    elif harmless and (value is None or value > GOOD):
+        sentences = [well(m, utilization, connections), *told] if connections else told
     else:
         first = headline(m, utilization, connections)
         sentences = ([first] if first is not None else []) + told

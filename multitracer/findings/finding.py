@@ -68,7 +68,7 @@ def plot_command(m: Measurement, start: float | None, end: float | None, kind: s
     """The command that draws a time window of this measurement."""
     paths = [source.path for source in m.sources]
     folders = {os.path.dirname(path) for path in paths}
-    shown = [next(iter(folders))] if len(folders) == 1 and next(iter(folders)) else paths
+    shown = [next(iter(folders))] if len(paths) > 1 and len(folders) == 1 and next(iter(folders)) else paths
     words = ["multitracer", "plot", *shown]
     if kind != "multilayer":
         words += ["--kind", kind]

@@ -44,14 +44,26 @@ def headline(m: Measurement, utilization: Summary, connections: list[Summary]) -
     return Finding(text, lost, "utilization", plot_command(m, None, None))
 
 
-def well(m: Measurement, utilization: Summary) -> Finding:
+def well(m: Measurement, utilization: Summary, connections: list[Summary]) -> Finding:
     """Say the one sentence for a transfer without anything to find."""
     value = utilization.get("value")
     if value is None:
-        return Finding("nothing was sent twice and no timer fired: all is well", 0.0, "well")
+        return Finding(_quiet(m, connections), 0.0, "well")
     basis = "" if utilization["basis"] == "link log" else " (estimated from captures)"
     text = f"TCP used {value:.1%} of what the link offered{basis}: all is well"
     return Finding(text, 0.0, "well", plot_command(m, None, None))
+
+
+def _quiet(m: Measurement, connections: list[Summary]) -> str:
+    """Say no more than was looked at, where utilization cannot be told."""
+    if not any(entry["bytes"]["sent"] for entry in connections):
+        return "no data was sent: there is nothing to explain"
+    if any(entry["retransmissions"]["total"] for entry in connections):
+        again = several(sum(entry["retransmissions"]["total"] for entry in connections), "retransmission")
+        return f"{again}; what they cost cannot be told from these traces"
+    if m.snd is None:
+        return "nothing was seen twice, damaged or late; what the sender waited for cannot be seen here"
+    return "nothing was sent twice and no timer fired: all is well"
 
 
 def unfinished(m: Measurement, connections: list[Summary], timeouts: list[Summary]) -> list[Finding]:

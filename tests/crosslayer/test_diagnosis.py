@@ -119,3 +119,27 @@ def test_load_is_told_in_bytes_and_seconds(analyzed: Analyzed) -> None:
     assert entry["queueing_delay_s"]["median"] == pytest.approx(8.56, abs=0.05)
     assert entry["drain_s"]["median"] == pytest.approx(entry["queueing_delay_s"]["median"], rel=0.15)
     assert entry["smaller_window"]["window_bytes"] < entry["load_bytes"]["median"]
+
+
+def said_of(name: str, *files: str) -> list[dict[str, Any]]:
+    found = mt.analyze(mt.read(*(SAMPLES / name / file for file in files)))
+    sentences: list[dict[str, Any]] = found.results["diagnosis"].summary["sentences"]
+    return sentences
+
+
+def test_a_receivers_capture_alone_never_says_that_all_is_well() -> None:
+    for name in SAMPLE_NAMES:
+        assert not any("all is well" in one["text"] for one in said_of(name, "rcv.pcap")), name
+    (one,) = said_of("link-resets-vj", "rcv.pcap")
+    assert one["kind"] == "arrivals"
+    assert one["text"].startswith("22 segments arrived damaged and had to be discarded, 944 of 100,944 bytes")
+    # The silences are those behind the three resets; the packets that end them are the evidence.
+    assert "no data came for 16.5 s, and 2 more times for over 4.2 s" in one["text"]
+    assert [place["record"] for place in one["evidence"]] == [412, 130, 172]
+    assert one["command"].split()[2].endswith("rcv.pcap")
+
+
+def test_without_data_there_is_nothing_to_explain(shared: Any) -> None:
+    found = mt.analyze(mt.read(shared / "samples" / "pcap" / "tfo-5c1fa7f9ae91.pcap"))
+    (one,) = found.results["diagnosis"].summary["sentences"]
+    assert one["text"] == "no data was sent: there is nothing to explain"

@@ -262,8 +262,12 @@ def _inconclusive(console: Console, reasons: Object) -> None:
     if not reasons:
         return
     _heading(console, "Not answered")
+    by_reason: dict[str, list[str]] = {}
     for name, reason in reasons.items():
-        _line(console, name.replace("_", " "), reason, "dim")
+        by_reason.setdefault(reason, []).append(name.replace("_", " "))
+    for reason, names in by_reason.items():
+        console.print(Text(reason, "dim"), highlight=False)
+        console.print(Text(f"    {', '.join(names)}"), highlight=False)
 
 
 def _issues(console: Console, issues: Sequence[Object]) -> None:

@@ -74,6 +74,7 @@ class Pump:
     ) -> None:
         self._link, self._tuns, self._log, self._frames = link, tuns, log, frames
         self._drain_frames: Any = getattr(link, "drain_frames", None)
+        self._both_ends = getattr(frames, "both_ends", False)
         self.lateness = Lateness()
         # Not to be late on a busy machine; the packets' senders and recorders stay as they are.
         self._niceness = os.getpriority(os.PRIO_PROCESS, 0)
@@ -142,8 +143,8 @@ class Pump:
             self._log.write("\n".join(lines) + "\n")
         if self._drain_frames is not None:
             for frame in self._drain_frames():
-                # What an analyser on the air would record: every frame once, as it is sent.
-                if self._frames is not None and frame.direction == "snd":
+                # An analyser on the air records every frame once, as it is sent; an end what it receives, too.
+                if self._frames is not None and (self._both_ends or frame.direction == "snd"):
                     self._frames.write(frame.t_ns, frame.side, frame.data)
 
     def _note_lateness(self, late_ns: int) -> None:

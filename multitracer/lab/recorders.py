@@ -9,6 +9,8 @@ from multitracer.lab.arq import ArqLink
 from multitracer.lab.gsmtap import FrameWriter
 from multitracer.lab.link import FrameSink, Link
 from multitracer.lab.radiotap import RadiotapWriter
+from multitracer.lab.rlc_am import RlcAmLink
+from multitracer.lab.rlc_pdus import PduWriter
 
 
 class Recorder(FrameSink, Protocol):
@@ -20,6 +22,8 @@ class Recorder(FrameSink, Protocol):
 
 def replaces_log(link: Link) -> str | None:
     """Name of the capture that stands in the place of the link's log; None if the log does."""
+    if isinstance(link, RlcAmLink):
+        return "rlc.pcapng" if link.is_recorded else None
     return "wifi.pcap" if isinstance(link, ArqLink) and link.monitor is not None else None
 
 
@@ -45,6 +49,8 @@ def open_recorder(
             return None
         frames = link.monitor.frames
         return RadiotapWriter(file("wifi.pcap"), start_ns, frames.rate_bps, frames.ack_rate_bps)
+    if isinstance(link, RlcAmLink):
+        return PduWriter(file("rlc.pcapng")) if link.is_recorded else None
     if gsmtap and hasattr(link, "drain_frames"):
         # The frames of rlp.log once more: apart, or a reader of the directory would count them twice.
         return FrameWriter(file("frames/rlp.pcap"), addresses, start_ns)

@@ -6,12 +6,16 @@ RR whose N(R) is ACK_SN and one SREJ per NACK_SN; the handshake of a re-establis
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from multitracer.lab.handover import Handovers
 from multitracer.lab.l2r import Chunk, SendBuffer
+from multitracer.lab.link import RawFrame
+from multitracer.lab.rlc_pdus import PduCoder
 from multitracer.lab.rlpdump_log import header
 from multitracer.lab.settings import RlcAmSettings
 from multitracer.lab.slotted import SlottedLink
@@ -53,6 +57,74 @@ class _Outstanding:
     retransmissions: int = 0
 
 
+class _Packet(NamedTuple):
+    """A packet in the byte stream of one direction, and its PDCP number."""
+
+    begin: int
+    end: int
+    data: bytes
+    number: int
+
+
+class _Recorder:
+    """PDUs as bytes, as both ends hand them to a capture."""
+
+    def __init__(self, settings: RlcAmSettings) -> None:
+        self._coder = PduCoder(settings.window, settings.payload_bytes)
+        self._frames: list[RawFrame] = []
+        # By side: where packets begin and end in the stream, in order.
+        self._begins: tuple[list[int], list[int]] = ([], [])
+        self._ends: tuple[list[int], list[int]] = ([], [])
+        self._known = False
+
+    def drain(self) -> list[RawFrame]:
+        """Take what was noted since the last call."""
+        frames, self._frames = self._frames, []
+        return frames
+
+    def packet(self, side: int, begin: int, end: int) -> None:
+        """A packet entered the stream of `side`."""
+        self._begins[side].append(begin)
+        self._ends[side].append(end)
+
+    def arrival(self, t_ns: int, cell: int) -> None:
+        """The terminal is in another cell, which both ends see."""
+        frame = self._coder.arrival(cell)
+        self._frames += [RawFrame(t_ns, 0, "snd", frame), RawFrame(t_ns, 1, "rcv", frame)]
+
+    def note(self, t_ns: int, side: int, direction: Literal["snd", "rcv"], pdu: Pdu) -> None:
+        """An entity sent or received a PDU."""
+        if not self._known:
+            self._known = True
+            self.arrival(t_ns, 0)
+        sender = side if direction == "snd" else 1 - side
+        self._frames.append(RawFrame(t_ns, side, direction, self._encoded(sender, pdu)))
+
+    def _encoded(self, sender: int, pdu: Pdu) -> bytes:
+        if pdu.kind == "status":
+            return self._coder.bearer(sender == 0, self._coder.status(pdu.sn, pdu.nacks))
+        if pdu.chunk is None:
+            return self._coder.reestablishment(sender == 0)
+        begin, data = pdu.chunk
+        end = begin + len(data)
+        begins, ends = self._begins[sender], self._ends[sender]
+        inside = ends[bisect_right(ends, begin) : bisect_left(ends, end)]
+        coded = self._coder.data(
+            pdu.sn,
+            pdu.poll,
+            data,
+            [place - begin for place in inside],
+            _has(begins, begin),
+            _has(ends, end),
+        )
+        return self._coder.bearer(sender == 0, coded)
+
+
+def _has(places: list[int], place: int) -> bool:
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place
+
+
 class RlcAmLink(SlottedLink[Pdu]):
     """A bearer between a mobile (``ue``) and its base station (``bs``).
 
@@ -72,10 +144,28 @@ class RlcAmLink(SlottedLink[Pdu]):
         super().__init__(settings, airs, ("ue", "bs"), (timing[0], timing[1], timing[2]), seed)
         self.settings = settings
         self._places = settings.pdus_per_tti
-        self._packets: list[deque[tuple[int, int, bytes]]] = [deque(), deque()]
+        self._packets: list[deque[_Packet]] = [deque(), deque()]
+        self._numbers = [0, 0]
+        self.handovers = Handovers(settings.handover_at_s, round(settings.handover_ms * 1e6))
+        self._recorder = _Recorder(settings) if settings.capture else None
         self._in_order_from = [0, 0]
         self._in_order_to = [0, 0]
-        self._entities = [RlcEntity(settings, side, self) for side in (0, 1)]
+        self._ends = [RlcEntity(settings, side, self) for side in (0, 1)]
+        self._entities = [*self._ends]
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether its PDUs are kept for a capture."""
+        return self._recorder is not None
+
+    def drain_frames(self) -> list[RawFrame]:
+        """Take the PDUs sent and received since the last call; none unless `capture` is set."""
+        return self._recorder.drain() if self._recorder is not None else []
+
+    def record(self, t_ns: int, side: int, direction: Literal["snd", "rcv"], pdu: Pdu) -> None:
+        """Note what an entity sent or received."""
+        if self._recorder is not None:
+            self._recorder.note(t_ns, side, direction, pdu)
 
     def log_header(self) -> str | None:
         """First line of the rlpdump log."""
@@ -95,9 +185,46 @@ class RlcAmLink(SlottedLink[Pdu]):
             packet = self.queues[side].pop(t_ns)
             if packet is None:
                 return
-            begin = buffer.end_offset
-            buffer.put(packet)
-            self._packets[side].append((begin, buffer.end_offset, packet))
+            number = self._numbers[side]
+            self._numbers[side] += 1
+            self._enqueue(side, buffer, packet, number)
+
+    def _enqueue(self, side: int, buffer: SendBuffer, packet: bytes, number: int) -> None:
+        begin = buffer.end_offset
+        # PDCP numbers of 12 bits, data.
+        header = (0x8000 | number % 4096).to_bytes(2, "big") if self._recorder is not None else b""
+        buffer.put(header + packet)
+        self._packets[side].append(_Packet(begin, buffer.end_offset, packet, number))
+        if self._recorder is not None:
+            self._recorder.packet(side, begin, buffer.end_offset)
+
+    def forward(self, side: int, buffer: SendBuffer) -> None:
+        """Hand the packets that have not been delivered to the entity anew, in order, with their numbers."""
+        waiting, self._packets[side] = self._packets[side], deque()
+        for packet in waiting:
+            self._enqueue(side, buffer, packet.data, packet.number)
+
+    def hand_over(self, t_ns: int) -> None:
+        """Begin or end a handover that is due."""
+        arrived = self.handovers.step(t_ns, self._start_ns)
+        if arrived is None:
+            return
+        if arrived:
+            self.event(t_ns, "handover_end", 1)
+            if self._recorder is not None:
+                self._recorder.arrival(t_ns, self.handovers.done)
+            return
+        epoch = 1 + max(entity.epoch for entity in self._ends)
+        for side in (1, 0):
+            self._ends[side].hand_over(t_ns, epoch, self.settings.handover_forwards)
+
+    def next_handover_ns(self) -> int | None:
+        """When the next handover begins, or the one under way ends."""
+        return self.handovers.next_ns(self._start_ns)
+
+    @property
+    def _start_ns(self) -> int | None:
+        return self._first_slot * self._slot_ns if self._first_slot >= 0 else None
 
     def has_packets(self, side: int) -> bool:
         """Whether the interface queue holds any."""
@@ -110,13 +237,13 @@ class RlcAmLink(SlottedLink[Pdu]):
             self._in_order_from[sender] = chunk.offset
         self._in_order_to[sender] = chunk.offset + len(chunk.data)
         packets = self._packets[sender]
-        while packets and packets[0][1] <= self._in_order_to[sender]:
-            begin, _, packet = packets.popleft()
-            if begin >= self._in_order_from[sender]:
-                self.deliver(t_ns, side, packet)
+        while packets and packets[0].end <= self._in_order_to[sender]:
+            packet = packets.popleft()
+            if packet.begin >= self._in_order_from[sender]:
+                self.deliver(t_ns, side, packet.data)
             else:
                 self.truth.count("packets_lost", sender)
-                self.event(t_ns, "packet_lost", sender, cause="flushed", length=len(packet))
+                self.event(t_ns, "packet_lost", sender, cause="flushed", length=len(packet.data))
 
 
 class RlcEntity:
@@ -155,7 +282,7 @@ class RlcEntity:
 
     def wants_slot(self) -> bool:
         """Whether something is to be sent or a timer runs."""
-        return bool(
+        return not self._link.handovers.is_under_way and bool(
             self._awaiting_ack
             or self._reset_ack_due
             or self._status_due
@@ -185,6 +312,8 @@ class RlcEntity:
             self._reset_at_ns = t_ns + self._poll_retransmit_ns
             self._log(t_ns, self._side, "snd SABM")
             pdus.append(Pdu("reset", epoch=self._epoch))
+        for pdu in pdus:
+            self._link.record(t_ns, self._side, "snd", pdu)
         return pdus
 
     def _status(self, t_ns: int) -> Pdu | None:
@@ -250,8 +379,11 @@ class RlcEntity:
 
     def on_frame(self, frame: Pdu, t_ns: int) -> None:
         """Take a PDU that arrived intact."""
-        if frame.kind == "reset":
+        if self._link.handovers.is_under_way:
+            self._link.truth.count("frames_ignored", self._side)
+        elif frame.kind == "reset":
             self._log(t_ns, self._side, "rcv SABM")
+            self._link.record(t_ns, self._side, "rcv", frame)
             self._reset_ack_due = True
             if frame.epoch > self._epoch:
                 self._reset("peer", t_ns)
@@ -259,12 +391,15 @@ class RlcEntity:
             self._awaiting_ack = self._awaiting_ack and frame.epoch < self._epoch
         elif frame.kind == "reset_ack":
             self._log(t_ns, self._side, "rcv UA")
+            self._link.record(t_ns, self._side, "rcv", frame)
             self._awaiting_ack = self._awaiting_ack and frame.epoch != self._epoch
         elif self._awaiting_ack or frame.epoch != self._epoch:
             self._link.truth.count("frames_ignored", self._side)
         elif frame.kind == "status":
+            self._link.record(t_ns, self._side, "rcv", frame)
             self._on_status(frame, t_ns)
         elif frame.chunk is not None:
+            self._link.record(t_ns, self._side, "rcv", frame)
             self._on_data(frame, frame.chunk, t_ns)
 
     def _on_status(self, frame: Pdu, t_ns: int) -> None:
@@ -298,13 +433,27 @@ class RlcEntity:
             self._vr += 1
 
     def next_ns(self) -> int | None:
-        """Return nothing: all its timers are looked at in slots."""
-        return None
+        """When a handover begins or ends; its own timers are looked at in slots."""
+        return self._link.next_handover_ns() if self._side == 1 else None
 
     def on_time(self, t_ns: int) -> None:
-        """Do nothing between slots."""
+        """The base station decides on handovers."""
+        self._link.hand_over(t_ns)
 
     # --- re-establishment
+
+    @property
+    def epoch(self) -> int:
+        """Re-establishments so far."""
+        return self._epoch
+
+    def hand_over(self, t_ns: int, epoch: int, forwards: bool) -> None:
+        """Begin anew in another cell; `forwards`: with the packets that have not been delivered."""
+        self._reset("handover" if self._side == 1 else "peer", t_ns)
+        self._awaiting_ack = self._reset_ack_due = False
+        self._epoch = epoch
+        if forwards:
+            self._link.forward(self._side, self._buffer)
 
     def _fail(self, t_ns: int) -> None:
         self._reset("n2", t_ns)

@@ -7,6 +7,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from multitracer.errors import UsageError
@@ -276,6 +277,16 @@ class RlcAmSettings(QueueSettings):
         How long the receiver waits for a missing PDU before reporting it.
     harq_jitter_ms : float
         A PDU is late by up to this (lower-layer retransmissions), so that PDUs arrive out of order.
+    handover_at_s : tuple of float
+        Times of handovers to another cell, from the first slot on, ascending.
+    handover_ms : float
+        How long nothing gets through in each.
+    handover_forwards : bool
+        The old cell hands on what was not delivered, and the terminal sends again what is not confirmed;
+        otherwise that is lost.
+    capture : bool
+        Record all PDUs as both ends see them, behind PDCP headers of two bytes per packet, as
+        ``rlc.pcapng``; the link's own log is then kept apart, in ``frames``.
     air, air_up, air_down : AirSettings
         The air in both directions, or from side 0 (up) and to it (down); one slot per PDU place.
     """
@@ -291,6 +302,10 @@ class RlcAmSettings(QueueSettings):
     status_prohibit_ms: float = 120.0
     reordering_ms: float = 40.0
     harq_jitter_ms: float = 0.0
+    handover_at_s: tuple[float, ...] = ()
+    handover_ms: float = 60.0
+    handover_forwards: bool = True
+    capture: bool = False
     air: AirSettings = field(default_factory=AirSettings)
     air_up: AirSettings | None = None
     air_down: AirSettings | None = None
@@ -308,6 +323,11 @@ class RlcAmSettings(QueueSettings):
         within("status_prohibit_ms", self.status_prohibit_ms, 0.0, 1e6)
         within("reordering_ms", self.reordering_ms, 0.0, 1e6)
         within("harq_jitter_ms", self.harq_jitter_ms, 0.0, 1e6)
+        within("handover_ms", self.handover_ms, 0.0, 1e6)
+        for at_s in self.handover_at_s:
+            within("handover_at_s", at_s, 0.0, 1e6)
+        if any(b - a <= self.handover_ms / 1e3 for a, b in pairwise(self.handover_at_s)):
+            raise UsageError("handover_at_s: each must begin after the one before is over")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,6 +66,7 @@ def measurement_toml(
         "tcp_probe.txt.gz": {"clock": scenario.trace.event_clock},
         "ss.log.gz": {"point": "snd", **_realtime(0.02)},
         "rlp.log.gz": _realtime(max(late_s, 1e-6)),
+        "rlc.pcapng": _realtime(max(late_s, 1e-6)),
         "wifi.pcap": {**_realtime(max(late_s, 1e-6)), **_retry_limit(scenario.link)},
     }
     rate = link_rate_bps(scenario.link, scenario.network.sender_side)

@@ -134,12 +134,12 @@ impl Bearer {
         }
     }
 
-    /// Whether something was sent since the last reset, so that there can be another.
+    /// Whether who asked for the last reset has begun anew since, so that there can be another: requests are
+    /// repeated until they are answered, and the other side goes on until it hears one.
     fn is_settled(&self) -> bool {
-        let used = |way: usize| self.ways[way].used();
         match self.reset {
-            Some((_, done)) => (used(0) && done[0]) || (used(1) && done[1]),
-            None => used(0) || used(1),
+            Some((asked, done)) => done[if self.ways[asked].used() { asked } else { 1 - asked }],
+            None => self.ways.iter().any(Way::used),
         }
     }
 
@@ -161,12 +161,13 @@ impl Bearer {
             self.ways[way].grow(&piece);
             if placed.restart {
                 self.restarted(row, way);
-            } else if fresh || (placed.attempt == 0 && row.sn >= SMALL) {
-                // It goes on as before.
+            } else if fresh {
                 if let Some((_, done)) = &mut self.reset {
                     done[way] = true;
                 }
-                self.mark = self.mark.filter(|_| fresh);
+            } else if placed.attempt == 0 && row.sn >= SMALL {
+                // It goes on as before: another identity, but no new start.
+                self.mark = None;
             }
             if placed.missing > 0 {
                 let detail = || format!("{} PDUs before this one are not in the log", placed.missing);
@@ -291,6 +292,16 @@ mod tests {
             assert!(found.frames.attempt.iter().all(|attempt| *attempt == 0));
             assert_eq!(found.frames.offset.last(), Some(&(119 * 40)));
         }
+    }
+
+    #[test]
+    fn a_request_that_is_repeated_is_one_reset() {
+        let ask = |t_ns| row(t_ns, true, Kind::Reestablishment, 0, 0);
+        let on = |t_ns, sn| data(t_ns, false, sn);
+        let rows =
+            [both(100, 60), vec![ask(1000), on(1100, 60), ask(1300), on(1400, 61)], both(2000, 60)].concat();
+        let found = track(12, &rows, |_| View::Air);
+        assert_eq!(resets(&found), [(1000, 0, "reestablishment"), (2001, 1, "peer")]);
     }
 
     #[test]

@@ -1,0 +1,64 @@
+"""Captures of LTE and NR PDUs: of the lab's bearer in simulation, and of tshark's view of them."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support_lab import Outcome, run
+
+from multitracer.lab.rlc_pdus import PduWriter
+
+# The lab's capture and those of others, as Wireshark takes them.
+TSHARK = (
+    "-o",
+    'uat:user_dlts:"User 0 (DLT=147)","mac-lte-framed","0","","0",""',
+    "-o",
+    'uat:user_dlts:"User 2 (DLT=149)","udp","0","","0",""',
+    *(
+        word
+        for name in ("mac_lte", "mac_nr", "rlc_lte", "rlc_nr")
+        for word in ("--enable-heuristic", f"{name}_udp")
+    ),
+)
+
+
+def record(
+    folder: Path, settings: dict[str, Any], packets: list[tuple[int, int, bytes]], seed: int = 1
+) -> tuple[Outcome, Path, Path]:
+    """Run the lab's bearer: the outcome, its log and its capture."""
+    outcome = run({"model": "rlc_am", "capture": True, **settings}, packets, seed)
+    log, capture = folder / "rlp.log", folder / "rlc.pcapng"
+    log.write_text("\n".join([outcome.link.log_header(), *outcome.log]) + "\n", encoding="utf-8")
+    with PduWriter(str(capture)) as writer:
+        for frame in outcome.link.drain_frames():
+            writer.write(frame.t_ns, frame.side, frame.data)
+    return outcome, log, capture
+
+
+def tshark(path: Path, *fields: str, display: str = "") -> list[list[str]]:
+    """Fields of the packets that a display filter picks."""
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed")
+    words = ["tshark", "-r", str(path), *TSHARK, "-T", "fields", *(f"-e{name}" for name in fields)]
+    words += ["-Y", display] if display else []
+    told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120).stdout
+    return [line.split("\t") for line in told.splitlines()]
+
+
+def pcap(link_type: int, records: list[bytes]) -> bytes:
+    """A capture with a record every millisecond."""
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link_type)
+    return header + b"".join(
+        struct.pack("<IIII", at // 1000, at % 1000 * 1000, len(data), len(data)) + data
+        for at, data in enumerate(records)
+    )
+
+
+def in_udp(payload: bytes) -> bytes:
+    """A record of link type 149."""
+    return struct.pack(">HHHH", 9999, 9999, 8 + len(payload), 0) + payload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,3 +98,37 @@ def _setting(details: dict[str, Any], name: str) -> float | None:
             except (TypeError, ValueError):
                 return None
     return None
+
+
+def side_of(traces: Mapping[int, Trace]) -> dict[tuple[int, int], int]:
+    """Which side of the link each entity is on: 0 next to the data sender, 1 next to the receiver.
+
+    The entity on the sender's side sends most of the bytes, the other one receives them.
+
+    Parameters
+    ----------
+    traces : mapping of int to Trace
+        Link logs by source index.
+
+    Returns
+    -------
+    dict
+        ``(source, entity) -> side``.
+    """
+    totals = {}
+    for source, trace in traces.items():
+        for entity in range(len(trace.entities)):
+            found = anchors_of(trace, entity)
+            totals[source, entity] = found.sent_bytes - found.received_bytes
+    if not totals:
+        return {}
+    names: dict[str, int] = {}
+    for (source, entity), surplus in totals.items():
+        name = traces[source].entities[entity]
+        names[name] = names.get(name, 0) + surplus
+    top = max(names, key=lambda name: names[name])
+    sides = {}
+    for source, entity in totals:
+        name = traces[source].entities[entity]
+        sides[source, entity] = (0 if names[name] > 0 else 1) if len(names) != 2 else int(name != top)
+    return sides

@@ -70,23 +70,40 @@ def match(first: Table, second: Table) -> Matches:
 
 
 def _match_by(first: Table, second: Table, names: Sequence[str]) -> Matches:
-    rows_a, keys_a = _unique_keys(first, names)
-    rows_b, keys_b = _unique_keys(second, names)
+    whole = [
+        np.flatnonzero((t["conn"] >= 0) & (t["checksum"] != t.code("checksum", "bad")))
+        for t in (first, second)
+    ]
+    columns = (
+        [table[name][rows] for name in names] for table, rows in zip((first, second), whole, strict=True)
+    )
+    found = seen_once_by_both(*columns)
+    return Matches(whole[0][found.first], whole[1][found.second])
+
+
+def seen_once_by_both(first: Sequence[Array], second: Sequence[Array]) -> Matches:
+    """Rows of two captures with the same values in all columns, which no other row of either capture has.
+
+    Parameters
+    ----------
+    first, second : sequence of integer arrays
+        The same columns of both.
+    """
+    rows_a, keys_a = _unique(first)
+    rows_b, keys_b = _unique(second)
     _, at_a, at_b = np.intersect1d(keys_a, keys_b, assume_unique=True, return_indices=True)
     return Matches(rows_a[at_a], rows_b[at_b])
 
 
-def _unique_keys(table: Table, names: Sequence[str]) -> tuple[Array, Array]:
-    """Rows whose key occurs once, and the keys, mixed into 64 bits (a chance collision only drops a pair)."""
-    rows = np.flatnonzero((table["conn"] >= 0) & (table["checksum"] != table.code("checksum", "bad")))
-    mixed = np.zeros(len(rows), dtype=np.uint64)
-    for name in names:
-        column = table[name][rows].astype(np.int64).view(np.uint64)
-        mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
+def _unique(columns: Sequence[Array]) -> tuple[Array, Array]:
+    """Rows whose values occur once, mixed into 64 bits (a chance collision only drops a pair)."""
+    mixed = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        mixed = (mixed ^ column.astype(np.int64).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
     keys, at, count = np.unique(mixed, return_index=True, return_counts=True)
     once = count == 1
-    return rows[at[once]], keys[once]
+    return at[once], keys[once]
 
 
 def order_of(first: Table, second: Table, matches: Matches, data: Array) -> int:

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from multitracer.alignment.captures import seen_once_by_both
 from multitracer.alignment.relation import Nominal, Pairs, Relation
 from multitracer.clocks import fit
 from multitracer.table import Array
 from multitracer.trace import Flow, Trace
 
 _FEW_MATCHES = 3
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """The packets of a capture that it has once, by a key that both captures share."""
-
-    key: dict[tuple[object, ...], int]
-    t_ns: Array
-    record: Array
-    forward: Array
-    length: Array
 
 
 def join(
@@ -35,13 +23,16 @@ def join(
 
     Reference: RFC 4340 section 7.1: a sequence number is used once in a connection.
     """
-    first, second = _seen(trace_a), _seen(trace_b)
-    shared = [(row, second.key[key]) for key, row in first.key.items() if key in second.key]
+    numbers: dict[tuple[str, int, str, int], int] = {}
+    first, second = (trace.tables["dccp_packets"] for trace in (trace_a, trace_b))
+    forward, forward_b = _forward(trace_a), _forward(trace_b)
+    shared = seen_once_by_both(_columns(trace_a, forward, numbers), _columns(trace_b, forward_b, numbers))
     if len(shared) < _FEW_MATCHES:
         return None
-    rows_a, rows_b = (np.array(rows) for rows in zip(*shared, strict=True))
-    t_a, t_b = first.t_ns[rows_a], second.t_ns[rows_b]
-    data = first.forward[rows_a] == _bulk(first)
+    order = np.argsort(first["t_ns"][shared.first], kind="stable")
+    rows_a, rows_b = shared.first[order], shared.second[order]
+    t_a, t_b = first["t_ns"][rows_a], second["t_ns"][rows_b]
+    data = forward[rows_a] == _bulk(first["length"], forward)
     apart = (t_b - t_a) - int((t_b - t_a)[0])
     if data.all() or not data.any():
         return None
@@ -50,7 +41,7 @@ def join(
         trace_a.source.point, trace_b.source.point = ("snd", "rcv") if a_is_near else ("rcv", "snd")
 
     def pairs(mask: Array) -> Pairs:
-        return Pairs(t_a[mask], t_b[mask], first.record[rows_a[mask]], second.record[rows_b[mask]])
+        return Pairs(t_a[mask], t_b[mask], first["record"][rows_a[mask]], second["record"][rows_b[mask]])
 
     a_first, b_first = pairs(data == a_is_near), pairs(data != a_is_near)
     fitted = fit(
@@ -62,27 +53,23 @@ def join(
     return Relation(a, b, a_first, b_first, "hull", fitted, None, evidence)
 
 
-def _bulk(seen: _Seen) -> bool:
+def _bulk(length: Array, forward: Array) -> bool:
     """Whether more data goes from the lesser end of its flow to the greater."""
-    return bool(seen.length[seen.forward].sum() >= seen.length[~seen.forward].sum())
+    return bool(length[forward].sum() >= length[~forward].sum())
 
 
-def _seen(trace: Trace) -> _Seen:
+def _forward(trace: Trace) -> Array:
+    """For each packet, whether it goes from the lesser end of its flow to the greater."""
     packets = trace.tables["dccp_packets"]
     turned = np.array([_ends(flow) != tuple(flow) for flow in trace.flows], dtype=bool)
-    forward = (packets["dir"] == 0) != turned[packets["flow"]]
-    found: dict[tuple[object, ...], int] = {}
-    twice: set[tuple[object, ...]] = set()
-    ends = [_ends(flow) for flow in trace.flows]
-    columns = (packets["flow"].tolist(), forward.tolist(), packets["kind"].tolist(), packets["seq"].tolist())
-    for row, (flow, *rest) in enumerate(zip(*columns, strict=True)):
-        key = (ends[flow], *rest)
-        if key in found:
-            twice.add(key)
-        found[key] = row
-    for key in twice:
-        del found[key]
-    return _Seen(found, packets["t_ns"], packets["record"], forward, packets["length"])
+    return np.asarray((packets["dir"] == 0) != turned[packets["flow"]], dtype=np.bool_)
+
+
+def _columns(trace: Trace, forward: Array, numbers: dict[tuple[str, int, str, int], int]) -> list[Array]:
+    """What names a packet in any capture; flows get the same number in all."""
+    packets = trace.tables["dccp_packets"]
+    number = np.array([numbers.setdefault(_ends(flow), len(numbers)) for flow in trace.flows], dtype=np.int64)
+    return [number[packets["flow"]], forward, packets["kind"], packets["seq"]]
 
 
 def _ends(flow: Flow) -> tuple[str, int, str, int]:

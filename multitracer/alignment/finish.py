@@ -16,7 +16,7 @@ from multitracer.measurement import Clock, Connection, Grade, Measurement
 from multitracer.table import Table
 
 if TYPE_CHECKING:
-    from multitracer.alignment.assemble import Work
+    from multitracer.alignment.work import Work
 
 _ACCURATE_NS = 20_000_000
 _WIDE_NS = 50_000_000

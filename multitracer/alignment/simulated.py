@@ -16,8 +16,8 @@ from multitracer.table import Array, Table
 from multitracer.trace import Flow, Trace
 
 if TYPE_CHECKING:
-    from multitracer.alignment.assemble import Work
     from multitracer.alignment.connections import Merged
+    from multitracer.alignment.work import Work
 
 _ENOUGH = 0.5
 _CLEAR = 0.2

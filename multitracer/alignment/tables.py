@@ -13,7 +13,7 @@ from multitracer.errors import Issue
 from multitracer.table import Array, Table
 
 if TYPE_CHECKING:
-    from multitracer.alignment.assemble import Work
+    from multitracer.alignment.work import Work
 
 
 def capture_tables(work: Work, source: int, clock: Nominal) -> dict[str, Table]:

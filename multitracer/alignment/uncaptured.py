@@ -9,7 +9,7 @@ from multitracer.alignment import witness
 from multitracer.alignment.relation import Relation
 
 if TYPE_CHECKING:
-    from multitracer.alignment.assemble import Work
+    from multitracer.alignment.work import Work
 
 
 def join(work: Work) -> None:

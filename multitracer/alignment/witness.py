@@ -16,6 +16,7 @@ from multitracer import schema
 from multitracer.alignment import kernel, linklog, samples
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import relative
+from multitracer.alignment.linksearch import Packets
 from multitracer.alignment.relation import Relation
 from multitracer.clocks import Int, Line, fit
 from multitracer.table import Table
@@ -101,7 +102,7 @@ def join_link(
     """
     rows = np.argsort(seen.states["t_ns"], kind="stable")
     times = seen.states["t_ns"][rows]
-    packets = linklog.Packets(times, rows, times, rows)
+    packets = Packets(times, rows, times, rows)
     best: Relation | None = None
     for entity in range(len(trace.entities)):
         if sides[log, entity] != (0 if seen.sends else 1):

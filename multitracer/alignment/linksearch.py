@@ -1,0 +1,270 @@
+"""Which moments of a link log are which packets of a capture: a search by votes, followed through the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from multitracer.alignment.anchors import Anchors
+from multitracer.alignment.voting import Vote, vote
+from multitracer.clocks import Int
+from multitracer.table import Array, Table
+
+# A packet is handed to the host within this after its last frame; only to find, not to bound.
+_DELIVERY_NS = 2_000_000
+_STAMPED_NS = 1_000_000_000  # clocks called realtime are tried as they are first
+_FIRST_NS = 120_000_000_000
+_CHUNK_NS = 30_000_000_000
+MAX_DRIFT = 500e-6
+_ENOUGH = 0.35
+_FEW = 5
+_MAX_WAY_NS = 5_000_000_000
+_SKEWS = np.concatenate([[0.0], *([s, -s] for s in np.arange(1, 41) * 12.5e-6)])
+
+
+@dataclass(frozen=True)
+class Packets:
+    """Packets at a capture, on the reference timeline: towards the link and out of it; rows of its table.
+
+    `delivery_ns`: a packet is seen within this after its last frame has arrived.
+    """
+
+    into_ns: Int
+    into_row: Array
+    out_ns: Int
+    out_row: Array
+    delivery_ns: int = _DELIVERY_NS
+
+    @classmethod
+    def at(cls, segments: Table, near: Array) -> Packets:
+        """Split a capture's packets by which host sent them.
+
+        Parameters
+        ----------
+        segments : Table
+            Times on the reference timeline.
+        near : bool array
+            For each row, whether the host on this side of the link sent it.
+        """
+        t = segments["t_ns"]
+        order = np.argsort(t, kind="stable")
+        into, out = order[near[order]], order[~near[order]]
+        return cls(t[into], into, t[out], out)
+
+
+@dataclass(frozen=True)
+class Located:
+    """Pairs found in a stretch of the log."""
+
+    wake: Array
+    into: Array
+    end: Array
+    out: Array
+    votes: int
+    voters: int
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """A part of the log by record numbers, and the shift that holds in it."""
+
+    first: int
+    end: int
+    shift_ns: int
+    origin_ns: int
+    skew: float
+
+    def at(self, t_ns: int) -> int:
+        """The shift expected at a time of the log."""
+        return self.shift_ns + round(self.skew * (t_ns - self.origin_ns))
+
+
+def search(found: Anchors, packets: Packets, hint: int | None) -> list[list[Located]]:
+    """Pairs of anchors and packets, for a capture next to the link, else for one at a distance from it."""
+    for delivery in (_DELIVERY_NS, 10 * _DELIVERY_NS):
+        near = replace(packets, delivery_ns=delivery)
+        for candidate in (near, _at_distance(found, near)):
+            if candidate is None:
+                continue
+            runs = [run for run in _track(found, candidate, hint) if run]
+            if runs and _both_kinds(found, runs):
+                return runs
+    return []
+
+
+def _both_kinds(found: Anchors, runs: list[list[Located]]) -> bool:
+    """Whether frames that leave and frames that arrive both fit, as far as there are enough of them."""
+    woken = sum(len(part.wake) for run in runs for part in run)
+    ended = sum(len(part.end) for run in runs for part in run)
+    return all(
+        count >= _ENOUGH * total or total < _FEW
+        for count, total in ((woken, len(found.wake_ns)), (ended, len(found.end_ns)))
+    )
+
+
+def _at_distance(found: Anchors, packets: Packets) -> Packets | None:
+    """Packets with the way between capture and link taken out; None if there is none.
+
+    Packets into the link pass the capture earlier by the way there, packets out of it later by the way
+    back. The two kinds of anchors, asked by themselves, differ by the sum of both. Only pairs are found in
+    this way: the bounds use the times as they were, and the way widens them.
+    """
+    if min(len(found.wake_ns), len(found.end_ns)) < _FEW:
+        return None
+    slot = found.slot_ns + packets.delivery_ns
+    into = vote([(found.wake_ns, _heads(packets, found.slot_ns), slot, 0)])
+    out = vote([(found.end_ns, packets.out_ns, 0, packets.delivery_ns)])
+    if into is None or out is None:
+        return None
+    way = (out.low_ns + out.high_ns) // 2 - (into.low_ns + into.high_ns) // 2
+    if not 0 < way < _MAX_WAY_NS:
+        return None
+    return replace(packets, into_ns=packets.into_ns + way)
+
+
+def _heads(packets: Packets, slot_ns: int) -> Int:
+    """First packets of bursts: a burst wakes the link once."""
+    times = packets.into_ns
+    return times[np.concatenate([[True], np.diff(times) > slot_ns])] if len(times) > 1 else times
+
+
+def _track(found: Anchors, packets: Packets, hint: int | None) -> list[list[Located]]:
+    """Locate the shift, then follow it through the log: drift moves it slowly, a step at once.
+
+    Returns the pairs found, in one list for each stretch between steps.
+    """
+    record, t = found.in_file_order()
+    if not len(t) or not (len(packets.into_ns) or len(packets.out_ns)):
+        return []
+    passed = np.cumsum(np.maximum(np.diff(t, prepend=t[0]), 0))
+    head = int(np.searchsorted(passed, _FIRST_NS, side="right"))
+    end = int(record[-1]) + 1
+    shift, skew = _first_shift(
+        found, packets, int(record[0]), int(record[head]) if head < len(t) else end, hint
+    )
+    if shift is None:
+        return []
+    count = max(1, round(int(passed[-1]) / _CHUNK_NS))
+    edges = [int(part[0]) for part in np.array_split(record, count) if len(part)] + [end]
+    runs: list[list[_Stretch]] = []
+    last = _Stretch(edges[0], edges[0], shift, int(t[0]), skew)
+    for start, stop in pairwise(edges):
+        inside = (record >= start) & (record < stop)
+        origin = int(t[inside][0])
+        reach = packets.delivery_ns + round(MAX_DRIFT / 4 * abs(int(t[inside].max()) - last.origin_ns))
+        expected = last.at(origin)
+        part = _locate(found, packets, start, stop, origin, skew, (expected - reach, expected + reach))
+        stepped = part is None or part[0].votes < _ENOUGH * part[0].voters
+        if stepped:
+            part = _locate(found, packets, start, stop, origin, skew, None)
+        if part is None or part[0].votes < _ENOUGH * part[0].voters:
+            continue
+        shift = (part[1].low_ns + part[1].high_ns) // 2
+        last = _Stretch(start, stop, shift, origin, skew)
+        if not runs or (stepped and abs(shift - expected) > reach):
+            runs.append([])
+        runs[-1].append(last)
+    _move_ends(found, packets, runs, end)
+    return [
+        [
+            located
+            for part in run
+            if (located := _pairs_at(found, packets, part.first, part.end, part)) is not None
+        ]
+        for run in runs
+    ]
+
+
+def _move_ends(found: Anchors, packets: Packets, runs: list[list[_Stretch]], end: int) -> None:
+    """Put the border between two runs where the anchors change from one shift to the other."""
+    record, _ = found.in_file_order()
+    for before, after in pairwise(runs):
+        a, b = before[-1], after[0]
+        inside = record[(record >= a.first) & (record < b.end)]
+        fits = []
+        for stretch in (a, b):
+            located = _pairs_at(found, packets, a.first, b.end, stretch)
+            hit = np.concatenate([found.wake_record[located.wake], found.end_record[located.end]])
+            fits.append(np.isin(inside, hit).astype(np.int64))
+        good = np.concatenate([[0], np.cumsum(fits[0])]) + np.concatenate(
+            [np.cumsum(fits[1][::-1])[::-1], [0]]
+        )
+        place = int(np.argmax(good))
+        border = int(inside[place]) if place < len(inside) else b.end
+        before[-1] = replace(a, end=border)
+        after[0] = replace(b, first=border)
+    if runs:
+        runs[-1][-1] = replace(runs[-1][-1], end=end)
+
+
+def _pairs_at(found: Anchors, packets: Packets, start: int, end: int, stretch: _Stretch) -> Located:
+    """Pairs of anchors and packets at a known shift."""
+    wake = np.flatnonzero((found.wake_record >= start) & (found.wake_record < end))
+    finish = np.flatnonzero((found.end_record >= start) & (found.end_record < end))
+    wake_ns = _straight(found.wake_ns[wake], stretch.origin_ns, stretch.skew) + stretch.shift_ns
+    end_ns = _straight(found.end_ns[finish], stretch.origin_ns, stretch.skew) + stretch.shift_ns
+    into = np.searchsorted(packets.into_ns, wake_ns, side="right") - 1
+    good = into >= 0
+    good[good] &= wake_ns[good] - packets.into_ns[into[good]] <= found.slot_ns + packets.delivery_ns
+    out = np.searchsorted(packets.out_ns, end_ns, side="left")
+    fine = out < len(packets.out_ns)
+    fine[fine] &= packets.out_ns[out[fine]] - end_ns[fine] <= packets.delivery_ns
+    votes = int(good.sum() + fine.sum())
+    return Located(wake[good], into[good], finish[fine], out[fine], votes, len(wake) + len(finish))
+
+
+def _first_shift(
+    found: Anchors, packets: Packets, start: int, end: int, hint: int | None
+) -> tuple[int | None, float]:
+    nears: list[tuple[int, int] | None] = [None]
+    if hint is not None:
+        nears.insert(0, (hint - _STAMPED_NS, hint + _STAMPED_NS))
+    best: tuple[float, int, float] | None = None
+    record, t = found.in_file_order()
+    origin = int(t[np.searchsorted(record, start)])
+    for near in nears:
+        for skew in _SKEWS.tolist() if packets.delivery_ns == _DELIVERY_NS else [0.0]:
+            part = _locate(found, packets, start, end, origin, skew, near)
+            if part is None:
+                continue
+            share = part[0].votes / part[0].voters
+            if best is None or share > best[0]:
+                best = (share, (part[1].low_ns + part[1].high_ns) // 2, skew)
+            if skew == 0.0 and share >= 2 * _ENOUGH:
+                break
+        if best is not None and best[0] >= _ENOUGH:
+            return best[1], best[2]
+    return None, 0.0
+
+
+def _locate(
+    found: Anchors,
+    packets: Packets,
+    start: int,
+    end: int,
+    origin: int,
+    skew: float,
+    near: tuple[int, int] | None,
+) -> tuple[Located, Vote] | None:
+    """The shift with most votes in a part of the log, and the pairs that it makes."""
+    wake = (found.wake_record >= start) & (found.wake_record < end)
+    finish = (found.end_record >= start) & (found.end_record < end)
+    wake_ns, end_ns = (
+        _straight(found.wake_ns[wake], origin, skew),
+        _straight(found.end_ns[finish], origin, skew),
+    )
+    slot = found.slot_ns + packets.delivery_ns
+    heads = packets.into_ns
+    if near is None:
+        heads = _heads(packets, found.slot_ns)
+    ballot = vote([(wake_ns, heads, slot, 0), (end_ns, packets.out_ns, 0, packets.delivery_ns)], near)
+    if ballot is None:
+        return None
+    stretch = _Stretch(start, end, (ballot.low_ns + ballot.high_ns) // 2, origin, skew)
+    return _pairs_at(found, packets, start, end, stretch), ballot
+
+
+def _straight(t_ns: Array, origin: int, skew: float) -> Array:
+    return t_ns + np.rint(skew * (t_ns - origin)).astype(np.int64)

@@ -21,7 +21,7 @@ help:
 	@echo "make lint     ruff, mypy --strict, cargo fmt, cargo clippy"
 	@echo "make format   let ruff and cargo format the code"
 	@echo "make bench    packets per second and memory against tcptrace and tshark"
-	@echo "make bench-rust    decoding, tracking, text scanners, frame map, each alone (criterion)"
+	@echo "make bench-rust    decoding, tracking, text scanners, a serial line, each alone (criterion)"
 	@echo "make instructions  hold the instructions a packet takes against those recorded (valgrind)"
 	@echo "make clean    remove everything that was made"
 

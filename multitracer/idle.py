@@ -91,8 +91,11 @@ def empty_times(m: Measurement, path: LinkPath, silent: Intervals) -> tuple[Inte
     arrival, frame = _next(handed, begin - path.slot_ns), _next(times, begin)
     fed = (arrival <= frame) & (frame - arrival <= path.slot_ns + path.tolerance_ns)
     fed &= (frame < FOREVER) & (_next(flushed, begin) > frame)
+    placed = _nothing_placed(m, path, flushed)
+    # Nothing of that is known of a link that waits for its turn on a shared medium, if the map tells all.
+    fed &= not (path.kind.shared and len(placed))
     found.append(intervals(np.column_stack([begin, frame])[fed]))
-    found.append(_nothing_placed(m, path, flushed))
+    found.append(placed)
     return tuple(found)
 
 
@@ -127,7 +130,7 @@ def handed_ns(m: Measurement, path: LinkPath) -> npt.NDArray[np.int64]:
 
 def _silent(path: LinkPath, span: Intervals) -> Intervals:
     """Between data frames that are more than a slot and the tolerance apart, and after the last one."""
-    times = path.air_ns if path.kind.shared else path.sent["t_ns"]
+    times = path.sent["t_ns"]
     end = int(span[-1, 1]) if len(span) else 0
     times = np.append(times, max(end, int(times[-1])))
     wide = np.diff(times) > path.slot_ns + path.tolerance_ns

@@ -18,7 +18,8 @@ class Monitor:
     ----------
     settings : ArqSettings
     truth : Truth
-        Takes ``airtime_ns`` of data frames, ``monitor_missed_data`` and ``monitor_missed_acks``.
+        Takes ``airtime_ns`` of data frames, and ``monitor_missed_first`` (transmissions), ``_retries`` and
+        ``_acks``.
     seed : int
         Of what it misses.
     """
@@ -35,7 +36,8 @@ class Monitor:
         """A transmission from `side` whose answer, if the other side sent one, was over at `end_ns`."""
         frame = self.frames.data(side, packet, number, retry)
         self._truth.count("airtime_ns", side, round(airtime_us(len(frame), self.frames.rate_bps) * 1e3))
-        self._hear(end_ns - self.frames.answer_ns, side, frame, "monitor_missed_data")
+        missed = "monitor_missed_retries" if retry else "monitor_missed_first"
+        self._hear(end_ns - self.frames.answer_ns, side, frame, missed)
         if answered:
             self._hear(end_ns, 1 - side, self.frames.ack(side), "monitor_missed_acks")
 

@@ -38,6 +38,8 @@ pub struct Space {
     newest: Option<i64>,
     /// By number, counted on without end, and fragment: place in the list of frames, and when last seen.
     known: BTreeMap<(i64, u8), (usize, i64)>,
+    /// The same of the time before the counter began anew.
+    before: BTreeMap<(u16, u8), (usize, i64)>,
     missing: BTreeMap<i64, Unseen>,
     /// Frames that can no longer be seen.
     pub unseen: Vec<Unseen>,
@@ -57,8 +59,16 @@ impl Space {
     pub fn place(&mut self, at: (i64, u64), sequence: u16, fragment: u8, retry: bool, count: bool) -> Place {
         let (t_ns, record) = at;
         let Some(newest) = self.newest else {
-            self.newest = Some(i64::from(sequence));
-            return Place::New(i64::from(sequence));
+            let number = i64::from(sequence);
+            self.newest = Some(number);
+            // What was under way when the link was interrupted may go on under its old number.
+            return match self.before.get(&(sequence, fragment)) {
+                Some(&(frame, seen_ns)) if retry && t_ns.saturating_sub(seen_ns).abs() < SAME_NS => {
+                    self.known.insert((number, fragment), (frame, t_ns));
+                    Place::Again(frame)
+                }
+                _ => Place::New(number),
+            };
         };
         let ahead = (i64::from(sequence) - newest).rem_euclid(MODULUS);
         let number = if ahead < WINDOW { newest + ahead } else { newest + ahead - MODULUS };
@@ -129,7 +139,9 @@ impl Space {
     /// The counter begins anew: what was missed stays missed.
     pub fn restart(&mut self) {
         self.newest = None;
-        self.known.clear();
+        let number = |number: i64| number.rem_euclid(MODULUS) as u16;
+        let known = std::mem::take(&mut self.known);
+        self.before = known.into_iter().map(|((n, fragment), seen)| ((number(n), fragment), seen)).collect();
         for missing in std::mem::take(&mut self.missing).into_values() {
             self.give_up(missing);
         }

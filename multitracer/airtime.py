@@ -15,7 +15,12 @@ from multitracer.table import Array
 LATE_SLOTS = 4  # how far from its time a reception may be logged
 
 
-def lines(m: Measurement, entity: int, action: str, *, signals: bool = True) -> tuple[Array, Array]:
+UNNUMBERED = ("SABM", "UA", "DISC", "DM", "XID", "UI", "TEST", "NULL")
+
+
+def lines(
+    m: Measurement, entity: int, action: str, *, signals: bool = True, unnumbered: bool = True
+) -> tuple[Array, Array]:
     """Times of the frames that an entity sent, or that others received, and a number that names each.
 
     Parameters
@@ -23,12 +28,16 @@ def lines(m: Measurement, entity: int, action: str, *, signals: bool = True) -> 
     action : {"snd", "rcv"}
     signals : bool
         Supervisory and unnumbered frames too.
+    unnumbered : bool
+        Unnumbered frames too, where signals are asked for.
     """
     times, keys = [], []
     for name in ("link_frames", "link_events")[: 1 + signals]:
         rows = m.table(name)
         from_it = rows["entity"] == entity
         rows = rows.where((rows["action"] == rows.code("action", action)) & (from_it == (action == "snd")))
+        if name == "link_events" and not unnumbered:
+            rows = rows.where(~np.isin(rows.words("kind").astype(str), UNNUMBERED))
         number = rows["ns"] if name == "link_frames" else rows["nr"]
         kind = 0 if name == "link_frames" else 1 + rows["kind"].astype(np.int64)
         times.append(rows["t_ns"])

@@ -15,12 +15,15 @@ import numpy as np
 from multitracer import airtime
 from multitracer.errors import UsageError
 from multitracer.export.files import writing
-from multitracer.linkpath import link_path
+from multitracer.intervals import Intervals, contains, intervals
+from multitracer.linkpath import LinkPath, link_path, setting
 from multitracer.measurement import Measurement
 from multitracer.table import Array
 
 OPPORTUNITY = 1500  # bytes, fixed by Mahimahi
 PER_LINE = 50
+RLP_WINDOW = 61  # the most frames in flight that sequence numbers of 6 bits allow
+_LATE = 0.25  # of a slot
 
 
 def opportunities(measurement: Measurement) -> list[int]:
@@ -55,9 +58,12 @@ def opportunities(measurement: Measurement) -> list[int]:
 def errors(measurement: Measurement, entity: int) -> list[int]:
     """1 for each slot of an entity that the air destroyed, else 0: what `multitracer.lab.air.Air` replays.
 
-    A slot is destroyed if a frame was sent in it and the log shows no reception at the peer that fits: the
-    same frame, about one link delay later. Slots in which the log shows nothing sent say nothing and count as
-    good, as do those whose frames were still under way when the log ended.
+    Slots count from the first frame that any entity sent, as those of the lab's link do. A slot is destroyed
+    if a frame was sent in it and the log shows no reception at the peer that fits: the same frame, about one
+    link delay later. Slots in which the log shows nothing sent say nothing and count as good. So do those
+    whose frames were still under way when the log ended, and those whose frames came to a peer that had given
+    up and heeded nothing but the answer to its SABM: whether the air took them no log tells, and a replay in
+    which the peer does the same does not depend on it.
 
     Raises
     ------
@@ -71,14 +77,46 @@ def errors(measurement: Measurement, entity: int) -> list[int]:
     if link is None or delay is None:
         raise UsageError("an error trace needs a link log with the frames of both ends, sent and received")
     arrived = airtime.heard(sent_ns, sent_key, heard_ns, heard_key, link.slot_ns) >= 0
-    last = max(int(heard_ns.max()), int(sent_ns.max()))
+    last = max(int(measurement.table(name)["t_ns"].max(initial=0)) for name in ("link_frames", "link_events"))
     known = sent_ns + delay + airtime.LATE_SLOTS * link.slot_ns <= last
-    slot = np.round((sent_ns - sent_ns.min()) / link.slot_ns).astype(np.int64)
+    numbered, _ = airtime.lines(measurement, entity, "snd", unnumbered=False)
+    unheeded = contains(_deaf(measurement, entity), sent_ns + delay) & np.isin(sent_ns, numbered)
+    known &= ~unheeded
+    slot = np.round((sent_ns - _begin_ns(measurement)) / link.slot_ns).astype(np.int64)
     good = np.zeros(int(slot.max()) + 1, dtype=bool)
     good[slot[arrived | ~known]] = True
     used = np.zeros(len(good), dtype=bool)
     used[slot] = True
     return [int(lost) for lost in used & ~good]
+
+
+def _begin_ns(measurement: Measurement) -> int:
+    """When the first frame of any entity was sent."""
+    sent = [
+        rows["t_ns"][rows["action"] == rows.code("action", "snd")]
+        for rows in (measurement.table("link_frames"), measurement.table("link_events"))
+    ]
+    return int(np.concatenate(sent).min())
+
+
+def _deaf(measurement: Measurement, entity: int) -> Intervals:
+    """Times in which the peer of an entity had given up: from its reset to the answer or the other's SABM."""
+    events = measurement.table("link_events").sorted_by("t_ns")
+    events = events.where(events["entity"] != entity)
+    kinds, causes = events.words("kind"), events.words("cause")
+    heard = events["action"] == events.code("action", "rcv")
+    found, began = [], None
+    for kind, cause, rcv, t_ns in zip(
+        kinds.tolist(), causes.tolist(), heard.tolist(), events["t_ns"].tolist(), strict=True
+    ):
+        if kind == "reset" and cause != "peer":
+            began = t_ns + 1 if began is None else began  # what came at that moment was taken
+        elif rcv and kind in ("UA", "SABM") and began is not None:
+            found.append((began, t_ns))
+            began = None
+    if began is not None:
+        found.append((began, int(np.iinfo(np.int64).max)))
+    return intervals(found)
 
 
 def write_mahimahi(measurement: Measurement, path: str) -> int:
@@ -115,12 +153,43 @@ def write_errors(measurement: Measurement, path: str) -> dict[str, int]:
         file.write("# The air of a measured link, for replay: multitracer lab run FILE -o DIRECTORY\n")
         file.write("# One number per slot: 1 destroyed, 0 not. air_up is the direction of the data.\n")
         file.write('shows = "replay of a measured link"\nextends = "figure-5-typical"\n')
-        file.write(f"\n[link]\nslot_ms = {link.slot_ns / 1e6:g}\npayload_bytes = {link.payload_bytes}\n")
+        file.write("\n[link]\n")
+        for name, value in _settings(measurement, link).items():
+            file.write(f"{name} = {value:g}\n" if not isinstance(value, str) else f'{name} = "{value}"\n')
         for side, trace in found.items():
             file.write(f'\n[link.{side}]\nkind = "trace"\nrepeat = false\ntrace = [\n')
             file.writelines(_rows(trace))
             file.write("]\n")
     return {side: sum(trace) for side, trace in found.items()}
+
+
+def _settings(measurement: Measurement, link: LinkPath) -> dict[str, float | str]:
+    """Settings of the link, as its log states or shows them."""
+    slot_ms = link.slot_ns / 1e6
+    found: dict[str, float | str] = {"slot_ms": slot_ms, "payload_bytes": link.payload_bytes}
+    shortest_ms = 5 * slot_ms  # what the lab asks of T1, beside a round trip
+    sent, heard = (airtime.lines(measurement, link.sender, action) for action in ("snd", "rcv"))
+    delay_ns = airtime.usual_delay_ns(*sent, *heard)
+    if delay_ns is not None:
+        # A reader is woken late; what is a whole number of slots but for that is one.
+        whole = round(delay_ns / link.slot_ns) * link.slot_ns
+        near = abs(delay_ns - whole) <= link.slot_ns * _LATE
+        delay_ms = round((whole if near else delay_ns) / 1e6, 3)
+        found["delay_ms"], shortest_ms = delay_ms, shortest_ms + 2 * delay_ms
+    if link.window is not None and link.window <= RLP_WINDOW:
+        found["window"] = link.window
+    if link.t1_ns is not None and link.t1_ns / 1e6 >= shortest_ms:
+        found["t1_ms"] = link.t1_ns / 1e6
+    n2 = setting(measurement, "n2")
+    if n2 is not None:
+        found["n2"] = n2
+    events = measurement.table("link_events")
+    if not np.any(events["kind"] == events.code("kind", "RNR")):
+        found["drain_bps"] = 0  # neither end ever stopped the other
+    if np.any(events["kind"] == events.code("kind", "call_dropped")):
+        tried = np.any(events["kind"] == events.code("kind", "SABM"))
+        found["on_failure"] = "reset" if tried else "drop_call"
+    return found
 
 
 def _senders(measurement: Measurement) -> set[int]:

@@ -1,0 +1,109 @@
+"""An exported error trace, replayed: the link does again what it did, frame by frame."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from support_lab import Outcome, payload, run
+from support_samples import SAMPLES
+
+import multitracer as mt
+from multitracer.export import emulation
+from multitracer.lab.library import load as load_scenario
+from multitracer.linkpath import link_path
+
+SLOT_NS = 20_000_000
+PACKETS = [(40_000_000 * i, i % 6 // 5, payload(i, 300)) for i in range(30)]
+
+
+def link(up: list[int], down: list[int], **more: Any) -> Outcome:
+    airs = {"air_up": {"kind": "list", "lost_slots": up}, "air_down": {"kind": "list", "lost_slots": down}}
+    return run({"model": "rlp", "queue_packets": 0, **airs, **more}, PACKETS)
+
+
+def replayed(outcome: Outcome, folder: Path) -> tuple[Outcome, dict[str, int]]:
+    """The same packets over the exported air."""
+    folder.mkdir(exist_ok=True)
+    lines = [outcome.link.log_header(), *outcome.log]
+    (folder / "rlp.log").write_text("\n".join(lines) + "\n")
+    told = emulation.write_errors(mt.read(folder / "rlp.log"), str(folder / "replay.toml"))
+    (folder / "rlp.log").unlink()
+    chosen = dict(load_scenario(str(folder / "replay.toml")).link)
+    chosen["queue_packets"] = 0
+    return run(chosen, PACKETS), told
+
+
+def resets(outcome: Outcome) -> int:
+    return sum(" evt reset " in line for line in outcome.log)
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "count"),
+    [
+        (range(60, 400), (), 1),
+        ((), range(40, 420), 1),
+        (range(60, 240), range(200, 420), 2),
+        (range(20, 300, 3), range(15, 300, 4), 0),
+    ],
+    ids=["ms gives up", "iwf gives up", "both", "scattered"],
+)
+def test_a_link_with_resets_does_it_again(up: range, down: range, count: int, tmp_path: Path) -> None:
+    outcome = link(list(up), list(down), n2=3)
+    assert resets(outcome) >= count
+    again, _ = replayed(outcome, tmp_path / "m")
+    assert again.log == outcome.log
+    assert [d.packet for d in again.deliveries] == [d.packet for d in outcome.deliveries]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(60, 400), st.integers(1, 120)), max_size=5),
+    st.sampled_from([2, 6]),
+)
+def test_any_air_is_replayed(
+    tmp_path_factory: pytest.TempPathFactory, bursts: list[tuple[bool, int, int]], n2: int
+) -> None:
+    airs: tuple[set[int], set[int]] = (set(), set())
+    for down, first, slots in bursts:
+        airs[down].update(range(first, first + slots))
+    outcome = link(sorted(airs[0]), sorted(airs[1]), n2=n2)
+    again, _ = replayed(outcome, tmp_path_factory.mktemp("replay"))
+    assert again.log == outcome.log
+
+
+def test_what_a_peer_did_not_heed_is_not_called_lost(tmp_path: Path) -> None:
+    """The receiver's side gives up while the air is good: its peer's frames arrive and are ignored."""
+    outcome = link([], list(range(40, 420)), n2=3)
+    assert outcome.link.truth.counts["frames_ignored"][1] > 0
+    assert outcome.link.truth.counts.get("frames_lost_on_air", [0, 0])[0] == 0
+    _, told = replayed(outcome, tmp_path / "m")
+    assert told["air_up"] == 0
+
+
+@pytest.mark.parametrize(("name", "unknown"), [("backoff", 1), ("link-burst", 0), ("call-dropped", 0)])
+def test_lost_slots_are_those_of_the_links_own_record(name: str, unknown: int) -> None:
+    """Slot by slot, both directions; one frame of `backoff` came to an end that heeded nothing."""
+    m = mt.read(SAMPLES / name)
+    known = link_path(m)
+    assert known is not None
+    truth = json.loads((SAMPLES / name / "truth.json").read_text())["events"]
+    missed = 0
+    for side, entity in enumerate((known.sender, known.receiver)):
+        assert entity is not None
+        found = {slot for slot, lost in enumerate(emulation.errors(m, entity)) if lost}
+        lost = {event["slot"] for event in truth if event["what"] == "air_loss" and event["side"] == side}
+        assert found <= lost
+        missed += len(lost - found)
+    assert missed == unknown
+
+
+def test_settings_of_the_link_are_carried_over(tmp_path: Path) -> None:
+    target = tmp_path / "replay.toml"
+    emulation.write_errors(mt.read(SAMPLES / "link-burst"), str(target))
+    found = load_scenario(str(target)).link
+    expected = {"slot_ms": 20, "payload_bytes": 24, "delay_ms": 180, "window": 61, "t1_ms": 480, "n2": 20}
+    assert {name: found[name] for name in expected} == expected

@@ -5,8 +5,7 @@ import itertools
 import pytest
 from hypothesis import given, strategies as st
 
-from multitracer.errors import UsageError
-from multitracer.lab.air import Air, error_trace
+from multitracer.lab.air import Air
 from multitracer.lab.settings import AirSettings
 
 FADING = AirSettings(
@@ -61,42 +60,3 @@ def test_slots_by_time_or_by_count() -> None:
     assert [by_time.lost_at(t * 1_000_000) for t in (0, 9, 10, 19, 20)] == [False, False, True, True, False]
     by_count = Air(AirSettings(kind="list", lost_slots=(1,)), "")
     assert [by_count.lost_at(0) for _ in range(3)] == [False, True, False]
-
-
-LOG = """\
-# rlpdump 1 clock=realtime slot_ms=20 payload_bytes=24
-100.000 ms snd I ns=0 off=0 len=24 nr=0
-100.020 ms snd I ns=1 off=24 len=24 nr=0
-100.040 ms snd I ns=2 off=48 len=24 nr=0
-100.181 iwf rcv I ns=0 off=0 len=24
-100.221 iwf rcv I ns=2 off=48 len=24
-100.240 iwf snd SREJ nr=1
-100.420 ms rcv SREJ nr=1
-100.420 ms snd I ns=1 off=24 len=24 nr=0 try=1
-100.602 iwf rcv I ns=1 off=24 len=24
-""".splitlines()
-
-
-def test_error_trace_of_a_log() -> None:
-    trace = error_trace(LOG, "ms")
-    assert trace == [0, 1, *[0] * 20]
-    assert error_trace(LOG, "iwf") == [0]
-
-
-def test_a_copy_that_arrived_twice_was_not_lost() -> None:
-    again = ["100.440 ms snd I ns=2 off=48 len=24 nr=0 try=1", "100.621 iwf rcv I ns=2 dup=1"]
-    assert error_trace([*LOG, *again], "ms") == [0, 1, *[0] * 21]
-
-
-def test_error_trace_needs_a_slot_and_a_sender() -> None:
-    with pytest.raises(UsageError, match="slot_ms"):
-        error_trace(LOG[1:], "ms")
-    assert error_trace(LOG[1:], "ms", slot_ms=20) == error_trace(LOG, "ms")
-    with pytest.raises(UsageError, match="bts"):
-        error_trace(LOG, "bts")
-
-
-@given(st.lists(st.text(max_size=60)))
-def test_error_trace_of_any_text(lines) -> None:
-    with pytest.raises(UsageError):
-        error_trace([line for line in lines if " snd " not in line], "ms")

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support_lab import SECOND, Outcome, payload, run
 
-from multitracer.lab.air import error_trace
 from multitracer.lab.rlp import frames
 
 VECTORS = {  # libosmocore tests/rlp/rlp_test.c
@@ -349,17 +348,6 @@ def test_raw_frames_decode_and_match_the_log() -> None:
         logged = [line for line in outcome.log if f" {direction} I " in line]
         assert sum(frame is not None and frame.kind == "I" for frame in decoded) == len(logged)
     assert outcome.link.drain_frames() == []
-
-
-def test_an_error_trace_from_a_log_replays_the_losses() -> None:
-    lost = [4, 11, 12, 30]
-    outcome = transfer(lost, [], count=8)
-    header = outcome.link.log_header()
-    trace = error_trace([header, *outcome.log], "ms")
-    assert [slot for slot, bad in enumerate(trace) if bad] == lost
-    packets = [(0, 0, payload(i, 300)) for i in range(8)]
-    air = {"kind": "trace", "trace": trace, "repeat": False}
-    assert run({"model": "rlp", "queue_packets": 0, "air_up": air}, packets).log == outcome.log
 
 
 def test_an_idle_link_sleeps() -> None:

@@ -345,3 +345,22 @@ def test_sender_kernel_log_beside_the_far_capture(sample: str) -> None:
     clock = align([far, log]).clocks[1]
     assert clock.uncertainty_ns is not None
     assert abs(clock.offset_ns - BOOT_NS) <= clock.uncertainty_ns
+
+
+@pytest.mark.parametrize(
+    ("entity", "action", "capture"), [("ms", "snd", "snd.pcap"), ("iwf", "rcv", "rcv.pcap")]
+)
+def test_log_of_one_direction_stays_as_stamped(
+    tmp_path: Path, entity: str, action: str, capture: str
+) -> None:
+    """Its clock is bounded on one side only; real time that the bound allows is not moved to touch it."""
+    whole = log_of("spurious-timeouts", entity, tmp_path / "whole.log")
+    half = tmp_path / "half.log"
+    lines = whole.read_text().splitlines(keepends=True)
+    half.write_text("".join(line for line in lines if line.startswith("#") or line.split()[2] == action))
+    log = open_trace(half)
+    (clock,) = align([*traces("spurious-timeouts", [capture]), log]).clocks[1:]
+    assert (clock.offset_ns, clock.method, clock.uncertainty_ns) == (0, "as-stamped", None)
+    (clock,) = align([*traces("spurious-timeouts", [capture]), warped(log, Wrong(HOUR))]).clocks[1:]
+    assert clock.method == "causality"
+    assert abs(clock.offset_ns + HOUR) < 100 * MS

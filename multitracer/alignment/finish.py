@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ACCURATE_NS = 20_000_000
 _WIDE_NS = 50_000_000
+_SHIFTED_NS = 1_000_000_000  # real time is kept to this, or it is another clock
 
 
 def finish(work: Work) -> Measurement:
@@ -34,7 +35,7 @@ def finish(work: Work) -> Measurement:
         detail = f"its order against {work.traces[relation.a].source.path} contradicts the other sources"
         path = work.traces[relation.b].source.path
         work.issues.append(Issue("unjoined-source", detail=detail, path=path))
-    stamped = _as_stamped(work, intervals)
+    stamped = _as_stamped(work, intervals) or _open_sided(work, intervals)
     chosen = graph.pinned(matrix, work.reference, stamped) if stamped else intervals
     clocks: list[Clock] = []
     final: dict[int, Nominal] = {}
@@ -108,6 +109,26 @@ def _as_stamped(work: Work, intervals: dict[int, graph.Interval]) -> dict[int, f
         if direct and max(value - interval.low, interval.high - value) > min(direct):
             return {}
         chosen[source] = value
+    return chosen
+
+
+def _open_sided(work: Work, intervals: dict[int, graph.Interval]) -> dict[int, float]:
+    """Corrections that leave link logs as they were stamped where order bounds their clock on one side only.
+
+    A log of one direction shows what was sent or what came, not both. The line that touches its bound is no
+    better an answer than the clock's own, if that says real time and the bound allows it.
+    """
+    if work.traces[work.reference].source.clock != "realtime":
+        return {}
+    chosen = {}
+    for source in work.layer("link"):
+        nominal, interval = work.nominal.get(source), intervals[source]
+        if nominal is None or not nominal.free or len(nominal.pieces) > 1 or interval.known:
+            continue
+        line = nominal.pieces[0].line
+        stamped = work.traces[source].source.clock == "realtime" and abs(line.offset_ns) <= _SHIFTED_NS
+        if stamped and line.skew == 0 and interval.low <= -line.offset_ns <= interval.high:
+            chosen[source] = -float(line.offset_ns)
     return chosen
 
 

@@ -60,7 +60,7 @@ def _runs(
         left = int(acks["t_ns"][high] - acks["t_ns"][low])
         came = int(arrived[high] - arrived[low])
         delay = int((arrived[low : high + 1] - acks["t_ns"][low : high + 1]).max())
-        if delay < held_ns:
+        if delay < max(held_ns, 1):
             continue
         chain = Chain("ack_path", int(acks["t_ns"][low]), connection.index, silence_ns=delay)
         first = chain.add(

@@ -60,11 +60,12 @@ def measurement_toml(
     of the link's log bears the time at which it was due; the packet moved up to `lateness` after that.
     """
     late_s = round(lateness.max_ms / 1e3, 6)
+    points = _points(scenario.flows)
     sources: dict[str, dict[str, Any]] = {
-        "snd.pcap": {"point": "snd", **_realtime(1e-6)},
-        "rcv.pcap": {"point": "rcv", **_realtime(1e-6)},
+        "snd.pcap": {**points["snd"], **_realtime(1e-6)},
+        "rcv.pcap": {**points["rcv"], **_realtime(1e-6)},
         "tcp_probe.txt.gz": {"clock": scenario.trace.event_clock},
-        "ss.log.gz": {"point": "snd", **_realtime(0.02)},
+        "ss.log.gz": {**points["snd"], **_realtime(0.02)},
         "rlp.log.gz": _realtime(max(late_s, 1e-6)),
         "rlc.pcapng": _realtime(max(late_s, 1e-6)),
         "wifi.pcap": {**_realtime(max(late_s, 1e-6)), **_retry_limit(scenario.link)},
@@ -85,6 +86,24 @@ def measurement_toml(
             **flattened(parameters(scenario)),
         },
     }
+
+
+def _points(flows: Sequence[Flow]) -> dict[str, dict[str, str]]:
+    """Observation points of what is traced at both ends: data is sent where the largest flow comes from.
+
+    Replies are larger than requests; flows of one size in both directions leave it to what the captures saw.
+    """
+    sizes: dict[bool, int] = {False: 0, True: 0}
+    for flow in flows:
+        there, back = flow.bytes, 0
+        if flow.kind == "request_response":
+            there, back = flow.requests * flow.request_bytes, flow.requests * flow.response_bytes
+        backwards = (back > there) != flow.reverse
+        sizes[backwards] = max(sizes[backwards], there + back)
+    if sizes[False] == sizes[True]:
+        return {"snd": {}, "rcv": {}}
+    ends = ("snd", "rcv") if sizes[False] > sizes[True] else ("rcv", "snd")
+    return {"snd": {"point": ends[0]}, "rcv": {"point": ends[1]}}
 
 
 def _retry_limit(link: Mapping[str, Any]) -> dict[str, Any]:

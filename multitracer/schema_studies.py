@@ -52,6 +52,26 @@ NODE_ENERGY = Schema(
     ),
 )
 
+DCCP_REPORTS = Schema(
+    "dccp_reports",
+    "What a sender with CCID 3 learned from each report that measures a round trip.",
+    (
+        Column("t_ns", "int64", "ns", "arrival of the report, on the reference timeline"),
+        Column("source", "int16", "", "index of the source in `Measurement.sources`"),
+        Column("flow", "int32", "", "index of the socket in `Trace.flows`"),
+        Column("record", "int64", "", "the report in the capture"),
+        Column("rtt_ns", "int64", "ns", "round trip, less the time that the receiver held the report"),
+        Column(
+            "srtt_ns", "float64", "ns", "R: nine parts its last value, one part this sample", "RFC 5348 4.3"
+        ),
+        Column("receive_rate_bps", "float64", "bits/s", "X_recv; NaN if the report has none", "RFC 4342 8.3"),
+        Column("loss_event_rate", "float64", "", "p; 0 before a loss, NaN if the report has none"),
+        Column(
+            "x_calc_bps", "float64", "bits/s", "by the throughput equation; NaN without p", "RFC 5348 3.1"
+        ),
+    ),
+)
+
 STUDY_SCHEMAS: dict[str, Schema] = {
-    schema.name: schema for schema in (RTT_SAMPLES, LOST_SEGMENTS, NODE_ENERGY)
+    schema.name: schema for schema in (RTT_SAMPLES, LOST_SEGMENTS, NODE_ENERGY, DCCP_REPORTS)
 }

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from math import sqrt
 
+from multitracer.lazy import np
+from multitracer.table import Array
+
 
 def throughput_bps(segment_bytes: float, rtt_s: float, loss_event_rate: float) -> float | None:
     """X_calc: the rate that TCP would have on this path, in bits per second; None without a loss event.
@@ -29,3 +32,11 @@ def throughput_bps(segment_bytes: float, rtt_s: float, loss_event_rate: float) -
     fast = rtt_s * sqrt(2 * p / 3)
     slow = 4 * rtt_s * 3 * sqrt(3 * p / 8) * p * (1 + 32 * p * p)
     return 8 * segment_bytes / (fast + slow)
+
+
+def throughputs_bps(segment_bytes: float, rtt_s: Array, loss_event_rate: Array) -> Array:
+    """`throughput_bps` of arrays; NaN without a loss event."""
+    p = np.where((loss_event_rate > 0) & (loss_event_rate <= 1) & (rtt_s > 0), loss_event_rate, np.nan)
+    fast = rtt_s * np.sqrt(2 * p / 3)
+    slow = 4 * rtt_s * 3 * np.sqrt(3 * p / 8) * p * (1 + 32 * p * p)
+    return 8 * segment_bytes / (fast + slow) if segment_bytes > 0 else np.full(len(p), np.nan)

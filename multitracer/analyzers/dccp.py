@@ -9,6 +9,8 @@ from multitracer import tfrc
 from multitracer.analysis import Analyzer, Result
 from multitracer.lazy import np
 from multitracer.measurement import Measurement
+from multitracer.schema_studies import DCCP_REPORTS
+from multitracer.spread import smoothed
 from multitracer.table import Array, Table
 from multitracer.trace import Flow
 
@@ -31,23 +33,28 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     RFC 4340 section 11 and 13; RFC 4342 section 8; RFC 5348 section 3.1.
     """
     found = []
+    told: list[Table] = []
     packets = m.table("dccp_packets")
     for source, trace in enumerate(m.traces):
         mine = packets.where(packets["source"] == source)
         for number in np.unique(mine["flow"]).tolist():
             seen = mine.where(mine["flow"] == number)
-            found.append(_connection(m, source, trace.flows[number], seen))
-    return Result("dccp", {"connections": found})
+            entry, reports = _connection(m, source, trace.flows[number], seen)
+            found.append(entry)
+            told.append(reports)
+    table = Table.concat(DCCP_REPORTS, told).sorted_by("t_ns")
+    return Result("dccp", {"connections": found}, {"dccp_reports": table})
 
 
-def _connection(m: Measurement, source: int, flow: Flow, seen: Table) -> dict[str, Any]:
+def _connection(m: Measurement, source: int, flow: Flow, seen: Table) -> tuple[dict[str, Any], Table]:
     sizes = [int(seen["length"][seen["dir"] == way].sum()) for way in (0, 1)]
     way = int(sizes[1] > sizes[0])
     here, there = (flow.local_address, flow.local_port), (flow.remote_address, flow.remote_port)
     kinds = seen.words("kind")
     sent = seen.where((seen["dir"] == way) & np.isin(kinds, _CARRIES_DATA))
     reports = seen.where((seen["dir"] != way) & (seen["ack"] >= 0))
-    when, rtt_ns = _round_trips(seen.where(seen["dir"] == way), reports)
+    measured, rtt_ns = _round_trips(seen.where(seen["dir"] == way), reports)
+    when = measured["t_ns"]
     mean = float(sent["length"].mean()) if len(sent) else 0.0
     span_ns = int(sent["t_ns"][-1] - sent["t_ns"][0]) if len(sent) > 1 else 0
     rated = reports["receive_rate_bps"][reports["receive_rate_bps"] > 0]
@@ -55,7 +62,7 @@ def _connection(m: Measurement, source: int, flow: Flow, seen: Table) -> dict[st
     p_last = 1 / int(intervals["loss_interval"][-1]) if len(intervals) else None
     rtt_s = float(np.median(rtt_ns)) / 1e9 if len(rtt_ns) else None
     x_calc = tfrc.throughput_bps(mean, rtt_s, p_last) if rtt_s and p_last else None
-    return {
+    entry = {
         "source": source,
         "from": list((here, there)[way]),
         "to": list((there, here)[way]),
@@ -72,23 +79,44 @@ def _connection(m: Measurement, source: int, flow: Flow, seen: Table) -> dict[st
         "late_notice_s": _late(when, rtt_ns, intervals),
         "first_loss_report": round(m.seconds(int(intervals["t_ns"][0])), 6) if len(intervals) else None,
     }
+    return entry, _told(measured, rtt_ns, mean)
 
 
-def _round_trips(sent: Table, reports: Table) -> tuple[Array, Array]:
-    """When each report arrived, and the time since the packet it acknowledges, less what was held."""
+def _told(reports: Table, rtt_ns: Array, mean: float) -> Table:
+    """What the sender could work out at each report."""
+    if not len(reports):
+        return Table.empty(DCCP_REPORTS)
+    rtt = rtt_ns.astype(np.float64)
+    smooth = np.append(rtt[0], smoothed(rtt[1:], 0.1, rtt[0]))
+    interval, rate = reports["loss_interval"], reports["receive_rate_bps"].astype(np.float64)
+    p = np.where(interval > 0, 1 / np.maximum(interval, 1), np.where(interval == 0, 0.0, np.nan))
+    columns = {name: reports[name] for name in ("t_ns", "source", "flow", "record")}
+    more = {
+        "rtt_ns": rtt_ns,
+        "srtt_ns": smooth,
+        "receive_rate_bps": np.where(rate >= 0, rate, np.nan),
+        "loss_event_rate": p,
+        "x_calc_bps": tfrc.throughputs_bps(mean, smooth / 1e9, p),
+    }
+    return Table(DCCP_REPORTS, columns | more)
+
+
+def _round_trips(sent: Table, reports: Table) -> tuple[Table, Array]:
+    """Reports that measure a round trip: the time since the packet they acknowledge, less what was held."""
     order = np.argsort(sent["seq"], kind="stable")
     numbers, first = np.unique(sent["seq"][order], return_index=True)
     if not len(numbers) or not len(reports):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
+        return reports.where(np.empty(0, np.int64)), np.empty(0, np.int64)
     _, once = np.unique(reports["ack"], return_index=True)  # a later report of the same packet waited
     once = np.sort(once)
-    ack = reports["ack"][once]
+    reports = reports.where(once)
+    ack = reports["ack"]
     at = np.minimum(np.searchsorted(numbers, ack), len(numbers) - 1)
     known = numbers[at] == ack
-    arrived = reports["t_ns"][once][known]
-    held = np.maximum(reports["elapsed_ns"][once][known], 0)
-    rtt = arrived - sent["t_ns"][order][first[at[known]]] - held
-    return arrived[rtt > 0], rtt[rtt > 0]
+    reports = reports.where(known)
+    held = np.maximum(reports["elapsed_ns"], 0)
+    rtt = reports["t_ns"] - sent["t_ns"][order][first[at[known]]] - held
+    return reports.where(rtt > 0), rtt[rtt > 0]
 
 
 def _missing(seq: Array) -> int:

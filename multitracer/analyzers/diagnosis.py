@@ -49,6 +49,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     if seen:
         sentences = [*seen, *told]
     elif harmless and (value is None or value > GOOD):
+        told = [one for one in told if one.kind != "ack_compression"]
         sentences = [well(m, utilization, connections), *told] if connections else told
     else:
         first = headline(m, utilization, connections)

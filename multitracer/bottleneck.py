@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multitracer.intervals import Intervals, intersect, intervals, subtract, total
+from multitracer.intervals import Intervals, intersect, intervals, subtract, total, union
 from multitracer.losses import arrival_ns
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
@@ -125,6 +125,8 @@ def bottleneck(m: Measurement) -> Bottleneck | None:
     fluid = _fluid(in_ns, size, rate)
     most = max(most, _idle(in_ns, fluid, np.ones_like(known), 0, span), key=total)
     least = _idle(in_ns, _stay(in_ns, out_ns), np.ones_like(known), max(rest - packet_ns, 0), span)
+    if basis == "ACKs":
+        middle = union(least, _later_halves(subtract(middle, least)))
     return Bottleneck(rate, packet_ns, smallest, middle, least, most, span, basis)
 
 
@@ -138,6 +140,16 @@ def _stay(in_ns: Times, out_ns: Times) -> Times:
     never = np.iinfo(np.int64).max
     following = np.minimum.accumulate(np.where(out_ns >= 0, out_ns, never)[::-1])[::-1]
     return np.where(out_ns >= 0, out_ns, np.where(following < never, following, in_ns)).astype(np.int64)
+
+
+def _later_halves(uncertain: Intervals) -> Intervals:
+    """From ACKs alone nobody can tell how long what had to be repaired was in it: for half of the time.
+
+    It was the first half: a packet is carried, or lost, before there is nothing more to carry.
+    """
+    halves = uncertain.copy()
+    halves[:, 0] += (halves[:, 1] - halves[:, 0]) // 2
+    return halves
 
 
 def _repaired(data: Table, out: Times) -> Flags:
@@ -170,11 +182,6 @@ def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:
 
 
 def idle_ns(found: Bottleneck) -> tuple[int, int, int]:
-    """Idle time: the estimate, at least, at most.
-
-    From ACKs alone nobody can tell how long what had to be repaired was in it: between the extremes.
-    """
-    middle, least = total(found.idle), total(found.idle_least)
-    if found.basis == "ACKs":
-        middle = (middle + least) // 2
-    return middle, min(least, middle), max(total(found.idle_most), middle)
+    """Idle time: the estimate, at least, at most."""
+    middle = total(found.idle)
+    return middle, min(total(found.idle_least), middle), max(total(found.idle_most), middle)

@@ -241,7 +241,10 @@ def _waits(chains: Sequence[Chain], every: Sequence[Chain]) -> str:
     if not timeouts:
         return ""
     waits = [float(event["rule"].split("silent for ")[1].split(" s")[0]) for event in timeouts]
-    text = f"; {several(len(timeouts), 'timeout')} after a wait of {spread(waits)}"
+    needless = sum(event["rule"].startswith("spurious") for event in timeouts)
+    which = several(len(timeouts), "spurious timeout" if needless == len(timeouts) else "timeout")
+    which += f", {needless} of them spurious," if 0 < needless < len(timeouts) else ""
+    text = f"; {which} after a wait of {spread(waits)}"
     records = {event["record"] for event in timeouts}
     inflated = [
         chain["silence_s"]

@@ -8,11 +8,14 @@ from __future__ import annotations
 import argparse
 import io
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
 import multitracer as mt
 from multitracer import registry
+from multitracer.batch.comparison import read_summary
+from multitracer.batch.study import pivot
 from multitracer.plots import mpl
 from multitracer.plots.plot import PlotOptions, Subject, build
 
@@ -47,6 +50,12 @@ PICTURES: dict[str, tuple[str, dict[str, float]]] = {
     "cdf": ("link-*", {}),
     "compare": ("link-*", {}),
 }
+# Charts of studies, out of the summaries in docs/studies: file, metric, rows, columns, rows that count.
+PIVOTS: dict[str, tuple[str, str, str, str, dict[str, str]]] = {
+    "pivot-window-mtu": ("grid", "goodput_bps", "flow.0.rcvbuf_bytes", "network.mtu_bytes", {}),
+    "pivot-window-queue": ("grid", "rtt_mean_ms", "flow.0.rcvbuf_bytes", "link.queue_packets", {}),
+    "pivot-energy": ("manet-tcp", "energy_j_per_mbit", "loss", "rts", {"hops": "one", "mtu": "1500"}),
+}
 
 
 def main() -> None:
@@ -56,9 +65,10 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these pictures")
     wanted = parser.parse_args().names
-    if unknown := sorted(set(wanted) - PICTURES.keys()):
-        parser.error(f"no picture {', '.join(unknown)}; there are {', '.join(PICTURES)}")
-    pictures = {kind: PICTURES[kind] for kind in wanted or PICTURES}
+    known = [*PICTURES, *PIVOTS]
+    if unknown := sorted(set(wanted) - set(known)):
+        parser.error(f"no picture {', '.join(unknown)}; there are {', '.join(known)}")
+    pictures = {kind: PICTURES[kind] for kind in wanted or PICTURES if kind in PICTURES}
     needed = {one for name, _ in pictures.values() for one in SETS.get(name, (name,))}
     TARGET.mkdir(parents=True, exist_ok=True)
     found = {name: mt.analyze(mt.read(SAMPLES / name)) for name in sorted(needed)}
@@ -66,16 +76,31 @@ def main() -> None:
     for kind, (name, window) in pictures.items():
         shown = [Subject(one, found[one].measurement, found[one].results) for one in SETS.get(name, (name,))]
         figure = build(registry.load(registry.PLOTS[kind]), shown, PlotOptions(**window))
-        buffer = io.BytesIO()
-        mpl.draw(figure, size=SIZE).savefig(buffer, format="png")
-        picture = (
-            Image.open(buffer)
-            .convert("RGB")
-            .quantize(COLORS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        )
-        picture.save(TARGET / f"{kind}.png", optimize=True)
-        total += (TARGET / f"{kind}.png").stat().st_size
-    print(f"{len(pictures)} pictures, {total / 1e6:.2f} MB in {TARGET.relative_to(ROOT)}")
+        total += save(kind, mpl.draw(figure, size=SIZE))
+    charts = [kind for kind in wanted or PIVOTS if kind in PIVOTS]
+    total += sum(save(kind, chart(*PIVOTS[kind])) for kind in charts)
+    print(f"{len(pictures) + len(charts)} pictures, {total / 1e6:.2f} MB in {TARGET.relative_to(ROOT)}")
+
+
+def chart(study: str, metric: str, rows: str, columns: str, only: dict[str, str]) -> Any:
+    """A chart over two parameters of a kept study."""
+    path = ROOT / "docs" / "studies" / f"{study}.csv"
+    kept = read_summary(str(path), path.read_bytes())
+    counted = [row for row in kept if all(str(row[name]) == value for name, value in only.items())]
+    return pivot(counted, metric, rows, columns).plot()
+
+
+def save(kind: str, figure: Any) -> int:
+    """Write a picture with few colours; its size in bytes."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    picture = (
+        Image.open(buffer)
+        .convert("RGB")
+        .quantize(COLORS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    )
+    picture.save(TARGET / f"{kind}.png", optimize=True)
+    return (TARGET / f"{kind}.png").stat().st_size
 
 
 if __name__ == "__main__":

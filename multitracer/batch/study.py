@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +74,28 @@ class Pivot:
     def cell(self, row: Value, column: Value) -> Cell | None:
         """The runs of a combination; None if there is none."""
         return next((one for one in self.cells if one.row == row and one.column == column), None)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """The chart: medians, with strokes from quartile to quartile, a curve for each value of `columns`.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to save it; the ending (png, svg, pdf) decides on the format.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        UsageError
+            More values of `columns` than curves can be told apart, or the file cannot be written.
+        """
+        from multitracer.batch.pictures import SIZE, study_figure
+        from multitracer.plots import mpl
+
+        return mpl.draw(study_figure(self), None if path is None else os.fspath(path), size=SIZE)
 
     def table(self) -> list[dict[str, Any]]:
         """One row for each cell, for a CSV."""

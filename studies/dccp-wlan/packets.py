@@ -46,7 +46,7 @@ def numbers(raw: bytes) -> tuple[int, int, int]:
     return header[8] >> 1 & 0xF, high << 32 | low, header[5] >> 4
 
 
-def told(raw: bytes) -> tuple[int, int, float, float]:
+def told(raw: bytes) -> tuple[int, float, float, int]:
     """What a report says: packet acknowledged, X_recv in bytes/s, p, time held in nanoseconds."""
     header = raw[20:]
     high, low = struct.unpack(">HI", header[18:24])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "notebooks"
-NAMES = ("first_look", "why_is_it_slow", "compare_a_fleet")
+NAMES = ("first_look", "why_is_it_slow", "compare_a_fleet", "study")
 MOST_BYTES = 400_000
 
 

@@ -15,7 +15,7 @@ from multitracer.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "studies"
-STUDIES = ("manet-tcp", "window-queue-segment", "radio-buffer-packet")
+STUDIES = ("manet-tcp", "window-queue-segment", "radio-buffer-packet", "grid")
 MOST_PICTURE_BYTES = 150_000
 
 

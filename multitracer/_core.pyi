@@ -60,6 +60,13 @@ def scan_ns3(path: str) -> TextScan:
 def scan_ns3_series(path: str) -> TextScan:
     """Table series: t_ns, record, value; facts: columns (lines with two, with three), digits."""
 
+def scan_omnetpp(path: str) -> TextScan:
+    """Tables vectors (t_ns, record, vector, value) and scalars (record, value).
+
+    Facts: vectors (list of (module, name)), scalars (modules, names), blocks (of an index: record, count, min,
+    max, sum), is_index, run, attributes, bins, undefined, span.
+    """
+
 def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:
     """Table csv: t_ns, record, and columns by their number among those read, as text.
 

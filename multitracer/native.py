@@ -294,6 +294,16 @@ def scan_ns3_series(path: str) -> Scan:
     return _scan(path, _core.scan_ns3_series)
 
 
+def scan_omnetpp(path: str) -> Scan:
+    """Tables ``vectors`` and ``scalars`` of a result file of OMNeT++; their names in its facts.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return _scan(path, _core.scan_omnetpp)
+
+
 def sniff_pppd(head: bytes) -> bool:
     """Whether these are the first bytes of a pppd record file."""
     return _core.sniff_pppd(head)

@@ -36,6 +36,8 @@ PARSERS = {
     "rlpdump": "multitracer.parsers.rlpdump:PARSER",
     "gsmtap": "multitracer.parsers.gsmtap:PARSER",
     "rlc": "multitracer.parsers.rlc:PARSER",
+    "srsran": "multitracer.parsers.srsran:PARSER",
+    "mobileinsight": "multitracer.parsers.mobileinsight:PARSER",
     "dccp": "multitracer.parsers.dccp:PARSER",
     "dccpprobe": "multitracer.parsers.dccpprobe:PARSER",
     "wifi": "multitracer.parsers.wifi:PARSER",
@@ -46,6 +48,7 @@ PARSERS = {
     "ns3-series": "multitracer.parsers.ns3series:PARSER",
     "flowmonitor": "multitracer.parsers.flowmonitor:PARSER",
     "ns3-lena": "multitracer.parsers.lena:PARSER",
+    "omnetpp": "multitracer.parsers.omnetpp:PARSER",
     "csv": "multitracer.parsers.csv:PARSER",
 }
 

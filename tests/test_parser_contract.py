@@ -49,6 +49,9 @@ ENDINGS = {
     ".cwnd": "ns3-series",
     ".flowmonitor": "flowmonitor",
     "RlcStats.txt": "ns3-lena",
+    ".vec": "omnetpp",
+    ".vci": "omnetpp",
+    ".sca": "omnetpp",
 }
 # Constructed ones (tests/support_format_samples.py), one folder per format.
 CONSTRUCTED = Path(__file__).parent / "data" / "formats"
@@ -201,10 +204,8 @@ def test_record_resolves_to_the_source(path: Path) -> None:
 
 def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
     """Whether a line is the one that a row came from."""
-    if trace.source.format in ("tcpinfo", "bcc", "csv", "omnetpp") or trace.source.format[:3] in (
-        "ns2",
-        "ns3",
-    ):
+    name = trace.source.format
+    if name in ("tcpinfo", "bcc", "csv", "omnetpp") or name.startswith(("ns2", "ns3")):
         return _tells_loosely(trace, row, line)
     seconds = f"{row['t_ns'] // 10**9}.{row['t_ns'] % 10**9:09d}"
     if trace.source.format == "ss":
@@ -218,6 +219,8 @@ def _tells_loosely(trace: Trace, row: dict[str, Any], line: str) -> bool:
     """The same for formats that write times in their own ways."""
     if trace.source.format == "tcpinfo":
         return f".{row['t_ns'] // 10**6 % 1000:03d}Z" in line
+    if trace.source.format == "omnetpp":  # an index sums up several lines, of which the row names the first
+        return float(line.split()[-1]) == row["value"] or trace.source.path.endswith(".vci")
     seconds = row["t_ns"] // 10**9
     if trace.source.format.startswith(("ns2", "ns3")):
         return str(row["t_ns"] / 1e9) in {str(float(word)) for word in line.split()[:3] if word[0].isdigit()}

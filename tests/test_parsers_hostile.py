@@ -26,6 +26,7 @@ FORMATS = (
     "ns3-series",
     "flowmonitor",
     "ns3-lena",
+    "omnetpp",
 )
 STRANGE = st.one_of(
     st.none(),

@@ -9,6 +9,7 @@ mod json;
 mod link;
 mod ns2;
 mod ns3;
+mod omnetpp;
 mod rlc;
 mod text;
 mod watch;
@@ -24,6 +25,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     link::register(m)?;
     ns2::register(m)?;
     ns3::register(m)?;
+    omnetpp::register(m)?;
     rlc::register(m)?;
     text::register(m)?;
     wifi::register(m)?;

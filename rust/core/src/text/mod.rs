@@ -12,6 +12,7 @@ pub mod lines;
 pub mod ns2;
 pub mod ns3;
 mod number;
+pub mod omnetpp;
 pub mod rlpdump;
 pub mod siftr;
 pub mod ss;

@@ -6,23 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from multitracer.alignment import (
-    application,
-    captures,
-    dccp,
-    declared,
-    kernel,
-    linklog,
-    linkpair,
-    path,
-    samples,
-    simulated,
-    uncaptured,
-)
-from multitracer.alignment.anchors import side_of
+from multitracer.alignment import captures, declared, path, simulated
 from multitracer.alignment.finish import finish
 from multitracer.alignment.flows import connections_of
-from multitracer.alignment.linksearch import Packets
 from multitracer.alignment.path import FEW_MATCHES, outward
 from multitracer.alignment.relation import Relation, place_steps
 from multitracer.alignment.work import Work
@@ -77,7 +63,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     _join_captures(work)
     work.share_clocks()
     _join_links(work)
-    uncaptured.join(work)
+    _join_uncaptured(work)
     work.share_clocks()
     _join_kernels(work)
     _join_dccp(work)
@@ -88,6 +74,13 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
         ):
             work.place(source, work.identity(source).pieces)
     return finish(work)
+
+
+def _join_uncaptured(work: Work) -> None:
+    if len(work.traces) > 1:
+        from multitracer.alignment import uncaptured
+
+        uncaptured.join(work)
 
 
 def _join_captures(work: Work) -> None:
@@ -136,6 +129,12 @@ def _join_pair(work: Work, a: int, b: int, matches: captures.Matches, new: bool 
 
 def _join_links(work: Work) -> None:
     logs = [i for i in work.layer("link") if "link_frames" in work.traces[i].tables]
+    if not logs:
+        return
+    # Ways of joining are loaded where there is something to join: for a lone capture, this takes longer.
+    from multitracer.alignment import linkpair
+    from multitracer.alignment.anchors import side_of
+
     sides = side_of({i: work.traces[i] for i in logs})
     work.entity_sides = sides
     on = [i for i in work.path if work.settled(i) and not work.on_air(i)]
@@ -163,6 +162,9 @@ def _link_relations(
     work: Work, log: int, sides: Mapping[tuple[int, int], int], on: Sequence[int]
 ) -> list[Relation]:
     """Each entity against the capture on its side."""
+    from multitracer.alignment import linklog
+    from multitracer.alignment.linksearch import Packets
+
     found: list[Relation] = []
     if not on:
         return found
@@ -196,10 +198,15 @@ def _link_relations(
 
 
 def _join_kernels(work: Work) -> None:
+    logs = work.layer("kernel")
+    if not logs:
+        return
+    from multitracer.alignment import application, kernel, samples
+
     on = [i for i in work.path if work.settled(i)]
     preferred = sorted(on, key=lambda i: i != work.reference)
     segments = {i: work.mapped(i) for i in preferred}
-    for log in work.layer("kernel"):
+    for log in logs:
         if work.settled(log):
             continue
         trace = work.traces[log]
@@ -221,6 +228,10 @@ def _join_kernels(work: Work) -> None:
 def _join_dccp(work: Work) -> None:
     """Captures of DCCP, to the first of them that is on the timeline."""
     found = [i for i in work.layer("dccp") if "dccp_packets" in work.traces[i].tables]
+    if not found:
+        return
+    from multitracer.alignment import dccp
+
     for source in found:
         a = next((i for i in found if i != source and work.settled(i)), None)
         if a is None or work.settled(source):

@@ -18,11 +18,13 @@ def join(work: Work) -> None:
         return
     seen = [one for i in work.layer("kernel") for one in witness.witnesses(i, work.traces[i])]
     links = [i for i in work.layer("link") if "link_frames" in work.traces[i].tables]
+    tried: set[tuple[int, int]] = set()
     for _ in work.traces:  # each round may place what the next one builds on
-        for one in seen:
+        for number, one in enumerate(seen):
             for other in [*links, *(i for i in work.layer("kernel") if i != one.source)]:
-                if work.settled(other) == work.settled(one.source):
+                if work.settled(other) == work.settled(one.source) or (number, other) in tried:
                     continue
+                tried.add((number, other))
                 relation = _relation(work, one, other, other in links)
                 if relation is not None:
                     work.place(relation.b, relation.fit.pieces)

@@ -15,6 +15,10 @@ BYTES = {"bytes": 1.0, "B": 1.0, "kB": 1e3, "KB": 1e3, "KiB": 1024.0, "MB": 1e6,
 """Units of size."""
 
 
+HOST = rb"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\])"
+"""An address as logs write it before a port: IPv4, or IPv6 in brackets. A regular expression."""
+
+
 def text(settings: Mapping[str, Any], path: str, name: str, choices: Sequence[str] = ()) -> str | None:
     """A word.
 

@@ -6,15 +6,15 @@ import re
 
 from multitracer import native, schema
 from multitracer.errors import CorruptTrace
+from multitracer.fileoptions import HOST
 from multitracer.lazy import np
 from multitracer.registry import Parser
 from multitracer.table import Array, Table
 from multitracer.trace import Flow, Source, Trace
 
-_HOST = rb"(\d{1,3}(\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\])"
 # Four columns, or eleven whose fifth (the mean packet size) is above zero: tcpprobe has hex there.
 _LINE = re.compile(
-    rb"^\d+\.\d{6}[ \t]+" + _HOST + rb":\d+[ \t]+" + _HOST + rb":\d+[ \t]+\d+"
+    rb"^\d+\.\d{6}[ \t]+" + HOST + rb":\d+[ \t]+" + HOST + rb":\d+[ \t]+\d+"
     rb"([ \t]+[1-9]\d*([ \t]+\d+){6})?[ \t]*\r?$",
     re.MULTILINE,
 )

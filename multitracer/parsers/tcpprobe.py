@@ -8,14 +8,14 @@ from typing import Any
 
 from multitracer import fileoptions, native, schema
 from multitracer.errors import CorruptTrace, Issue, UsageError
+from multitracer.fileoptions import HOST
 from multitracer.lazy import np
 from multitracer.registry import Parser
 from multitracer.table import Array, Table
 from multitracer.trace import Flow, Source, Trace
 
-_HOST = rb"(\d{1,3}(\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\])"
 _LINE = re.compile(
-    rb"^\d+\.\d+[ \t]+" + _HOST + rb":\d+[ \t]+" + _HOST + rb":\d+[ \t]+\d+[ \t]+(0x[0-9a-f]+|0)[ \t]+"
+    rb"^\d+\.\d+[ \t]+" + HOST + rb":\d+[ \t]+" + HOST + rb":\d+[ \t]+\d+[ \t]+(0x[0-9a-f]+|0)[ \t]+"
     rb"(0x[0-9a-f]+|0)[ \t]+\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+([ \t]+\d+){0,30}[ \t]*\r?$",
     re.MULTILINE,
 )

@@ -14,16 +14,16 @@ import numpy as np
 
 from multitracer import airtime
 from multitracer.errors import UsageError
+from multitracer.export import conditions
 from multitracer.export.files import writing
 from multitracer.intervals import Intervals, contains, intervals
-from multitracer.linkpath import LinkPath, link_path, setting
+from multitracer.linkpath import link_path
 from multitracer.measurement import Measurement
 from multitracer.table import Array
 
 OPPORTUNITY = 1500  # bytes, fixed by Mahimahi
 PER_LINE = 50
-RLP_WINDOW = 61  # the most frames in flight that sequence numbers of 6 bits allow
-_LATE = 0.25  # of a slot
+RLP_BYTES = 24  # user data of a frame in a time slot (GSM 04.22, 240-bit frames)
 
 
 def opportunities(measurement: Measurement) -> list[int]:
@@ -142,6 +142,11 @@ def write_errors(measurement: Measurement, path: str) -> dict[str, int]:
     link = link_path(measurement)
     if link is None:
         raise UsageError("an error trace needs a link log that shows data frames being sent")
+    if link.payload_bytes > RLP_BYTES:
+        raise UsageError(
+            f"an error trace replays RLP, whose frames carry up to {RLP_BYTES} bytes; those of this link "
+            f"carry {link.payload_bytes:,}: export it for Mahimahi"
+        )
     sides = {"air_up": link.sender, "air_down": link.receiver}
     sending = _senders(measurement)
     found = {
@@ -151,45 +156,17 @@ def write_errors(measurement: Measurement, path: str) -> dict[str, int]:
     }
     with writing(path) as file:
         file.write("# The air of a measured link, for replay: multitracer lab run FILE -o DIRECTORY\n")
-        file.write("# One number per slot: 1 destroyed, 0 not. air_up is the direction of the data.\n")
+        file.write(
+            "# One number per slot: 1 destroyed, 0 not. air_up is the direction of the data.\n"
+            "# What the traces do not show is as in the scenario that this one extends.\n"
+        )
         file.write('shows = "replay of a measured link"\nextends = "figure-5-typical"\n')
-        file.write("\n[link]\n")
-        for name, value in _settings(measurement, link).items():
-            file.write(f"{name} = {value:g}\n" if not isinstance(value, str) else f'{name} = "{value}"\n')
+        file.writelines(conditions.tables(measurement, link))
         for side, trace in found.items():
             file.write(f'\n[link.{side}]\nkind = "trace"\nrepeat = false\ntrace = [\n')
             file.writelines(_rows(trace))
             file.write("]\n")
     return {side: sum(trace) for side, trace in found.items()}
-
-
-def _settings(measurement: Measurement, link: LinkPath) -> dict[str, float | str]:
-    """Settings of the link, as its log states or shows them."""
-    slot_ms = link.slot_ns / 1e6
-    found: dict[str, float | str] = {"slot_ms": slot_ms, "payload_bytes": link.payload_bytes}
-    shortest_ms = 5 * slot_ms  # what the lab asks of T1, beside a round trip
-    sent, heard = (airtime.lines(measurement, link.sender, action) for action in ("snd", "rcv"))
-    delay_ns = airtime.usual_delay_ns(*sent, *heard)
-    if delay_ns is not None:
-        # A reader is woken late; what is a whole number of slots but for that is one.
-        whole = round(delay_ns / link.slot_ns) * link.slot_ns
-        near = abs(delay_ns - whole) <= link.slot_ns * _LATE
-        delay_ms = round((whole if near else delay_ns) / 1e6, 3)
-        found["delay_ms"], shortest_ms = delay_ms, shortest_ms + 2 * delay_ms
-    if link.window is not None and link.window <= RLP_WINDOW:
-        found["window"] = link.window
-    if link.t1_ns is not None and link.t1_ns / 1e6 >= shortest_ms:
-        found["t1_ms"] = link.t1_ns / 1e6
-    n2 = setting(measurement, "n2")
-    if n2 is not None:
-        found["n2"] = n2
-    events = measurement.table("link_events")
-    if not np.any(events["kind"] == events.code("kind", "RNR")):
-        found["drain_bps"] = 0  # neither end ever stopped the other
-    if np.any(events["kind"] == events.code("kind", "call_dropped")):
-        tried = np.any(events["kind"] == events.code("kind", "SABM"))
-        found["on_failure"] = "reset" if tried else "drop_call"
-    return found
 
 
 def _senders(measurement: Measurement) -> set[int]:

@@ -12,6 +12,7 @@ from support_lab import Outcome, payload, run
 from support_samples import SAMPLES
 
 import multitracer as mt
+from multitracer.errors import UsageError
 from multitracer.export import emulation
 from multitracer.lab.library import load as load_scenario
 from multitracer.linkpath import link_path
@@ -101,9 +102,41 @@ def test_lost_slots_are_those_of_the_links_own_record(name: str, unknown: int) -
     assert missed == unknown
 
 
-def test_settings_of_the_link_are_carried_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "link-burst",
+            {"slot_ms": 20, "payload_bytes": 24, "delay_ms": 180, "window": 61, "t1_ms": 480, "n2": 20}
+            | {"drain_bps": 0, "vj": False},
+        ),
+        ("link-resets-vj", {"window": 31, "t1_ms": 620, "vj": True, "vj_compress_slot": True}),
+        ("flow-control", {"drain_bps": 7680}),
+        ("call-dropped", {"on_failure": "drop_call"}),
+    ],
+)
+def test_settings_of_the_link_are_carried_over(name: str, expected: dict[str, Any], tmp_path: Path) -> None:
     target = tmp_path / "replay.toml"
-    emulation.write_errors(mt.read(SAMPLES / "link-burst"), str(target))
+    emulation.write_errors(mt.read(SAMPLES / name), str(target))
     found = load_scenario(str(target)).link
-    expected = {"slot_ms": 20, "payload_bytes": 24, "delay_ms": 180, "window": 61, "t1_ms": 480, "n2": 20}
-    assert {name: found[name] for name in expected} == expected
+    assert {key: found[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize("name", ["link-resets-vj", "link-resets-sack"])
+def test_the_transfer_is_carried_over(name: str, tmp_path: Path) -> None:
+    target = tmp_path / "replay.toml"
+    emulation.write_errors(mt.read(SAMPLES / name), str(target))
+    made = load_scenario(str(target))
+    used = int(name == "link-resets-sack")
+    assert (made.tcp["sack"], made.tcp["timestamps"]) == (used, used)
+    assert [flow.bytes for flow in made.flows] == [100_000]
+    assert made.network.mtu_bytes == 512
+
+
+def test_frames_that_no_slot_of_rlp_holds(tmp_path: Path) -> None:
+    (tmp_path / "rlp.log").write_text(
+        "# rlpdump 1 clock=realtime slot_ms=1 payload_bytes=1500\n"
+        "100.000 ms snd I ns=0 off=0 len=1500\n100.002 iwf rcv I ns=0 off=0 len=1500\n"
+    )
+    with pytest.raises(UsageError, match="those of this link carry 1,500"):
+        emulation.write_errors(mt.read(tmp_path / "rlp.log"), str(tmp_path / "replay.toml"))

@@ -8,6 +8,7 @@ from typing import Any
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Measurement
 from multitracer.spread import deviation, jain
+from multitracer.transit import near_sender
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
@@ -22,6 +23,8 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     ----------
     METRICS: from the other seeds (ten flows in ns-3). R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
     """
+    if near_sender(m) is None:
+        return Result("fairness", inconclusive="needs a capture next to the data sender")
     sent = [one for one in results["throughput"].summary["connections"] if one["start"] is not None]
     if not sent:
         return Result("fairness", inconclusive="needs a connection that sent data")

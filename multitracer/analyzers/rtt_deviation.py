@@ -27,7 +27,12 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     ----------
     METRICS: from the other seeds (Ricochet, Figure 4a). RFC 6298 section 2; V. Jacobson, SIGCOMM 1988.
     """
-    found = [(one, _samples(m, one)) for one in m.connections]
+    if near_sender(m) is None:
+        return Result("rtt_deviation", inconclusive="needs a capture next to the data sender")
+    rows = m.table("segments")
+    # Of many connections, most may have none.
+    sampled = set(np.unique(rows["conn"][rows["rtt_ns"] >= 0]).tolist())
+    found = [(one, _samples(m, one)) for one in m.connections if one.index in sampled]
     kept = [(one, samples) for one, samples in found if len(samples)]
     if not kept:
         return Result("rtt_deviation", inconclusive="needs a round trip that the ACKs of a capture measure")

@@ -98,12 +98,35 @@ def summary(contract: Object, console: Console | None = None) -> None:
     _more(console, contract["connections"], "connections")
     for one in contract["other"].get("dccp", {}).get("connections", [])[:SHOWN]:
         _dccp(console, contract, one)
+    _together(console, contract)
     _link(console, contract)
     _utilization(console, contract)
     _clocks(console, contract["clocks"])
     _observation(console, contract["other"].get("observation", {}))
     _inconclusive(console, contract["inconclusive"])
     _issues(console, contract["issues"])
+
+
+def _together(console: Console, contract: Object) -> None:
+    """What concerns all connections: how they shared the path, what nodes used for them."""
+    fairness, energy = contract["fairness"], contract["energy"]
+    shared = fairness is not None and fairness["value"] is not None
+    if shared or energy is not None:
+        _heading(console, "All connections")
+    if shared:
+        low, high, mean, spread = (
+            words.rate(fairness[f"goodput_{name}_bps"]) for name in ("min", "max", "mean", "std")
+        )
+        _line(
+            console,
+            "Fairness",
+            f"Jain's index {fairness['value']:.3f} over {fairness['flows']} flows; goodput {low} to {high}, "
+            f"{mean} on average, standard deviation {spread}",
+        )
+    if energy is not None:
+        per_mbit = "" if energy["value"] is None else f", {energy['value']:.3g} J for each Mbit delivered"
+        nodes = words.count(len(energy["nodes"]), "node")
+        _line(console, "Energy", f"{energy['used_j']:.4g} J used by {nodes}{per_mbit}")
 
 
 def _connection(console: Console, found: Object) -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import dpkt
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -15,6 +16,7 @@ import multitracer as mt
 from multitracer import schema
 from multitracer.analysis import Result
 from multitracer.analyzers import energy, fairness, goodput, idle_losses, rtt_deviation
+from multitracer.cli.main import main
 from multitracer.schema_results import IDLE_CAUSES, IDLE_PHASES, SEGMENT_FATES
 from multitracer.schema_studies import STUDY_SCHEMAS
 from multitracer.spread import deviation, jain, smoothed
@@ -75,7 +77,7 @@ def rated(*rates: tuple[float | None, float, str]) -> dict[str, Result]:
 
 def test_fairness_by_hand() -> None:
     results = rated((1000.0, 10.0, "fin"), (2000.0, 8.0, "fin"), (3000.0, 10.0, "open"))
-    found = fairness.run(measurement(), results).summary
+    found = fairness.run(measurement(lossy()), results).summary
     assert found["flows"] == 3
     assert found["value"] == round(6000**2 / (3 * 14e6), 6)
     assert (found["goodput_mean_bps"], found["goodput_std_bps"]) == (2000, 1000)
@@ -83,16 +85,19 @@ def test_fairness_by_hand() -> None:
 
 
 def test_who_stands_still_until_the_end_got_less() -> None:
-    found = fairness.run(measurement(), rated((1000.0, 10.0, "fin"), (1000.0, 5.0, "open"))).summary
+    found = fairness.run(measurement(lossy()), rated((1000.0, 10.0, "fin"), (1000.0, 5.0, "open"))).summary
     assert (found["goodput_min_bps"], found["goodput_max_bps"]) == (500, 1000)
-    starved = fairness.run(measurement(), rated((1000.0, 10.0, "open"), (None, 0.0, "open"))).summary
+    starved = fairness.run(measurement(lossy()), rated((1000.0, 10.0, "open"), (None, 0.0, "open"))).summary
     assert (starved["flows"], starved["value"], starved["goodput_min_bps"]) == (2, 0.5, 0)
 
 
 def test_fairness_of_one_and_of_none() -> None:
-    found = fairness.run(measurement(), rated((1000.0, 10.0, "fin"))).summary
+    found = fairness.run(measurement(lossy()), rated((1000.0, 10.0, "fin"))).summary
     assert (found["flows"], found["value"], found["goodput_std_bps"]) == (1, None, None)
-    assert fairness.run(measurement(), rated()).inconclusive is not None
+    assert fairness.run(measurement(lossy()), rated()).inconclusive == "needs a connection that sent data"
+    unplaced = measurement(lossy(), snd=None, rcv=None)
+    assert "next to" in str(fairness.run(unplaced, rated((1.0, 1.0, "fin"))).inconclusive)
+    assert "next to" in str(rtt_deviation.run(unplaced, {}).inconclusive)
 
 
 @given(st.lists(st.floats(1.0, 1e9), min_size=2, max_size=50), st.floats(1e-3, 1e3))
@@ -222,3 +227,42 @@ def test_without_energy_the_question_does_not_arise() -> None:
 
 def test_tables_of_studies_have_names_of_their_own() -> None:
     assert not set(STUDY_SCHEMAS) & set(schema.SCHEMAS)
+
+
+def test_the_command_line_tells_energy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", str(MANET)]) == 0
+    shown = capsys.readouterr().out
+    assert "J used by 4 nodes" in shown
+    assert "Fairness" not in shown  # one flow has nothing to share
+
+
+def two_flows(path: Path) -> Path:
+    """A capture of two connections that deliver 1,000 and 3,000 bytes in one second each."""
+    here, there = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
+    packets = []
+    for flow, size in enumerate((1000, 3000)):
+        way, back = (
+            {"sport": 4000 + flow, "dport": 5001},
+            {"sport": 5001, "dport": 4000 + flow},
+        )
+        for t_s, src, dst, segment in (
+            (0.8, here, there, dpkt.tcp.TCP(**way, seq=0, flags=dpkt.tcp.TH_SYN)),
+            (0.9, there, here, dpkt.tcp.TCP(**back, seq=0, ack=1, flags=dpkt.tcp.TH_SYN | dpkt.tcp.TH_ACK)),
+            (0.9, here, there, dpkt.tcp.TCP(**way, seq=1, ack=1, flags=dpkt.tcp.TH_ACK)),
+            (1.0, here, there, dpkt.tcp.TCP(**way, seq=1, ack=1, flags=dpkt.tcp.TH_ACK, data=bytes(size))),
+            (2.0, there, here, dpkt.tcp.TCP(**back, seq=1, ack=1 + size, flags=dpkt.tcp.TH_ACK)),
+        ):
+            packet = dpkt.ip.IP(src=src, dst=dst, p=dpkt.ip.IP_PROTO_TCP, data=segment)
+            packet.len = len(packet)
+            packets.append((t_s, bytes(packet)))
+    with path.open("wb") as file:
+        writer = dpkt.pcap.Writer(file, linktype=dpkt.pcap.DLT_RAW, nano=True)
+        for t_s, raw in sorted(packets, key=lambda one: one[0]):
+            writer.writepkt(raw, ts=t_s)
+    return path
+
+
+def test_the_command_line_tells_fairness(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["analyze", str(two_flows(tmp_path / "two.pcap"))]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Jain's index 0.800 over 2 flows; goodput 8 kbit/s (1,000 bytes/s) to 24 kbit/s" in shown

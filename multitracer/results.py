@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +88,7 @@ class Answer:
         return f"<{self.name}: {_brief(self.summary)}>"
 
     def _repr_html_(self) -> str:
-        return f"<b>{html.escape(self.name)}</b>{_html_body(self.result)}"
+        return f"<b>{_escaped(self.name)}</b>{_html_body(self.result)}"
 
 
 class Analysis:
@@ -156,11 +155,11 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(result.name)}</th>"
+            f"<tr><th style='text-align:left;vertical-align:top'>{_escaped(result.name)}</th>"
             f"<td style='text-align:left'>{_html_body(result)}</td></tr>"
             for result in self.results.values()
         )
-        return f"<table><caption>{html.escape(_paths(self.measurement))}</caption>{rows}</table>"
+        return f"<table><caption>{_escaped(_paths(self.measurement))}</caption>{rows}</table>"
 
 
 def _paths(measurement: Measurement) -> str:
@@ -190,12 +189,18 @@ def _short(value: Any) -> str:
     return str(value)
 
 
+def _escaped(text: str) -> str:
+    import html  # for notebooks alone
+
+    return html.escape(text)
+
+
 def _html_body(result: Result) -> str:
     if result.inconclusive is not None:
-        return f"<i>inconclusive: {html.escape(result.inconclusive)}</i>"
+        return f"<i>inconclusive: {_escaped(result.inconclusive)}</i>"
     items = "".join(
-        f"<tr><td style='text-align:left'>{html.escape(str(key))}</td>"
-        f"<td style='text-align:left'>{html.escape(_short(value))}</td></tr>"
+        f"<tr><td style='text-align:left'>{_escaped(str(key))}</td>"
+        f"<td style='text-align:left'>{_escaped(_short(value))}</td></tr>"
         for key, value in result.summary.items()
     )
     return f"<table>{items}</table>"

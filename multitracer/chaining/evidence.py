@@ -12,6 +12,7 @@ from multitracer.analysis import Result
 from multitracer.fates import Fates, fates
 from multitracer.linkpath import LinkPath, link_path
 from multitracer.measurement import Measurement
+from multitracer.schema_chains import PACKET_SPANS
 from multitracer.table import Table
 from multitracer.transit import near_sender
 
@@ -94,6 +95,8 @@ class Evidence:
     @cached_property
     def spans(self) -> Table:
         """Segments and what the link did with them (`PACKET_SPANS`); empty without a map."""
+        if self.path is None:  # to load the map takes longer than all the rest of a small capture
+            return Table.empty(PACKET_SPANS)
         return self.m.frame_map.spans
 
     @cached_property

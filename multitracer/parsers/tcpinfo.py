@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import ipaddress
 import re
 import struct
 from collections.abc import Mapping
@@ -158,6 +155,8 @@ def _flow(message: bytes) -> Flow:
 
 
 def _address(family: int, raw: bytes) -> str:
+    import ipaddress  # not at the start of every command
+
     if family == 2:
         return str(ipaddress.IPv4Address(raw[:4]))
     address = ipaddress.IPv6Address(raw)
@@ -167,9 +166,11 @@ def _address(family: int, raw: bytes) -> str:
 def _bytes(value: Any) -> bytes | None:
     if not isinstance(value, str) or not value:
         return None
+    import base64
+
     try:
         return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return None
 
 

@@ -36,6 +36,10 @@ from multitracer.schema_simulators import (
     BEARER_LAYERS as BEARER_LAYERS,
     BEARER_TOTALS as BEARER_TOTALS,
     FLOW_TOTALS as FLOW_TOTALS,
+    MAC_ACTIONS as MAC_ACTIONS,
+    MAC_FRAMES as MAC_FRAMES,
+    MAC_KINDS as MAC_KINDS,
+    PACKET_DROPS as PACKET_DROPS,
     SCALARS as SCALARS,
 )
 
@@ -314,6 +318,8 @@ SCHEMAS: dict[str, Schema] = {
         DCCP_PACKETS,
         DCCP_STATES,
         ENERGY,
+        MAC_FRAMES,
+        PACKET_DROPS,
         FLOW_TOTALS,
         BEARER_TOTALS,
         SCALARS,

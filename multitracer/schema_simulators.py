@@ -7,6 +7,40 @@ from multitracer.schema_columns import CONN, DIR, RECORD, SOURCE, TIME, Column, 
 BEARER_LAYERS = ("", "rlc", "pdcp")
 BEARER_DIRECTIONS = ("", "downlink", "uplink")
 
+MAC_KINDS = ("data", "RTS", "CTS", "ACK")
+MAC_ACTIONS = ("snd", "rcv")
+
+MAC_FRAMES = Schema(
+    "mac_frames",
+    "Frames of all nodes of a simulated wireless network, a row per sending and per reception.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        Column("node", "int32", "", "number of the node"),
+        Column("action", "int8", "", "snd or rcv", "", MAC_ACTIONS),
+        Column("kind", "int8", "", "what the frame is", "IEEE 802.11", MAC_KINDS),
+        Column("uid", "int32", "", "number of the packet in the simulation; -1 of control frames"),
+        Column("length", "int32", "bytes", "as in the trace: sent with, received without the MAC header"),
+        Column("attempt", "int16", "", "0 for the first sending, k for the k-th retransmission"),
+    ),
+)
+
+PACKET_DROPS = Schema(
+    "packet_drops",
+    "Packets and frames that a simulated network dropped, whatever they carried.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        Column("place", "str", "", "node (_3_) or wired link (0-1)"),
+        Column("layer", "str", "", "as in the trace: IFQ, RTR, MAC ...; empty on wired links"),
+        Column("reason", "str", "", "as in the trace: COL, RET, ARP ...; empty on wired links"),
+        Column("packet", "str", "", "kind of packet: tcp, ack, DSR ..."),
+        Column("length", "int32", "bytes", "as in the trace"),
+    ),
+)
+
 FLOW_TOTALS = Schema(
     "flow_totals",
     "What a simulator counted of each flow, one direction a row; `t_ns` is when its first packet was sent.",

@@ -48,10 +48,10 @@ def test_what_the_agent_counted_is_what_is_read(measurement: Any, totals: dict[s
 
 def test_both_ends_and_variables_are_on_one_clock(measurement: Any) -> None:
     points = [trace.source.point for trace in measurement.traces]
-    assert points == ["snd", "rcv", "snd"]
+    assert points == ["snd", "rcv", "_3_", "snd"]
     found = [(clock.offset_ns, clock.skew_ppm, clock.uncertainty_ns) for clock in measurement.clocks]
     # Variables are written to five decimals.
-    assert found == [(0, 0.0, 0), (0, 0.0, 0), (0, 0.0, 5000)]
+    assert found == [(0, 0.0, 0)] * 3 + [(0, 0.0, 5000)]
     assert not [issue for issue in measurement.issues if issue.code == "unjoined-source"]
     segments = measurement.table("segments")
     data = (segments["length"] > 0) & (segments["seq"] == 1)
@@ -91,12 +91,63 @@ def test_backoff_is_an_exponent_and_sockets_are_told_apart(tmp_path: Path) -> No
 
 def test_info_lists_both_ends() -> None:
     found = inventory.inspect([EVENTS]).to_dict()["sources"]
-    assert [(one["path"], one["point"]) for one in found] == [(str(EVENTS), "snd"), (str(EVENTS), "rcv")]
+    assert [(one["path"], one["point"]) for one in found] == [
+        (str(EVENTS), "snd"),
+        (str(EVENTS), "rcv"),
+        (str(EVENTS), "_3_"),
+    ]
     details = found[0]["details"]
     assert details["segment_bytes"] == [SEGMENT]
     assert sum(details["drops"].values()) > 0
     first, last = details["energy_joules"]["_0_"]
     assert 990 < last < first <= 1000
+
+
+def test_every_frame_and_drop_is_in_a_table(measurement: Any) -> None:
+    lines = [line.split() for line in gzip.decompress(EVENTS.read_bytes()).decode().splitlines()]
+    mac = [words for words in lines if words[0] in "sr" and words[3] == "MAC"]
+    frames = measurement.table("mac_frames")
+    for kind in ("RTS", "CTS", "ACK"):
+        of_kind = frames.where(frames["kind"] == frames.code("kind", kind))
+        for action, letter in (("snd", "s"), ("rcv", "r")):
+            told = [float(words[1]) for words in mac if words[0] == letter and words[6] == kind]
+            found = of_kind["t_ns"][of_kind["action"] == frames.code("action", action)]
+            assert (found / 1e9).tolist() == pytest.approx(told)
+    assert len(frames) == len(mac)
+    again = frames["attempt"] > 0
+    assert again.sum() == measurement.sources[0].details["mac_frames_sent_again"] > 0
+    drops = measurement.table("packet_drops")
+    told = [(words[3], words[4], words[6], words[2]) for words in lines if words[0] == "D"]
+    names = ("layer", "reason", "packet", "place")
+    assert sorted(zip(*(drops[name] for name in names), strict=True)) == sorted(told)
+    # What the radio of the receiver gave up: an acknowledgment, after all retries.
+    events = measurement.table("link_events")
+    assert (
+        events.words("kind").tolist() == ["discard"] == ["discard"] * told.count(("MAC", "RET", "ack", "_3_"))
+    )
+
+
+def test_a_wired_run_is_what_its_agents_counted() -> None:
+    file = DATA / "formats" / "ns2" / "wired.tr.gz"
+    m = mt.read(file)
+    told = json.loads((DATA / "ns2" / "wired-totals.json").read_text())
+    for one, flavour in zip(m.connections, ("Newreno", "Sack1"), strict=True):
+        sent, totals = one.summaries[m.snd]["forward"], told[flavour]
+        assert sent["data_segments"] == totals["ndatapack_"] - 1
+        assert sent["data_bytes"] == totals["ndatabytes_"]
+        assert sent["duplicate_bytes"] == totals["nrexmitbytes_"]
+        assert sum(sent["retransmissions"].values()) == totals["nrexmitpack_"]
+        assert (sent["acked_bytes"], sent["unique_bytes"]) == (
+            totals["ack_"] * 1000,
+            totals["maxseq_"] * 1000,
+        )
+    lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+    dropped = [number for number, line in enumerate(lines, 1) if line.startswith("d ")]
+    assert m.table("packet_drops")["record"].tolist() == dropped
+    assert set(m.table("packet_drops")["place"]) == {"1-2"} == set(m.entities)
+    local = mt.analyze(m).results["local_drops"].summary
+    assert local["count"] == local["matched"] == len(dropped) == 30
+    assert {clock.uncertainty_ns for clock in m.clocks} == {0, 1000}
 
 
 def test_every_answer_can_be_asked_for(measurement: Any) -> None:

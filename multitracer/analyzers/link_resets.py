@@ -35,6 +35,8 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """
     if not len(m.table("link_frames")) and not len(m.table("link_events")):
         return Result("link_resets", inconclusive="needs a link log")
+    if m.entities and not any(m.link_type(entity).tells("resets") for entity in range(len(m.entities))):
+        return Result("link_resets", inconclusive="needs a link log that tells of resets")
     found = handshakes(m)
     path = link_path(m)
     rows = [_row(m, path, reset) for reset in found]

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer import native, schema
+from multitracer import native, ns2layers, schema
 from multitracer.errors import CorruptTrace, UsageError
 from multitracer.lazy import np
 from multitracer.registry import Parser
 from multitracer.table import Array, Table
-from multitracer.trace import Source, Trace
+from multitracer.trace import Layer, Source, Trace
 
 _TIME = rb"\d+(?:\.\d+)?(?:e-?\d+)?"
 _WIRED = rb"[-+rde] " + _TIME + rb" \d+ \d+ \S+ \d+ \S{6,8} -?\d+ -?\d+\.-?\d+ -?\d+\.-?\d+ -?\d+ \d+"
@@ -65,35 +65,44 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     sender, receiver = (_end(path, scan, found) for found in facts["ends"])
     sender.issues = scan.issues
     sender.source.details |= _details(scan)
-    if len(scan.tables["energy"]["t_ns"]):
-        sender.tables["energy"] = _left(scan)
+    below = (ns2layers.mac_frames(scan), ns2layers.packet_drops(scan), ns2layers.energy(scan))
+    sender.tables |= {table.schema.name: table for table in below if len(table)}
     if receiver.source.tcp_segments:
         sender.others.append(receiver)
+    drops, places = ns2layers.link_drops(scan)
+    if len(drops):
+        source = _source(path, facts, "link")
+        links = [ns2layers.DROPS] * len(places)
+        sender.others.append(Trace(source, {"link_events": drops}, entities=places, links=links))
     return sender
 
 
 def _end(path: str, scan: native.Scan, found: dict[str, Any]) -> Trace:
     """One end of all connections, as a capture there would have them."""
     segments = _table(schema.SEGMENTS, found["segments"])
-    first, last = scan.facts["span"]
-    source = Source(
-        path=path,
-        format="ns2",
-        layer="tcp",
-        records=sum(scan.facts["formats"]),
-        clock="simulation",
-        first_ns=first,
-        last_ns=last,
-        resolution_ns=scan.facts["resolution_ns"],
-        tcp_segments=len(segments),
-        details={"seq": _SEQUENCE, "window": _WINDOW, "segment_bytes": scan.facts["segment_bytes"]},
-    )
+    source = _source(path, scan.facts, "tcp")
+    source.tcp_segments = len(segments)
+    source.details = {"seq": _SEQUENCE, "window": _WINDOW, "segment_bytes": scan.facts["segment_bytes"]}
     tables = {
         "segments": segments,
         "retransmissions": _table(schema.RETRANSMISSIONS, found["retransmissions"]),
         "timeouts": _table(schema.TIMEOUTS, found["timeouts"]),
     }
     return Trace(source, tables, connections=found["connections"])
+
+
+def _source(path: str, facts: Mapping[str, Any], layer: Layer) -> Source:
+    first, last = facts["span"]
+    return Source(
+        path=path,
+        format="ns2",
+        layer=layer,
+        records=sum(facts["formats"]),
+        clock="simulation",
+        first_ns=first,
+        last_ns=last,
+        resolution_ns=facts["resolution_ns"],
+    )
 
 
 def _table(declared: schema.Schema, columns: dict[str, Any]) -> Table:
@@ -125,18 +134,6 @@ def _details(scan: native.Scan) -> dict[str, Any]:
     if len(energy["t_ns"]):
         details["energy_joules"] = _energy(energy, facts["entities"])
     return details
-
-
-def _left(scan: native.Scan) -> Table:
-    """What nodes have left, by their numbers: places that report energy are called ``_3_``."""
-    energy = scan.tables["energy"]
-    known, place = np.unique(energy["entity"], return_inverse=True)
-    numbers = np.array([int(scan.facts["entities"][at].strip("_")) for at in known.tolist()])
-    columns = {name: energy[name] for name in ("t_ns", "record")}
-    columns |= {"node": numbers[place], "left": energy["joules"]}
-    return Table.filled(schema.ENERGY, len(place), columns | {"source": np.zeros(len(place))}).sorted_by(
-        "t_ns"
-    )
 
 
 def _energy(energy: dict[str, Array], names: list[str]) -> dict[str, list[float]]:

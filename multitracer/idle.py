@@ -134,7 +134,9 @@ def _silent(path: LinkPath, span: Intervals) -> Intervals:
     end = int(span[-1, 1]) if len(span) else 0
     times = np.append(times, max(end, int(times[-1])))
     wide = np.diff(times) > path.slot_ns + path.tolerance_ns
-    return intervals(np.column_stack([times[:-1] + path.slot_ns, times[1:]])[wide])
+    # A frame takes the slot that begins with it; heard on a shared medium, it is over at its time.
+    used_ns = 0 if path.kind.shared else path.slot_ns
+    return intervals(np.column_stack([times[:-1] + used_ns, times[1:]])[wide])
 
 
 def _next(times: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

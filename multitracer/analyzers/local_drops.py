@@ -13,7 +13,7 @@ from multitracer.losses import LOG_LAG_NS, losses, queue_drops, segment_facts
 from multitracer.measurement import Measurement
 from multitracer.resetlog import handshake_spans, handshakes
 from multitracer.schema_results import LOCAL_DROPS
-from multitracer.table import Table
+from multitracer.table import Array, Table
 from multitracer.transit import data_at, near_sender
 
 
@@ -30,7 +30,8 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """
     if not len(m.table("link_frames")) and not len(m.table("link_events")):
         return Result("local_drops", inconclusive="needs a link log")
-    rows = _logged(m) or _by_captures(m)
+    # A log of drops alone (of a simulation) has them all: captures would call losses elsewhere local.
+    rows = _logged(m) or (_by_captures(m) if len(m.table("link_frames")) else [])
     rows.sort(key=lambda row: int(row["t_ns"]))
     repeats: dict[tuple[int, int], Table] = {}
     for row in rows:
@@ -61,8 +62,15 @@ def _logged(m: Measurement) -> list[dict[str, Any]]:
 
 
 def _by_captures(m: Measurement) -> list[dict[str, Any]]:
-    """Segments that only the sender's capture has, lost at a time without a link reset."""
-    lossy = [*handshake_spans(m, handshakes(m)).tolist(), *_discards(m)]
+    """Segments that only the sender's capture has, lost at a time without a link reset.
+
+    Where a capture of the link shows the packets themselves: those that it does not have, at a time at which
+    it missed nothing.
+    """
+    lossy = [*handshake_spans(m, handshakes(m)).tolist(), *_around(m, "discard", LOG_LAG_NS)]
+    read = _read_on_the_link(m)
+    if read is not None:
+        lossy = _around(m, "unseen", 0)
     rows = []
     for connection in m.connections:
         lost = losses(m, connection)
@@ -71,6 +79,8 @@ def _by_captures(m: Measurement) -> list[dict[str, Any]]:
         arrived = data_at(m, connection, m.rcv)
         # What was sent last may still have been on its way when the captures ended.
         local = lost.before_ns < np.iinfo(np.int64).max if len(arrived) else np.zeros(0, dtype=np.bool_)
+        if read is not None:
+            local = local & ~np.isin(lost.segments["record"], read)
         for start, end in lossy:
             local = local & ~lost.during(start, end)
         for index in np.flatnonzero(local).tolist():
@@ -79,11 +89,18 @@ def _by_captures(m: Measurement) -> list[dict[str, Any]]:
     return rows
 
 
-def _discards(m: Measurement) -> list[tuple[int, int]]:
-    """Times around which the link gave up a packet."""
+def _around(m: Measurement, kind: str, after_ns: int) -> list[tuple[int, int]]:
+    """Times around events of the link: it gave a packet up, a monitor missed one."""
     events = m.table("link_events")
-    times = events["t_ns"][events["kind"] == events.code("kind", "discard")]
-    return [(t_ns - LOG_LAG_NS, t_ns + LOG_LAG_NS) for t_ns in times.tolist()]
+    times = events["t_ns"][events["kind"] == events.code("kind", kind)]
+    return [(t_ns - LOG_LAG_NS, t_ns + after_ns) for t_ns in times.tolist()]
+
+
+def _read_on_the_link(m: Measurement) -> Array | None:
+    """Records at the sender's capture of packets that were read in frames of the link; None if none were."""
+    spans = m.frame_map.spans
+    read = (spans["source"] == m.snd) & (spans["method"] == spans.code("method", "content"))
+    return spans["record"][read & (spans["first"] >= 0)] if np.any(read) else None
 
 
 def _row(t_ns: int, evidence: str) -> dict[str, Any]:

@@ -303,9 +303,12 @@ impl Link {
             out.event(unit.last, unit.side, 2, "discard", i32::from(unit.sequence), "", unit.length);
         }
         for reset in &self.resets {
-            // The link stood still from the last frame that got through: a station may go without a word.
-            let last = self.heard.iter().map(|heard| heard.at.0).filter(|&t_ns| t_ns <= reset.at.0).max();
-            let at = (last.unwrap_or(reset.at.0), reset.at.1);
+            // The link stood still from the last frame that it carried: a station may go without a word.
+            let before = |&t_ns: &i64| t_ns <= reset.at.0;
+            let own = self.sent.iter().filter(|sent| self.units[sent.unit].side == reset.side);
+            let sent = own.map(|sent| sent.at.0).filter(before).max();
+            let heard = self.heard.iter().map(|heard| heard.at.0).filter(before).max();
+            let at = (sent.max(heard).unwrap_or(reset.at.0), reset.at.1);
             out.event(at, reset.side, 2, "reset", -1, reset.cause, -1);
         }
         for &(at, dozing) in &self.power {

@@ -1,0 +1,154 @@
+"""PDUs of radio bearers out of text logs: collected by bearer, and the busiest one followed."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from multitracer import fileoptions, native, schema
+from multitracer.errors import CorruptTrace, UsageError
+from multitracer.lazy import np
+from multitracer.linktype import rlc
+from multitracer.table import Table
+from multitracer.trace import Source, Trace
+
+ENTITIES = ["ue", "bs"]
+DATA, STATUS, NACK = 0, 1, 2
+UPLINK, LAST, POLL = 1, 2, 4
+_TABLES = (schema.LINK_FRAMES, schema.LINK_EVENTS)
+_SHOWN = 20
+_COLUMNS = 7
+
+
+@dataclass
+class Bearer:
+    """Rows of one bearer, in the order of the log.
+
+    Attributes
+    ----------
+    rows : array of int64
+        Seven numbers a row, as the columns of `native.track_rlc`.
+    unknown : set of int
+        Records of status reports whose ACK_SN is not in the log.
+    bytes, highest : int
+        User bytes so far, and the largest sequence number.
+    """
+
+    rows: array[int] = field(default_factory=lambda: array("q"))
+    unknown: set[int] = field(default_factory=set)
+    bytes: int = 0
+    highest: int = 0
+
+    def data(self, t_ns: int, record: int, flags: int, sn: int, start: int, length: int) -> None:
+        """Add a data PDU."""
+        self.rows.extend((t_ns, record, DATA, flags, sn, start, length))
+        self.bytes += length
+        self.highest = max(self.highest, sn)
+
+    def status(self, t_ns: int, record: int, flags: int, ack: int | None, nacks: list[int]) -> None:
+        """Add a status report."""
+        self.rows.extend((t_ns, record, STATUS, flags, ack or 0, 0, 0))
+        if ack is None:
+            self.unknown.add(record)
+        for sn in nacks:
+            self.rows.extend((t_ns, record, NACK, flags, sn, 0, 1))
+
+    def count(self, kind: int) -> int:
+        """How many rows are of a kind."""
+        return self.rows[2::_COLUMNS].count(kind)
+
+
+Bearers = dict[tuple[int, str], Bearer]
+"""By number of the terminal and name."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The bearer that measurement.toml asks for, and who wrote the log."""
+
+    ue: int | None
+    bearer: str | None
+    view: str
+
+    @classmethod
+    def of(cls, path: str, settings: Mapping[str, Any]) -> Wanted:
+        """Check ``ue``, ``bearer`` and ``seen_at``."""
+        ue = settings.get("ue")
+        if ue is not None and (isinstance(ue, bool) or not isinstance(ue, int) or ue < 0):
+            raise UsageError(f"measurement.toml: ue of {path} must be the number of a terminal in the log")
+        bearer = fileoptions.text(settings, path, "bearer")
+        view = fileoptions.text(settings, path, "seen_at", ("air", *ENTITIES)) or "air"
+        return cls(ue, None if bearer is None else bearer.lower(), view)
+
+
+def trace_of(path: str, format: str, radio: str, sn_bits: int, found: Bearers, wanted: Wanted) -> Trace:
+    """The busiest bearer that is wanted, as a link log.
+
+    Raises
+    ------
+    CorruptTrace
+        If there is none.
+    """
+    chosen = _chosen(path, found, wanted)
+    bearer = found[chosen]
+    columns = np.ascontiguousarray(np.array(bearer.rows, dtype=np.int64).reshape(-1, _COLUMNS).T)
+    if sn_bits == 0:  # NR: as many bits as are needed
+        sn_bits = 12 if bearer.highest < 1 << 12 else 18
+    scan = native.track_rlc(path, sn_bits=sn_bits, view=wanted.view, columns=list(columns))
+    tables = {
+        one.name: Table.filled(one, len(scan.tables[one.name]["t_ns"]), scan.tables[one.name]).sorted_by(
+            "t_ns"
+        )
+        for one in _TABLES
+    }
+    if bearer.unknown:
+        events = tables["link_events"]
+        unknown = np.isin(events["record"], np.fromiter(bearer.unknown, dtype=np.int64))
+        unknown &= events["kind"] == events.code("kind", "RR")
+        tables["link_events"] = events.replace(nr=np.where(unknown, -1, events["nr"]))
+    source = Source(
+        path=path,
+        format=format,
+        layer="link",
+        records=sum(len(one.rows) // _COLUMNS for one in found.values()),
+        clock="realtime",
+        first_ns=int(columns[0].min()),
+        last_ns=int(columns[0].max()),
+        resolution_ns=1000,
+        point="+".join(ENTITIES),
+        details={"radio": radio, **_facts(chosen, bearer), "sn_bits": sn_bits, "bearers": _listed(found)},
+    )
+    links = [rlc(radio, both_ends=False)] * len(ENTITIES)
+    return Trace(source, tables, scan.issues, entities=list(ENTITIES), links=links)
+
+
+def _chosen(path: str, found: Bearers, wanted: Wanted) -> tuple[int, str]:
+    fitting = [
+        key
+        for key in found
+        if wanted.ue in (None, key[0]) and wanted.bearer in (None, key[1]) and found[key].count(DATA)
+    ]
+    if fitting:
+        return max(fitting, key=lambda key: found[key].bytes)
+    names = ", ".join(f"ue {ue} {name}" for ue, name in list(found)[:_SHOWN])
+    if not names:
+        raise CorruptTrace(f"{path}: no RLC PDU in it; is the RLC layer logged in enough detail?")
+    raise CorruptTrace(f"{path}: no data PDU of the bearer that is wanted; there are {names}")
+
+
+def _facts(key: tuple[int, str], bearer: Bearer) -> dict[str, Any]:
+    return {
+        "ue": key[0],
+        "bearer": key[1],
+        "data_pdus": bearer.count(DATA),
+        "data_bytes": bearer.bytes,
+        "status_pdus": bearer.count(STATUS),
+        "nacks": bearer.count(NACK),
+    }
+
+
+def _listed(found: Bearers) -> list[dict[str, Any]]:
+    busiest = sorted(found, key=lambda key: -found[key].bytes)
+    return [_facts(key, found[key]) for key in busiest[:_SHOWN]]

@@ -203,6 +203,26 @@ def test_backoff_steps(tmp_path: Path) -> None:
     assert found["retransmissions"]["transmission"].tolist() == [2, 3, 4, 5]
 
 
+@pytest.mark.xfail(strict=True, reason="a duplicate ACK just before the expiry is taken for its cause")
+def test_timer_in_recovery_without_sack(tmp_path: Path) -> None:
+    """NewReno (RFC 6582): only the timer finds a lost retransmission, however many duplicate ACKs come."""
+    c, seq = talk(sack=False)
+    end = seq + 5000
+    for i in range(3):
+        c.ack(3100 + i, seq)
+    c.data(3102.1, seq)
+    for i in range(30):  # each segment that leaves the network lets a new one in
+        c.ack(3110 + 10 * i, seq)
+        c.data(3110.1 + 10 * i, end)
+        end += 1000
+    c.data(3405, seq)  # 303 ms after the retransmission, 5 ms after an ACK
+    c.ack(3505, seq + 2000)
+    c.data(3505.1, seq + 2000)
+    c.ack(3605, end)
+    found = c.read(tmp_path / "c.pcap")
+    assert again(found) == [(seq, "fast"), (seq, "timeout"), (seq + 2000, "slow_start")]
+
+
 @pytest.mark.parametrize(
     ("second", "vote"), [("new", "spurious"), ("duplicate", "genuine"), ("sent again", "abstains")]
 )

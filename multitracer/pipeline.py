@@ -195,7 +195,10 @@ def recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Parse
     head = native.head(path, HEAD_BYTES)
     if not head:
         raise CorruptTrace(f"{path}: the file is empty; was the capture ever written?")
-    claims = [parser for parser in known.values() if parser.sniff(head)]
+    asked = list(known)
+    if native.capture_format(head) is not None:
+        asked = [name for name in known if name in registry.CAPTURES or name not in registry.PARSERS]
+    claims = [known[name] for name in asked if known[name].sniff(head)]
     if len(claims) != 1:
         native.forget(path)
     if not claims:

@@ -11,7 +11,7 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import PathFinder
@@ -51,6 +51,9 @@ PARSERS = {
     "omnetpp": "multitracer.parsers.omnetpp:PARSER",
     "csv": "multitracer.parsers.csv:PARSER",
 }
+
+CAPTURES = frozenset({"pcap", "pcapng", "gsmtap", "rlc", "dccp", "wifi"})
+"""Built-in parsers of pcap and pcapng files: no other is asked about one, whatever text its packets carry."""
 
 ANALYZERS = {
     "connections": "multitracer.analyzers.connections:ANALYZER",
@@ -152,9 +155,32 @@ def load(reference: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def parsers() -> dict[str, Parser]:
+class Parsers(Mapping[str, Parser]):
+    """Parsers by name, each loaded when it is asked for: most files need few of them."""
+
+    def __init__(self) -> None:
+        self._loaded = _added("multitracer.parsers", PARSERS)
+        self._names = [*PARSERS, *self._loaded]
+
+    def __getitem__(self, name: str) -> Parser:
+        if name not in self._loaded:
+            self._loaded[name] = load(PARSERS[name])
+        found: Parser = self._loaded[name]
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def parsers() -> Parsers:
     """All parsers by name."""
-    return _collect("multitracer.parsers", PARSERS)
+    return Parsers()
 
 
 def analyzers() -> dict[str, Any]:
@@ -168,9 +194,14 @@ def plots() -> dict[str, Any]:
 
 
 def _collect(group: str, builtin: dict[str, str]) -> dict[str, Any]:
-    found = {name: load(reference) for name, reference in builtin.items()}
+    return {name: load(reference) for name, reference in builtin.items()} | _added(group, builtin)
+
+
+def _added(group: str, builtin: dict[str, str]) -> dict[str, Any]:
+    """What plug-ins add to a group."""
+    found: dict[str, Any] = {}
     for entry in _plugins(group):
-        if entry.name in found:
+        if entry.name in builtin or entry.name in found:
             warnings.warn(f"plug-in {entry.value} ignored: {group} {entry.name!r} exists", stacklevel=3)
             continue
         try:

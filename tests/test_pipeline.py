@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import struct
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -248,3 +251,26 @@ def test_representations(monkeypatch: pytest.MonkeyPatch) -> None:
         _ = analysis.nothing_like_it
     with pytest.raises(UsageError, match="no table"):
         analysis.b.frame()
+
+
+def test_text_in_packets_makes_no_other_format_of_a_capture(tmp_path: Path) -> None:
+    """An ns-2 trace that somebody copied over the network, in the clear."""
+    line = b"\n+ 1.84375 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n"
+    assert registry.parsers()["ns2"].sniff(line)
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    path = tmp_path / "a.pcap"
+    path.write_bytes(header + struct.pack("<IIII", 0, 0, len(line), len(line)) + line)
+    assert pipeline.read(path).sources[0].format == "pcap"
+
+
+def test_of_a_capture_few_parsers_are_loaded(samples: Path) -> None:
+    code = (
+        "import sys, multitracer as mt\n"
+        f"mt.read({str(samples / 'flow-control' / 'snd.pcap')!r})\n"
+        "print([name for name in sys.modules if name.startswith('multitracer.parsers.')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "multitracer.parsers.pcap" in done.stdout
+    assert "multitracer.parsers.ns2" not in done.stdout

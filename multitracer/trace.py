@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from multitracer.errors import Issue
 from multitracer.linktype import LinkType
-from multitracer.table import Table
+from multitracer.table import Array, Table
 
 Layer = Literal["tcp", "kernel", "link", "dccp"]
 ClockKind = Literal["realtime", "monotonic", "simulation", "unknown"]
@@ -89,6 +89,9 @@ class Trace:
     others : list of Trace
         What the same file says of another layer (the TCP segments in a capture of a radio link), a trace of
         its own with the same path and clock.
+    places : array or None
+        Segments read inside frames that cut a stream: for each row of ``segments``, its first byte in the
+        stream of the link's log; -1 where that is not known.
     """
 
     source: Source
@@ -99,3 +102,4 @@ class Trace:
     connections: Sequence[dict[str, Any]] = field(default_factory=list)
     links: list[LinkType] = field(default_factory=list)
     others: list[Trace] = field(default_factory=list)
+    places: Array | None = None

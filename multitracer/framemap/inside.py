@@ -35,11 +35,15 @@ def seen_inside(m: Measurement, rows: Table, first: Table) -> npt.NDArray[np.int
     inside = [i for i, s in enumerate(m.sources) if s.path == log and s.layer == "tcp"]
     segments = m.table("segments")
     theirs = segments.where(np.isin(segments["source"], inside)).sorted_by("record")
-    theirs = theirs.where(np.isin(theirs["record"], first["record"]))
-    if not len(theirs):
-        return None
-    order = np.argsort(first["record"], kind="stable")
-    at = order[np.searchsorted(first["record"][order], theirs["record"])]
+    places = _places(m, inside, theirs)
+    if places is None:
+        if m.link_type(int(first["entity"][0])).unit != "packet":
+            return None
+        theirs = theirs.where(np.isin(theirs["record"], first["record"]))
+        if not len(theirs):
+            return None
+        order = np.argsort(first["record"], kind="stable")
+        places = first["offset"][order[np.searchsorted(first["record"][order], theirs["record"])]]
     ours_key, their_key = _keys(rows, theirs)
     # Of packets that nothing tells apart, the k-th seen is taken for the k-th sent.
     ours_key = ours_key * (len(rows) + 1) + _rank(ours_key)
@@ -48,8 +52,19 @@ def seen_inside(m: Measurement, rows: Table, first: Table) -> npt.NDArray[np.int
     if len(mine) < _ENOUGH * min(len(rows), len(theirs)):
         return None
     found = np.full(len(rows), -1, dtype=np.int64)
-    found[mine] = first["offset"][at[other]]
+    found[mine] = places[other]
     return found
+
+
+def _places(m: Measurement, inside: list[int], theirs: Table) -> Array | None:
+    """Where each segment begins, as the reader of the link found it; None if it did not say."""
+    if len(inside) != 1:
+        return None
+    trace = m.traces[inside[0]]
+    segments = trace.tables.get("segments")
+    if trace.places is None or segments is None or len(segments) != len(theirs):
+        return None
+    return trace.places[np.argsort(segments["record"], kind="stable")]
 
 
 def _keys(rows: Table, theirs: Table) -> tuple[Array, Array]:

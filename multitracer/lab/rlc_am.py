@@ -179,6 +179,12 @@ class RlcAmLink(SlottedLink[Pdu]):
             n2=s.max_retransmissions,
         )
 
+    def send(self, side: int, packet: bytes, t_ns: int) -> bool:
+        """As of every link; the truth notes when a sender that had nothing has something again."""
+        taken = super().send(side, packet, t_ns)
+        self._ends[side].note_backlog(t_ns)
+        return taken
+
     def refill(self, side: int, t_ns: int, buffer: SendBuffer) -> None:
         """Move packets from the interface queue into the entity's send buffer until a PDU is full."""
         while len(buffer) < self.settings.payload_bytes:
@@ -263,6 +269,7 @@ class RlcEntity:
         self._reset_at_ns = 0
         self._reset_ack_due = False
         self._last_status_ns = -(10**18)
+        self._empty = True
         self._clear()
 
     def _clear(self) -> None:
@@ -314,7 +321,15 @@ class RlcEntity:
             pdus.append(Pdu("reset", epoch=self._epoch))
         for pdu in pdus:
             self._link.record(t_ns, self._side, "snd", pdu)
+        self.note_backlog(t_ns)
         return pdus
+
+    def note_backlog(self, t_ns: int) -> None:
+        """Note in the truth when nothing new is left to be sent, and when something is again."""
+        empty = not (len(self._buffer) or self._link.has_packets(self._side))
+        if empty != self._empty:
+            self._empty = empty
+            self._link.event(t_ns, "emptied" if empty else "filled", self._side)
 
     def _status(self, t_ns: int) -> Pdu | None:
         late = sorted(sn for sn, since_ns in self._missing.items() if t_ns - since_ns >= self._reordering_ns)
@@ -454,6 +469,7 @@ class RlcEntity:
         self._epoch = epoch
         if forwards:
             self._link.forward(self._side, self._buffer)
+        self.note_backlog(t_ns)
 
     def _fail(self, t_ns: int) -> None:
         self._reset("n2", t_ns)
@@ -471,3 +487,4 @@ class RlcEntity:
         truth.count("bytes_flushed", self._side, flush_tx + flush_rx)
         self._link.event(t_ns, "reset", self._side, cause=cause, flush_tx=flush_tx, flush_rx=flush_rx)
         self._link.log.reset(t_ns, self._side, cause, flush_tx, flush_rx)
+        self.note_backlog(t_ns)

@@ -134,7 +134,8 @@ def _clear_text(path: str, facts: Mapping[str, Any]) -> Trace | None:
         details={"inside": "PDCP, not ciphered"},
     )
     issues = [Issue(code, count, record, detail, path) for code, count, record, detail in found["issues"]]
-    return Trace(source, tables, issues, connections=found["connections"])
+    places = np.asarray(found["offsets"], dtype=np.int64)
+    return Trace(source, tables, issues, connections=found["connections"], places=places)
 
 
 PARSER = Parser(

@@ -74,13 +74,15 @@ fn read_rlc<'py>(
     facts.set_item("ciphered", found.sdus.unreadable)?;
     if !found.sdus.records.is_empty() {
         let mut inner = Issues::default();
+        let mut offsets = Vec::new();
         let (connections, columns) = py.detach(|| {
             let mut tracker = Tracker::new(true);
-            inner = found.sdus.segments(&mut tracker);
+            (offsets, inner) = found.sdus.segments(&mut tracker);
             tracker.finish(&mut inner)
         });
         let tcp = PyDict::new(py);
         tracked_to_python(py, &tcp, &connections, columns)?;
+        tcp.set_item("offsets", offsets.into_pyarray(py))?;
         tcp.set_item("issues", listed(&inner))?;
         facts.set_item("tcp", tcp)?;
     }

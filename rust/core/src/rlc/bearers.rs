@@ -208,7 +208,12 @@ impl Bearers {
 
     fn common_control(&mut self, blank: &Row, radio: Radio, ue: u32, message: &[u8]) {
         self.counts.ccch += 1;
-        if !blank.uplink || !self.is_known_or_room(radio, ue) {
+        if !self.is_known_or_room(radio, ue) {
+            return;
+        }
+        if !blank.uplink {
+            let row = Row { kind: Kind::Answer, ..*blank };
+            self.terminals.entry((radio, ue)).or_default().marks.push(row);
             return;
         }
         // UL-CCCH-Message: a bit for c1, then the choice (TS 36.331, 38.331): a request for re-establishment,

@@ -108,7 +108,8 @@ pub fn read(path: &Path, wanted: &Wanted) -> Result<RlcCapture, ReadError> {
     let (mut found, key) = reading.finish(packets, &names, issues, wanted);
     // A pipe can be read only once.
     if let Some(key) = key.filter(|_| path.is_file()) {
-        found.sdus = sdus::packets(path, key, |interface| view_at(wanted, &names, interface))?;
+        found.sdus =
+            sdus::packets(path, key, &found.tracked.frames, |interface| view_at(wanted, &names, interface))?;
     }
     Ok(found)
 }

@@ -3,6 +3,7 @@
 //! A sender sends new PDUs in order, so their first transmissions hold its packets one after the other; what
 //! is sent again adds nothing.
 
+use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 
 use super::Radio;
@@ -11,15 +12,17 @@ use super::capture::pdu_of;
 use super::framing::{Layer, Mode, Pdu as Framed};
 use super::pdu::{Data, Pdu};
 use super::track::{View, sends};
-use super::way::{Piece, Way};
 use super::{lte, mac, nr};
 use crate::capture::frames::frames;
 use crate::capture::{IcmpError, ReadError, Sink, read_from};
 use crate::issue::Issues;
+use crate::linktable::Frames;
 use crate::segment::Segment;
 
 /// Largest packet of any radio bearer: an SDU that grows beyond is none.
 const LARGEST: usize = 65_536;
+/// Half the numbers of PDCP: what may be sent again.
+const RECENT: usize = 2048;
 
 /// IP packets in order of the log, as a pcap of raw packets, and where each was found.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,35 +31,41 @@ pub struct Packets {
     pub file: Vec<u8>,
     /// Record of the log in which each packet ends.
     pub records: Vec<u64>,
+    /// The first byte of each in the stream of its direction; -1 if it is not known.
+    pub offsets: Vec<i64>,
     /// SDUs that are no IP packet in the clear.
     pub unreadable: u64,
 }
 
 impl Packets {
-    /// Hand their TCP segments to a sink, with the records of the log that they were found in.
-    pub fn segments(&self, sink: &mut (impl Sink + ?Sized)) -> Issues {
+    /// Hand their TCP segments to a sink, with the records of the log that they were found in; and where in the
+    /// stream each of them begins.
+    pub fn segments(&self, sink: &mut (impl Sink + ?Sized)) -> (Vec<i64>, Issues) {
         let mut issues = Issues::default();
-        let mut sink = Renumbered { sink, records: &self.records };
+        let mut sink = Renumbered { sink, packets: self, offsets: Vec::new() };
         // It is made here, whole and in memory: there is nothing to fail.
         let _ = read_from(self.file.as_slice(), &mut sink, &mut issues, None);
-        issues
+        (sink.offsets, issues)
     }
 }
 
 struct Renumbered<'a, S: Sink + ?Sized> {
     sink: &'a mut S,
-    records: &'a [u64],
+    packets: &'a Packets,
+    offsets: Vec<i64>,
 }
 
 impl<S: Sink + ?Sized> Renumbered<'_, S> {
     fn of(&self, record: u64) -> u64 {
         let at = record.saturating_sub(1) as usize;
-        self.records.get(at).copied().unwrap_or(record)
+        self.packets.records.get(at).copied().unwrap_or(record)
     }
 }
 
 impl<S: Sink + ?Sized> Sink for Renumbered<'_, S> {
     fn segment(&mut self, segment: &Segment) {
+        let at = segment.record.saturating_sub(1) as usize;
+        self.offsets.push(self.packets.offsets.get(at).copied().unwrap_or(-1));
         self.sink.segment(&Segment { record: self.of(segment.record), ..*segment });
     }
 
@@ -65,20 +74,17 @@ impl<S: Sink + ?Sized> Sink for Renumbered<'_, S> {
     }
 }
 
-/// Read a capture again for the packets of one bearer.
+/// Read a capture again for the packets of one bearer, whose PDUs have been placed.
 ///
 /// # Errors
 /// See [`ReadError`].
-pub(crate) fn packets(path: &Path, key: Key, view: impl Fn(u16) -> View) -> Result<Packets, ReadError> {
-    let mut reading = Reading {
-        key,
-        ways: [Way::new(u32::from(key.sn_bits)), Way::new(u32::from(key.sn_bits))],
-        parts: [None, None],
-        found: Packets::default(),
-    };
-    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 0, 101] {
-        reading.found.file.extend(word.to_le_bytes());
-    }
+pub(crate) fn packets(
+    path: &Path,
+    key: Key,
+    placed: &Frames,
+    view: impl Fn(u16) -> View,
+) -> Result<Packets, ReadError> {
+    let mut reading = Reading::new(key, placed);
     // Damage was told of when it was read first.
     frames(path, &mut Issues::default(), |frame| {
         if let Some(Ok(pdu)) = pdu_of(&frame)
@@ -93,22 +99,61 @@ pub(crate) fn packets(path: &Path, key: Key, view: impl Fn(u16) -> View) -> Resu
     Ok(reading.found)
 }
 
-struct Reading {
+struct Reading<'a> {
     key: Key,
-    ways: [Way; 2],
-    /// The SDU that is being put together in each direction.
-    parts: [Option<Vec<u8>>; 2],
+    placed: &'a Frames,
+    next: usize,
+    /// The SDU that is being put together in each direction, its first byte in the stream, and the next one.
+    parts: [Option<(Vec<u8>, i64)>; 2],
+    expected: [i64; 2],
+    /// SDUs of late, to leave out what a handover had sent again.
+    recent: VecDeque<u64>,
+    known: HashSet<u64>,
     found: Packets,
 }
 
-impl Reading {
+impl<'a> Reading<'a> {
+    fn new(key: Key, placed: &'a Frames) -> Self {
+        let mut found = Packets::default();
+        for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 0, 101] {
+            found.file.extend(word.to_le_bytes());
+        }
+        Reading {
+            key,
+            placed,
+            next: 0,
+            parts: [None, None],
+            expected: [0; 2],
+            recent: VecDeque::new(),
+            known: HashSet::new(),
+            found,
+        }
+    }
+
+    /// Place and attempt of the next PDU that was sent, if it is of this record.
+    fn place(&mut self, record: u64) -> Option<(i64, i16)> {
+        let placed = self.placed;
+        while self.next < placed.record.len()
+            && (placed.record[self.next] < record as i64 || placed.action[self.next] != 0)
+        {
+            self.next += 1;
+        }
+        if placed.record.get(self.next) != Some(&(record as i64)) {
+            return None;
+        }
+        self.next += 1;
+        Some((placed.offset[self.next - 1], placed.attempt[self.next - 1]))
+    }
+
     fn take(&mut self, at: (i64, u64), pdu: &Framed<'_>) {
         let ue = if pdu.ueid != 0 { u32::from(pdu.ueid) } else { u32::from(pdu.rnti) << 16 };
         if pdu.radio != self.key.radio || pdu.crc == Some(false) || pdu.retx > 0 {
             return;
         }
         match pdu.layer {
-            Layer::Pdcp { user: true } if pdu.ueid == 0 || ue == self.key.ue => self.sdu(at, pdu.payload),
+            Layer::Pdcp { user: true } if pdu.ueid == 0 || ue == self.key.ue => {
+                self.sdu(at, usize::from(!pdu.uplink), pdu.payload, -1);
+            }
             _ if ue != self.key.ue => {}
             Layer::Mac { own: true } => {
                 let mut parts = Vec::new();
@@ -137,26 +182,20 @@ impl Reading {
             Radio::Nr => nr::decode(bytes, self.key.sn_bits),
         };
         let Ok(Pdu::Data(pdu)) = decoded else { return };
-        let way = usize::from(!uplink);
-        let piece = Piece {
-            sn: pdu.sn,
-            start: pdu.start,
-            length: pdu.data.len() as u32,
-            last: pdu.last,
-            hash: hash(&pdu.data),
-        };
-        let placed = self.ways[way].send(piece, false);
-        if placed.attempt > 0 {
+        let Some((offset, attempt)) = self.place(at.1) else { return };
+        if attempt > 0 || offset < 0 {
             return;
         }
-        if placed.missing > 0 || placed.restart {
+        let way = usize::from(!uplink);
+        if offset != self.expected[way] {
             self.parts[way] = None;
         }
-        self.pieces(at, way, &pdu);
+        self.expected[way] = offset + pdu.data.len() as i64;
+        self.pieces(at, way, &pdu, offset);
     }
 
     /// Take the parts of SDUs in a PDU.
-    fn pieces(&mut self, at: (i64, u64), way: usize, pdu: &Data<'_>) {
+    fn pieces(&mut self, at: (i64, u64), way: usize, pdu: &Data<'_>, mut offset: i64) {
         let mut rest = pdu.data;
         for index in 0..=pdu.lengths.count {
             let last = index == pdu.lengths.count;
@@ -164,29 +203,41 @@ impl Reading {
             let (part, behind) = rest.split_at(length);
             rest = behind;
             if index > 0 || pdu.begins {
-                self.parts[way] = Some(Vec::new());
+                self.parts[way] = Some((Vec::new(), offset));
             }
-            let Some(sdu) = &mut self.parts[way] else { continue };
+            offset += part.len() as i64;
+            let Some((sdu, _)) = &mut self.parts[way] else { continue };
             sdu.extend_from_slice(part);
             if sdu.len() > LARGEST {
                 self.parts[way] = None;
             } else if (!last || pdu.ends)
-                && let Some(sdu) = self.parts[way].take()
+                && let Some((sdu, first)) = self.parts[way].take()
             {
-                self.sdu(at, &sdu);
+                self.sdu(at, way, &sdu, first);
             }
         }
     }
 
     /// A PDCP PDU of the user plane.
-    fn sdu(&mut self, at: (i64, u64), sdu: &[u8]) {
+    fn sdu(&mut self, at: (i64, u64), way: usize, sdu: &[u8], first: i64) {
         if sdu.first().is_some_and(|first| first & 0x80 == 0) {
             return; // control
         }
-        let Some(packet) = ip_behind_pdcp(sdu) else {
+        let Some((header, packet)) = ip_behind_pdcp(sdu) else {
             self.found.unreadable += 1;
             return;
         };
+        // PDCP numbers tell packets apart: one that comes again was sent again in another cell.
+        let mark = hash(&(way, sdu));
+        if !self.known.insert(mark) {
+            return;
+        }
+        self.recent.push_back(mark);
+        if self.recent.len() > RECENT
+            && let Some(old) = self.recent.pop_front()
+        {
+            self.known.remove(&old);
+        }
         let (t_ns, record) = at;
         for word in [t_ns.div_euclid(1_000_000_000), t_ns.rem_euclid(1_000_000_000)] {
             self.found.file.extend((word as u32).to_le_bytes());
@@ -196,12 +247,13 @@ impl Reading {
         }
         self.found.file.extend_from_slice(packet);
         self.found.records.push(record);
+        self.found.offsets.push(if first < 0 { -1 } else { first + header as i64 });
     }
 }
 
 /// PDCP headers have one to three bytes, by the length of their numbers, which the log may not tell; SDAP adds
 /// one, integrity protection four at the end. An IP packet says itself how long it is.
-fn ip_behind_pdcp(sdu: &[u8]) -> Option<&[u8]> {
+fn ip_behind_pdcp(sdu: &[u8]) -> Option<(usize, &[u8])> {
     (1..=4).find_map(|header| {
         let packet = sdu.get(header..)?;
         let be16 = |at: usize| packet.get(at..at + 2).map(|b| usize::from(u16::from_be_bytes([b[0], b[1]])));
@@ -210,7 +262,7 @@ fn ip_behind_pdcp(sdu: &[u8]) -> Option<&[u8]> {
             6 if packet.len() >= 40 => 40 + be16(4)?,
             _ => return None,
         };
-        (length == packet.len() || length + 4 == packet.len()).then(|| &packet[..length])
+        (length == packet.len() || length + 4 == packet.len()).then(|| (header, &packet[..length]))
     })
 }
 
@@ -225,30 +277,42 @@ mod tests {
         packet
     }
 
-    fn reading(radio: Radio, sn_bits: u8) -> Reading {
-        Reading {
-            key: Key { radio, ue: 1, channel: Channel::Drb(1), sn_bits },
-            ways: [Way::new(u32::from(sn_bits)), Way::new(u32::from(sn_bits))],
-            parts: [None, None],
-            found: Packets::default(),
+    /// PDUs as a direction has them: record, offset, attempt.
+    fn placed(pdus: &[(i64, i64, i16)]) -> Frames {
+        Frames {
+            record: pdus.iter().map(|one| one.0).collect(),
+            offset: pdus.iter().map(|one| one.1).collect(),
+            attempt: pdus.iter().map(|one| one.2).collect(),
+            action: vec![0; pdus.len()],
+            ..Frames::default()
         }
+    }
+
+    fn key(radio: Radio, sn_bits: u8) -> Key {
+        Key { radio, ue: 1, channel: Channel::Drb(1), sn_bits }
     }
 
     #[test]
     fn packets_across_pdus_of_lte() {
         let stream = [&[0x80, 1][..], &ip(7), &[0x80, 2], &ip(8)].concat();
-        let mut reading = reading(Radio::Lte, 10);
         // 20 bytes; then the rest of the first SDU (length indicator 12) and 10 bytes of the second; then all.
         let first = [&[0x88, 0][..], &stream[..20]].concat();
         let second = [&[0x9c, 1, 0x00, 0xc0][..], &stream[20..42]].concat();
         let third = [&[0x90, 2][..], &stream[42..]].concat();
-        for (record, pdu) in [&first, &second, &second, &third].into_iter().enumerate() {
-            reading.acknowledged((5, record as u64), true, false, pdu);
+        let rows = placed(&[(1, 100, 0), (2, 120, 0), (3, 120, 1), (4, 142, 0), (5, 164, 0), (6, 186, 0)]);
+        let mut reading = Reading::new(key(Radio::Lte, 10), &rows);
+        // At last the third PDU's bytes once more behind a new start: known already.
+        for (record, pdu) in [&first, &second, &second, &third, &second, &third].into_iter().enumerate() {
+            reading.acknowledged((5, record as u64 + 1), true, false, pdu);
         }
-        assert_eq!(reading.found.records, [1, 3]);
+        assert_eq!(
+            (reading.found.records.as_slice(), reading.found.offsets.as_slice()),
+            (&[2, 4][..], &[102, 134][..])
+        );
         assert!(reading.found.file.ends_with(&ip(8)));
         // Without the PDU between, there is no packet to put together.
-        let mut reading = self::reading(Radio::Lte, 10);
+        let rows = placed(&[(1, 0, 0), (2, 42, 0)]);
+        let mut reading = Reading::new(key(Radio::Lte, 10), &rows);
         reading.acknowledged((5, 1), true, false, &first);
         reading.acknowledged((5, 2), true, false, &third);
         assert!(reading.found.records.is_empty());
@@ -257,19 +321,21 @@ mod tests {
     #[test]
     fn packets_in_segments_of_nr() {
         let sdu = [&[0x80, 0, 1][..], &ip(9)].concat();
-        let mut reading = reading(Radio::Nr, 12);
+        let rows = placed(&[(1, 0, 0), (2, 10, 0), (3, 33, 0)]);
+        let mut reading = Reading::new(key(Radio::Nr, 12), &rows);
         reading.acknowledged((5, 1), false, false, &[&[0x90, 0][..], &sdu[..10]].concat());
         reading.acknowledged((6, 2), false, false, &[&[0xa0, 0, 0, 10][..], &sdu[10..]].concat());
         reading.acknowledged((7, 3), false, false, &[&[0xc0, 1][..], &[0x80; 40]].concat());
         assert_eq!((reading.found.records.as_slice(), reading.found.unreadable), (&[2][..], 1));
+        assert_eq!(reading.found.offsets, [3]);
     }
 
     #[test]
     fn headers_in_front_of_ip() {
         for header in [vec![0x80, 5], vec![0x80, 5, 6], vec![0x80, 5, 6, 1]] {
-            assert_eq!(ip_behind_pdcp(&[&header[..], &ip(1)].concat()), Some(&ip(1)[..]));
+            assert_eq!(ip_behind_pdcp(&[&header[..], &ip(1)].concat()), Some((header.len(), &ip(1)[..])));
         }
-        assert_eq!(ip_behind_pdcp(&[&[0x80, 5][..], &ip(1), &[0; 4]].concat()), Some(&ip(1)[..]));
+        assert_eq!(ip_behind_pdcp(&[&[0x80, 5][..], &ip(1), &[0; 4]].concat()), Some((2, &ip(1)[..])));
         assert_eq!(ip_behind_pdcp(&[0x80, 5, 0x45]), None);
         assert_eq!(ip_behind_pdcp(&[]), None);
     }

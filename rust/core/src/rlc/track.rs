@@ -22,6 +22,8 @@ pub enum Kind {
     Nack,
     /// The connection is re-established or set up anew: `cause` of the reset.
     Reestablishment,
+    /// The base station answers on common control: what is asked for after it is asked for anew.
+    Answer,
     /// The terminal has another identity in the cell, or another cell.
     Handover,
 }
@@ -78,6 +80,7 @@ pub fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> Tracked 
         ways: [Way::new(sn_bits), Way::new(sn_bits)],
         seen_sent,
         reset: None,
+        answered: false,
         mark: None,
         last_ns: None,
     };
@@ -102,6 +105,8 @@ struct Bearer {
     seen_sent: [bool; 2],
     /// The latest reset: who asked for it, and which directions have begun anew since.
     reset: Option<(usize, [bool; 2])>,
+    /// Whether the base station has said anything on common control since then.
+    answered: bool,
     /// A handover that no direction has followed yet: when the bearer last worked, and the record that tells.
     mark: Option<(i64, i64)>,
     last_ns: Option<i64>,
@@ -126,6 +131,7 @@ impl Bearer {
             Kind::Reestablishment if self.is_settled() => {
                 self.begin((row.t_ns, row.record), 0, "reestablishment")
             }
+            Kind::Answer => self.answered = true,
             Kind::Handover if self.is_settled() => self.mark = self.last_ns.map(|last| (last, row.record)),
             Kind::Reestablishment | Kind::Handover => {}
         }
@@ -138,7 +144,9 @@ impl Bearer {
     /// repeated until they are answered, and the other side goes on until it hears one.
     fn is_settled(&self) -> bool {
         match self.reset {
-            Some((asked, done)) => done[if self.ways[asked].used() { asked } else { 1 - asked }],
+            Some((asked, done)) => {
+                self.answered || done[if self.ways[asked].used() { asked } else { 1 - asked }]
+            }
             None => self.ways.iter().any(Way::used),
         }
     }
@@ -219,6 +227,7 @@ impl Bearer {
     fn begin(&mut self, at: (i64, i64), entity: usize, cause: &str) {
         self.event(at, entity, EVT, "reset", -1, cause);
         self.reset = Some((entity, [false; 2]));
+        self.answered = false;
         self.mark = None;
     }
 
@@ -302,6 +311,10 @@ mod tests {
             [both(100, 60), vec![ask(1000), on(1100, 60), ask(1300), on(1400, 61)], both(2000, 60)].concat();
         let found = track(12, &rows, |_| View::Air);
         assert_eq!(resets(&found), [(1000, 0, "reestablishment"), (2001, 1, "peer")]);
+        // One that was answered is over, even if nobody had anything to send.
+        let rows = [both(100, 60), vec![ask(1000), row(1010, false, Kind::Answer, 0, 0), ask(1300)]].concat();
+        let times: Vec<i64> = resets(&track(12, &rows, |_| View::Air)).iter().map(|one| one.0).collect();
+        assert_eq!(times, [1000, 1300]);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 Names are ``<layer><point>_<what>``: ``TcpSnd_data``, ``TcpRcv_ack``, ``RlpSnd_rexmt``. *Snd* and *Rcv*
 are relative to the bulk of the data of the connection; the link entity next to the TCP data sender is
-*RlpSnd*. Per entity, ``data`` and ``rexmt`` are frames in the data direction (sent by RlpSnd, received
-by RlpRcv) and ``ack`` are frames against it; a signal (``srej``, ``xoff``, ``xon``) is named where it
-was received, and with ``_sent`` where it was sent.
+*RlpSnd* (*WifiSnd*, *RlcSnd*: `LinkType.prefix`). Per entity, ``data`` and ``rexmt`` are frames in the data
+direction (sent by RlpSnd, received by RlpRcv) and ``ack`` are frames against it; a signal (``srej``,
+``xoff``, ``xon``) is named where it was received, and with ``_sent`` where it was sent.
 
 Reference: Paper section 4.5; METRICS "Observation points and series".
 """
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from multitracer import schema
+from multitracer.linktype import RLP
 from multitracer.measurement import Measurement
 from multitracer.table import Array, Table
 
@@ -202,6 +203,14 @@ def _entity_names(measurement: Measurement) -> Array:
     return np.array([*measurement.entities, ""], dtype=object)
 
 
+def _link_named(measurement: Measurement, sides: Array, suffix: str) -> Array:
+    """The names of one series by entity; the last entry answers for frames without one."""
+    kinds = [measurement.link_type(entity) for entity in range(len(measurement.entities))]
+    prefixes = [*(kind.prefix for kind in kinds), kinds[0].prefix if kinds else RLP.prefix]
+    names = [f"{prefix}{_SIDES[side]}_{suffix}" for prefix, side in zip(prefixes, sides, strict=True)]
+    return np.array(names, dtype=object)
+
+
 def _frames(measurement: Measurement, sides: Array) -> Iterator[Table]:
     table = measurement.table("link_frames")
     if not len(table):
@@ -223,7 +232,7 @@ def _frames(measurement: Measurement, sides: Array) -> Iterator[Table]:
             rows,
             "link",
             kind,
-            _named("Rlp", suffix)[side[rows]],
+            _link_named(measurement, sides, suffix)[entity[rows]],
             names[entity[rows]],
             seq=table["offset"][rows],
             length=table["length"][rows],
@@ -236,7 +245,7 @@ def _signals(measurement: Measurement, sides: Array) -> Iterator[Table]:
     if not len(table):
         return
     entity = table["entity"].astype(np.int64)
-    side, names = sides[entity], _entity_names(measurement)
+    names = _entity_names(measurement)
     sent = table["action"] == _SENT
     words = {"reset": "rst", "drop": "drop", "RNR": "xoff", "RR": "xon"}
     kinds = {"reset": "reset", "drop": "drop"}
@@ -246,7 +255,7 @@ def _signals(measurement: Measurement, sides: Array) -> Iterator[Table]:
         for outgoing in (False, True):
             rows = np.flatnonzero((table["kind"] == code) & (sent == outgoing))
             value = np.where(table["flush_tx"][rows] >= 0, table["flush_tx"][rows], np.nan).astype(np.float64)
-            series = _named("Rlp", f"{suffix}_sent" if outgoing else suffix)[side[rows]]
+            series = _link_named(measurement, sides, f"{suffix}_sent" if outgoing else suffix)[entity[rows]]
             kind = kinds.get(word, "signal")
             yield _part(
                 table,

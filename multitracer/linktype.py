@@ -40,6 +40,8 @@ class LinkType:
         Who wrote the log. What a monitor did not see may yet have been sent: it is "not seen", never "lost".
     shared : bool
         Both directions share one medium: while one is busy, the other has to wait.
+    prefix : str
+        Of the names of its series in `Measurement.events` and in figures: ``RlpSnd_data``, ``WifiSnd_data``.
     lacks : frozenset of str
         What the log cannot tell, of "arrivals" (which frames got through), "attempts", "airtime",
         "flow_control", "flushes" (bytes lost in a reset), "idle", "offsets" (place in the byte stream),
@@ -53,7 +55,13 @@ class LinkType:
     acknowledgement: Acknowledgement = "cumulative"
     observer: Observer = "entities"
     shared: bool = False
+    prefix: str = "Rlp"
     lacks: frozenset[Fact] = frozenset()
+
+    @property
+    def short(self) -> str:
+        """The title without what stands behind the name."""
+        return self.title.partition(" (")[0].partition(" in ")[0]
 
     def tells(self, fact: Fact) -> bool:
         """Whether a log of this kind says anything of it."""
@@ -70,6 +78,7 @@ WIFI = LinkType(
     acknowledgement="frame",
     observer="monitor",
     shared=True,
+    prefix="Wifi",
     lacks=frozenset({"flushes", "queue"}),
 )
 
@@ -79,6 +88,7 @@ RLC_LTE = LinkType(
     unit="stream",
     slotted=False,
     acknowledgement="status",
+    prefix="Rlc",
     observer="monitor",
     lacks=frozenset({"arrivals", "flushes", "queue"}),
 )

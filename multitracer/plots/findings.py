@@ -134,12 +134,12 @@ def _reset_words(entity: object, cause: object) -> str:
     return f"reset ({', '.join(words)})" if words else "reset"
 
 
-def reset_marks(found: list[Reset], group: str) -> Iterator[Marks]:
+def reset_marks(found: list[Reset], group: str, prefix: str = "Rlp") -> Iterator[Marks]:
     """``RlpSnd_rst``: a vertical line per link reset (Paper 4.5)."""
     if found:
         words = tuple(reset.words for reset in found)
         x = np.array([reset.t for reset in found])
-        label = "RlpSnd_rst: link resets"
+        label = f"{prefix}Snd_rst: link resets"
         yield Marks("RlpSnd_rst", "link_reset", x, label=label, group=group, texts=words, details=words)
 
 
@@ -179,10 +179,10 @@ def xoff(selection: Selection, results: Results, events: Table, entity: int | No
     return np.empty(0), np.empty(0)
 
 
-def xoff_spans(starts: Floats, ends: Floats, lane: str) -> Iterator[Spans]:
+def xoff_spans(starts: Floats, ends: Floats, lane: str, prefix: str = "Rlp") -> Iterator[Spans]:
     """``RlpSnd_xoff``: when the peer held the link's sender off (Paper 5.5, Figure 12)."""
     if len(starts):
-        yield _spans("RlpSnd_xoff", "flow_control", starts, ends, lane, "RlpSnd_xoff")
+        yield _spans("RlpSnd_xoff", "flow_control", starts, ends, lane, f"{prefix}Snd_xoff")
 
 
 def idle_spans(results: Results, lane: str) -> Iterator[Spans]:

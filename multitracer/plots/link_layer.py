@@ -36,6 +36,7 @@ def frame_series(
     if not len(sent):
         return
     during = sent["offset"][sent["t_ns"] >= selection.measurement.t0_ns]
+    prefix = selection.measurement.link_type(entity).prefix
     base = int(during.min()) if len(during) else int(sent["offset"].min())
     looks: tuple[tuple[str, Role, Array, str], ...] = (
         ("RlpSnd_data", "link_data", sent["attempt"] == 0, "frames"),
@@ -49,7 +50,7 @@ def frame_series(
                 role,
                 selection.seconds(rows["t_ns"]),
                 (rows["offset"] - base + shift).astype(np.float64),
-                label=f"{name} ({words})",
+                label=f"{name.replace('Rlp', prefix)} ({words})",
                 group=group,
                 record=rows["record"],
                 source=int(rows["source"][0]),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from multitracer.linktype import RLP
 from multitracer.measurement import Measurement
 from multitracer.plots import base, findings, link_layer, tcp_layer, trends
 from multitracer.plots.findings import Results
@@ -33,15 +34,15 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     selection = select(measurement, options)
     frames, events = selection.link("link_frames"), selection.link("link_events")
     entity = link_layer.sending_entity(frames)
+    kind = RLP if entity is None else measurement.link_type(entity)
     step = options.offset_bytes
-    groups = {
-        name: _group(name, rank * step) for name, rank in (("RLP", 2), ("TCP sender", 1), ("TCP receiver", 0))
-    }
+    groups = {name: _group(name, rank * step) for name, rank in (("TCP sender", 1), ("TCP receiver", 0))}
+    groups["link"] = _group(kind.short, 2 * step)
 
     rlp = (
         []
         if entity is None
-        else [*link_layer.frame_series(selection, frames, entity, 2 * step, groups["RLP"])]
+        else [*link_layer.frame_series(selection, frames, entity, 2 * step, groups["link"])]
     )
     snd = [*tcp_layer.data_series(selection, "Snd", step, groups["TCP sender"])]
     rcv = [*tcp_layer.data_series(selection, "Rcv", 0, groups["TCP receiver"])]
@@ -50,11 +51,11 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     starts, ends = findings.xoff(selection, results, events, entity)
     resets = findings.resets(selection, results, events)
     if options.trends:
-        rlp += _link_trends(rlp, starts, ends, window, groups["RLP"])
+        rlp += _link_trends(rlp, starts, ends, window, groups["link"])
         rcv += _trend(rcv, "TcpRcv_data", window, groups["TCP receiver"])
 
     judged = findings.timeout_rows(selection, results)
-    marks = [*findings.reset_marks(resets, groups["RLP"])]
+    marks = [*findings.reset_marks(resets, groups["link"], kind.prefix)]
     if judged is not None:
         marks += findings.timeout_marks(selection, judged, step, groups["TCP sender"])
     marks += tcp_layer.retransmission_marks(
@@ -66,7 +67,7 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
         ruins = [ruin_between(selection, *reset.gap) for reset in resets if reset.gap is not None]
         marks += true_marks(selection, ruins, 0, groups["TCP receiver"])
 
-    shades = [*findings.gap_spans(resets, ""), *findings.xoff_spans(starts, ends, "")]
+    shades = [*findings.gap_spans(resets, ""), *findings.xoff_spans(starts, ends, "", kind.prefix)]
     sequence = Panel(
         "sequence",
         Axis("Sequence number" if step == 0 else "Sequence number + offset of its group", "bytes"),
@@ -76,7 +77,7 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     )
     lanes = _lanes(
         [
-            *findings.xoff_spans(starts, ends, LANES["xoff"]),
+            *findings.xoff_spans(starts, ends, LANES["xoff"], kind.prefix),
             *findings.handshake_spans(resets, LANES["reset"]),
             *findings.gap_spans(resets, LANES["gap"]),
             *findings.idle_spans(results, LANES["idle"]),

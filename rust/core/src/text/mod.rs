@@ -24,3 +24,5 @@ mod words;
 
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod properties_simulators;

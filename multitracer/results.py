@@ -67,7 +67,7 @@ class Answer:
         Parameters
         ----------
         table : str, optional
-            Needed only if the answer has several tables.
+            The one named like the answer by default; needed if it has several and none of that name.
 
         Raises
         ------
@@ -75,7 +75,9 @@ class Answer:
             No such table.
         """
         tables = self.result.tables
-        if table is None and len(tables) == 1:
+        if table is None and self.name in tables:
+            table = self.name
+        elif table is None and len(tables) == 1:
             table = next(iter(tables))
         if table is None or table not in tables:
             have = ", ".join(tables) or "none"

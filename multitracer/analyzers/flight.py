@@ -22,6 +22,7 @@ from multitracer.transit import Flags, Times, data_at
 
 _DUPLICATE = ACK_KINDS.index("duplicate")
 _TIMEOUT = CAUSES.index("timeout")
+_THRESHOLD = 3  # duplicate ACKs that tell of a loss (RFC 5681 section 3.2)
 _SYN, _ECE, _CWR, _AE = 0x002, 0x040, 0x080, 0x100
 
 
@@ -32,8 +33,8 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     ----------
     RFC 5681 section 2 (FlightSize); RFC 6675 section 4 (pipe), in the form of FACK (Mathis and Mahdavi,
     SIGCOMM 1996): every hole below the highest byte selectively acknowledged counts as lost, and all that is
-    out when the timer expires (RFC 6298 section 5); RFC 3042 (limited transmit); RFC 6937 (proportional rate
-    reduction); RFC 3168, 9768 (ECN).
+    out when the timer expires (RFC 6298 section 5); without SACK each duplicate ACK stands for a segment (RFC
+    6582). RFC 3042 (limited transmit); RFC 6937 (proportional rate reduction); RFC 3168, 9768 (ECN).
     """
     tables, entries = [], []
     for connection in m.connections:
@@ -74,7 +75,8 @@ def _walk(state: SenderState) -> Table:
     fack = np.minimum(fack, np.maximum(nxt, una))
     again = _sent_again(state, t_ns[order], una)
     flight = np.maximum(nxt - una, 0)
-    pipe = np.minimum(np.maximum(nxt - fack, 0) + again, flight)
+    left = np.where(fack == una, _left_unnamed(state, order, t_ns[order]), 0)
+    pipe = np.minimum(np.maximum(nxt - fack - left, 0) + again, flight)
     return Table(
         IN_FLIGHT,
         {
@@ -86,6 +88,32 @@ def _walk(state: SenderState) -> Table:
             "pipe": pipe,
         },
     )
+
+
+def _left_unnamed(state: SenderState, order: Times, t_ns: Times) -> Times:
+    """Without SACK: bytes that duplicate ACKs say have left the network, and the hole that they stand for.
+
+    Each is a segment that arrived, until an ACK that advances covers it; during recovery one segment is lost
+    (RFC 6582 section 3.2; so Linux counts).
+    """
+    acks = state.acks
+    if np.any(acks["sack_count"] > 0) or not np.any(acks["ack_kind"] == _DUPLICATE):
+        return np.zeros(len(order), dtype=np.int64)
+    size = int(np.median(state.data["length"]))
+    arrived, counts = 0, np.zeros(len(acks) + 1, dtype=np.int64)
+    reached = int(acks["ack"][0])
+    for row, (kind, number) in enumerate(
+        zip(acks["ack_kind"].tolist(), acks["ack"].tolist(), strict=True), 1
+    ):
+        if kind == _DUPLICATE:
+            arrived += 1
+        elif number > reached:
+            arrived = max(arrived - max(-(-(number - reached) // size) - 1, 0), 0)
+        reached = max(reached, number)
+        counts[row] = arrived
+    last = np.cumsum(order >= len(state.data))  # ACKs so far
+    hole = contains(state.recoveries, t_ns) | (counts[last] >= _THRESHOLD)
+    return size * (counts[last] + hole)
 
 
 def _running(values: Times, order: Times) -> Times:

@@ -20,7 +20,7 @@ ADVANCE, DUPLICATE = ACK_KINDS.index("advance"), ACK_KINDS.index("duplicate")
 
 
 def answer(rows: list[dict[str, Any]]) -> Result:
-    rows = [{"sack_high": -1} | row for row in rows]
+    rows = [{"sack_high": -1, "ack_kind": 0} | row for row in rows]
     result = mt.analyze(measurement(rows, rcv=None), only=["flight"]).results["flight"]
     assert result.inconclusive is None
     return result
@@ -50,6 +50,23 @@ def test_a_copy_that_is_sent_once_more_counts_once() -> None:
     rows = [data(n, 1 + 60 * n) for n in range(3)] + [ack(100, 1, sack_high=181)]
     rows += [data(101, 1), data(301, 1), ack(401, 181)]
     assert levels(answer(rows))[3:] == [(180, 0), (180, 60), (180, 60), (0, 0)]
+
+
+def test_without_sack_duplicate_acks_count() -> None:
+    """Each is a segment that arrived; the third tells that one is lost, which then comes back as a copy."""
+    rows = [data(n, 1 + 60 * n) for n in range(5)] + [ack(100, 61, ack_kind=ADVANCE)]
+    rows += [ack(101 + n, 61, ack_kind=DUPLICATE) for n in range(3)]
+    rows += [data(104, 61), ack(204, 301, ack_kind=ADVANCE)]
+    expected = [(240, 240), (240, 180), (240, 120), (240, 0), (240, 60), (0, 0)]
+    assert levels(answer(rows))[5:] == expected
+
+
+def test_partial_ack_leaves_what_arrived() -> None:
+    """RFC 6582: two holes; the ACK for the first covers one segment that had arrived, of three."""
+    rows = [data(n, 1 + 60 * n) for n in range(6)]
+    rows += [ack(101 + n, 1, ack_kind=DUPLICATE) for n in range(4)]
+    rows += [data(106, 1), ack(206, 121, ack_kind=ADVANCE)]
+    assert levels(answer(rows))[9:] == [(360, 60), (360, 120), (240, 0)]
 
 
 def test_timer_takes_all_for_lost() -> None:
@@ -193,6 +210,25 @@ def test_samples(sample: Path) -> None:
     assert np.all(np.diff(rows["t_ns"]) >= 0)
     assert np.all((rows["pipe"] >= 0) & (rows["pipe"] <= rows["flight"]))
     assert rows["pipe"][-1] == rows["flight"][-1] == 0
+
+
+def test_pipe_stays_within_the_kernels_congestion_window(sample: Path) -> None:
+    """What Linux holds its own count of packets in the network to, at every sending; FlightSize is not."""
+    m = mt.read(sample)
+    found = mt.analyze(m, only=["flight"]).results["flight"].tables["in_flight"]
+    sent = m.flow(0, m.connections[0].data_dir, m.snd)
+    sent = sent.where(sent["length"] > 0)
+    rows = found.where(np.isin(found["record"], sent["record"]))
+    states = m.table("tcp_states")
+    mine = (states["conn"] == 0) & (states["dir"] == m.connections[0].data_dir) & (states["cwnd"] > 0)
+    states = states.where(mine).sorted_by("t_ns")
+    at = np.searchsorted(states["t_ns"], rows["t_ns"], side="right")
+    cwnd = np.maximum(states["cwnd"][np.maximum(at - 1, 0)], states["cwnd"][np.minimum(at, len(states) - 1)])
+    size = int(np.median(sent["length"]))
+    room = (cwnd + 2) * size  # a segment or two leave while the log is a step behind
+    assert np.all(rows["pipe"] <= room)
+    if sample.name == "local-drops":
+        assert np.mean(rows["flight"] > room) > 0.05, "in recovery, flight counts what is lost or has arrived"
 
 
 def test_without_the_senders_capture_it_is_not_answered(sample: Path) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _ENOUGH = 0.5
 _CLEAR = 0.2
 _INFINITE = 2**31 - 1
+_NEVER = np.iinfo(np.int64).max
 # Variable, column, and what one of its unit is: packets are counted in segments of the connection
 _COLUMNS = {
     "cwnd": "cwnd",
@@ -56,7 +57,11 @@ def name_sockets(work: Work) -> None:
         trace.flows = [Flow(*local, *remote)]
         details["connection"] = f"{local[0]}:{local[1]} > {remote[0]}:{remote[1]}"
         mss = details.get("mss") or _segment_size(work, merged, sends)
-        states = _states(trace.tables["series"], variable, str(details.get("unit")), mss)
+        series = trace.tables["series"]
+        # Scripts write what a variable was before its first change at time 0, long before the connection.
+        begun = min(int(own["t_ns"][own["conn"] == conn].min(initial=_NEVER)) for own in work.own.values())
+        series = series.where((series["t_ns"] > 0) | (series["t_ns"] >= begun))
+        states = _states(series, variable, str(details.get("unit")), mss)
         if states is not None:
             trace.tables["tcp_states"] = states
 

@@ -115,7 +115,8 @@ def _capture(selection: Selection) -> list[Series]:
 def flight_size(data: Table, acks: Table) -> tuple[Array, Floats]:
     """Bytes sent and not cumulatively acknowledged, after each segment in either direction (RFC 5681 2)."""
     t_ns = np.concatenate((data["t_ns"], acks["t_ns"]))
-    order = np.argsort(t_ns, kind="stable")
+    # In a simulation an ACK and the segment that it releases have one time: the file has their order.
+    order = np.lexsort((np.concatenate((data["record"], acks["record"])), t_ns))
     nothing_d, nothing_a = np.zeros(len(data), np.int64), np.zeros(len(acks), np.int64)
     sent = np.concatenate((data["seq"] + data["length"], nothing_a))[order]
     acked = np.concatenate((nothing_d, acks["ack"]))[order]

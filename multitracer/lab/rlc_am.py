@@ -98,6 +98,8 @@ class _Recorder:
             self._known = True
             self.arrival(t_ns, 0)
         sender = side if direction == "snd" else 1 - side
+        if pdu.kind == "reset" and sender == 1:
+            return  # a base station that gives a bearer up waits for the terminal to come back
         self._frames.append(RawFrame(t_ns, side, direction, self._encoded(sender, pdu)))
 
     def _encoded(self, sender: int, pdu: Pdu) -> bytes:
@@ -407,6 +409,8 @@ class RlcEntity:
         elif frame.kind == "reset_ack":
             self._log(t_ns, self._side, "rcv UA")
             self._link.record(t_ns, self._side, "rcv", frame)
+            if self._side == 1:  # on the air: the terminal's request, and this is the answer
+                self._link.record(t_ns, self._side, "snd", Pdu("reset_ack"))
             self._awaiting_ack = self._awaiting_ack and frame.epoch != self._epoch
         elif self._awaiting_ack or frame.epoch != self._epoch:
             self._link.truth.count("frames_ignored", self._side)

@@ -91,7 +91,7 @@ impl Way {
             return self.new_number(sn, piece, if ahead > FEW { 0 } else { ahead }, false);
         }
         match self.known.get_mut(&sn) {
-            Some(known) if known.is_same(&piece) && !(armed && sn == 0) => known.again(&piece),
+            Some(known) if known.is_same(&piece) => known.again(&piece),
             Some(_) if small => self.restart(sn, piece),
             None if small && (armed || self.modulus - ahead > FEW) => self.restart(sn, piece),
             Some(known) => known.again(&piece),

@@ -7,6 +7,7 @@ import numpy as np
 from multitracer.table import Array
 
 _MAX_PAIRS = 2_000_000
+_SORTED_BY_TWICE = 2**61  # times that can be doubled
 _DISTINCT = 0.8  # a second place with more than this share of the votes makes the first one doubtful
 
 
@@ -85,10 +86,7 @@ def vote(anchors: list[tuple[Array, Array, int, int]], near_ns: tuple[int, int] 
     low, high = np.concatenate(lows), np.concatenate(highs)
     if not len(low):
         return None
-    edges = np.concatenate([low, high])
-    change = np.concatenate([np.ones(len(low), np.int64), np.full(len(high), -1)])
-    order = np.lexsort((-change, edges))  # closed intervals: openings first
-    edges, height = edges[order], np.cumsum(change[order])
+    edges, height = _heights(low, high)
     top = int(np.argmax(height))
     votes = int(height[top])
     width = max(after + before for *_, before, after in anchors)
@@ -98,6 +96,18 @@ def vote(anchors: list[tuple[Array, Array, int, int]], near_ns: tuple[int, int] 
         return None
     end = min(top + 1, len(edges) - 1)
     return Vote(int(edges[top]) + base, int(edges[end]) + base, votes, voters, second)
+
+
+def _heights(low: Array, high: Array) -> tuple[Array, Array]:
+    """Ends of intervals in order, and how many intervals are open behind each; openings come first."""
+    if max(-int(low.min()), int(high.max())) < _SORTED_BY_TWICE:
+        # One sort of plain numbers whose last bit says what closes: five times as fast as by two keys.
+        edges = np.sort(np.concatenate([2 * low, 2 * high + 1]))
+        return edges >> 1, np.cumsum(1 - 2 * (edges & 1))
+    edges = np.concatenate([low, high])
+    change = np.concatenate([np.ones(len(low), np.int64), np.full(len(high), -1)])
+    order = np.lexsort((-change, edges))
+    return edges[order], np.cumsum(change[order])
 
 
 def _intervals(

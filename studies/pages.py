@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from multitracer.batch.comparison import read_summary
+from multitracer.batch.rows import COLUMNS
 from multitracer.batch.study import Pivot, parse, pivot
 from multitracer.batch.summary import csv_bytes
 
@@ -32,6 +33,7 @@ TABLE = re.compile(r"(<!-- table (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURE = re.compile(r"<!-- figure (\S+) (.+?) -->")
 UNITS = {"kbit/s": 1e3, "Mbit/s": 1e6, "%": 0.01}
 SIZE, DPI = (9.0, 5.0), 90.0
+MOST_ROWS = 1000
 
 Row = dict[str, Any]
 
@@ -42,12 +44,18 @@ def kept(study: str) -> list[Row]:
     return read_summary(str(path), path.read_bytes())
 
 
-def reduced(rows: list[Row]) -> bytes:
-    """A summary as CSV without what tells nothing apart; what `read_summary` insists on stays."""
+def reduced(rows: list[Row], text: str) -> bytes:
+    """A summary as CSV without what tells nothing apart; what `read_summary` insists on stays.
+
+    Of many rows only parameters and the metrics that the page asks for.
+    """
     always = {"name", "utilization", "goodput_bps"}
     names = [name for name in rows[0] if name in always or len({str(row[name]) for row in rows}) > 1]
     dropped = {"sender", "receiver", "conn", "start_s", "goodput_share", "received_bytes", "duplicate_share"}
     dropped |= {"utilization_low", "utilization_high", "timeouts_genuine"}
+    if len(rows) > MOST_ROWS:
+        wanted = {what.split(":")[0].split()[-1] for _, what, _ in TABLE.findall(text)}
+        dropped |= COLUMNS.keys() - always - wanted
     return csv_bytes(rows, [name for name in names if name not in dropped])
 
 
@@ -122,11 +130,13 @@ def main() -> None:
         sys.exit(__doc__)
     csv.field_size_limit(1 << 20)
     study = sys.argv[1]
+    page = FOLDER / f"{study}.md"
+    text = page.read_text(encoding="utf-8")
     if len(sys.argv) == 3:
         fresh = read_summary(sys.argv[2], Path(sys.argv[2]).read_bytes())
-        (FOLDER / f"{study}.csv").write_bytes(reduced(fresh))
-    page, rows = FOLDER / f"{study}.md", kept(study)
-    text = filled(page.read_text(encoding="utf-8"), rows)
+        (FOLDER / f"{study}.csv").write_bytes(reduced(fresh, text))
+    rows = kept(study)
+    text = filled(text, rows)
     page.write_text(text, encoding="utf-8")
     for path in draw(text, rows):
         print(path)

@@ -80,6 +80,7 @@ main(int argc, char** argv)
     uint32_t queue = 8000;
     uint32_t segment = 512;
     uint32_t flows = 1;
+    uint32_t run = 1;
     double seconds = 10;
     bool ascii = false;
     CommandLine command;
@@ -88,6 +89,7 @@ main(int argc, char** argv)
     command.AddValue("queue", "bottleneck queue, bytes", queue);
     command.AddValue("segment", "TCP segment size, bytes", segment);
     command.AddValue("flows", "number of transfers", flows);
+    command.AddValue("run", "number of the random stream: when flows start", run);
     command.AddValue("seconds", "length of the simulation", seconds);
     command.AddValue("ascii", "write an ascii trace too", ascii);
     command.AddValue("out", "directory", out);
@@ -108,6 +110,7 @@ main(int argc, char** argv)
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(false));
     Config::SetDefault("ns3::TcpSocketBase::LimitedTransmit", BooleanValue(false));
     RngSeedManager::SetSeed(1);
+    RngSeedManager::SetRun(run);
 
     NodeContainer nodes;
     nodes.Create(4);

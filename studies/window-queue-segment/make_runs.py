@@ -2,7 +2,8 @@
 
 Usage: python make_runs.py OUTPUT
 
-Needs g++ and the Debian packages libns3-dev (3.37) and libgsl-dev. The 192 runs took 20 s and take 386 MB.
+Ten flows start at random times: five runs of each case. One flow is the same whenever it starts.
+Needs g++ and the Debian packages libns3-dev (3.37) and libgsl-dev.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ MODULES = "core network internet point-to-point applications flow-monitor traffi
 WINDOWS = QUEUES = (2000, 8000, 32000, 64000)
 SEGMENTS = (128, 256, 512)
 FLAVOURS = ("tahoe", "reno")
-FLOWS = (1, 10)
+RUNS = {1: 1, 10: 5}
 SECONDS = 10
 
 
@@ -31,7 +32,9 @@ def build(program: Path) -> None:
 
 
 def run(program: Path, folder: Path, parameters: dict[str, str | int]) -> None:
-    """One run, with what batch tables need to know of it."""
+    """One run, with what batch tables need to know of it; one that is there is left alone."""
+    if (folder / "measurement.toml").exists():
+        return
     folder.mkdir(parents=True, exist_ok=True)
     options = [f"--{name}={value}" for name, value in parameters.items()]
     subprocess.run([str(program), *options, f"--seconds={SECONDS}", f"--out={folder}"], check=True)
@@ -47,18 +50,24 @@ def main() -> None:
     output.mkdir(parents=True, exist_ok=True)
     program = output / "dumbbell"
     build(program)
-    grid = itertools.product(FLOWS, FLAVOURS, WINDOWS, QUEUES, SEGMENTS)
-    for done, (flows, flavour, window, queue, segment) in enumerate(grid, 1):
-        name = f"{flavour}-w{window}-q{queue}-s{segment}-f{flows}"
-        parameters = {
+    grid = [
+        (flows, number, *case)
+        for flows, runs in RUNS.items()
+        for number in range(1, runs + 1)
+        for case in itertools.product(FLAVOURS, WINDOWS, QUEUES, SEGMENTS)
+    ]
+    for flows, number, flavour, window, queue, segment in grid:
+        name = f"{flavour}-w{window}-q{queue}-s{segment}-f{flows}-r{number}"
+        parameters: dict[str, str | int] = {
             "flavour": flavour,
             "window": window,
             "queue": queue,
             "segment": segment,
             "flows": flows,
+            "run": number,
         }
         run(program, output / name, parameters)
-        print(f"{done}: {name}", flush=True)
+    print(f"{len(grid)} runs")
 
 
 if __name__ == "__main__":

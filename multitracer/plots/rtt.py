@@ -1,8 +1,8 @@
-"""Round-trip times: every sample, and what the kernel makes of them (SRTT, RTO).
+"""Round-trip times: every sample, by segment and by timestamp, and what the kernel makes of them (SRTT, RTO).
 
 References
 ----------
-RFC 6298; Karn and Partridge, SIGCOMM 1987; Paper 5.2 (an inflated RTT inflates the timer).
+RFC 6298, 7323; Karn and Partridge, SIGCOMM 1987; Paper 5.2 (an inflated RTT inflates the timer).
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
                 source=source,
             )
         )
+    series += _by_timestamp(selection, results, size)
     series += _kernel(selection, states, kernel, size)
     window = base.window_of(series, series, options)
     if len(acks):
@@ -71,6 +72,26 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     if selection.snd is None:
         notes.append("no capture at the sender: round trips as its other end saw them")
     return base.figure(PLOT.name, selection, results, (panel,), window, options, notes=notes)
+
+
+def _by_timestamp(selection: Selection, results: Results, size: float) -> Iterator[Series]:
+    """Samples of what was sent again, by echoed timestamps: where Karn's rule has none."""
+    found = results.get("round_trips")
+    rows = found.tables.get("rtt_samples") if found is not None else None
+    if rows is None or selection.snd is None or selection.connection is None:
+        return
+    mine = (rows["conn"] == selection.connection.index) & (rows["source"] == selection.snd)
+    rows = rows.where(mine & (rows["way"] == rows.code("way", "timestamp")) & (rows["again"] > 0))
+    if len(rows):
+        yield Series(
+            "TcpSnd_rtt_timestamp",
+            "curve_5",
+            selection.seconds(rows["t_ns"]),
+            rows["rtt_ns"] / 1e9 * size,
+            label="of what was sent again (timestamps)",
+            record=rows["record"],
+            source=selection.snd,
+        )
 
 
 def _kernel(

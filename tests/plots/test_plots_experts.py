@@ -83,6 +83,15 @@ def test_rtt_samples_are_those_of_the_analysis():
     assert {"TcpSnd_srtt", "TcpSnd_rto"} <= {one.name for one in built.panel("rtt").series}
 
 
+def test_rtt_shows_what_karns_rule_leaves_out():
+    again = series(figure("rtt", "link-resets-sack"), "TcpSnd_rtt_timestamp")
+    told = analysis("link-resets-sack").results["round_trips"].summary["connections"][0]["timestamp"]
+    assert len(again.x) == told["of_what_was_sent_again"] == 7
+    assert again.y.max() == pytest.approx(told["max_ms"] / 1e3, abs=1e-3)
+    names = {one.name for one in figure("rtt", "link-resets-vj").panel("rtt").series}
+    assert "TcpSnd_rtt_timestamp" not in names, "no timestamps option"
+
+
 def test_cwnd_says_what_limits():
     built = figure("cwnd", "link-resets-vj")
     spans = built.panel("lanes").spans

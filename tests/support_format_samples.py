@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import support_kernel_logs as kernel_logs
+import support_wifi
 from support_rlp_capture import call
 from support_samples import SAMPLES
 
@@ -206,6 +207,8 @@ def main() -> None:
         made = call(Path(folder), seconds=8)
         (FOLDER / "gsmtap").mkdir(exist_ok=True)
         (FOLDER / "gsmtap" / "rlp.pcap").write_bytes(made.frames.read_bytes())
+    (FOLDER / "wifi").mkdir(exist_ok=True)
+    (FOLDER / "wifi" / "air.pcap").write_bytes(support_wifi.content(support_wifi.conversation()))
     lines = [hdlc.encode(0x21, bytes(range(at, at + 60)), opening_flag=True) for at in range(12)]
     records = [
         struct.pack(">BH", 1 + at % 2, len(line)) + line + b"\x06\x03" for at, line in enumerate(lines)

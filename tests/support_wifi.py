@@ -103,6 +103,27 @@ def exchange(t_us: int, frame: bytes, *, answered: bool = True) -> list[Heard]:
     return [Heard(t_us, frame), *answer]
 
 
+def conversation(packets: int = 40) -> list[Heard]:
+    """TCP in the clear, every fifth packet sent twice, a gap; the station leaves and returns."""
+    heard: list[Heard] = []
+    for n in range(packets):
+        down, t_us = n % 4 == 3, n * 5000 + (2_000_000 if n > packets // 2 else 0)
+        segment = struct.pack(">HHIIBBHHH", 40000, 5001, n * 100, 1, 0x50, 0x10, 65535, 0, 0) + bytes(100)
+        if down:
+            segment = struct.pack(">HHIIBBHHH", 5001, 40000, 1, n * 100, 0x50, 0x10, 65535, 0, 0)
+        ends = bytes([10, 0, 0, 2, 10, 0, 0, 1] if down else [10, 0, 0, 1, 10, 0, 0, 2])
+        packet = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(segment), n, 0, 64, 6, 0) + ends + segment
+        number = 3 * n if n == packets // 4 else n
+        frame = data(number, LLC_IP + packet, down=down)
+        if n % 5 == 0:
+            heard.append(Heard(t_us, frame))
+            frame, t_us = data(number, LLC_IP + packet, down=down, flags=RETRY), t_us + 900
+        heard += exchange(t_us, frame)
+        if n == packets // 2:
+            heard.append(Heard(t_us + 1000, management(12, b"\3\0")))
+    return heard
+
+
 def content(frames: Iterable[Heard], link_type: int = RADIOTAP) -> bytes:
     """A pcap in nanoseconds."""
     out = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link_type)]
@@ -117,3 +138,25 @@ def capture(path: Path, frames: Iterable[Heard], link_type: int = RADIOTAP) -> P
     """A capture of these frames."""
     path.write_bytes(content(frames, link_type))
     return path
+
+
+def encrypted(plain: bytes) -> bytes:
+    """A radiotap capture with the bodies of its QoS data frames as CCMP would leave them."""
+    out, at = [plain[:24]], 24
+    while at < len(plain):
+        seconds, rest, kept, _ = struct.unpack_from("<IIII", plain, at)
+        packet = plain[at + 16 : at + 16 + kept]
+        at += 16 + kept
+        begin = struct.unpack_from("<H", packet, 2)[0]
+        frame = packet[begin:]
+        if frame[0] == 0x88:
+            body = (
+                bytes.fromhex("0100002000000000")
+                + bytes(b ^ 0x5A for b in frame[26:-4])
+                + bytes(8)
+                + frame[-4:]
+            )
+            control = struct.unpack_from("<H", frame)[0] | PROTECTED
+            packet = packet[:begin] + struct.pack("<H", control) + frame[2:26] + body
+        out.append(struct.pack("<IIII", seconds, rest, len(packet), len(packet)) + packet)
+    return b"".join(out)

@@ -39,6 +39,7 @@ FOLDERS = {
     "mlab": "tcpinfo",
     "gsm_rlp": "gsmtap",
     "ns2": "ns2",
+    "wifi": "wifi",
 }
 # Of simulators: by the end of the name.
 SIMULATORS = ("ns3", "omnetpp")
@@ -55,9 +56,9 @@ ENDINGS = {
 }
 # Constructed ones (tests/support_format_samples.py), one folder per format.
 CONSTRUCTED = Path(__file__).parent / "data" / "formats"
-CAPTURES = ("pcap", "pcapng", "gsmtap")
+CAPTURES = ("pcap", "pcapng", "gsmtap", "wifi")
 DOCUMENTS = ("iperf3", "ndt7", "pppd", "flowmonitor")  # records are no lines
-NO_TRACES = (".json", ".md", ".toml", ".err", "SOURCE.txt")
+NO_TRACES = (".json", ".md", ".toml", ".err", "SOURCE.txt", ".bin", ".out")
 
 
 def _shared(*parts: str) -> Iterator[Path]:

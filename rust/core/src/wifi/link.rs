@@ -146,7 +146,7 @@ impl Link {
             }
         };
         let unit = &mut self.units[index];
-        unit.last = data.at;
+        (unit.last, unit.epoch) = (data.at, self.epoch);
         if let Some((failed, retries)) = data.sent_status {
             unit.attempt = unit.attempt.max(i16::from(retries));
             unit.failed = failed;
@@ -304,11 +304,11 @@ impl Link {
         }
         for reset in &self.resets {
             // The link stood still from the last frame that it carried: a station may go without a word.
-            let before = |&t_ns: &i64| t_ns <= reset.at.0;
+            let before = |at: &(i64, u64)| at.0 <= reset.at.0;
             let own = self.sent.iter().filter(|sent| self.units[sent.unit].side == reset.side);
-            let sent = own.map(|sent| sent.at.0).filter(before).max();
-            let heard = self.heard.iter().map(|heard| heard.at.0).filter(before).max();
-            let at = (sent.max(heard).unwrap_or(reset.at.0), reset.at.1);
+            let sent = own.map(|sent| sent.at).filter(before).max();
+            let heard = self.heard.iter().map(|heard| heard.at).filter(before).max();
+            let at = sent.max(heard).unwrap_or(reset.at);
             out.event(at, reset.side, 2, "reset", -1, reset.cause, -1);
         }
         for &(at, dozing) in &self.power {

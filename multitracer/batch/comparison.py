@@ -12,8 +12,8 @@ from multitracer.errors import UsageError
 RESAMPLES = 4000
 METRICS = (
     "utilization", "goodput_bps", "goodput_share", "duration_s", "retransmissions", "timeouts",
-    "timeouts_spurious", "rtt_mean_ms", "rtt_deviation_ms", "received_share", "idle_after_losses_share", "jain",
-    "energy_j_per_mbit",
+    "timeouts_spurious", "rtt_mean_ms", "rtt_deviation_ms", "received_share", "idle_after_losses_share",
+    "jain", "energy_j_per_mbit",
 )  # fmt: skip
 
 

@@ -119,7 +119,9 @@ def _by_frames(
     hits = np.flatnonzero(mine)
     sent = np.where(spans["sent_ns"] >= 0, spans["sent_ns"], spans["t_ns"])[hits]
     until = np.array([max(times) for times in flushes(m, found, entity)], dtype=np.int64)
-    owner = np.searchsorted(np.maximum.accumulate(until), sent)
+    # What was spoiled left first behind the reset that had cut the one before it.
+    behind = spans["fate"][hits] == spans.code("fate", "spoiled")
+    owner = np.maximum(np.searchsorted(np.maximum.accumulate(until), sent) - behind, 0)
     return [
         _row(m, spans, int(at), int(number), int(at), "frames")
         for at, number in zip(hits, owner, strict=True)
@@ -150,14 +152,16 @@ def _row(m: Measurement, table: Table, at: int, reset: int, span: int, basis: st
     spans = m.frame_map.spans if span >= 0 else None
     if spans is not None and _gone(spans)[span]:
         row["missing"] = int(spans["missing"][span])
-        row["whole"] = int(spans["fate"][span] == spans.code("fate", "flushed"))
+        row["whole"] = int(
+            spans["fate"][span] in (spans.code("fate", "flushed"), spans.code("fate", "spoiled"))
+        )
         row["frames"] = m.frame_map.lines_of(span)
     row.setdefault("whole", -1)
     return row
 
 
 def _gone(spans: Table) -> Flags:
-    words = [spans.code("fate", word) for word in ("cut", "flushed")]
+    words = [spans.code("fate", word) for word in ("cut", "flushed", "spoiled")]
     return np.asarray(np.isin(spans["fate"], words), dtype=np.bool_)
 
 

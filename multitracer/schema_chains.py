@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from multitracer.schema_columns import Column, Schema
 
-MAP_METHODS = ("framing", "sizes", "anchors", "content")
-FATES = ("unknown", "carried", "cut", "flushed", "dropped", "waiting")
+MAP_METHODS = ("framing", "sizes", "anchors", "content", "order")
+FATES = ("unknown", "carried", "cut", "flushed", "dropped", "waiting", "spoiled")
 
 _T = Column("t_ns", "int64", "ns", "time on the reference timeline")
 _CONN = Column("conn", "int32", "", "connection number; -1 if none")
@@ -37,7 +37,8 @@ PACKET_SPANS = Schema(
             "fate",
             "int8",
             "",
-            "what the link did with it: cut and flushed lost some or all bytes, waiting never left its queue",
+            "what the link did with it: cut and flushed lost some or all bytes, waiting never left its queue,"
+            " spoiled came whole behind the rest of a cut one, without a flag between them",
             "",
             FATES,
         ),

@@ -102,7 +102,7 @@ def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
     """Recoveries of what the link gave up, and those that nothing on the link or in front of it explains."""
     chains = []
     spans = evidence.spans
-    gone = np.isin(spans["fate"], [spans.code("fate", word) for word in ("cut", "flushed")])
+    gone = np.isin(spans["fate"], [spans.code("fate", word) for word in ("cut", "flushed", "spoiled")])
     for episode in episodes:
         mine = gone & (spans["conn"] == episode.conn) & (spans["t_ns"] < episode.start_ns)
         mine &= np.isin(spans["seq"], episode.repeats["seq"])

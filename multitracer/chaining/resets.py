@@ -146,6 +146,8 @@ def _rule(taken: Table, row: int) -> str:
     basis = str(taken.words("basis")[row])
     if basis in _REFUSED:
         return f"arrived behind the loss and was discarded: {_REFUSED[basis]} (header decompressor, RFC 1144)"
+    if taken["missing"][row] == 0:
+        return "came whole behind the rest of a cut one, which nothing had ended: both failed one FCS"
     if taken["whole"][row] < 0:
         return "never passed the other capture; those before it and behind it arrived around the reset"
     share = "whole" if taken["whole"][row] else f"in part: {int(taken['missing'][row])} bytes of the stream"

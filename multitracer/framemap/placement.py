@@ -50,6 +50,8 @@ class Placement:
     framing : Framing
     matched, missed : int
         Anchors that the sizes met, and those that they did not.
+    opened : bool array
+        Packets that have, or most likely have, an opening flag of their own.
     """
 
     rows: Int
@@ -59,6 +61,7 @@ class Placement:
     framing: Framing
     matched: int
     missed: int
+    opened: Array
 
     @property
     def agreement(self) -> float:
@@ -79,8 +82,11 @@ def by_content(stream: Stream, offsets: Int) -> Placement:
     rows = np.flatnonzero(offsets >= 0)
     first = offsets[rows]
     length = np.array([stream.packets[row][0] for row in rows.tolist()], dtype=np.int64)
-    exact = np.zeros(len(rows), dtype=np.int64)
-    return Placement(rows, first, first + length, exact, PLAIN, len(rows), 0)
+    # Counted packets may be taken for their neighbours.
+    exact = np.full(len(rows), 0 if stream.counted is None else stream.payload_bytes, dtype=np.int64)
+    agreed = len(rows) if stream.counted is None else round(stream.counted * len(rows))
+    opened = np.zeros(len(rows), dtype=np.bool_)
+    return Placement(rows, first, first + length, exact, PLAIN, agreed, len(rows) - agreed, opened)
 
 
 def anchors(stream: Stream, rows: Int) -> Anchors:
@@ -182,9 +188,9 @@ def _walk(
         start, at = here, offset
     _tail(bounds, error, start, at, known, unseen, flags, rate)
     _clip(stream, rows, bounds, error)
-    return Placement(
-        rows, bounds[:-1], bounds[1:], np.maximum(error[:-1], error[1:]), framing, matched, missed
-    )
+    own = np.where(unseen > 0, flags >= _FLAG_NS, np.diff(bounds) > known)
+    errors = np.maximum(error[:-1], error[1:])
+    return Placement(rows, bounds[:-1], bounds[1:], errors, framing, matched, missed, own)
 
 
 def _fill(

@@ -197,12 +197,35 @@ def _fates(stream: Stream, placed: Placement, gone: Int) -> Array:
         [code("fate", "unknown"), code("fate", "carried"), code("fate", "flushed")],
         default=code("fate", "cut"),
     )
+    if placed.framing.hdlc and placed.framing.flags == 1:
+        words = np.where(_spoiled(stream, placed, gone), code("fate", "spoiled"), words)
     last = int(stream.first["offset"][-1]) + int(stream.first["length"][-1])
     fate[placed.rows] = np.where(placed.first >= last, code("fate", "waiting"), words)
     if stream.offsets is not None:
         # What a monitor did not see was sent all the same, unless a queue is known to have dropped it.
         fate[(stream.offsets < 0) & ~stream.dropped] = code("fate", "unknown")
     return fate
+
+
+def _spoiled(stream: Stream, placed: Placement, gone: Int) -> Array:
+    """Packets that came whole, but whose receiver still had the head of a cut one.
+
+    Where two frames of PPP share a flag, nothing ends the head but the closing flag of the next packet: both
+    are one frame with a wrong FCS (RFC 1662 section 4.3). After a pause a frame has a flag of its own.
+    """
+    found = np.zeros(len(gone), dtype=np.bool_)
+    low, high = _covering(stream, placed)
+    good = _delivered(stream)
+    _, complete = _times(stream, low, high)
+    arrived = stream.arrived_ns[placed.rows]
+    came = (arrived >= 0) & (np.abs(arrived - complete) <= stream.late_ns + 5 * stream.slot_ns)
+    head = False
+    for row in np.flatnonzero(gone >= 0).tolist():
+        if gone[row] == 0:
+            found[row], head = head and not placed.opened[row] and not came[row], False
+        elif low[row] < high[row] and good[low[row]]:
+            head = True
+    return found
 
 
 def _covering(stream: Stream, placed: Placement) -> tuple[Array, Array]:

@@ -191,3 +191,30 @@ def test_what_is_sent_between_being_told_and_the_answer_is_not_lost() -> None:
     spans = measurement.frame_map.spans.where(measurement.frame_map.spans["source"] == measurement.snd)
     fates = dict(zip(spans["record"].tolist(), spans.words("fate").tolist(), strict=True))
     assert [fates[record] for record in (108, 110, 112, 114)] == ["cut", "flushed", "carried", "carried"]
+
+
+def test_fates_are_those_of_the_link_through_resets(tmp_path: Path) -> None:
+    """Behind a reset the rest of a cut packet and the next one are one PPP frame, unless a flag parts them."""
+    air = {
+        "kind": "gilbert_elliott",
+        "loss_good": 0.002,
+        "loss_bad": 0.95,
+        "p_good_to_bad": 0.004,
+        "p_bad_to_good": 0.02,
+    }
+    link = {"model": "rlp", "n2": 3, "vj": True, "air": air}
+    measurement, outcome = recorded(tmp_path, link, count=60)
+    events = outcome.link.truth.events
+    assert sum(event["what"] == "reset" for event in events) >= 3
+    spans = measurement.frame_map.spans
+    wrong, spoiled = 0, 0
+    for side, entity in enumerate(("ms", "iwf")):
+        mine = spans.where(spans["entity"] == measurement.entities.index(entity))
+        mine = mine.where((mine["first"] >= 0) & (mine.words("fate") != "waiting"))
+        lost = {e["end"] for e in events if e["what"] == "packet_lost" and e["side"] == side}
+        for row, (_, end) in zip(range(len(mine)), truth(outcome, side), strict=False):
+            fate = str(mine.words("fate")[row])
+            wrong += (fate != "carried") != (end in lost)
+            spoiled += fate == "spoiled"
+    assert spoiled == sum(e["what"] == "packet_lost" and e["cause"] == "bad_fcs" for e in events) == 1
+    assert wrong == 0

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.framemap.inside import seen_inside
+from multitracer.framemap.order import by_arrival
 from multitracer.linkpath import LinkPath, arrivals, first_rows, link_path, setting
 from multitracer.losses import arrival_ns, queue_drops
 from multitracer.measurement import Measurement
@@ -63,6 +64,9 @@ class Stream:
     offsets : array or None
         For each row of `segments`, its first byte in the stream where a capture of the link has the packet
         itself; -1 where that did not see it. None without one.
+    counted : float or None
+        `offsets` of an encrypted link, of which a monitor missed frames, were found by length, order and
+        arrival: the share that agreed. None otherwise.
     """
 
     source: int
@@ -84,6 +88,7 @@ class Stream:
     own_frames: bool
     prompt: bool
     offsets: Int | None
+    counted: float | None
 
 
 def streams(m: Measurement) -> list[Stream]:
@@ -135,6 +140,10 @@ def _stream(
     drops = [d.segment["record"] for d in queue_drops(m, path) if d.segment and d.entity == entity]
     flushed = _flushes(m, entity, peer)
     heard = arrivals(first, frames, peer)
+    arrived = _arrived(m, rows, other)
+    offsets, counted = seen_inside(m, rows, first), None
+    if offsets is None and _missed(m, entity):
+        offsets, counted = _by_arrival(first, heard, rows, arrived)
     return Stream(
         source,
         entity,
@@ -142,7 +151,7 @@ def _stream(
         _bytes(rows, raw),
         rows,
         np.asarray(np.isin(rows["record"], np.array(drops, dtype=np.int64)), dtype=np.bool_),
-        _arrived(m, rows, other),
+        arrived,
         sent,
         first,
         heard,
@@ -154,8 +163,29 @@ def _stream(
         bool(raw),
         setting(m, "payload_bytes") is None and path.payload_bytes > _LARGE,
         not np.any(m.table("link_events")["kind"] == m.table("link_events").code("kind", "RNR")),
-        seen_inside(m, rows, first),
+        offsets,
+        counted,
     )
+
+
+def _missed(m: Measurement, entity: int) -> bool:
+    """Whether a monitor of the link knows that it did not see all that an entity sent."""
+    events = m.table("link_events")
+    return bool(np.any((events["entity"] == entity) & (events["kind"] == events.code("kind", "unseen"))))
+
+
+def _by_arrival(first: Table, heard: Int, rows: Table, arrived: Int) -> tuple[Int, float]:
+    packet, agreement = by_arrival(
+        first["ns"].astype(np.int64),
+        first["length"].astype(np.int64),
+        heard,
+        rows["ip_length"].astype(np.int64),
+        arrived,
+    )
+    offsets = np.full(len(rows), -1, dtype=np.int64)
+    known = packet >= 0
+    offsets[packet[known]] = first["offset"][known]
+    return offsets, agreement
 
 
 def _from_host(m: Measurement, rows: Table, reverse: bool) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import support_wifi as wifi
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from support_wifi import AP, BARE, HEADERS, RETRY, Heard, capture, data, exchange
 
 import multitracer as mt
@@ -240,6 +240,7 @@ def test_damage_ends_in_data_or_an_issue(tmp_path: Path) -> None:
             assert end < 24 + 16 + len(wifi.radiotap(busy(1, 1)[0])) + len(busy(1, 1)[0].frame)
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     at=st.integers(0, 7), junk=st.binary(min_size=1, max_size=60), link_type=st.sampled_from(sorted(HEADERS))
 )

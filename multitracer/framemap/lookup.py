@@ -168,6 +168,8 @@ def _spans(stream: Stream, placed: Placement) -> Table:
     attempts[placed.rows] = tries[high] - tries[low]
     missing[placed.rows] = gone
     method = "framing" if placed.framing.hdlc else "sizes" if stream.offsets is None else "content"
+    if stream.counted is not None:
+        method = "order"
     if placed.agreement < _AGREED:
         method = "anchors"
     return Table.filled(
@@ -339,7 +341,7 @@ def _pairs(stream: Stream, placed: Placement) -> Table:
 def _facts(m: Measurement, stream: Stream, placed: Placement) -> dict[str, Any]:
     return {
         "entity": m.entities[stream.entity],
-        "framing": placed.framing.name if stream.offsets is None else "read in the frames",
+        "framing": _found_by(stream, placed),
         "packets": len(placed.rows),
         "dropped": int(stream.dropped.sum()),
         "exact": int(np.count_nonzero(placed.error == 0)),
@@ -348,6 +350,12 @@ def _facts(m: Measurement, stream: Stream, placed: Placement) -> dict[str, Any]:
         "anchors_met": placed.matched,
         "content": "whole" if all(len(data) >= length for length, data in stream.packets) else "cut",
     }
+
+
+def _found_by(stream: Stream, placed: Placement) -> str:
+    if stream.offsets is None:
+        return placed.framing.name
+    return "read in the frames" if stream.counted is None else "by length, order and arrival"
 
 
 def _keys(rows: Table) -> Int:

@@ -60,6 +60,7 @@ ANALYZERS = {
     "throughput": "multitracer.analyzers.throughput:ANALYZER",
     "timeouts": "multitracer.analyzers.timeouts:ANALYZER",
     "losses": "multitracer.analyzers.losses_certain:ANALYZER",
+    "recoveries": "multitracer.analyzers.recoveries:ANALYZER",
     "observation": "multitracer.analyzers.observation:ANALYZER",
     "limits": "multitracer.analyzers.limits:ANALYZER",
     "acks": "multitracer.analyzers.acks:ANALYZER",

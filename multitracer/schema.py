@@ -56,6 +56,8 @@ CAUSES = (
 ACK_KINDS = ("", "advance", "duplicate", "window_update", "repeat", "old")
 CHECKSUMS = ("unverified", "good", "bad")
 VERDICTS = ("inconclusive", "spurious", "genuine")
+TRIGGERED_BY = ("timer", "duplicate_acks", "sack", "rack")
+UNDONE = ("", "loss", "frto", "full", "partial", "dsack")
 VOTES = ("abstains", "spurious", "genuine")
 TRIGGERS = ("", "received", "sent")
 
@@ -123,6 +125,45 @@ RETRANSMISSIONS = Schema(
             "rto_ns", "int64", "ns", "retransmission timeout estimated at that time; -1 if none", "RFC 6298"
         ),
         Column("episode", "int32", "", "loss recovery episode within the direction, from 1"),
+        Column("alternative", "int8", "", "the other cause that the same packets would have", "", CAUSES),
+        Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
+        Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
+        Column("too_early", "int8", "", "vote by an answer sooner than the smallest RTT", "METRICS", VOTES),
+        Column("verdict", "int8", "", "spurious: an earlier copy had arrived", "METRICS", VERDICTS),
+        Column("answer_ns", "int64", "ns", "until the first ACK or SACK block that covers it; -1 if none"),
+        Column("answer_record", "int64", "", "packet of that; 0 if none"),
+    ),
+)
+
+EPISODES = Schema(
+    "episodes",
+    "Loss recovery episodes: from the first segment sent again to the ACK of all that was outstanding then.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
+        Column("episode", "int32", "", "number within the direction, from 1"),
+        Column("cause", "int8", "", "why the first segment was sent again", "", CAUSES),
+        Column("trigger", "int8", "", "what showed it", "RFC 6298, 5681, 6675, 8985", TRIGGERED_BY),
+        Column("seq", "int64", "bytes", "first byte of the first segment sent again"),
+        Column("entry", "int64", "bytes", "acknowledged when it began"),
+        Column("recover", "int64", "bytes", "it ends when this is acknowledged", "RFC 6582 3.2: recover"),
+        Column("duration_ns", "int64", "ns", "until that or until it was taken back; -1 if not seen"),
+        Column("end_record", "int64", "", "the ACK that ended it; 0 if none"),
+        Column("timeouts", "int32", "", "expiries of the retransmission timer in it"),
+        Column("segments", "int32", "", "segments sent again, as captured"),
+        Column("duplicate", "int64", "bytes", "payload sent again"),
+        Column("spurious", "int32", "", "of the segments, those that were needless"),
+        Column("genuine", "int32", "", "of the segments, those that were needed"),
+        Column("receiver", "int8", "", "vote by the receiver's capture on the first", "METRICS", VOTES),
+        Column("eifel", "int8", "", "votes by echoed timestamps together", "RFC 3522", VOTES),
+        Column("dsack", "int8", "", "votes by duplicate SACKs together", "RFC 2883, 3708", VOTES),
+        Column("too_early", "int8", "", "votes by answers sooner than the smallest RTT", "METRICS", VOTES),
+        Column("ack_path", "int8", "", "genuine: a timer, as all ACKs were lost", "METRICS", VOTES),
+        Column("verdict", "int8", "", "the votes together", "METRICS", VERDICTS),
+        Column("undone", "int8", "", "how a Linux sender takes it back", "RFC 4015, 5682", UNDONE),
     ),
 )
 
@@ -146,6 +187,8 @@ TIMEOUTS = Schema(
             "retransmission timeout estimated, without backoff; -1 if none",
             "RFC 6298",
         ),
+        Column("waited_ns", "int64", "ns", "the timer had run for so long", "RFC 6298 5"),
+        Column("rto_max_ns", "int64", "ns", "largest timeout of the stack, if known to be set low; -1 else"),
         Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
         Column("frto", "int8", "", "vote by ACKs of data not sent again", "RFC 5682", VOTES),
@@ -309,6 +352,7 @@ SCHEMAS: dict[str, Schema] = {
         SEGMENTS,
         RETRANSMISSIONS,
         TIMEOUTS,
+        EPISODES,
         ICMP_ERRORS,
         TCP_STATES,
         KERNEL_EVENTS,

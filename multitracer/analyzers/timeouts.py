@@ -24,8 +24,13 @@ _GENUINE = schema.VOTES.index("genuine")
 _BAD = schema.CHECKSUMS.index("bad")
 _LOSS, _OPEN = 4, 0
 
-VOTERS = ("receiver", "dsack", "too_early", "eifel", "kernel", "frto", "ack_path")
-"""In the order in which they are believed: what the receiver saw, then proofs, then inference."""
+VOTERS = ("receiver", "ack_path", "too_early", "dsack", "eifel", "kernel", "frto")
+"""In the order in which they are believed: what the receiver saw, then proofs, then inference.
+
+Lost ACKs (`ack_path`) come before all that only shows that an earlier copy had arrived: it had, and the timer
+was needed all the same. A receiver that had more than the segment goes on echoing an old timestamp (RFC 7323
+section 4.3), so echoes alone cannot tell ACKs that were lost from ACKs that were late.
+"""
 
 _KERNEL_WINDOW_NS = 5_000_000
 """The state changes within this time of the segment that the capture shows."""
@@ -36,7 +41,9 @@ def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
     table = _own(measurement)
     votes = {name: table[name].copy() for name in ("receiver", "ack_path", "kernel")}
     for row in range(len(table)):
-        votes["receiver"][row], votes["ack_path"][row] = _receiver_votes(measurement, table, row)
+        votes["receiver"][row], path = _receiver_votes(measurement, table, row)
+        if path:
+            votes["ack_path"][row] = path
         votes["kernel"][row] = _kernel_vote(measurement, table, row)
     table = table.replace(**votes)
     table = table.replace(verdict=_verdicts(table))
@@ -152,7 +159,7 @@ def _connection(measurement: Measurement, table: Table, row: int) -> Connection 
 
 def _describe(measurement: Measurement, table: Table, row: int) -> dict[str, Any]:
     votes = {name: schema.VOTES[int(table[name][row])] for name in VOTERS}
-    rto_ns = int(table["rto_ns"][row])
+    rto_ns, rto_max_ns = int(table["rto_ns"][row]), int(table["rto_max_ns"][row])
     return {
         "t": round(measurement.seconds(table["t_ns"][row]), 6),
         "conn": int(table["conn"][row]),
@@ -162,6 +169,8 @@ def _describe(measurement: Measurement, table: Table, row: int) -> dict[str, Any
         "backoff": int(table["backoff"][row]),
         "silence_s": round(int(table["silence_ns"][row]) / 1e9, 6),
         "rto_s": round(rto_ns / 1e9, 6) if rto_ns >= 0 else None,
+        "waited_s": round(int(table["waited_ns"][row]) / 1e9, 6),
+        "rto_max_s": round(rto_max_ns / 1e9, 6) if rto_max_ns >= 0 else None,
         "verdict": schema.VERDICTS[int(table["verdict"][row])],
         "votes": {name: vote for name, vote in votes.items() if vote != "abstains"},
         "answer_record": int(table["answer_record"][row]) or None,

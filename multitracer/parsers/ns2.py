@@ -87,6 +87,7 @@ def _end(path: str, scan: native.Scan, found: dict[str, Any]) -> Trace:
         "segments": segments,
         "retransmissions": _table(schema.RETRANSMISSIONS, found["retransmissions"]),
         "timeouts": _table(schema.TIMEOUTS, found["timeouts"]),
+        "episodes": _table(schema.EPISODES, found["episodes"]),
     }
     return Trace(source, tables, connections=found["connections"])
 

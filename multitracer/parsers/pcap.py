@@ -79,6 +79,7 @@ def trace_of(path: str, found: dict[str, Any]) -> Trace:
             "segments": _table(schema.SEGMENTS, found["segments"]),
             "retransmissions": _table(schema.RETRANSMISSIONS, found["retransmissions"]),
             "timeouts": _table(schema.TIMEOUTS, found["timeouts"]),
+            "episodes": _table(schema.EPISODES, found["episodes"]),
             "icmp_errors": _table(schema.ICMP_ERRORS, found["icmp_errors"]),
         }
     return trace

@@ -15,7 +15,7 @@ from multitracer.trace import Source, Trace
 
 ENTITIES = ["ue", "bs"]
 _TABLES = (schema.LINK_FRAMES, schema.LINK_EVENTS, schema.LINK_RADIO)
-_TCP_TABLES = (schema.SEGMENTS, schema.RETRANSMISSIONS, schema.TIMEOUTS)
+_TCP_TABLES = (schema.SEGMENTS, schema.RETRANSMISSIONS, schema.TIMEOUTS, schema.EPISODES)
 _SHOWN = 20
 
 

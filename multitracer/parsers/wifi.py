@@ -135,7 +135,13 @@ def _clear_text(path: str, repeats: list[int]) -> Trace | None:
     """The TCP of all stations that was not encrypted, each packet once however often the radio sent it."""
     found = native.read_capture(path, keep_segments=True, skip=repeats)
     tables = {}
-    for declared in (schema.SEGMENTS, schema.RETRANSMISSIONS, schema.TIMEOUTS, schema.ICMP_ERRORS):
+    for declared in (
+        schema.SEGMENTS,
+        schema.RETRANSMISSIONS,
+        schema.TIMEOUTS,
+        schema.EPISODES,
+        schema.ICMP_ERRORS,
+    ):
         columns = found[declared.name]
         rows = len(columns["t_ns"])
         filled = {**columns, "source": np.zeros(rows, dtype=np.int16)}

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
 use multitracer_core::issue::Issues;
 use multitracer_core::tracker::{
-    CAUSES, Columns, Connection, QuotedError, Retransmission, Sender, Timeout, Verdict, track_beside,
+    CAUSES, Columns, Connection, QuotedError, Retransmission, Sender, TakenBack, Timeout, Verdict,
+    track_beside,
 };
 use numpy::{Element, IntoPyArray};
 use pyo3::exceptions::{PyIndexError, PyKeyboardInterrupt, PyOSError, PyValueError};
@@ -13,6 +14,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PySlice};
 
+use crate::episodes::episodes_to_python;
 use crate::watch::watched;
 
 /// Words for the causes, in the order of `Cause`; those of retransmissions are keys of the public contract.
@@ -160,6 +162,7 @@ pub(crate) fn tracked_to_python(
         result.set_item("segments", segments_to_python(py, columns)?)?;
         result.set_item("retransmissions", retransmissions_to_python(py, connections)?)?;
         result.set_item("timeouts", timeouts_to_python(py, connections)?)?;
+        result.set_item("episodes", episodes_to_python(py, connections)?)?;
     }
     let summaries = PyList::empty(py);
     for connection in connections {
@@ -261,7 +264,7 @@ fn segments_to_python<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<
 }
 
 /// The rows that a list in every sender holds, with connection and direction, in order of time.
-fn gather<'a, T>(
+pub(crate) fn gather<'a, T>(
     connections: &'a [Connection],
     rows: impl Fn(&'a Sender) -> &'a [T],
     time: impl Fn(&T) -> i64,
@@ -278,7 +281,7 @@ fn gather<'a, T>(
 }
 
 /// A column out of gathered rows.
-fn column<'py, T, E: Element>(
+pub(crate) fn column<'py, T, E: Element>(
     py: Python<'py>,
     d: &Bound<'py, PyDict>,
     name: &str,
@@ -309,6 +312,14 @@ fn retransmissions_to_python<'py>(
     column(py, &d, "sacked", &rows, |r| r.2.sacked)?;
     column(py, &d, "rto_ns", &rows, |r| r.2.rto_ns)?;
     column(py, &d, "episode", &rows, |r| r.2.episode as i32)?;
+    column(py, &d, "alternative", &rows, |r| r.2.alternative as i8)?;
+    column(py, &d, "eifel", &rows, |r| r.2.eifel as i8)?;
+    column(py, &d, "dsack", &rows, |r| r.2.dsack as i8)?;
+    let min_rtt = |r: &(i32, i8, &Retransmission)| connections[r.0 as usize].min_rtt_ns(r.1 as usize);
+    column(py, &d, "too_early", &rows, |r| r.2.too_early(min_rtt(r)) as i8)?;
+    column(py, &d, "verdict", &rows, |r| r.2.verdict(min_rtt(r)) as i8)?;
+    column(py, &d, "answer_ns", &rows, |r| r.2.answer_after_ns.unwrap_or(-1))?;
+    column(py, &d, "answer_record", &rows, |r| r.2.answer_record as i64)?;
     Ok(d)
 }
 
@@ -325,9 +336,12 @@ fn timeouts_to_python<'py>(py: Python<'py>, connections: &[Connection]) -> PyRes
     column(py, &d, "backoff", &rows, |r| r.2.backoff.min(i16::MAX as u16) as i16)?;
     column(py, &d, "silence_ns", &rows, |r| r.2.silence_ns)?;
     column(py, &d, "rto_ns", &rows, |r| r.2.rto_ns)?;
+    column(py, &d, "waited_ns", &rows, |r| r.2.waited_ns)?;
+    column(py, &d, "rto_max_ns", &rows, |r| r.2.rto_max_ns)?;
     column(py, &d, "eifel", &rows, |r| r.2.eifel as i8)?;
     column(py, &d, "dsack", &rows, |r| r.2.dsack as i8)?;
     column(py, &d, "frto", &rows, |r| r.2.frto as i8)?;
+    column(py, &d, "ack_path", &rows, |r| r.2.ack_path as i8)?;
     column(py, &d, "too_early", &rows, |r| r.2.too_early(min_rtt(r)) as i8)?;
     column(py, &d, "verdict", &rows, |r| r.2.verdict(min_rtt(r)) as i8)?;
     column(py, &d, "answer_record", &rows, |r| r.2.answer_record as i64)?;
@@ -397,6 +411,7 @@ fn direction_to_python<'py>(
     }
     d.set_item(intern!(py, "retransmissions"), causes)?;
     d.set_item(intern!(py, "timeouts"), verdicts_to_python(py, connection, direction)?)?;
+    d.set_item(intern!(py, "recovery"), recovery_to_python(py, sender)?)?;
     d.set_item(intern!(py, "probe_segments"), totals.probe_segments)?;
     d.set_item(intern!(py, "new_data_probes"), totals.new_data_probes)?;
     d.set_item(intern!(py, "out_of_order"), totals.out_of_order)?;
@@ -437,6 +452,45 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "timestamps"), timestamps)?;
     d.set_item(intern!(py, "largest_segment"), sender.largest_segment())?;
     Ok(d)
+}
+
+/// What loss recovery and reordering came to; None where there was nothing of either.
+fn recovery_to_python<'py>(py: Python<'py>, sender: &Sender) -> PyResult<Option<Bound<'py, PyDict>>> {
+    if !sender.has_history() {
+        return Ok(None);
+    }
+    let d = PyDict::new(py);
+    d.set_item(intern!(py, "episodes"), sender.episodes().len())?;
+    d.set_item(intern!(py, "lost_again"), sender.lost_again())?;
+    let counts = sender.taken_back();
+    let taken = |way: TakenBack| counts[way as usize];
+    let undone = PyDict::new(py);
+    // F-RTO is one way to take a timeout back: the kernel counts it among them.
+    undone.set_item(intern!(py, "loss"), taken(TakenBack::Loss) + taken(TakenBack::Frto))?;
+    undone.set_item(intern!(py, "frto"), taken(TakenBack::Frto))?;
+    undone.set_item(intern!(py, "full"), taken(TakenBack::Full))?;
+    undone.set_item(intern!(py, "partial"), taken(TakenBack::Partial))?;
+    undone.set_item(intern!(py, "dsack"), taken(TakenBack::Dsack))?;
+    d.set_item(intern!(py, "undone"), undone)?;
+    let reordering = sender.reordering();
+    d.set_item(intern!(py, "reordered_by_sack"), reordering.by_sack)?;
+    d.set_item(intern!(py, "reordered_by_timestamp"), reordering.by_timestamp)?;
+    d.set_item(intern!(py, "reordering_bytes"), reordering.extent)?;
+    let rto_max = match sender.rto_cap() {
+        None => None,
+        Some((max_ns, cap)) => {
+            let c = PyDict::new(py);
+            c.set_item(intern!(py, "max_ns"), max_ns)?;
+            c.set_item(intern!(py, "waits"), cap.waits)?;
+            c.set_item(intern!(py, "shortest_ns"), cap.shortest_ns)?;
+            c.set_item(intern!(py, "longest_ns"), cap.longest_ns)?;
+            c.set_item(intern!(py, "estimated_ns"), cap.estimated_ns)?;
+            c.set_item(intern!(py, "record"), cap.record)?;
+            Some(c)
+        }
+    };
+    d.set_item(intern!(py, "rto_max"), rto_max)?;
+    Ok(Some(d))
 }
 
 fn verdicts_to_python<'py>(

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod capture;
 mod dccp;
+mod episodes;
 mod follow;
 mod json;
 mod link;

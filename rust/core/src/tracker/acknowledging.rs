@@ -3,6 +3,7 @@
 use super::outcome::{AckKind, AckOutcome, State};
 use super::selective::delivered;
 use super::sender::Sender;
+use super::verdicts::Brought;
 use crate::segment::{Segment, flags};
 
 impl Sender {
@@ -16,16 +17,17 @@ impl Sender {
     pub fn on_ack(&mut self, segment: &Segment, ack: i64) -> AckOutcome {
         let t_ns = segment.t_ns;
         let mut outcome = AckOutcome::default();
-        let dsacks_before = self.totals.dsacks;
-        let (fresh_sack, sacked_ns) = self.on_sack(segment, ack);
+        let mut brought = Brought { snd_una: self.snd_una, state: self.state, ..Brought::default() };
+        let fack = self.sacked.highest().unwrap_or(i64::MIN);
+        let sacked_ns = self.on_sack(segment, ack, fack, &mut brought);
+        let fresh_sack = brought.fresh_sack;
         let sack_rtt_ns = sacked_ns.map(|sent_ns| t_ns - sent_ns);
-        let dsack = self.totals.dsacks > dsacks_before;
         let window_changed = self.last_window_raw.is_some_and(|last| last != segment.window);
         self.last_window_raw = Some(segment.window);
         let control = segment.has(flags::SYN) || segment.has(flags::FIN) || segment.has(flags::RST);
         if ack > self.snd_una {
             outcome.kind = AckKind::Advance;
-            outcome.rtt_ns = self.advance(segment, ack, sack_rtt_ns);
+            outcome.rtt_ns = self.advance(segment, ack, fack, sack_rtt_ns, &mut brought);
         } else if ack < self.snd_una {
             outcome.kind = AckKind::Old;
         } else if segment.length == 0
@@ -48,7 +50,11 @@ impl Sender {
         }
         self.last_in_news = fresh_sack || matches!(outcome.kind, AckKind::Advance | AckKind::Duplicate);
         self.arrived(segment);
-        self.judge(segment, ack, outcome.kind, dsack);
+        brought.kind = outcome.kind;
+        if self.probe_out && ack >= self.probe_high {
+            self.answer_probe(ack, &brought);
+        }
+        self.judge(segment, ack, &brought);
         outcome
     }
 
@@ -61,7 +67,14 @@ impl Sender {
         }
     }
 
-    fn advance(&mut self, segment: &Segment, ack: i64, sack_rtt_ns: Option<i64>) -> Option<i64> {
+    fn advance(
+        &mut self,
+        segment: &Segment,
+        ack: i64,
+        fack: i64,
+        sack_rtt_ns: Option<i64>,
+        brought: &mut Brought,
+    ) -> Option<i64> {
         let t_ns = segment.t_ns;
         if let Some(byte) = self.probe_byte.take_if(|byte| ack > *byte) {
             self.take_probe(byte);
@@ -71,16 +84,29 @@ impl Sender {
         }
         let (mut first, mut last, mut retransmitted) = (None::<i64>, None::<i64>, false);
         let mut rack_ns = self.rack_ns;
+        let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
+        let (mut late, sacked) = (i64::MAX, &self.sacked);
+        let mut arrived = Vec::new();
         self.outstanding.acknowledge(ack, |run| {
             if run.transmissions > 1 {
                 retransmitted = true;
+                if !run.sacked() {
+                    arrived.push(*run);
+                }
             } else if !run.sacked() {
                 first.get_or_insert(run.last_ns);
                 last = Some(run.last_ns);
+                brought.original |= run.end <= recover && sacked.overlap(run.seq, run.end) == 0;
+                // Of a super-segment, part may be known already.
+                if run.seq < fack && sacked.overlap(run.seq, run.seq + 1) == 0 {
+                    late = late.min(run.seq);
+                }
             }
-            rack_ns = rack_ns.max(delivered(run));
+            rack_ns = rack_ns.max(delivered(run, t_ns, min_rtt_ns));
         });
         self.rack_ns = rack_ns;
+        arrived.iter().for_each(|run| self.retransmission_arrived(run));
+        self.reordered(late, fack);
         let mut sample_ns = None;
         if let (Some(first), Some(last), false) = (first, last, retransmitted) {
             sample_ns = Some(t_ns - last);
@@ -97,7 +123,6 @@ impl Sender {
         }
         self.dupacks = 0;
         self.expiries = 0;
-        self.probe_out = false;
         self.timer_start_ns = t_ns;
         self.totals.last_advance_ns = Some(t_ns);
         // Without SACK, the state is held until something above the recovery point is acknowledged (RFC 6582).

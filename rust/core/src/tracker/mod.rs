@@ -5,7 +5,9 @@
 mod acknowledging;
 mod columns;
 mod connection;
+mod episode;
 mod flow;
+mod history;
 mod interval;
 mod live;
 mod outcome;
@@ -19,23 +21,31 @@ mod selective;
 mod sender;
 mod sending;
 mod sequence;
+mod tail;
 mod timeout;
+mod timers;
+mod undo;
+mod verdicts;
 
 pub use columns::{Columns, Row};
 pub use connection::Connection;
+pub use episode::{Episode, Findings, Trigger};
 pub use flow::Endpoint;
+pub use history::Cap;
 pub use interval::IntervalSet;
-pub use outcome::{AckKind, CAUSES, Cause, Retransmission, State, Totals};
+pub use outcome::{AckKind, CAUSES, Cause, Reordering, Retransmission, State, Totals};
 pub use quoted::QuotedError;
 pub use relay::{Relay, track_beside};
 pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};
 pub use sender::Sender;
 pub use timeout::{Timeout, Verdict, Vote};
+pub use undo::{TAKEN_BACK, TakenBack};
 
 use crate::capture::{IcmpError, Sink};
 use crate::issue::Issues;
 use crate::segment::Segment;
 use flow::{FlowKey, FlowTable};
+use std::collections::HashMap;
 
 /// Tracks all connections of one capture.
 #[derive(Default)]
@@ -53,7 +63,8 @@ impl Tracker {
     }
 
     /// All connections in order of their first segment, and the segments table if it was asked for.
-    pub fn finish(self, issues: &mut Issues) -> (Vec<Connection>, Option<Columns>) {
+    pub fn finish(mut self, issues: &mut Issues) -> (Vec<Connection>, Option<Columns>) {
+        self.correct();
         for connection in &self.connections {
             let name = || {
                 let [a, b] = connection.endpoints;
@@ -70,6 +81,22 @@ impl Tracker {
             }
         }
         (self.connections, self.columns)
+    }
+
+    /// Causes that only what followed decided, in the table.
+    fn correct(&mut self) {
+        let Some(columns) = &mut self.columns else { return };
+        let senders = self.connections.iter().flat_map(|connection| &connection.senders);
+        let found: HashMap<u64, Cause> = senders.flat_map(Sender::corrections).copied().collect();
+        if found.is_empty() {
+            return;
+        }
+        for (record, cause) in columns.record.iter().zip(&mut columns.cause) {
+            // Only what was sent again has a cause; a record may hold several segments.
+            if let (1.., Some(right)) = (*cause, found.get(&(*record as u64))) {
+                *cause = *right as i8;
+            }
+        }
     }
 
     fn connection(&mut self, segment: &Segment) -> u32 {

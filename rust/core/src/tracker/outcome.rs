@@ -1,5 +1,7 @@
 //! What the tracker says of a segment, of an ACK and of a whole direction.
 
+use super::timeout::{Verdict, Vote, too_early};
+
 /// Why a segment was sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -63,6 +65,43 @@ pub struct Retransmission {
     pub sacked: i64,
     pub rto_ns: i64,
     pub episode: u32,
+    /// The other cause that the same packets would have, if what followed did not decide it.
+    pub alternative: Cause,
+    /// RFC 3522.
+    pub eifel: Vote,
+    /// RFC 2883.
+    pub dsack: Vote,
+    /// How long after it the first ACK or SACK block came that covers it.
+    pub answer_after_ns: Option<i64>,
+    /// Packet number of that; 0 if none came.
+    pub answer_record: u64,
+    /// TSval of it, if no earlier copy can have had the same.
+    pub ts_val: Option<u32>,
+    /// What was sent with a later TSval was surely sent after the copy before.
+    pub ts_later: Option<u32>,
+}
+
+impl Retransmission {
+    /// Vote by the time of the answer, against the smallest RTT of the connection.
+    pub fn too_early(&self, min_rtt_ns: Option<i64>) -> Vote {
+        too_early(self.answer_after_ns, min_rtt_ns)
+    }
+
+    /// Whether an earlier copy had arrived: proofs that one did come first, then the echoed timestamp.
+    pub fn verdict(&self, min_rtt_ns: Option<i64>) -> Verdict {
+        Verdict::first_of([self.too_early(min_rtt_ns), self.dsack, self.eifel])
+    }
+}
+
+/// Segments sent once that arrived behind later ones, as SACK blocks and ACKs show it (RFC 4737, RFC 8985).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reordering {
+    /// ACKs that showed it by what they acknowledge (`TCPSACKReorder`).
+    pub by_sack: u64,
+    /// ACKs that showed it by an old timestamp (`TCPTSReorder`).
+    pub by_timestamp: u64,
+    /// Farthest from the start of such a segment to the end of what had arrived before it, bytes.
+    pub extent: i64,
 }
 
 /// What a sent segment did.
@@ -103,6 +142,7 @@ pub struct Totals {
     pub duplicate_acks: u64,
     pub sack_segments: u64,
     pub dsacks: u64,
+    pub dsack_segments: u64,
     pub zero_windows: u64,
     pub window_updates: u64,
     pub max_flight: i64,

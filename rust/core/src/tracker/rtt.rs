@@ -49,6 +49,7 @@ pub struct RtoEstimator {
     rttvar_us: i64,
     rtt_seq: i64,
     rto_us: i64,
+    max_us: i64,
 }
 
 impl Default for RtoEstimator {
@@ -60,6 +61,7 @@ impl Default for RtoEstimator {
             rttvar_us: 0,
             rtt_seq: 0,
             rto_us: RTO_INITIAL_US,
+            max_us: RTO_MAX_US,
         }
     }
 }
@@ -99,12 +101,33 @@ impl RtoEstimator {
             self.rtt_seq = snd_nxt;
         }
         self.srtt_us_8 = self.srtt_us_8.max(1);
-        self.rto_us = ((self.srtt_us_8 >> 3) + self.rttvar_us).clamp(RTO_MIN_US, RTO_MAX_US);
+        self.rto_us = ((self.srtt_us_8 >> 3) + self.rttvar_us).max(RTO_MIN_US).min(self.max_us);
     }
 
     /// The timer expired: double the timeout (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
-        self.rto_us = (self.rto_us * 2).min(RTO_MAX_US);
+        self.rto_us = (self.rto_us * 2).min(self.max_us);
+    }
+
+    /// The stack lets the timeout grow no further than this.
+    pub fn cap(&mut self, max_us: i64) {
+        self.max_us = max_us.clamp(1, RTO_MAX_US);
+        self.rto_us = self.rto_us.min(self.max_us);
+    }
+
+    /// The timeout is not capped after all.
+    pub fn uncap(&mut self) {
+        self.max_us = RTO_MAX_US;
+    }
+
+    /// The stack's largest timeout, if it is less than Linux's default.
+    pub fn capped_us(&self) -> Option<i64> {
+        (self.max_us < RTO_MAX_US).then_some(self.max_us)
+    }
+
+    /// Timeout that the samples call for, without cap and backoff.
+    pub fn uncapped_us(&self) -> i64 {
+        ((self.srtt_us_8 >> 3) + self.rttvar_us).clamp(RTO_MIN_US, RTO_MAX_US)
     }
 
     /// Timeout now in force, backoff included, microseconds.

@@ -1,22 +1,32 @@
 //! SACK blocks (RFC 2018) and duplicate SACK (RFC 2883).
 
+use super::outcome::State;
 use super::outstanding::Sent;
-use super::recovery::RECENT;
 use super::sender::Sender;
-use super::timeout::Vote;
+use super::verdicts::Brought;
 use crate::segment::Segment;
 
 impl Sender {
-    /// SACK blocks (RFC 2018) and duplicate SACK (RFC 2883): whether anything was news, and when the first of
-    /// what is newly known to have arrived was sent, if it was sent once.
-    pub(super) fn on_sack(&mut self, segment: &Segment, ack: i64) -> (bool, Option<i64>) {
-        let Some(space) = self.space else { return (false, None) };
+    /// SACK blocks (RFC 2018) and duplicate SACK (RFC 2883): when the first of what is newly known to have arrived
+    /// was sent, if it was sent once. `fack` is the end of what was selectively acknowledged before.
+    #[inline]
+    pub(super) fn on_sack(
+        &mut self,
+        segment: &Segment,
+        ack: i64,
+        fack: i64,
+        brought: &mut Brought,
+    ) -> Option<i64> {
+        if segment.options.sack_count == 0 { None } else { self.on_blocks(segment, ack, fack, brought) }
+    }
+
+    fn on_blocks(&mut self, segment: &Segment, ack: i64, fack: i64, brought: &mut Brought) -> Option<i64> {
+        let space = self.space?;
         let blocks = segment.options.sack_blocks();
-        if blocks.is_empty() {
-            return (false, None);
-        }
         self.totals.sack_segments += 1;
+        let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
         let (mut fresh, mut first_sent_ns) = (false, None::<i64>);
+        let (in_loss, mut arrived, mut added) = (self.state == State::Loss, Vec::new(), Vec::new());
         let mut outer = None::<(i64, i64)>;
         for (index, &(left, right)) in blocks.iter().enumerate().rev() {
             let left = space.unwrap(left, ack.max(self.snd_una));
@@ -27,37 +37,64 @@ impl Sender {
             let duplicate =
                 index == 0 && (right <= ack || outer.is_some_and(|(l, r)| l <= left && right <= r));
             if duplicate {
+                brought.dsack = Some((left, right));
                 self.on_dsack(left, right);
                 continue;
             }
             outer = Some((left, right));
             let (outstanding, rack_ns) = (&mut self.outstanding, &mut self.rack_ns);
-            self.sacked.insert_with(left.max(ack), right, |_, _| fresh = true);
+            self.sacked.insert_with(left.max(ack), right, |l, r| {
+                fresh = true;
+                if l < fack || in_loss {
+                    added.push((l, r));
+                }
+            });
             if fresh {
                 outstanding.sack(left, right, |run| {
-                    *rack_ns = (*rack_ns).max(delivered(run));
-                    if run.transmissions == 1 {
+                    *rack_ns = (*rack_ns).max(delivered(run, segment.t_ns, min_rtt_ns));
+                    if run.transmissions > 1 {
+                        arrived.push(*run);
+                    } else {
                         first_sent_ns =
                             Some(first_sent_ns.map_or(run.last_ns, |first| first.min(run.last_ns)));
                     }
                 });
             }
         }
-        (fresh, first_sent_ns)
+        brought.fresh_sack = fresh;
+        for run in &arrived {
+            self.retransmission_arrived(run);
+            self.answer_by_sack(segment, run.seq, run.end);
+        }
+        let mut late = i64::MAX;
+        for (left, right) in added {
+            if self.outstanding.at(left).is_some_and(|run| run.transmissions == 1) {
+                late = late.min(left);
+                brought.original |= right <= recover;
+            }
+        }
+        let judged = self.state != State::Loss || self.history.as_ref().is_some_and(|h| h.undo.is_open());
+        if judged {
+            self.reordered(late, fack);
+        }
+        first_sent_ns
     }
 
-    fn on_dsack(&mut self, left: i64, right: i64) {
-        self.totals.dsacks += 1;
-        for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
-            if left <= timeout.seq && timeout.seq < right {
-                timeout.dsack = Vote::Spurious;
-                break;
-            }
+    /// Data that was sent once, from `late` on, arrived behind what lies below `fack` (`tcp_check_sack_reordering`).
+    #[inline]
+    pub(super) fn reordered(&mut self, late: i64, fack: i64) {
+        if late < fack {
+            let reordering = &mut self.history.get_or_insert_default().reordering;
+            reordering.by_sack += 1;
+            reordering.extent = reordering.extent.max(fack - late);
         }
     }
 }
 
-/// When a run that has now arrived was sent: unclear if it was sent more than once (RFC 8985 section 6.2).
-pub(super) fn delivered(run: &Sent) -> i64 {
-    if run.transmissions > 1 { run.first_ns } else { run.last_ns }
+/// When a run that has now arrived was sent. If it was sent more than once, then last, unless that was less than
+/// the smallest round trip ago (RFC 8985 section 6.2, step 2).
+#[inline]
+pub(super) fn delivered(run: &Sent, t_ns: i64, min_rtt_ns: i64) -> i64 {
+    let too_late = run.transmissions > 1 && (min_rtt_ns == 0 || t_ns - run.last_ns < min_rtt_ns);
+    if too_late { run.first_ns } else { run.last_ns }
 }

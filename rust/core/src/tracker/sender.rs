@@ -1,11 +1,14 @@
 //! One direction of a connection, from its sender's point of view: its state and what it is asked for.
 
+use super::episode::{Episode, Findings};
+use super::history::{Cap, History};
 use super::interval::IntervalSet;
-use super::outcome::{Retransmission, State, Totals};
+use super::outcome::{Cause, Reordering, Retransmission, State, Totals};
 use super::outstanding::Outstanding;
 use super::rtt::{RtoEstimator, RttStatistics};
 use super::sequence::Unwrapper;
 use super::timeout::Timeout;
+use super::undo::TAKEN_BACK;
 
 /// One direction.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +44,8 @@ pub struct Sender {
     pub(super) last_in_syn: bool,
     /// A tail loss probe is out and not answered.
     pub(super) probe_out: bool,
+    /// What had been sent with it (`tlp_high_seq`).
+    pub(super) probe_high: i64,
     pub(super) dupacks: u32,
     /// When the most recently sent of the delivered segments was sent (RACK.xmit_ts, RFC 8985).
     pub(super) rack_ns: i64,
@@ -51,6 +56,7 @@ pub struct Sender {
     pub(super) ts_last: Option<(u32, i64)>,
     pub(super) ts_first: Option<(u32, i64)>,
     pub(super) ts_head_before: Option<u32>,
+    pub(super) history: Option<Box<History>>,
 }
 
 impl Sender {
@@ -130,6 +136,50 @@ impl Sender {
     /// Every expiry of the retransmission timer.
     pub fn timeouts(&self) -> &[Timeout] {
         &self.timeouts
+    }
+
+    /// Whether anything was lost or reordered, as far as it shows here.
+    pub fn has_history(&self) -> bool {
+        self.history.is_some()
+    }
+
+    /// Every recovery episode.
+    pub fn episodes(&self) -> &[Episode] {
+        self.history.as_ref().map_or(&[], |history| &history.episodes)
+    }
+
+    /// What the retransmissions of an episode come to; `min_rtt_ns` is the smallest RTT of the connection.
+    pub fn findings(&self, episode: &Episode, min_rtt_ns: Option<i64>) -> Findings {
+        let rows = self.retransmissions.get(episode.first as usize..).unwrap_or_default();
+        let at = self.timeouts.partition_point(|timeout| timeout.record < episode.record);
+        let timer = self.timeouts.get(at).filter(|timeout| timeout.record == episode.record);
+        Findings::of(rows.iter().take_while(|row| row.episode == episode.number), min_rtt_ns, timer)
+    }
+
+    /// Reordering that ACKs showed.
+    pub fn reordering(&self) -> Reordering {
+        self.history.as_ref().map_or(Reordering::default(), |history| history.reordering)
+    }
+
+    /// How often a Linux sender takes a recovery back, by way.
+    pub fn taken_back(&self) -> [u32; TAKEN_BACK] {
+        self.history.as_ref().map_or([0; TAKEN_BACK], |history| history.undo.counts)
+    }
+
+    /// Retransmissions that were lost in their turn, as Linux counts them (`TCPLostRetransmit`).
+    pub fn lost_again(&self) -> u64 {
+        self.history.as_ref().map_or(0, |history| history.lost_again)
+    }
+
+    /// The stack's largest timeout, nanoseconds, and what shows that it is set low; `None` if nothing does.
+    pub fn rto_cap(&self) -> Option<(i64, Cap)> {
+        let cap = self.history.as_ref()?.cap;
+        self.rto.capped_us().map(|cap_us| (cap_us * 1000, cap))
+    }
+
+    /// Causes that what followed put right, by record.
+    pub fn corrections(&self) -> &[(u64, Cause)] {
+        self.history.as_ref().map_or(&[], |history| &history.corrections)
     }
 
     /// Raw ISN, if the SYN was seen.

@@ -4,6 +4,8 @@ use super::*;
 use crate::segment::{Address, Checksum, Options, flags};
 use proptest::prelude::*;
 
+mod verdicts;
+
 const MS: i64 = 1_000_000;
 
 /// Writes a conversation between a client that sends (A) and a server (B).
@@ -225,25 +227,6 @@ fn an_old_echo_makes_a_timeout_spurious() {
         let timeouts = connections[0].senders[0].timeouts();
         assert_eq!(timeouts.len(), 1);
         assert_eq!(timeouts[0].verdict(connections[0].min_rtt_ns(0)), verdict);
-    }
-}
-
-#[test]
-fn an_answer_to_the_first_of_two_expiries_takes_nothing_back() {
-    for (echo_ms, cause) in [(3000, Cause::Unknown), (3400, Cause::SlowStart)] {
-        let mut talk = Talk::new(7);
-        talk.timestamps = true;
-        talk.handshake(false);
-        let seq = warm_up(&mut talk);
-        for i in 0..4 {
-            talk.data(3000, seq + 1000 * i, 1000);
-        }
-        talk.data(3400, seq, 1000);
-        talk.data(4100, seq, 1000);
-        talk.ack_echo(4200, seq + 1000, &[], echo_ms);
-        talk.data(4200, seq + 1000, 1000);
-        let (connections, _) = talk.done();
-        assert_eq!(causes(&connections[0]), [Cause::Timeout, Cause::Timeout, cause]);
     }
 }
 

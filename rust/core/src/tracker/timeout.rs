@@ -26,8 +26,46 @@ pub enum Verdict {
     Genuine = 2,
 }
 
+impl Vote {
+    /// Both votes as one: what was needed once was needed.
+    pub fn or_needed(self, other: Vote) -> Vote {
+        if self == Vote::Genuine || other == Vote::Abstains { self } else { other }
+    }
+}
+
+impl Verdict {
+    /// What the first vote says that does not abstain.
+    pub fn first_of<const N: usize>(votes: [Vote; N]) -> Self {
+        match votes.into_iter().find(|vote| *vote != Vote::Abstains) {
+            Some(Vote::Spurious) => Verdict::Spurious,
+            Some(Vote::Genuine) => Verdict::Genuine,
+            _ => Verdict::Inconclusive,
+        }
+    }
+}
+
 /// Share of the smallest RTT below which an ACK cannot be an answer to what was just sent, in percent.
 const TOO_EARLY_PERCENT: i64 = 90;
+
+/// Vote by the time from a retransmission to its answer: an earlier copy was answered if no RTT is that short.
+pub fn too_early(after_ns: Option<i64>, min_rtt_ns: Option<i64>) -> Vote {
+    match (after_ns, min_rtt_ns) {
+        (Some(after), Some(min)) if after < min / 100 * TOO_EARLY_PERCENT => Vote::Spurious,
+        _ => Vote::Abstains,
+    }
+}
+
+/// Vote by the timestamp that the answer to a repetition echoes (RFC 3522): an older one is that of a copy before.
+/// Unless it is younger than those: it is that of a segment behind, so the receiver had sent an ACK of this one that
+/// did not come, and goes on echoing what it has (RFC 7323 section 4.3). `distinct` if no copy before had the same.
+pub fn eifel(sent: Option<u32>, later: Option<u32>, echoed: Option<u32>, distinct: bool) -> Vote {
+    let (Some(sent), Some(echoed)) = (sent, echoed) else { return Vote::Abstains };
+    let older = |than: u32| (echoed.wrapping_sub(than) as i32) < 0;
+    if !older(sent) {
+        return if distinct { Vote::Genuine } else { Vote::Abstains };
+    }
+    if later.is_none_or(older) { Vote::Spurious } else { Vote::Abstains }
+}
 
 /// One expiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +88,8 @@ pub struct Timeout {
     pub ts_val: Option<u32>,
     /// TSval of the transmission before it.
     pub ts_val_before: Option<u32>,
+    /// What was sent with a later TSval was surely sent after the copy before.
+    pub ts_later: Option<u32>,
     /// Everything that had been sent until then.
     pub snd_max: i64,
     /// The first ACK that advanced over it: how long after.
@@ -62,6 +102,13 @@ pub struct Timeout {
     pub dsack: Vote,
     /// RFC 5682.
     pub frto: Vote,
+    /// Genuine: the answer itself reports the duplicate, so the ACKs of the copies before were lost (RFC 3522
+    /// section 3.2, step 6).
+    pub ack_path: Vote,
+    /// The timer had run for so long.
+    pub waited_ns: i64,
+    /// The stack's largest timeout, if it is known by now to be set low; -1 else.
+    pub rto_max_ns: i64,
     /// Whether other data has been sent again since: then later ACKs say nothing by F-RTO.
     pub followed: bool,
     /// Whether the ACK after the answer has come.
@@ -71,35 +118,28 @@ pub struct Timeout {
 impl Timeout {
     /// Vote by the time of the answer, against the smallest RTT of the connection.
     pub fn too_early(&self, min_rtt_ns: Option<i64>) -> Vote {
-        match (self.answer_after_ns, min_rtt_ns) {
-            (Some(after), Some(min)) if after < min / 100 * TOO_EARLY_PERCENT => Vote::Spurious,
-            _ => Vote::Abstains,
-        }
+        too_early(self.answer_after_ns, min_rtt_ns)
     }
 
-    /// The votes together. A duplicate SACK proves that two copies arrived, an ACK before any answer was
-    /// possible proves that an earlier copy did; then comes the echoed timestamp, then F-RTO's inference.
+    /// The votes together. An ACK before any answer was possible proves that an earlier copy was acknowledged; an
+    /// answer that reports the duplicate itself, that no ACK of an earlier copy came through; another duplicate
+    /// SACK, that two copies arrived. Then comes the echoed timestamp, then F-RTO's inference.
     pub fn verdict(&self, min_rtt_ns: Option<i64>) -> Verdict {
-        for vote in [self.dsack, self.too_early(min_rtt_ns), self.eifel, self.frto] {
-            match vote {
-                Vote::Spurious => return Verdict::Spurious,
-                Vote::Genuine => return Verdict::Genuine,
-                Vote::Abstains => {}
-            }
-        }
-        Verdict::Inconclusive
+        Verdict::first_of([self.too_early(min_rtt_ns), self.ack_path, self.dsack, self.eifel, self.frto])
     }
 
     /// The first ACK that advances over the segment sent again.
-    pub fn answer(&mut self, t_ns: i64, record: u64, ts_ecr: Option<u32>) {
+    ///
+    /// A receiver that had everything up to beyond the segment does not take the timestamp of another copy
+    /// (RFC 7323 section 4.3), so it echoes an old one whether its first ACKs were late or lost. If the answer
+    /// reports the copy as a duplicate, they were lost; then the echo says nothing.
+    pub fn answer(&mut self, t_ns: i64, record: u64, ts_ecr: Option<u32>, reports_it: bool) {
         self.answer_after_ns = Some(t_ns - self.t_ns);
         self.answer_record = record;
-        if let (Some(sent), Some(echoed)) = (self.ts_val, ts_ecr) {
-            if (echoed.wrapping_sub(sent) as i32) < 0 {
-                self.eifel = Vote::Spurious;
-            } else if self.ts_val_before != Some(sent) {
-                self.eifel = Vote::Genuine;
-            }
+        if reports_it {
+            self.ack_path = Vote::Genuine;
+            return;
         }
+        self.eifel = eifel(self.ts_val, self.ts_later, ts_ecr, self.ts_val_before != self.ts_val);
     }
 }

@@ -1,0 +1,164 @@
+"""Loss recoveries: what called for each, how long it took, whether it was needed; and reordering.
+
+An episode lasts from the first segment sent again to the ACK of all that was outstanding then. Each segment
+sent again is judged by echoed timestamps (Eifel), duplicate SACK and answers that come too early; where both
+ends were captured, the receiver's capture knows. What a Linux sender takes back follows from its rules.
+
+Reference: RFC 5681, 6675, 8985 (entry), 6582 (exit), 3522, 2883, 4015 and 5682 (verdicts); METRICS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer import schema
+from multitracer.analysis import Analyzer, Result
+from multitracer.measurement import Connection, Measurement
+from multitracer.schema_results import NEEDS
+from multitracer.table import Table
+
+_LISTED = 200
+_NEED_VOTES = {
+    NEEDS.index("spurious"): schema.VOTES.index("spurious"),
+    NEEDS.index("needed"): schema.VOTES.index("genuine"),
+}
+VOTERS = ("receiver", "ack_path", "too_early", "dsack", "eifel")
+
+
+def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
+    """Every recovery of every connection, each direction by the capture next to its sender."""
+    parts, directions = [], []
+    for connection in measurement.connections:
+        for direction in (0, 1):
+            source = _near(measurement, connection, direction)
+            state = connection.summaries[source][schema.DIRECTIONS[direction]].get("recovery")
+            if state is None:
+                continue
+            own = _rows(measurement, connection, direction, source)
+            parts.append(own)
+            directions.append(_direction(measurement, connection, direction, source, state, own))
+    table = _judged(Table.concat(schema.EPISODES, parts), results)
+    verdicts = table.words("verdict")
+    listed = [_describe(measurement, table, row) for row in range(min(len(table), _LISTED))]
+    summary: dict[str, Any] = {
+        "total": len(table),
+        **{word: int(np.count_nonzero(verdicts == word)) for word in ("spurious", "genuine", "inconclusive")},
+        "directions": directions,
+        "episodes": listed,
+    }
+    return Result("recoveries", summary, {"episodes": table})
+
+
+def _near(measurement: Measurement, connection: Connection, direction: int) -> int:
+    near = measurement.snd if direction == connection.data_dir else measurement.rcv
+    if near in connection.summaries:
+        assert near is not None
+        return near
+    return min(connection.summaries, key=lambda source: source != measurement.snd)
+
+
+def _rows(measurement: Measurement, connection: Connection, direction: int, source: int) -> Table:
+    table = measurement.table("episodes")
+    return table.where(
+        (table["conn"] == connection.index) & (table["dir"] == direction) & (table["source"] == source)
+    )
+
+
+def _judged(table: Table, results: Mapping[str, Result]) -> Table:
+    """With the vote of the receiver's capture on the segment that began each, and the timers' verdicts."""
+    losses, timeouts = results.get("losses"), results.get("timeouts")
+    verdict = table["verdict"].copy()
+    receiver, path = table["receiver"].copy(), table["ack_path"].copy()
+    if losses is not None and losses.inconclusive is None:
+        repeats = losses.tables["repeats"]
+        sure = repeats.where(repeats["certain"] != 0)
+        votes = {key: _NEED_VOTES.get(int(sure["need"][row]), 0) for row, key in enumerate(_keys(sure))}
+        receiver = np.array([votes.get(key, 0) for key in _keys(table)], dtype=np.int8)
+        verdict = np.where(receiver != 0, receiver, verdict)
+    if timeouts is not None and timeouts.inconclusive is None:
+        judged = timeouts.tables["timeouts"]
+        rows = {key: row for row, key in enumerate(_keys(judged))}
+        for row, key in enumerate(_keys(table)):
+            if (at := rows.get(key)) is not None:
+                receiver[row], path[row] = judged["receiver"][at], judged["ack_path"][at]
+                verdict[row] = judged["verdict"][at]
+    return table.replace(receiver=receiver, ack_path=path, verdict=verdict)
+
+
+def _keys(table: Table) -> list[tuple[int, int, int]]:
+    columns = (table[name].tolist() for name in ("conn", "dir", "record"))
+    return list(zip(*columns, strict=True))
+
+
+def _direction(
+    measurement: Measurement,
+    connection: Connection,
+    direction: int,
+    source: int,
+    state: Mapping[str, Any],
+    own: Table,
+) -> dict[str, Any]:
+    reordering = {
+        "by_sack": state["reordered_by_sack"],
+        "by_timestamp": state["reordered_by_timestamp"],
+        "extent_bytes": state["reordering_bytes"],
+    }
+    return {
+        "conn": connection.index,
+        "direction": schema.DIRECTIONS[direction],
+        "source": measurement.sources[source].path,
+        "episodes": len(own),
+        "lost_again": state["lost_again"],
+        "undone": dict(state["undone"]),
+        "reordering": reordering,
+        "rto_max": _rto_max(state["rto_max"]),
+    }
+
+
+def _rto_max(cap: Mapping[str, int] | None) -> dict[str, Any] | None:
+    """The largest timeout of a stack that has it set low, and the waits that show it."""
+    if cap is None:
+        return None
+    seconds = {name: round(cap[f"{name}_ns"] / 1e9, 6) for name in ("shortest", "longest", "estimated")}
+    return {
+        "at_most_s": round(cap["max_ns"] / 1e9, 6),
+        "waits": cap["waits"],
+        **{f"{name}_s": value for name, value in seconds.items()},
+        "record": cap["record"],
+    }
+
+
+def _describe(measurement: Measurement, table: Table, row: int) -> dict[str, Any]:
+    value = {name: int(table[name][row]) for name in table}
+    votes = {name: schema.VOTES[value[name]] for name in VOTERS}
+    return {
+        "t": round(measurement.seconds(value["t_ns"]), 6),
+        "conn": value["conn"],
+        "direction": schema.DIRECTIONS[value["dir"]],
+        "episode": value["episode"],
+        "record": value["record"],
+        "cause": schema.CAUSES[value["cause"]],
+        "trigger": schema.TRIGGERED_BY[value["trigger"]],
+        "entry": value["entry"],
+        "recover": value["recover"],
+        "duration_s": round(value["duration_ns"] / 1e9, 6) if value["duration_ns"] >= 0 else None,
+        "end_record": value["end_record"] or None,
+        "timeouts": value["timeouts"],
+        "segments": value["segments"],
+        "duplicate_bytes": value["duplicate"],
+        "verdict": schema.VERDICTS[value["verdict"]],
+        "votes": {name: vote for name, vote in votes.items() if vote != "abstains"},
+        "undone": schema.UNDONE[value["undone"]] or None,
+    }
+
+
+ANALYZER = Analyzer(
+    name="recoveries",
+    question="Which loss recoveries were there, which of them were needless, and what was reordered?",
+    run=run,
+    needs=("segments",),
+    uses=("snd", "rcv", "timeouts", "losses"),
+)

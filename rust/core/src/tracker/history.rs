@@ -1,0 +1,97 @@
+//! What only a connection with losses or reordering has: kept apart, so that one without stays small.
+
+use super::episode::Episode;
+use super::outcome::{Cause, Reordering, State};
+use super::outstanding::Sent;
+use super::tail::LoneTail;
+use super::undo::{TakenBack, Undo};
+use std::collections::BTreeMap;
+
+/// Sequence numbers sent again that later ACKs can still say something about.
+const REMEMBERED: usize = 1 << 16;
+
+/// One direction's losses and reordering.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    pub(super) episodes: Vec<Episode>,
+    pub(super) reordering: Reordering,
+    pub(super) undo: Undo,
+    /// A recovery taken back, until the next segment confirms it: how, the state before, its recovery point.
+    pub(super) taken: Option<(TakenBack, State, i64)>,
+    /// The last ACK ended a recovery.
+    pub(super) just_left: bool,
+    /// The segment sent again last, if it is open which timer did it.
+    pub(super) lone_tail: Option<LoneTail>,
+    /// Causes that what followed put right, by record.
+    pub(super) corrections: Vec<(u64, Cause)>,
+    /// The network duplicates packets.
+    pub(super) duplicating: bool,
+    /// Retransmitted segments on their way, probes apart (`retrans_out`).
+    pub(super) retrans_out: u32,
+    /// Segments of them that were marked lost in their turn.
+    pub(super) lost_again: u64,
+    /// When the timer expired last: what was sent again before counts as lost since.
+    pub(super) expired_ns: i64,
+    /// When a probe was sent last.
+    pub(super) probed_ns: i64,
+    /// It sent data again, not new data.
+    pub(super) probe_repeats: bool,
+    /// Whether this host sends tail loss probes, if it has shown.
+    pub(super) probes: Option<bool>,
+    pub(super) cap: Cap,
+    /// The latest retransmission of each sequence number: its place in the list of the sender.
+    latest: BTreeMap<i64, u32>,
+    /// Retransmissions below this sequence number have been answered.
+    answered: i64,
+}
+
+/// What shows that the stack's largest timeout is set low (`tcp_rto_max_ms`, `TCP_RTO_MAX_MS`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cap {
+    /// What the timer waited last when that was less than estimated; 0 if it never was.
+    pub last_ns: i64,
+    /// Waits that agree.
+    pub waits: u32,
+    /// The shortest and the longest of them.
+    pub shortest_ns: i64,
+    /// The longest.
+    pub longest_ns: i64,
+    /// The largest timeout estimated at one of them.
+    pub estimated_ns: i64,
+    /// Packet number of the last.
+    pub record: u64,
+}
+
+impl History {
+    /// A segment was sent again: it has this place in the list.
+    pub(super) fn remember(&mut self, seq: i64, place: usize) {
+        self.latest.insert(seq, place as u32);
+        self.answered = self.answered.min(seq);
+        if self.latest.len() > REMEMBERED {
+            self.latest.pop_first();
+        }
+    }
+
+    /// Places of the latest retransmissions that begin in a range.
+    pub(super) fn between(&self, left: i64, right: i64) -> impl Iterator<Item = usize> {
+        self.latest.range(left..right.max(left)).map(|(_, &place)| place as usize)
+    }
+
+    /// The same for a range and what begins last before it.
+    pub(super) fn around(&self, left: i64, right: i64) -> impl Iterator<Item = usize> {
+        let before = self.latest.range(..left).next_back().map(|(_, &place)| place as usize);
+        before.into_iter().chain(self.between(left, right))
+    }
+
+    /// The same for what a cumulative ACK covers and none before did.
+    pub(super) fn answered_by(&mut self, ack: i64) -> impl Iterator<Item = usize> {
+        let from = self.answered;
+        self.answered = from.max(ack);
+        self.between(from, ack)
+    }
+
+    /// Whether a run was sent again, not by a probe, and the timer has not expired since (`TCPCB_SACKED_RETRANS`).
+    pub(super) fn is_marked(&self, run: &Sent) -> bool {
+        run.transmissions > 1 && run.last_ns >= self.expired_ns && run.last_ns != self.probed_ns
+    }
+}

@@ -1,0 +1,235 @@
+//! What ACKs say, afterwards, of what was sent again: whether it had been needed, and whether the stack takes its
+//! response back.
+
+use super::outcome::{AckKind, State};
+use super::outstanding::Sent;
+use super::recovery::RECENT;
+use super::sender::Sender;
+use super::timeout::{Vote, eifel};
+use super::undo::{News, TakenBack};
+use crate::segment::Segment;
+
+/// What an ACK brought, besides its number.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Brought {
+    /// What it is.
+    pub kind: AckKind,
+    /// The cumulative point before it.
+    pub snd_una: i64,
+    /// State before it.
+    pub state: State,
+    /// A SACK block told something new.
+    pub fresh_sack: bool,
+    /// Its first block reports these bytes as arrived twice (RFC 2883).
+    pub dsack: Option<(i64, i64)>,
+    /// Data below the recovery point arrived that was sent once only.
+    pub original: bool,
+}
+
+impl Brought {
+    fn reports(&self, seq: i64) -> bool {
+        self.dsack.is_some_and(|(left, right)| left <= seq && seq < right)
+    }
+}
+
+impl Sender {
+    /// What an ACK says about what was sent again and the recovery that goes on.
+    pub(super) fn judge(&mut self, segment: &Segment, ack: i64, brought: &Brought) {
+        if self.history.is_none() {
+            return;
+        }
+        let ts_ecr = segment.options.timestamps.map(|(_, ecr)| ecr);
+        self.judge_timeouts(segment, ack, brought, ts_ecr);
+        if brought.kind == AckKind::Advance {
+            self.answer_retransmissions(segment, ack, brought, ts_ecr);
+        }
+        self.take_back(segment, ack, brought, ts_ecr);
+    }
+
+    fn judge_timeouts(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {
+        let kind = brought.kind;
+        for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
+            match timeout.answer_after_ns {
+                None if kind == AckKind::Advance && ack > timeout.seq => {
+                    timeout.answer(segment.t_ns, segment.record, ts_ecr, brought.reports(timeout.seq));
+                }
+                None => {}
+                // F-RTO, second step (RFC 5682 section 2.1): the next ACK, if only the head was sent again.
+                Some(_) if !timeout.settled => {
+                    match kind {
+                        AckKind::Advance if ack <= timeout.snd_max && !timeout.followed => {
+                            timeout.frto = Vote::Spurious
+                        }
+                        AckKind::Duplicate if brought.dsack.is_none() && !timeout.followed => {
+                            timeout.frto = Vote::Genuine
+                        }
+                        _ => {}
+                    }
+                    timeout.settled |= matches!(kind, AckKind::Advance | AckKind::Duplicate);
+                    break;
+                }
+                Some(_) => break,
+            }
+        }
+        let Some(tail) = self.history.as_mut().and_then(|history| history.lone_tail.as_mut()) else { return };
+        if kind == AckKind::Advance && ack > tail.timeout.seq {
+            let reports_it = brought.reports(tail.timeout.seq);
+            tail.on_advance(segment.t_ns, segment.record, ts_ecr, reports_it);
+        }
+    }
+
+    /// A cumulative ACK answers what it covers. The timestamp that it echoes is that of the copy that moved it, the
+    /// first of what was outstanding (RFC 7323 section 4.3).
+    fn answer_retransmissions(
+        &mut self,
+        segment: &Segment,
+        ack: i64,
+        brought: &Brought,
+        ts_ecr: Option<u32>,
+    ) {
+        let Some(history) = &mut self.history else { return };
+        for place in history.answered_by(ack) {
+            let Some(row) = self.retransmissions.get_mut(place) else { continue };
+            if row.answer_after_ns.is_some() {
+                continue;
+            }
+            row.answer_after_ns = Some(segment.t_ns - row.t_ns);
+            row.answer_record = segment.record;
+            if row.seq > brought.snd_una || brought.reports(row.seq) {
+                continue;
+            }
+            row.eifel = eifel(row.ts_val, row.ts_later, ts_ecr, true);
+        }
+    }
+
+    /// A SACK block answers what it covers; what it echoes is the timestamp of something before it.
+    pub(super) fn answer_by_sack(&mut self, segment: &Segment, left: i64, right: i64) {
+        let Some(history) = &self.history else { return };
+        for place in history.between(left, right) {
+            if let Some(row) = self.retransmissions.get_mut(place)
+                && row.answer_after_ns.is_none()
+                && row.seq + i64::from(row.length) <= right
+            {
+                row.answer_after_ns = Some(segment.t_ns - row.t_ns);
+                row.answer_record = segment.record;
+            }
+        }
+    }
+
+    /// These bytes arrived twice (RFC 2883). Where that happens to bytes that were sent once, the network duplicates
+    /// packets, and it says nothing of what was sent again (RFC 3708 section 3).
+    pub(super) fn on_dsack(&mut self, left: i64, right: i64) {
+        let segments = self.wire_segments(u32::try_from(right - left).unwrap_or(u32::MAX));
+        self.totals.dsacks += 1;
+        self.totals.dsack_segments += segments;
+        let Some(history) = &mut self.history else { return };
+        let sent_again: u64 = self.totals.retransmissions.iter().sum();
+        if self.totals.dsack_segments <= sent_again {
+            history.undo.reported(right, segments);
+        }
+        let mut known = false;
+        for place in history.around(left, right) {
+            if let Some(row) = self.retransmissions.get_mut(place)
+                && row.seq < right
+                && left < row.seq + i64::from(row.length)
+            {
+                known = true;
+                if !history.duplicating {
+                    row.dsack = Vote::Spurious;
+                }
+            }
+        }
+        history.duplicating |= !known;
+        if history.duplicating {
+            return;
+        }
+        for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
+            if left <= timeout.seq && timeout.seq < right {
+                timeout.dsack = Vote::Spurious;
+                break;
+            }
+        }
+    }
+
+    /// A run that was sent again is known to have arrived: it is no longer on its way.
+    pub(super) fn retransmission_arrived(&mut self, run: &Sent) {
+        let segments = self.wire_segments((run.end - run.seq) as u32) as u32;
+        if let Some(history) = &mut self.history
+            && history.is_marked(run)
+        {
+            history.retrans_out = history.retrans_out.saturating_sub(segments);
+        }
+    }
+
+    fn take_back(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {
+        let (recover, sack) = (self.recover, self.sack_permitted);
+        let Some(history) = &mut self.history else { return };
+        let news = News {
+            state: brought.state,
+            advanced: brought.kind == AckKind::Advance,
+            recovered: ack >= recover,
+            original: brought.original,
+            duplicate: brought.fresh_sack || brought.kind == AckKind::Duplicate,
+            sent_new: self.snd_max > recover,
+            ts_ecr,
+            retrans_out: history.retrans_out,
+            sack,
+        };
+        let by_timestamp = news.state == State::Recovery && news.advanced && !news.recovered;
+        if by_timestamp && history.undo.is_delayed(ts_ecr) {
+            history.reordering.by_timestamp += 1;
+        }
+        let taken = history.undo.on_ack(&news);
+        if taken != TakenBack::No {
+            history.taken = Some((taken, brought.state, recover));
+            // Linux leaves the state of Loss only if SACK or F-RTO can tell.
+            if self.state != State::Open && (sack || taken != TakenBack::Loss) {
+                self.state = State::Open;
+            }
+        }
+        if let Some(episode) = history.episodes.last_mut() {
+            if taken != TakenBack::No {
+                episode.taken_back = taken;
+            }
+            if episode.end_ns.is_none() && self.state == State::Open {
+                episode.end_ns = Some(segment.t_ns);
+                episode.end_record = segment.record;
+            }
+        }
+        self.forget_stamp(brought);
+    }
+
+    /// When Linux forgets the time of the first retransmission (`retrans_stamp`).
+    fn forget_stamp(&mut self, brought: &Brought) {
+        let (open, original) = (self.state == State::Open, self.all_original());
+        let Some(history) = &mut self.history else { return };
+        let left = open && brought.state != State::Open;
+        let dubious = brought.fresh_sack || brought.dsack.is_some() || brought.kind == AckKind::Duplicate;
+        if (left && original) || (!left && open && dubious) {
+            history.undo.forget_stamp();
+        }
+        history.just_left = left;
+    }
+
+    /// A segment is sent after a recovery was taken back: new data confirms it. A repetition that nothing calls for
+    /// shows that the host does not take back what Linux would: whether it is so.
+    pub(super) fn confirm_taken_back(&mut self, again: bool, called_for: bool) -> bool {
+        let Some(history) = &mut self.history else { return false };
+        let Some((taken, state, recover)) = history.taken.take() else { return false };
+        let goes_on = match taken {
+            TakenBack::Frto => again && !history.undo.shows_frto(),
+            TakenBack::Loss => again && !called_for,
+            _ => false,
+        };
+        if !goes_on || self.snd_una >= recover {
+            history.undo.confirm(taken);
+            return false;
+        }
+        history.undo.revoke(taken);
+        (self.state, self.recover) = (state, recover);
+        if let Some(episode) = history.episodes.last_mut() {
+            (episode.taken_back, episode.end_ns, episode.end_record) = (TakenBack::No, None, 0);
+        }
+        true
+    }
+}

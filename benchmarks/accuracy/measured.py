@@ -29,6 +29,17 @@ UNDO = {
     "dsack_undo": "TcpExtTCPDSACKUndo",
     "spurious_rtos": "TcpExtTCPSpuriousRTOs",
 }
+UNDONE = {
+    "loss_undo": "loss",
+    "full_undo": "full",
+    "partial_undo": "partial",
+    "dsack_undo": "dsack",
+    "spurious_rtos": "frto",
+}
+REORDERING = {
+    "reordered_by_sack": "TcpExtTCPSACKReorder",
+    "reordered_by_timestamp": "TcpExtTCPTSReorder",
+}
 LOST = ("packet_lost", "queue_drop")
 TSHARK = ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order")
 
@@ -36,7 +47,7 @@ TSHARK = ("retransmission", "fast_retransmission", "spurious_retransmission", "o
 def kernel(run: Path, host: str) -> Counts:
     """The host's own counters; nstat leaves out what is zero."""
     counters = json.loads((run / "kernel.json").read_text())[host]
-    return {name: int(counters.get(key, 0)) for name, key in {**KERNEL, **UNDO}.items()}
+    return {name: int(counters.get(key, 0)) for name, key in {**KERNEL, **UNDO, **REORDERING}.items()}
 
 
 def address(run: Path, host: str) -> str:
@@ -50,16 +61,15 @@ def ours(capture: Path, ending: str) -> Counts:
     """MultiTracer from this capture alone, the host's own direction only."""
     from multitracer import native, schema
 
-    found = native.read_capture(str(capture), keep_segments=True)
+    found = native.read_capture(str(capture), keep_segments=False)
     counts = dict.fromkeys(
-        (*KERNEL, "unknown", "spurious_timeouts", "genuine_timeouts", "duplicate_bytes"), 0
+        (*KERNEL, *UNDO, *REORDERING, "unknown", "spurious_timeouts", "genuine_timeouts", "duplicate_bytes"),
+        0,
     )
-    local = set()
-    for index, connection in enumerate(found["connections"]):
+    for connection in found["connections"]:
         for direction, name in enumerate(schema.DIRECTIONS):
             if not connection["endpoints"][direction][0].endswith(ending):
                 continue
-            local.add((index, direction))
             sent = connection[name]
             causes = sent["retransmissions"]
             counts["retransmitted"] += sum(causes.values()) - causes["unneeded_probe"]
@@ -71,30 +81,13 @@ def ours(capture: Path, ending: str) -> Counts:
             counts["spurious_timeouts"] += sent["timeouts"]["spurious"]
             counts["genuine_timeouts"] += sent["timeouts"]["genuine"]
             counts["duplicate_bytes"] += sent["duplicate_bytes"]
-    counts["lost_again"] = _sent_again_twice(found["retransmissions"], local)
+            if (recovery := sent["recovery"]) is not None:
+                counts["lost_again"] += recovery["lost_again"]
+                for name in UNDO:
+                    counts[name] += recovery["undone"][UNDONE[name]]
+                for name in REORDERING:
+                    counts[name] += recovery[name]
     return counts
-
-
-def _sent_again_twice(rows: Any, local: set[tuple[int, int]]) -> int:
-    """Retransmitted segments that were sent again: the third transmission and later.
-
-    A loss probe does not count as the retransmission that is lost again: the kernel does not mark it.
-    """
-    from multitracer import schema
-
-    probe, handshake = (schema.CAUSES.index(cause) for cause in ("tail_loss_probe", "handshake"))
-    marked: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    total = 0
-    names = ("conn", "dir", "seq", "length", "cause")
-    for conn, direction, seq, length, cause in zip(*(rows[name].tolist() for name in names), strict=True):
-        if (conn, direction) not in local or cause == handshake:
-            continue
-        # By bytes, not by the first one: with segmentation offload a later copy may begin elsewhere.
-        before = marked.setdefault((conn, direction), [])
-        total += any(low < seq + length and seq < high for low, high in before)
-        if cause != probe:
-            before.append((seq, seq + length))
-    return total
 
 
 def certain(run: Path) -> dict[str, Any]:

@@ -77,7 +77,8 @@ def empty_times(m: Measurement, path: LinkPath, silent: Intervals) -> tuple[Inte
     times = path.first["t_ns"]
     handed = handed_ns(m, path)
     short = times[path.first["length"] < path.payload_bytes]
-    if path.kind.unit == "packet":  # its length is the packet's, whatever waits behind it
+    # Its length is the packet's, or the grant's, whatever waits behind it.
+    if path.kind.unit == "packet" or not path.has_full_frames:
         short = times[:0]
     flushed = reset_ns(m, path.sender)
     found = []

@@ -11,6 +11,7 @@ from multitracer.linktype import LinkType
 from multitracer.measurement import Measurement
 from multitracer.table import Table
 
+MOSTLY = 0.5  # so many frames of one size are no chance
 TOLERANCE_SLOTS = 0.5  # a frame that comes half a slot late is jitter of the log, not an empty slot
 
 
@@ -57,6 +58,12 @@ class LinkPath:
     reports_ns: npt.NDArray[np.int64]
     air_ns: npt.NDArray[np.int64]
     kind: LinkType
+
+    @property
+    def has_full_frames(self) -> bool:
+        """Whether a frame that is not full tells of an empty buffer: not so where sizes are granted."""
+        full = self.first["length"] == self.payload_bytes
+        return self.kind.slotted or float(np.mean(full)) >= MOSTLY
 
     @property
     def tolerance_ns(self) -> int:

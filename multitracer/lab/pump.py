@@ -143,7 +143,7 @@ class Pump:
             self._log.write("\n".join(lines) + "\n")
         if self._drain_frames is not None:
             for frame in self._drain_frames():
-                # An analyser on the air records every frame once, as it is sent; an end what it receives, too.
+                # An analyser on the air records every frame once, as sent; an end what it receives, too.
                 if self._frames is not None and (self._both_ends or frame.direction == "snd"):
                     self._frames.write(frame.t_ns, frame.side, frame.data)
 

@@ -342,6 +342,9 @@ mod tests {
         assert_eq!(crate::linktable::CAUSES[found.tracked.events.cause[0] as usize], "handover");
         assert_eq!(found.tracked.frames.offset.last(), Some(&278));
         assert_eq!(found.blocks.attempt.len(), 140);
+        // The same context without a name is what link type 157 begins with.
+        let bare: Vec<Vec<u8>> = records.iter().map(|one| one[8 + 6..].to_vec()).collect();
+        assert_eq!(read_all(&pcap(157, &bare)).bearer.unwrap().data, 140);
         let wanted = Wanted { ue: Some(7), bearer: Some("srb1".into()), view: None };
         assert!(read_from(&pcap(149, &records)[..], &wanted).unwrap().bearer.is_none());
     }

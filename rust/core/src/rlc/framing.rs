@@ -1,6 +1,6 @@
 //! What is wrapped around a PDU in a capture: which layer it is of, and what the writer knew about it.
 //!
-//! Captures of link type 147 begin with the context of an LTE MAC PDU; 149 is a UDP header and a name;
+//! Captures of link type 147 begin with the context of an LTE MAC PDU, 157 of an NR MAC PDU; 149 is a UDP header and a name;
 //! 252 names the dissector; programs also send name and context over real UDP. Behind the fixed part come
 //! tags, each followed by a value of known length, and the tag of the payload.
 //!
@@ -11,6 +11,8 @@ use super::Radio;
 
 /// Context of a MAC PDU of LTE, nothing before it.
 pub(crate) const MAC_LTE: u16 = 147;
+/// The same of NR.
+pub(crate) const MAC_NR: u16 = 157;
 /// A UDP header, then what would be its payload.
 pub(crate) const UDP: u16 = 149;
 /// Name of a dissector, then what it takes.
@@ -83,6 +85,7 @@ type Found<'a> = Option<Result<Pdu<'a>, Damaged>>;
 pub(crate) fn in_record(link_type: u16, data: &[u8]) -> Found<'_> {
     match link_type {
         MAC_LTE => Some(mac(Radio::Lte, data)),
+        MAC_NR => Some(mac(Radio::Nr, data)),
         UDP => in_datagram(data.get(UDP_HEADER..)?),
         EXPORTED => exported(data),
         _ => None,

@@ -184,7 +184,9 @@ impl Known {
         if piece.start == 0 && self.first.0 == piece.length && self.first.0 > 0 {
             return self.first.1 == piece.hash;
         }
-        !self.whole || end <= self.reach
+        // Only a part may be shorter: a whole one is as long as it was.
+        let whole = piece.start == 0 && piece.last;
+        !self.whole || (end <= self.reach && (!whole || end == self.reach))
     }
 
     fn again(&mut self, piece: &Piece) -> Placed {
@@ -258,6 +260,7 @@ mod tests {
         // The same bytes again are no new start; other bytes are.
         assert_eq!(sent(&mut way, 0, 1000), (28000, 1, 0, false));
         assert_eq!(sent(&mut way, 0, 7), (28080, 0, 0, true));
+        assert!(way.send(piece(0, 0, 20, 9), false).restart);
         // Known to have begun anew: not so many were missed.
         let found = way.send(piece(3, 0, 40, 8), true);
         assert_eq!((found.missing, found.restart), (3, true));

@@ -22,7 +22,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
 
     References
     ----------
-    METRICS: from the other seeds (energy per Mbit of the ns-2 study). ns-2.35 ``mobile/energy-model.cc``.
+    D. Mehta (docs/studies/manet-tcp.md). ns-2.35 ``mobile/energy-model.cc``.
     """
     rows = m.table("energy")
     places = [

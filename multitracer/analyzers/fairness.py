@@ -21,7 +21,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
 
     References
     ----------
-    METRICS: from the other seeds (ten flows in ns-3). R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
+    docs/studies/window-queue-segment.md. R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
     """
     if near_sender(m) is None:
         return Result("fairness", inconclusive="needs a capture next to the data sender")

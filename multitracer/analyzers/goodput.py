@@ -23,7 +23,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
 
     References
     ----------
-    METRICS: from the other seeds (goodput of the ns-2 energy study).
+    D. Mehta, End-to-End TCP Performance Evaluation over Wireless Networks (docs/studies/manet-tcp.md).
     """
     entries = [entry for one in m.connections if (entry := _connection(m, one)) is not None]
     if not entries:

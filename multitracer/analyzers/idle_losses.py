@@ -32,7 +32,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
 
     References
     ----------
-    METRICS: from the other seeds (Ricochet, Figure 4b).
+    Figure 4b of the study behind docs/studies/radio-buffer-packet.md.
     """
     phases = results["idle_phases"]
     table, span_s = phases.tables["idle_phases"], float(phases.summary["span_s"])

@@ -54,8 +54,10 @@ def _resets(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> li
     lost, ruined, acks = (_count(mine, what) for what in ("segment_lost", "segment_ruined", "ack_lost"))
     flushed = sum(_lengths(mine, "flush"))
     took = [several(lost, "segment"), several(acks, "ACK") if acks else ""]
-    text = f"{several(len(mine), 'link reset')} ({joined(sorted(causes))}) flushed {flushed:,} bytes"
-    text += f" and lost {joined(took)}" if lost or acks else " and lost nothing that TCP missed"
+    text = f"{several(len(mine), 'link reset')} ({joined(sorted(causes))})"
+    if any(m.link_type(entity).tells("flushes") for entity in range(len(m.entities))):
+        text += f" flushed {flushed:,} bytes and"
+    text += f" lost {joined(took)}" if lost or acks else " lost nothing that TCP missed"
     if ruined:
         text += (
             f"; {several(ruined, 'segment')} behind the loss arrived and had to be discarded, as the header "

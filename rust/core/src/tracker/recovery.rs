@@ -111,10 +111,17 @@ impl Sender {
                     || (self.sack_permitted && overtaken)
                     || self.sacked.highest().is_some_and(|high| high > seq)
             }
+            // Without SACK no ACK tells that what was sent again is lost again (RFC 6582).
+            State::Recovery | State::Loss if !self.sack_permitted && self.was_sent_again(before) => false,
             State::Recovery | State::Loss => {
                 overtaken || self.dupacks == 0 || seq > self.snd_una || self.dupacks >= DUPACK_THRESHOLD
             }
         }
+    }
+
+    /// In this recovery, and the timer has not expired since.
+    fn was_sent_again(&self, before: Option<&Sent>) -> bool {
+        self.history.as_ref().zip(before).is_some_and(|(history, run)| history.is_marked(run))
     }
 
     /// Whether a segment sent now may be the reaction to one that came in.

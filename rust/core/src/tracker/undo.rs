@@ -56,6 +56,8 @@ pub struct News {
 pub struct Undo {
     /// `undo_marker`: everything was acknowledged up to here when it began.
     marker: Option<i64>,
+    /// What it was before something was taken back.
+    marker_before: Option<i64>,
     /// `undo_retrans`: retransmissions not reported as duplicates; -1 before the first.
     unreported: i64,
     /// `retrans_stamp`: TSval of the first.
@@ -133,7 +135,7 @@ impl Undo {
             _ => TakenBack::No,
         };
         if found != TakenBack::No {
-            self.marker = None;
+            self.marker_before = self.marker.take();
             self.counts[found as usize] += 1;
         }
         if found == TakenBack::Frto || (found == TakenBack::Loss && news.sack) {
@@ -158,6 +160,7 @@ impl Undo {
     pub fn revoke(&mut self, taken: TakenBack) {
         let count = &mut self.counts[taken as usize];
         *count = count.saturating_sub(1);
+        self.marker = self.marker_before;
         if taken == TakenBack::Frto {
             self.does_frto = Some(false);
         }

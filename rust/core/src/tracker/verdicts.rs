@@ -217,7 +217,8 @@ impl Sender {
         let Some(history) = &mut self.history else { return false };
         let Some((taken, state, recover)) = history.taken.take() else { return false };
         let goes_on = match taken {
-            TakenBack::Frto => again && !history.undo.shows_frto(),
+            // Losses that SACK blocks show are a reason to send again at once.
+            TakenBack::Frto => again && !history.undo.shows_frto() && self.sacked.total() == 0,
             TakenBack::Loss => again && !called_for,
             _ => false,
         };

@@ -279,3 +279,35 @@ fn a_retransmission_delivered_last_tells_of_what_was_sent_before_it() {
     let (connections, _) = talk.done();
     assert_eq!(causes(&connections[0]), [Cause::Fast, Cause::Fast]);
 }
+
+/// Duplicate ACKs keep coming; without SACK none of them can tell that the repetition was lost, so it is the timer.
+#[test]
+fn without_sack_only_the_timer_repeats_a_repetition() {
+    let (mut talk, seq) = settled(false, false);
+    for i in 0..8 {
+        talk.data(3000, seq + 1000 * i, 1000);
+    }
+    for i in 0..4 {
+        talk.ack(3100 + i, seq, &[]);
+    }
+    talk.data(3104, seq, 1000);
+    talk.ack(3405, seq, &[]);
+    talk.data(3406, seq, 1000);
+    let (connections, _) = talk.done();
+    assert_eq!(causes(&connections[0]), [Cause::Fast, Cause::Timeout]);
+}
+
+/// Segments that were delayed and a loss behind them: what F-RTO takes back, the SACK block calls for again.
+#[test]
+fn a_recovery_that_follows_what_frto_took_back_is_fast() {
+    let (mut talk, seq) = settled(true, false);
+    for i in 0..6 {
+        talk.data(3000, seq + 1000 * i, 1000);
+    }
+    talk.data(3450, seq, 1000);
+    talk.ack(3560, seq + 1000, &[(seq + 5000, seq + 6000)]);
+    talk.data(3560, seq + 1000, 1000);
+    let (connections, _) = talk.done();
+    assert_eq!(causes(&connections[0]), [Cause::Timeout, Cause::Fast]);
+    assert_eq!(sender(&connections).taken_back()[TakenBack::Frto as usize], 1);
+}

@@ -25,8 +25,8 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
 
     References
     ----------
-    Figure 4a of the study behind docs/studies/radio-buffer-packet.md. RFC 6298 section 2; V. Jacobson, SIGCOMM
-    1988.
+    Figure 4a of the study behind docs/studies/radio-buffer-packet.md. RFC 6298 section 2;
+    V. Jacobson, SIGCOMM 1988.
     """
     if near_sender(m) is None:
         return Result("rtt_deviation", inconclusive="needs a capture next to the data sender")

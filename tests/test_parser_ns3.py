@@ -134,6 +134,19 @@ def test_a_capture_alone_keeps_its_clock(captures: dict[str, Measurement]) -> No
     assert [source.clock for source in captures["h0"].sources] == ["realtime"]
 
 
+def test_on_the_air_hosts_take_what_is_for_them() -> None:
+    m = mt.read(CAPTURES / "wifi.tr.gz", CAPTURES / "wifi.flowmonitor")
+    totals, segments = m.table("flow_totals"), m.table("segments")
+    assert m.sources[0].details["mac_frames_sent_again"] > 0
+    for row in range(len(totals)):
+        ours = segments["dir"] == totals["dir"][row]
+        # Stations hear what goes to the access point and what it forwards; everything had arrived at the end.
+        for source in (m.snd, m.rcv):
+            mine = ours & (segments["source"] == source)
+            assert mine.sum() == totals["tx_packets"][row] == totals["rx_packets"][row] > 50
+            assert segments["ip_length"][mine].sum() == totals["tx_bytes"][row]
+
+
 def test_digits_are_those_that_the_file_has(tmp_path: Path) -> None:
     text = gzip.decompress(ALL.read_bytes()).decode().splitlines()[:40]
     file = tmp_path / "fine.tr"

@@ -14,13 +14,17 @@ from multitracer.registry import Parser
 from multitracer.table import Array, Table
 from multitracer.trace import Source, Trace
 
+# Wi-Fi devices tell the mode before the place of what they receive, and behind it of what they send.
 _LINE = re.compile(
-    rb"^[-+rdt] \+?\d[\d.]*(?:e[-+]?\d+)?(?:[mun]?s)? (?:/NodeList/\d+/\S+ )?ns3::[A-Z]\w+ \(", re.MULTILINE
+    rb"^[-+rdt] \+?\d[\d.]*(?:e[-+]?\d+)?(?:[mun]?s)? "
+    rb"(?:\w+ +)?(?:/NodeList/\d+/\S+ )?(?:\w+ )?ns3::[A-Z]\w+ \(",
+    re.MULTILINE,
 )
 _TABLES = {
     "segments": schema.SEGMENTS,
     "retransmissions": schema.RETRANSMISSIONS,
     "timeouts": schema.TIMEOUTS,
+    "episodes": schema.EPISODES,
 }
 _QUEUES = LinkType(
     "ns3-queues",

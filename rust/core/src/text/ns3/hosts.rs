@@ -1,11 +1,13 @@
 //! Which node has which address, and what each of them saw of its own connections.
 //!
 //! A host is the first to send a packet from its address; routers forward it later. What is received for an address
-//! that has not sent anything yet (the SYN) waits until its host is known.
+//! that has not sent anything yet (the SYN) waits until its host is known. On the air, everybody receives everything:
+//! there a host takes what is for a MAC address from which it sends.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::line::Device;
+use super::packet::Frame;
 use crate::capture::Sink;
 use crate::issue::Issues;
 use crate::segment::{Address, Segment};
@@ -19,6 +21,9 @@ const MAX_ADDRESSES: usize = 1 << 16;
 const MAX_WAITING: usize = 4096;
 /// Frames sent again are compared with so many that a host received before.
 const MEMORY: usize = 256;
+
+/// MAC addresses of one host beyond this many are not told apart.
+const MAX_MACS: usize = 16;
 
 /// A node; none where the file is of one device and does not name it.
 pub type Host = Option<u32>;
@@ -52,11 +57,12 @@ struct Point {
     addresses: Vec<Address>,
     tracker: Tracker,
     received: VecDeque<Identity>,
+    macs: Vec<u64>,
 }
 
 struct Waiting {
     host: Host,
-    again: bool,
+    frame: Frame,
     segment: Segment,
 }
 
@@ -70,12 +76,12 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Take a segment that a device sent or received; `again` if its frame is a retransmission of the MAC's.
+    /// Take a segment that a device sent or received.
     pub(super) fn take(
         &mut self,
         device: Device,
         sent: bool,
-        again: bool,
+        frame: Frame,
         segment: &Segment,
         number: u64,
         issues: &mut Issues,
@@ -94,7 +100,7 @@ impl Hosts {
         let address = if sent { segment.source.0 } else { segment.destination.0 };
         let owner = match self.owners.get(&address) {
             Some(owner) => *owner,
-            None if sent => match self.own(address, host) {
+            None if sent => match self.own(address, host, frame) {
                 Some(owner) => owner,
                 None => {
                     issues.add("unparsed-line", number, || {
@@ -107,33 +113,35 @@ impl Hosts {
                 if self.waiting.len() == MAX_WAITING {
                     self.waiting.pop_front();
                 }
-                self.waiting.push_back(Waiting { host, again, segment: *segment });
+                self.waiting.push_back(Waiting { host, frame, segment: *segment });
                 return;
             }
         };
         if self.points[owner].host == host {
-            self.points[owner].segment(sent, again, segment);
+            self.points[owner].segment(sent, frame, segment);
         }
     }
 
-    /// Make an address a host's, which then gets what waits for it.
-    fn own(&mut self, address: Address, host: Host) -> Option<usize> {
+    /// Make an address a host's, which then gets what waits for it; `frame` is what it sends, if it does.
+    fn own(&mut self, address: Address, host: Host, frame: Frame) -> Option<usize> {
         let next = self.points.len();
         if self.owners.len() == MAX_ADDRESSES || (next == MAX_HOSTS && !self.places.contains_key(&host)) {
             return None;
         }
         let place = *self.places.entry(host).or_insert(next);
         if place == next {
+            let (addresses, macs) = (Vec::new(), Vec::new());
             let (tracker, received) = (Tracker::new(true), VecDeque::new());
-            self.points.push(Point { host, addresses: Vec::new(), tracker, received });
+            self.points.push(Point { host, addresses, tracker, received, macs });
         }
         self.owners.insert(address, place);
         let point = &mut self.points[place];
         point.addresses.push(address);
+        point.sends(frame);
         self.waiting.retain(|one| {
             let ours = one.segment.destination.0 == address;
             if ours && one.host == host {
-                point.segment(false, one.again, &one.segment);
+                point.segment(false, one.frame, &one.segment);
             }
             !ours
         });
@@ -145,7 +153,7 @@ impl Hosts {
         // Who never sent anything is who received last: the packets before passed routers.
         while let Some(Waiting { host, segment, .. }) = self.waiting.back() {
             let (host, address) = (*host, segment.destination.0);
-            if self.own(address, host).is_none() {
+            if self.own(address, host, Frame::default()).is_none() {
                 break;
             }
         }
@@ -159,11 +167,27 @@ impl Hosts {
 }
 
 impl Point {
-    fn segment(&mut self, sent: bool, again: bool, segment: &Segment) {
-        if !sent && !self.is_new(again, segment) {
+    fn segment(&mut self, sent: bool, frame: Frame, segment: &Segment) {
+        if sent {
+            self.sends(frame);
+        } else if self.overhears(frame) || !self.is_new(frame.again, segment) {
             return;
         }
         self.tracker.segment(segment);
+    }
+
+    fn sends(&mut self, frame: Frame) {
+        if let Some((transmitter, _)) = frame.ends
+            && self.macs.len() < MAX_MACS
+            && !self.macs.contains(&transmitter)
+        {
+            self.macs.push(transmitter);
+        }
+    }
+
+    /// Whether a frame is for somebody else, who will forward it.
+    fn overhears(&self, frame: Frame) -> bool {
+        frame.ends.is_some_and(|(_, receiver)| !self.macs.is_empty() && !self.macs.contains(&receiver))
     }
 
     /// Whether a segment received is no copy of one received before, whose MAC acknowledgment was lost.

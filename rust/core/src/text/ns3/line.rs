@@ -47,8 +47,13 @@ impl<'a> Line<'a> {
             _ => return Err(Fault::NotOurs),
         };
         let (t_ns, digits) = words.next().and_then(time::parse).ok_or(Fault::BadNumber)?;
-        let packet = words.0;
-        let first = words.next().ok_or(Fault::NotOurs)?;
+        let mut packet = words.0;
+        let mut first = words.next().ok_or(Fault::NotOurs)?;
+        if !first.starts_with(b"/NodeList/") && !first.starts_with(b"ns3::") {
+            // Wi-Fi devices tell the mode of what they receive before the place.
+            packet = words.0;
+            first = words.next().ok_or(Fault::NotOurs)?;
+        }
         let named = first.starts_with(b"/NodeList/");
         let (context, rest) = if named { (first, words.0) } else { (&b""[..], packet) };
         Ok(Line { operation, t_ns, digits, device: device(context)?, context, rest })
@@ -100,6 +105,10 @@ mod tests {
             ("d 1.5 /NodeList/1/DeviceList/2/$ns3::CsmaNetDevice/PhyRxDrop x", "node 1 device 2 PhyRxDrop"),
             ("t 1.5 /NodeList/7/$ns3::Ipv4L3Protocol/Tx(3) x", "node 7 interface 3 Tx(3)"),
             ("r 1.5 ns3::Ipv4Header", "device"),
+            (
+                "r 1 DsssRate1Mbps /NodeList/0/DeviceList/3/$ns3::WifiNetDevice/Phy/State/RxOk x",
+                "node 0 device 3 RxOk",
+            ),
         ] {
             assert_eq!(Line::parse(text.as_bytes()).ok().map(|line| line.place()).as_deref(), Some(name));
         }

@@ -152,12 +152,12 @@ impl State {
     fn passed(&mut self, line: &Line<'_>, number: u64, sent: bool, content: Content, issues: &mut Issues) {
         let counts = &mut self.log.counts;
         match content {
-            Content::Tcp(segment, again) => {
+            Content::Tcp(segment, frame) => {
                 counts.segments += 1;
-                if again && sent {
+                if frame.again && sent {
                     counts.mac_retries += 1;
                 } else {
-                    self.hosts.take(line.device, sent, again, &segment, number, issues);
+                    self.hosts.take(line.device, sent, frame, &segment, number, issues);
                 }
             }
             Content::Retry => counts.mac_retries += u64::from(sent),

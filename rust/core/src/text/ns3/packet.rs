@@ -15,14 +15,55 @@ const IPV6_HEADER: u32 = 40;
 /// What a line is about.
 #[derive(Debug)]
 pub(super) enum Content {
-    /// A segment, and whether its frame is one that the MAC layer sends again.
-    Tcp(Segment, bool),
+    /// A segment, and what its frame says.
+    Tcp(Segment, Frame),
     /// Another frame that the MAC layer sends again.
     Retry,
     /// A fragment of a datagram.
     Fragment,
     /// Something else.
     Other,
+}
+
+/// What the header of a Wi-Fi frame says of its way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// The MAC layer sends it again.
+    pub again: bool,
+    /// MAC addresses of its transmitter and its receiver.
+    pub ends: Option<(u64, u64)>,
+}
+
+impl Frame {
+    fn of(packet: &[u8]) -> Self {
+        const NAME: &[u8] = b"ns3::WifiMacHeader (";
+        let Some(at) = memmem::find(packet, NAME) else { return Frame::default() };
+        let header = &packet[at + NAME.len()..];
+        let header = &header[..memchr::memchr(b')', header).unwrap_or(header.len())];
+        let set = |name: &[u8]| memmem::find(header, name).is_some();
+        let address = |name: &[u8]| {
+            let word = after(header, name)?;
+            mac(word.strip_suffix(b",").unwrap_or(word))
+        };
+        let (transmitter, receiver) = match (set(b" ToDS=1"), set(b" FromDS=1")) {
+            (false, false) => (address(b" SA="), address(b" DA=")),
+            (true, false) => (address(b" SA="), address(b" BSSID=")),
+            (false, true) => (address(b" BSSID="), address(b" DA=")),
+            (true, true) => (address(b" TA="), address(b" RA=")),
+        };
+        Frame { again: set(b" Retry=1"), ends: transmitter.zip(receiver) }
+    }
+}
+
+/// `00:00:00:00:00:03`.
+fn mac(text: &[u8]) -> Option<u64> {
+    let mut octets = text.split(|byte| *byte == b':');
+    let mut value = 0;
+    for _ in 0..6 {
+        let octet = std::str::from_utf8(octets.next()?).ok()?;
+        value = value << 8 | u64::from(u8::from_str_radix(octet, 16).ok()?);
+    }
+    octets.next().is_none().then_some(value)
 }
 
 /// IP header: what a segment takes from it, and bytes of it and its payload.
@@ -39,9 +80,8 @@ struct Ip {
 }
 
 pub(super) fn content(packet: &[u8], t_ns: i64, record: u64) -> Result<Content, Fault> {
-    let again =
-        memmem::find(packet, b"ns3::WifiMacHeader").is_some() && memmem::find(packet, b" Retry=1").is_some();
-    let other = || Ok(if again { Content::Retry } else { Content::Other });
+    let frame = Frame::of(packet);
+    let other = || Ok(if frame.again { Content::Retry } else { Content::Other });
     let tcp = memmem::find(packet, b"ns3::TcpHeader (");
     // The header next to TCP's: those before it are of a tunnel.
     let before = &packet[..tcp.unwrap_or(packet.len())];
@@ -60,7 +100,7 @@ pub(super) fn content(packet: &[u8], t_ns: i64, record: u64) -> Result<Content, 
     match tcp {
         Some(at) if ip.protocol == TCP => {
             segment(&packet[at + b"ns3::TcpHeader (".len()..], &ip, t_ns, record)
-                .map(|segment| Content::Tcp(segment, again))
+                .map(|segment| Content::Tcp(segment, frame))
                 .ok_or(Fault::BadNumber)
         }
         _ => other(),

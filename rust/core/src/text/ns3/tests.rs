@@ -106,6 +106,30 @@ fn devices_are_preferred_to_the_ip_layer() {
 }
 
 #[test]
+fn what_is_overheard_on_the_air_is_for_somebody_else() {
+    let wifi = |text: &str, to: u8, from: u8| {
+        let header = format!(
+            "ErpOfdmRate24Mbps ns3::WifiMacHeader (DATA ToDS={to}, FromDS={from}, Retry=0, DA=00:00:00:00:00:03, \
+             SA=00:00:00:00:00:02, BSSID=00:00:00:00:00:01, SeqNumber=2) ns3::LlcSnapHeader"
+        );
+        text.replace("ns3::PppHeader", &header)
+    };
+    let reply = at(2, 0, &answer('t', "1.5"));
+    let reply = wifi(&reply, 1, 0)
+        .replace("DA=00:00:00:00:00:03, SA=00:00:00:00:00:02", "DA=00:00:00:00:00:02, SA=00:00:00:00:00:03");
+    let log = one(&[
+        wifi(&line('t', "1", 140, DATA), 1, 0),
+        at(2, 0, &wifi(&line('r', "1.1", 140, DATA), 1, 0)),
+        at(1, 0, &wifi(&line('t', "1.2", 140, DATA), 0, 1)),
+        at(2, 0, &wifi(&line('r', "1.3", 140, DATA), 0, 1)),
+        reply,
+        at(2, 0, &wifi(&line('r', "1.6", 140, DATA), 1, 0)),
+    ]
+    .concat());
+    assert_eq!(log.seen[1].columns.record, [4, 5]);
+}
+
+#[test]
 fn frames_sent_again_are_one_segment() {
     let wifi = |operation, t, retry: u8| {
         line(operation, t, 140, DATA)

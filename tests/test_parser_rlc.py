@@ -14,6 +14,7 @@ from support_rlc import in_udp, pcap, tshark
 import multitracer as mt
 from multitracer import native
 from multitracer.errors import CorruptTrace, MultiTracerError, UsageError
+from multitracer.linkpath import link_path
 from multitracer.parsers import mobileinsight, rlc, srsran
 from multitracer.trace import Trace
 
@@ -154,12 +155,28 @@ def test_settings_choose_the_bearer(tmp_path: Path) -> None:
             rlc.configured(path, wrong)
 
 
+@pytest.mark.parametrize(("sizes", "full"), [((9, 9, 9, 4), True), ((9, 8, 7, 6), False)])
+def test_a_small_pdu_tells_of_the_buffer_only_where_most_are_full(
+    tmp_path: Path, sizes: tuple[int, ...], full: bool
+) -> None:
+    records = [rlc_nr(True, bytes([0xC0, sn]) + bytes(size)) for sn, size in enumerate(sizes)]
+    path = link_path(mt.read(written(tmp_path, "a.pcap", pcap(149, records))))
+    assert path is not None
+    assert path.has_full_frames is full
+    assert not path.kind.slotted
+
+
 def test_a_capture_without_a_bearer_says_so(tmp_path: Path) -> None:
     unacknowledged = in_udp(b"rlc-nr" + bytes([2, 12, 2, 0, 3, 0, 1, 4, 5, 5, 1, 1, 0xC0, 1, 2]))
     with pytest.raises(CorruptTrace, match="no bearer in acknowledged mode"):
         mt.open_trace(written(tmp_path, "um.pcap", pcap(149, [unacknowledged])))
     with pytest.raises(CorruptTrace, match="no MAC, RLC or PDCP PDU"):
         mt.open_trace(written(tmp_path, "none.pcap", pcap(149, [b"x" * 40])), format="rlc")
+
+
+def test_a_bearer_of_nothing_but_damage_says_so(tmp_path: Path) -> None:
+    with pytest.raises(CorruptTrace, match="none can be decoded"):
+        mt.open_trace(written(tmp_path, "cut.pcap", pcap(149, [rlc_nr(True, b"\xc0")])))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -61,6 +61,8 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
         for columns in (scan.tables[declared.name],)
     }
     times = [int(t) for table in tables.values() if len(table) for t in table["t_ns"][[0, -1]]]
+    if not times:
+        raise CorruptTrace(f"{path}: PDUs of bearers in acknowledged mode, of which none can be decoded")
     source = Source(
         path=path,
         format="rlc",

@@ -103,6 +103,17 @@ def test_tcp_in_the_clear_is_a_source_of_its_own(tmp_path: Path) -> None:
     }
     sent = inside.tables["segments"].where(inside.tables["segments"]["length"] == 400)
     assert np.array_equal(np.diff(sent["seq"]), np.full(59, 400))
+    # Each lies in the stream behind its PDCP header of two bytes.
+    assert inside.places is not None
+    places = inside.places[inside.tables["segments"]["length"] == 400]
+    assert np.array_equal(places, 2 + np.arange(60) * (440 + 2))
+
+
+def test_a_packet_that_a_handover_sends_again_is_one_packet(tmp_path: Path) -> None:
+    outcome, _, capture = record(tmp_path, {"handover_at_s": [2.0, 5.0]}, packets())
+    (inside,) = mt.open_trace(capture).others
+    assert inside.source.tcp_segments == sum(map(len, outcome.sent)) == 120
+    assert not np.any(inside.tables["retransmissions"]["length"] == 400)
 
 
 @pytest.mark.parametrize("forwards", [True, False])

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -39,11 +40,12 @@ class Cost(NamedTuple):
     """What one process cost."""
 
     seconds: float
+    cpu_s: float
     peak_mb: float
 
 
 def measure(command: list[str]) -> Cost:
-    """Wall-clock time and peak resident memory of one process; its output goes nowhere."""
+    """Wall-clock and processor time and peak resident memory of one process; its output goes nowhere."""
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     _, status, usage = os.wait4(process.pid, 0)
@@ -51,7 +53,7 @@ def measure(command: list[str]) -> Cost:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: exit status {process.returncode}")
-    return Cost(seconds, usage.ru_maxrss / 1024)
+    return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def version(command: list[str], line: Callable[[str], bool] = bool) -> str:
@@ -107,8 +109,11 @@ def main() -> None:
     if shutil.which("tshark") and not options.skip_tshark:
         tools["tshark"] = ["tshark", "-n", "-r", str(capture), "-q", "-z", "conv,tcp"]
         print(";", version(["tshark", "--version"]).split(" (")[0], end="")
-    print(f"\n\n{'':14}{'seconds':>9}{'packets/s':>14}{'peak MB':>9}{'time ratio':>12}")
+    columns = f"{'seconds':>9}{'cpu s':>8}{'packets/s':>14}{'peak MB':>9}{'time ratio':>12}{'cpu ratio':>11}"
+    print(f"\n\n{'':14}{columns}")
     warm(capture)
+    followed = f"cat {shlex.quote(str(capture))} | {MULTITRACER} analyze - --follow --json"
+    tools["followed"] = ["sh", "-c", followed]
     tools["cat"] = ["cat", str(capture)]
     often = [name for name in tools if name != "tshark"]
     rounds = [{name: measure(tools[name]) for name in often} for _ in range(options.runs)]
@@ -118,9 +123,14 @@ def main() -> None:
     # In turn, and the ratio within each round: what else the machine does then falls on all alike.
     for name in tools:
         seconds = statistics.median(costs[name].seconds for costs in rounds)
+        cpu_s = statistics.median(costs[name].cpu_s for costs in rounds)
         ratio = statistics.median(costs[name].seconds / costs["multitracer"].seconds for costs in rounds)
+        cpu_ratio = statistics.median(costs[name].cpu_s / costs["multitracer"].cpu_s for costs in rounds)
         peak_mb = max(costs[name].peak_mb for costs in rounds)
-        print(f"{name:14}{seconds:9.2f}{packets / seconds:14,.0f}{peak_mb:9.0f}{ratio:11.2f}x")
+        print(
+            f"{name:14}{seconds:9.2f}{cpu_s:8.2f}{packets / seconds:14,.0f}{peak_mb:9.0f}"
+            f"{ratio:11.2f}x{cpu_ratio:10.2f}x"
+        )
     start_up(options.runs)
 
 
@@ -140,11 +150,11 @@ def start_up(runs: int) -> None:
         for command in commands.values():
             measure(command)  # compiles
         rounds = [{name: measure(command) for name, command in commands.items()} for _ in range(max(runs, 5))]
-    print(f"\n{'start-up':14}{'seconds':>9}{'':14}{'peak MB':>9}")
+    print(f"\n{'start-up':14}{'cpu s':>9}{'':14}{'peak MB':>9}")
     for name in commands:
-        seconds = statistics.median(costs[name].seconds for costs in rounds)
+        seconds = statistics.median(costs[name].cpu_s for costs in rounds)
         base = "bare click" if name == "--help" else "import pandas"
-        ratio = statistics.median(costs[name].seconds / costs[base].seconds for costs in rounds)
+        ratio = statistics.median(costs[name].cpu_s / costs[base].cpu_s for costs in rounds)
         told = "" if name in ("bare click", "import pandas") else f"{ratio:11.2f}x {base}"
         print(f"{name:14}{seconds:9.3f}{'':14}{max(costs[name].peak_mb for costs in rounds):9.0f}{told}")
 

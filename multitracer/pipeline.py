@@ -51,6 +51,7 @@ _PROVIDERS = {
     "link_events": "a link log with signals (rlpdump)",
     "dccp_packets": "a capture of DCCP",
     "energy": "a simulation's trace with the energy of its nodes (ns-2)",
+    "flow_totals": "totals of flows that a simulator counted (FlowMonitor)",
     "snd": "a capture next to the data sender",
     "rcv": "a capture next to the data receiver",
 }

@@ -81,6 +81,7 @@ ANALYZERS = {
     "idle_losses": "multitracer.analyzers.idle_losses:ANALYZER",
     "rtt_deviation": "multitracer.analyzers.rtt_deviation:ANALYZER",
     "energy": "multitracer.analyzers.energy:ANALYZER",
+    "flow_totals": "multitracer.analyzers.flow_totals:ANALYZER",
     "diagnosis": "multitracer.analyzers.diagnosis:ANALYZER",
 }
 

@@ -77,6 +77,21 @@ def test_totals_are_those_of_the_ascii_trace() -> None:
             assert abs(totals[first][row] - segments["t_ns"][mine].min()) <= 10_000
 
 
+def test_the_answer_says_that_captures_agree(tmp_path: Path) -> None:
+    for files, compared in (((*CAPTURES, TOTALS), 4), ((ASCII, TOTALS), 4), ((CAPTURES[0], TOTALS), 2)):
+        answer = mt.analyze(mt.read(*files)).results["flow_totals"].summary
+        assert (answer["compared"], answer["agree"]) == (compared, compared), files
+    flow = answer["flows"][0]
+    assert flow["delay_ms"] == pytest.approx(32829.3 / 280, rel=1e-5)
+    assert flow["throughput_bps"] == round(163572 * 8 / (11.9914 - 8.0))
+    other = tmp_path / "other.flowmonitor"
+    other.write_text(TOTALS.read_text().replace('txPackets="326"', 'txPackets="327"'))
+    answer = mt.analyze(mt.read(*CAPTURES, other)).results["flow_totals"].summary
+    assert [one["agrees"] for one in answer["flows"]] == [False, True, True, True]
+    alone = mt.analyze(mt.read(TOTALS)).results["flow_totals"].summary
+    assert (alone["compared"], alone["flows"][0]["seen"]) == (0, None)
+
+
 def test_what_a_flow_says(tmp_path: Path) -> None:
     file = tmp_path / "f.xml"
     dropped = '<packetsDropped reasonCode="3" number="2" /><packetsDropped reasonCode="4" number="5" />'

@@ -99,6 +99,7 @@ def summary(contract: Object, console: Console | None = None) -> None:
     for one in contract["other"].get("dccp", {}).get("connections", [])[:SHOWN]:
         _dccp(console, contract, one)
     _together(console, contract)
+    _totals(console, contract["other"].get("flow_totals", {}).get("flows", []))
     _link(console, contract)
     _utilization(console, contract)
     _clocks(console, contract["clocks"])
@@ -127,6 +128,24 @@ def _together(console: Console, contract: Object) -> None:
         per_mbit = "" if energy["value"] is None else f", {energy['value']:.3g} J for each Mbit delivered"
         nodes = words.count(len(energy["nodes"]), "node")
         _line(console, "Energy", f"{energy['used_j']:.4g} J used by {nodes}{per_mbit}")
+
+
+def _totals(console: Console, flows: list[Object]) -> None:
+    """What a simulator counted of each flow, and whether captures agree."""
+    if flows:
+        _heading(console, "Counted by the simulator")
+    for number, flow in enumerate(flows[:SHOWN], 1):
+        parts = [f"{flow['tx_packets']:,} packets sent"]
+        for key, word in (("rx_packets", "received"), ("lost_packets", "lost")):
+            if flow[key]:
+                parts.append(f"{flow[key]:,} {word}")
+        text = ", ".join(parts)
+        if flow["delay_ms"] is not None:
+            text += f"; {flow['delay_ms']:.3g} ms on their way on average"
+        if flow["agrees"] is not None:
+            text += "; as captured" if flow["agrees"] else "; the captures have other numbers"
+        _line(console, f"Flow {number}", f"{flow['source']} -> {flow['destination']}: {text}")
+    _more(console, flows, "flows")
 
 
 def _connection(console: Console, found: Object) -> None:

@@ -127,7 +127,7 @@ def test_only_the_right_sniffer_matches_foreign_files(shared: Path) -> None:
         if path.parent.name in (*FOLDERS, *SIMULATORS):
             assert found == ([expected(path)] if expected(path) else []), path
         else:
-            assert not set(found) - {"pcap", "pcapng", "dccp"}, path
+            assert not set(found) - {"pcap", "pcapng", "dccp", "wifi", "rlc", "srsran", "mobileinsight"}, path
 
 
 @pytest.mark.parametrize("name", registry.PARSERS)

@@ -27,7 +27,8 @@ _FRAMES_TRIED, _LONGEST_FRAME, _CHECKSUM_BYTES = 16, 4096, 2
 
 def sniff(head: bytes) -> bool:
     """Whether these are exported messages, or the modem's binary log, which has to be exported first."""
-    return head.lstrip().startswith(_BEGIN) or _is_binary(head)
+    # PPP frames have the same flags and checksum.
+    return head.lstrip().startswith(_BEGIN) or (_is_binary(head) and not native.sniff_pppd(head))
 
 
 def parse(path: str) -> Trace:

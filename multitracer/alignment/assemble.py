@@ -18,6 +18,7 @@ from multitracer.measurement import Measurement
 from multitracer.trace import Trace
 
 _MANY_ANCHORS = 20
+_DEAF = 0.02  # gaps in what a monitor saw, by its rows: beyond, order says nothing of clocks
 
 
 def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) -> Measurement:
@@ -166,7 +167,7 @@ def _link_relations(
     from multitracer.alignment.linksearch import Packets
 
     found: list[Relation] = []
-    if not on:
+    if not on or _missed_share(work.traces[log]) > _DEAF:
         return found
     hint = 0 if work.traces[log].source.clock == "realtime" else None
     tries = [
@@ -195,6 +196,14 @@ def _link_relations(
     # The one against the reference first: it carries no error of another capture's clock.
     found.sort(key=lambda r: (r.fit.bound_ns is None, r.a != work.reference, r.fit.bound_ns or 0))
     return found
+
+
+def _missed_share(trace: Trace) -> float:
+    """How often a monitor knows that it missed something: what it saw first need not have been sent first."""
+    events, frames = trace.tables.get("link_events"), trace.tables.get("link_frames")
+    if events is None or frames is None or not len(frames):
+        return 0.0
+    return int((events["kind"] == events.code("kind", "unseen")).sum()) / len(frames)
 
 
 def _join_kernels(work: Work) -> None:

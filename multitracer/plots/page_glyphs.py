@@ -162,7 +162,7 @@ def _texts(plot: BokehFigure, layer: Layer, look: Look, theme: Theme, *, alone: 
     top: Any = plot.y_range
     y = np.full(layer.count, top.end) if first else layer.columns["y"]
     shown = [text[:32] for text in layer.texts]
-    columns = {"x": layer.columns["x"], "y": y, "text": shown, "all": shown}
+    columns: dict[str, Any] = {"x": layer.columns["x"], "y": y, "text": shown, "all": shown}
     align, dx = ("left", 5) if first else ("center", 0)
     columns |= {"align": [align] * layer.count, "dx": [dx] * layer.count}
     source = ColumnDataSource(columns, name=f"text:{layer.id}")

@@ -67,3 +67,12 @@ def test_what_is_still_on_its_way_at_the_end_is_not_a_drop() -> None:
 
 def test_needs_a_link_log() -> None:
     assert local_drops.run(measurement(rows({4})), {}).inconclusive == "needs a link log"
+
+
+def test_nothing_at_all_arrived() -> None:
+    """A link that gave a packet up, and a receiver's capture without a segment of the data."""
+    link = LinkLog().line(0, "ms snd I ns=0 off=0 len=24").line(15, "ms evt discard")
+    sent = [data(10 * n, 1 + 60 * n) for n in range(3)]
+    m = measurement([*sent, ack(400, 1, source=1)], link.text())
+    m.connections[0].summaries.update({0: {}, 1: {}})
+    assert local_drops.run(m, {}).summary.get("drops", []) == []

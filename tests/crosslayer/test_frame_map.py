@@ -194,7 +194,7 @@ def test_what_is_sent_between_being_told_and_the_answer_is_not_lost() -> None:
 
 
 def test_fates_are_those_of_the_link_through_resets(tmp_path: Path) -> None:
-    """Behind a reset the rest of a cut packet and the next one are one PPP frame, unless a flag parts them."""
+    """Behind a reset the rest of a cut packet and the next one are one PPP frame, if no flag parts them."""
     air = {
         "kind": "gilbert_elliott",
         "loss_good": 0.002,

@@ -148,6 +148,9 @@ def test_a_wired_run_is_what_its_agents_counted() -> None:
     local = mt.analyze(m).results["local_drops"].summary
     assert local["count"] == local["matched"] == len(dropped) == 30
     assert {clock.uncertainty_ns for clock in m.clocks} == {0, 1000}
+    told = json.dumps(mt.analyze(m).results["observation"].summary)
+    assert "stands for the SYN" in told
+    assert "began before" not in told
 
 
 def test_every_answer_can_be_asked_for(measurement: Any) -> None:

@@ -72,7 +72,8 @@ def _limits(m: Measurement, connection: Connection, source: int) -> list[tuple[s
         found.append(("mid_path", _MID_PATH))
     found += _holes(m, connection, source)
     if not (data["syn"] and acks["syn"]) and (whole or not (data["syn"] or acks["syn"])):
-        found.append(("no_handshake", _NO_HANDSHAKE))
+        counted = m.sources[source].clock == "simulation" and data["syn"]
+        found.append(("no_handshake", _COUNTED if counted else _NO_HANDSHAKE))
     where = f"from {_where(m, source)} capture"
     return [(code, f"{where}: {text}") for code, text in found]
 
@@ -84,6 +85,11 @@ _MID_PATH = (
 _NO_HANDSHAKE = (
     "the connection began before the capture: window scale, SACK permission and segment size are unknown; "
     "bytes are counted from the first that was seen"
+)
+
+_COUNTED = (
+    "the simulated sender numbers packets and opens no connection: its first packet stands for the SYN, and "
+    "there are neither windows nor SACK blocks"
 )
 
 

@@ -119,8 +119,10 @@ def _placed(found: list[Stream]) -> list[Placement]:
     """Placements under the framing that meets most anchors in both directions; the simplest of equals."""
     if not found:
         return []
-    if all(stream.offsets is not None for stream in found):
-        return [by_content(stream, stream.offsets) for stream in found if stream.offsets is not None]
+    known = [None if one.offsets is None else by_content(one, one.offsets) for one in found]
+    if any(known):
+        rest = iter(_placed([one for one in found if one.offsets is None]))
+        return [placed if placed is not None else next(rest) for placed in known]
     if all(stream.own_frames for stream in found):
         framings: Sequence[Framing] = (PLAIN,)
     elif all(stream.whole for stream in found):

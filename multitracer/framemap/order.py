@@ -13,6 +13,7 @@ Int = npt.NDArray[np.int64]
 
 _MODULUS = 4096
 _NEAR_NS = 5_000_000
+_LATE_NS = 8_000_000  # a host may be late by so much with several packets at once; numbers are not
 _LONGEST_NS = 500_000_000
 _BIN_NS = 500_000
 _SEARCH = 64
@@ -56,7 +57,7 @@ def by_arrival(ns: Int, length: Int, heard_ns: Int, packet_bytes: Int, arrived_n
         if (
             0 <= guess < len(size)
             and size[guess] == length[frame]
-            and abs(arrived[guess] - due[row]) < _NEAR_NS
+            and abs(arrived[guess] - due[row]) < _LATE_NS
         ):
             agreed += 1
         else:

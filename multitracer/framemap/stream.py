@@ -142,7 +142,7 @@ def _stream(
     heard = arrivals(first, frames, peer)
     arrived = _arrived(m, rows, other)
     offsets, counted = seen_inside(m, rows, first), None
-    if offsets is None and other is not None and _uncounted(m, entity, arrived, heard):
+    if offsets is None and other is not None and _missed(m, entity):
         offsets, counted = _by_arrival(first, heard, rows, arrived)
     return Stream(
         source,
@@ -168,13 +168,10 @@ def _stream(
     )
 
 
-def _uncounted(m: Measurement, entity: int, arrived: Int, heard: Int) -> bool:
-    """Whether sizes cannot be added up: a monitor missed frames, or packets were lost that none carried."""
-    kind = m.link_type(entity)
-    if kind.unit != "packet" or kind.observer != "monitor":
+def _missed(m: Measurement, entity: int) -> bool:
+    """Whether a monitor of the link knows that it did not see all packets that an entity sent."""
+    if m.link_type(entity).unit != "packet":
         return False
-    if np.count_nonzero(arrived < 0) > np.count_nonzero(heard < 0):
-        return True
     events = m.table("link_events")
     return bool(np.any((events["entity"] == entity) & (events["kind"] == events.code("kind", "unseen"))))
 

@@ -7,9 +7,8 @@ import numpy as np
 from multitracer.chaining.chain import MOST_EVENTS, Chain, Event
 from multitracer.chaining.evidence import Episode, Evidence
 from multitracer.chaining.recovery import add_episode
-from multitracer.losses import arrival_ns
 from multitracer.table import Table
-from multitracer.transit import Times, data_at, valid_acks
+from multitracer.transit import Times
 
 _WAITED = ("timeout", "tail_loss_probe")
 
@@ -57,15 +56,12 @@ def ack_loss_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[C
 
 def _acks(evidence: Evidence, episode: Episode) -> tuple[Table, Times] | None:
     """ACKs for the first byte sent again that left before that, and when each came; None if not so."""
-    m = evidence.m
-    connection = next((one for one in m.connections if one.index == episode.conn), None)
-    if m.snd is None or m.rcv is None or connection is None or evidence.source != m.snd:
+    known = evidence.acks(episode.conn)
+    if known is None or evidence.source != evidence.m.snd:
         return None
-    sent = data_at(m, connection, m.rcv, reverse=True)
-    sent = sent.where((sent["ack"] > episode.repeats["seq"][0]) & (sent["t_ns"] < episode.start_ns))
-    if not len(sent):
+    sent, arrived = known
+    before = int(np.searchsorted(sent["t_ns"], episode.start_ns))
+    rows = np.flatnonzero(sent["ack"][:before] > episode.repeats["seq"][0])
+    if not len(rows) or np.any((arrived[rows] >= 0) & (arrived[rows] <= episode.start_ns)):
         return None
-    arrived = arrival_ns(sent, valid_acks(m, connection, m.snd))
-    if np.any((arrived >= 0) & (arrived <= episode.start_ns)):
-        return None
-    return sent, arrived
+    return sent.where(rows), arrived[rows]

@@ -9,12 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from multitracer.analysis import Result
-from multitracer.fates import Fates, fates
+from multitracer.fates import LOST, fates
 from multitracer.linkpath import LinkPath, link_path
-from multitracer.measurement import Measurement
+from multitracer.losses import arrival_ns
+from multitracer.measurement import Connection, Measurement
 from multitracer.schema_chains import PACKET_SPANS
 from multitracer.table import Table
-from multitracer.transit import near_sender
+from multitracer.transit import Times, data_at, near_sender, valid_acks
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class Evidence:
     def __init__(self, m: Measurement, results: Mapping[str, Result]) -> None:
         self.m = m
         self._results = results
-        self._fates: dict[int, Fates | None] = {}
+        self._lost: dict[int, Table | None] = {}
+        self._acks: dict[int, tuple[Table, Times] | None] = {}
         self.source = near_sender(m)
 
     def rows(self, analyzer: str, table: str | None = None) -> Table | None:
@@ -113,12 +115,36 @@ class Evidence:
                 found.append(Episode(connection.index, repeats, first))
         return sorted(found, key=lambda one: one.start_ns)
 
-    def fates(self, conn: int) -> Fates | None:
-        """What became of each data segment of a connection; None without both captures."""
-        if conn not in self._fates:
-            connection = next((one for one in self.m.connections if one.index == conn), None)
-            self._fates[conn] = fates(self.m, connection) if connection is not None else None
-        return self._fates[conn]
+    def lost(self, conn: int) -> Table | None:
+        """Data segments that passed the sender's capture and never the receiver's, in time order.
+
+        None without both captures.
+        """
+        if conn not in self._lost:
+            connection = self._connection(conn)
+            known = fates(self.m, connection) if connection is not None else None
+            self._lost[conn] = None
+            if known is not None:
+                fate, _, certain, _ = known.of_segments()
+                self._lost[conn] = known.sent.where((fate == LOST) & certain)
+        return self._lost[conn]
+
+    def acks(self, conn: int) -> tuple[Table, Times] | None:
+        """ACKs for a connection's data as they left the receiver, and when each came; -1: never.
+
+        None without both captures.
+        """
+        if conn not in self._acks:
+            connection, m = self._connection(conn), self.m
+            self._acks[conn] = None
+            if connection is not None and m.snd is not None and m.rcv is not None:
+                sent = data_at(m, connection, m.rcv, reverse=True)
+                sent = sent.where(sent["ack"] > 0)
+                self._acks[conn] = sent, arrival_ns(sent, valid_acks(m, connection, m.snd))
+        return self._acks[conn]
+
+    def _connection(self, conn: int) -> Connection | None:
+        return next((one for one in self.m.connections if one.index == conn), None)
 
     def frames_of(self, span: int) -> str:
         """Lines of the link log that carried a packet: first to last."""

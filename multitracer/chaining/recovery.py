@@ -6,7 +6,6 @@ import numpy as np
 
 from multitracer.chaining.chain import MOST_EVENTS, Chain, Event
 from multitracer.chaining.evidence import Episode, Evidence
-from multitracer.fates import LOST
 
 _QUEUED = 1.5  # an RTO of so many smallest round trips is what a queue made of it
 _LINUX_MIN_RTO_NS = 200_000_000
@@ -145,15 +144,13 @@ def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
 
 def _lost_between(evidence: Evidence, chain: Chain, episode: Episode, parent: int) -> int:
     """Name the segments of an episode that passed the sender's capture and never the receiver's."""
-    known = evidence.fates(episode.conn)
-    if known is None:
+    lost = evidence.lost(episode.conn)
+    if lost is None:
         return parent
-    fate, _, certain, _ = known.of_segments()
-    sent = known.sent
-    gone = (fate == LOST) & certain & (sent["t_ns"] <= episode.end_ns)
-    gone &= np.isin(sent["seq"], episode.repeats["seq"]) & (sent["t_ns"] >= episode.copy_ns)
+    low = int(np.searchsorted(lost["t_ns"], episode.copy_ns))
+    sent = lost.where(np.arange(low, int(np.searchsorted(lost["t_ns"], episode.end_ns, side="right"))))
     last = parent
-    for row in np.flatnonzero(gone).tolist()[:MOST_EVENTS]:
+    for row in np.flatnonzero(np.isin(sent["seq"], episode.repeats["seq"])).tolist()[:MOST_EVENTS]:
         last = chain.add(
             Event(
                 "segment_lost",

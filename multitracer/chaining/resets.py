@@ -27,15 +27,16 @@ def reset_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chai
     gaps = np.maximum(np.maximum(rows["gap_end_ns"], rows["end_ns"]), rows["t_ns"])
     owner: list[list[Episode]] = [[] for _ in range(len(rows))]
     left: list[Episode] = []
+    acknowledged = _acknowledges(evidence)
     for episode in episodes:
         fits = np.flatnonzero((rows["t_ns"] <= episode.start_ns) & (episode.copy_ns <= gaps))
-        row = int(fits[-1]) if len(fits) else _took(evidence, episode)
+        row = int(fits[-1]) if len(fits) else _took(evidence, acknowledged, episode)
         (owner[row] if row is not None else left).append(episode)
     chains = [_chain(evidence, rows, row, owner[row]) for row in range(len(rows))]
     return chains, left
 
 
-def _took(evidence: Evidence, episode: Episode) -> int | None:
+def _took(evidence: Evidence, acknowledged: Array, episode: Episode) -> int | None:
     """The reset that flushed what an episode was about: its first segment, or all ACKs for that."""
     taken = evidence.rows("link_resets", "reset_losses")
     if taken is None:
@@ -45,13 +46,16 @@ def _took(evidence: Evidence, episode: Episode) -> int | None:
     data = mine & (taken["what"] == taken.code("what", "segment_lost"))
     data &= (taken["seq"] <= first) & (first < taken["seq"] + taken["length"])
     acks = mine & (taken["what"] == taken.code("what", "ack_lost")) & (taken["t_ns"] >= episode.copy_ns)
-    acks &= _acknowledges(evidence, taken) > first
+    acks &= acknowledged > first
     hits = np.flatnonzero(data | acks)
     return int(taken["reset"][hits[-1]]) if len(hits) else None
 
 
-def _acknowledges(evidence: Evidence, taken: Table) -> Array:
-    """The ACK number of each row, from its capture; -1 if unknown."""
+def _acknowledges(evidence: Evidence) -> Array:
+    """The ACK number of each row of `reset_losses`, from its capture; -1 if unknown."""
+    taken = evidence.rows("link_resets", "reset_losses")
+    if taken is None:
+        return np.zeros(0, dtype=np.int64)
     found = np.full(len(taken), -1, dtype=np.int64)
     segments = evidence.m.table("segments")
     for source in np.unique(taken["source"]).tolist():

@@ -203,7 +203,6 @@ def test_backoff_steps(tmp_path: Path) -> None:
     assert found["retransmissions"]["transmission"].tolist() == [2, 3, 4, 5]
 
 
-@pytest.mark.xfail(strict=True, reason="a duplicate ACK just before the expiry is taken for its cause")
 def test_timer_in_recovery_without_sack(tmp_path: Path) -> None:
     """NewReno (RFC 6582): only the timer finds a lost retransmission, however many duplicate ACKs come."""
     c, seq = talk(sack=False)

@@ -14,6 +14,7 @@ import numpy as np
 
 from multitracer import schema
 from multitracer.errors import UsageError
+from multitracer.explain_recovery import episode_sentences, timer_sentence, verdict_sentences
 from multitracer.explain_rules import RULES, VOTES, seconds_text, span_text
 from multitracer.fates import Fates, fates
 from multitracer.measurement import Connection, Measurement
@@ -220,6 +221,9 @@ class _Teller:
         found = np.flatnonzero(table["record"] == self.record)
         if len(found):
             self.evidence(story, table, int(found[0]))
+            if cause != "timeout":
+                for about, text, record in verdict_sentences(table, int(found[0])):
+                    story.add(about, text, record)
         if cause == "timeout":
             self.timeout(story)
 
@@ -251,6 +255,8 @@ class _Teller:
                 int(episode["record"][0]),
                 int(episode["record"][-1]),
             )
+            for text, record in episode_sentences(self.mine("episodes"), value["episode"]):
+                story.add("episode", text, record)
 
     def timeout(self, story: Story) -> None:
         timeouts = self.results.get("timeouts")
@@ -258,13 +264,7 @@ class _Teller:
         if table is None or not len(found := np.flatnonzero(table["record"] == self.record)):
             return
         row = int(found[0])
-        backoff = int(table["backoff"][row])
-        times = f", doubled {backoff} times" if backoff > 1 else ", doubled once" if backoff else ""
-        rto_ns = int(table["rto_ns"][row])
-        estimate = f"; the timer was {span_text(rto_ns)}{times}" if rto_ns >= 0 else ""
-        story.add(
-            "timer", f"the sender had been silent for {span_text(int(table['silence_ns'][row]))}{estimate}"
-        )
+        story.add("timer", timer_sentence(table, row))
         verdict = schema.VERDICTS[int(table["verdict"][row])]
         answer = int(table["answer_record"][row])
         decided = f"; the ACK that decided is packet {answer:,}" if answer else ""

@@ -124,7 +124,7 @@ RETRANSMISSIONS = Schema(
         Column(
             "rto_ns", "int64", "ns", "retransmission timeout estimated at that time; -1 if none", "RFC 6298"
         ),
-        Column("episode", "int32", "", "loss recovery episode within the direction, from 1"),
+        Column("episode", "int32", "", "loss recovery episode within the direction, from 1; 0 outside"),
         Column("alternative", "int8", "", "the other cause that the same packets would have", "", CAUSES),
         Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),

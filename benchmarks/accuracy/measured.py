@@ -21,7 +21,7 @@ KERNEL = {
     "loss_probes": "TcpExtTCPLossProbes",
     "lost_again": "TcpExtTCPLostRetransmit",
 }
-EXACT = ("retransmitted", "timeouts", "fast", "slow_start", "loss_probes")
+EXACT = ("retransmitted", "timeouts", "fast", "slow_start", "loss_probes", "lost_again")
 UNDO = {
     "loss_undo": "TcpExtTCPLossUndo",
     "full_undo": "TcpExtTCPFullUndo",

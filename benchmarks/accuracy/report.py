@@ -95,7 +95,10 @@ def _verdicts(rows: Sequence[Row], runs: Sequence[Row]) -> list[list[str]]:
         cause: sum(run["certain"]["needless"].get(cause, 0) for run in judged)
         for cause in ("fast", "slow_start", "timeout", "tail_loss_probe")
     }
-    undone = ", ".join(f"{UNDO[name].removeprefix('TcpExt')} {total(rows, 'kernel', name)}" for name in UNDO)
+    undone = [
+        ", ".join(f"{UNDO[name].removeprefix('TcpExt')} {total(rows, source, name)}" for name in UNDO)
+        for source in ("ours", "kernel")
+    ]
     lost, damaged = (
         (sum(run["certain"][name] for run in judged), sum(run["truth"][name] for run in judged))
         for name in ("lost", "damaged")
@@ -133,7 +136,7 @@ def _verdicts(rows: Sequence[Row], runs: Sequence[Row]) -> list[list[str]]:
             [f"{cause.replace('_', ' ')}, needless", "", str(count), "both captures"]
             for cause, count in needless.items()
         ),
-        ["taken back by the kernel", "", undone, "the kernel's counters, per episode"],
+        ["taken back, per episode", *undone, "sender's capture; the kernel's counters"],
     ]
 
 

@@ -82,31 +82,11 @@ impl Sender {
         if ack > self.snd_max {
             self.snd_max = ack;
         }
-        let (mut first, mut last, mut retransmitted) = (None::<i64>, None::<i64>, false);
-        let mut rack_ns = self.rack_ns;
-        let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
-        let (mut late, sacked) = (i64::MAX, &self.sacked);
-        let mut arrived = Vec::new();
-        self.outstanding.acknowledge(ack, |run| {
-            if run.transmissions > 1 {
-                retransmitted = true;
-                if !run.sacked() {
-                    arrived.push(*run);
-                }
-            } else if !run.sacked() {
-                first.get_or_insert(run.last_ns);
-                last = Some(run.last_ns);
-                brought.original |= run.end <= recover && sacked.overlap(run.seq, run.end) == 0;
-                // Of a super-segment, part may be known already.
-                if run.seq < fack && sacked.overlap(run.seq, run.seq + 1) == 0 {
-                    late = late.min(run.seq);
-                }
-            }
-            rack_ns = rack_ns.max(delivered(run, t_ns, min_rtt_ns));
-        });
-        self.rack_ns = rack_ns;
-        arrived.iter().for_each(|run| self.retransmission_arrived(run));
-        self.reordered(late, fack);
+        let (first, last, retransmitted) = if self.history.is_none() && fack == i64::MIN {
+            self.deliver_in_order(ack)
+        } else {
+            self.deliver(t_ns, ack, fack, brought)
+        };
         let mut sample_ns = None;
         if let (Some(first), Some(last), false) = (first, last, retransmitted) {
             sample_ns = Some(t_ns - last);
@@ -135,6 +115,54 @@ impl Sender {
             self.state = State::Open;
         }
         sample_ns
+    }
+
+    /// What an ACK covers where nothing was lost or reordered so far: when the first and the last of it were sent.
+    fn deliver_in_order(&mut self, ack: i64) -> (Option<i64>, Option<i64>, bool) {
+        let (mut first, mut last, mut rack_ns) = (None::<i64>, None::<i64>, self.rack_ns);
+        self.outstanding.acknowledge(ack, |run| {
+            first.get_or_insert(run.last_ns);
+            last = Some(run.last_ns);
+            rack_ns = rack_ns.max(run.last_ns);
+        });
+        self.rack_ns = rack_ns;
+        (first, last, false)
+    }
+
+    /// The same in general, and whether any of it was sent more than once.
+    fn deliver(
+        &mut self,
+        t_ns: i64,
+        ack: i64,
+        fack: i64,
+        brought: &mut Brought,
+    ) -> (Option<i64>, Option<i64>, bool) {
+        let (mut first, mut last, mut retransmitted) = (None::<i64>, None::<i64>, false);
+        let mut rack_ns = self.rack_ns;
+        let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
+        let (mut late, sacked) = (i64::MAX, &self.sacked);
+        let mut arrived = Vec::new();
+        self.outstanding.acknowledge(ack, |run| {
+            if run.transmissions > 1 {
+                retransmitted = true;
+                if !run.sacked() {
+                    arrived.push(*run);
+                }
+            } else if !run.sacked() {
+                first.get_or_insert(run.last_ns);
+                last = Some(run.last_ns);
+                brought.original |= run.end <= recover && sacked.overlap(run.seq, run.end) == 0;
+                // Of a super-segment, part may be known already.
+                if run.seq < fack && sacked.overlap(run.seq, run.seq + 1) == 0 {
+                    late = late.min(run.seq);
+                }
+            }
+            rack_ns = rack_ns.max(delivered(run, t_ns, min_rtt_ns));
+        });
+        self.rack_ns = rack_ns;
+        arrived.iter().for_each(|run| self.retransmission_arrived(run));
+        self.reordered(late, fack);
+        (first, last, retransmitted)
     }
 
     /// The receiver took the byte of a window probe: it was data.

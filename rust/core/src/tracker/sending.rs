@@ -176,7 +176,7 @@ impl Sender {
             dupacks: self.dupacks,
             sacked: self.sacked.total(),
             rto_ns,
-            episode: self.episode,
+            episode: if self.state == State::Open { 0 } else { self.episode },
             alternative,
             eifel: Vote::Abstains,
             dsack: Vote::Abstains,

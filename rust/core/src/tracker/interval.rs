@@ -107,6 +107,20 @@ impl IntervalSet {
         bytes
     }
 
+    /// As [`IntervalSet::overlap`], but no more than `enough`, at the cost of what is counted.
+    pub fn overlap_up_to(&self, left: i64, right: i64, enough: i64) -> i64 {
+        let mut place = self.intervals.find(|&(_, r)| r <= left);
+        let mut bytes = 0;
+        while let Some(&(l, r)) = self.intervals.get(place)
+            && l < right
+            && bytes < enough
+        {
+            bytes += r.min(right) - l.max(left);
+            place = self.intervals.following(place);
+        }
+        bytes.min(enough)
+    }
+
     /// Bytes in the set.
     pub fn total(&self) -> i64 {
         self.total
@@ -137,6 +151,9 @@ mod tests {
         assert_eq!(set.total(), 30);
         set.remove_below(7);
         assert_eq!(set.overlap(0, 100), 23);
+        for enough in [0, 5, 22, 23, 24] {
+            assert_eq!(set.overlap_up_to(0, 100, enough), 23.min(enough));
+        }
         assert_eq!(set.insert(30, 40), 0);
         assert_eq!(set.intervals.len(), 1);
     }

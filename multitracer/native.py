@@ -413,7 +413,7 @@ def read_capture(
     dict
         ``info``, ``issues`` (code, count, first record, detail), ``connections`` (without `keep_segments` a
         sequence that makes each dictionary when it is asked for); with `keep_segments` also
-        the columns of ``segments``, ``retransmissions``, ``timeouts`` and ``icmp_errors``.
+        the columns of ``segments``, ``retransmissions``, ``timeouts``, ``episodes`` and ``icmp_errors``.
 
     Raises
     ------

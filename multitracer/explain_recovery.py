@@ -78,7 +78,9 @@ def timer_sentence(timeouts: Table, row: int) -> str:
     rto_ns, waited_ns = int(timeouts["rto_ns"][row]), int(timeouts["waited_ns"][row])
     text = f"the sender had been silent for {span_text(int(timeouts['silence_ns'][row]))}"
     if rto_ns >= 0:
-        text += f"; the timer was {span_text(rto_ns)}{times}, and had run for {span_text(waited_ns)}"
+        text += f"; the timer was {span_text(rto_ns)}{times}"
+        if abs(waited_ns - (rto_ns << backoff)) > (rto_ns << backoff) // 5:
+            text += f", and had run for {span_text(waited_ns)}"
     rto_max_ns = int(timeouts["rto_max_ns"][row])
     if rto_max_ns >= 0:
         text += f"; this stack lets it grow to {span_text(rto_max_ns)} at most (tcp_rto_max_ms or its like)"

@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 from shutil import which
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,10 @@ import multitracer as mt
 from multitracer import native
 from multitracer.errors import CorruptTrace, UsageError
 from multitracer.framemap.order import by_arrival
+from multitracer.framemap.placement import Placement, in_doubt
 from multitracer.lab.radiotap import RATES_BPS, Frames, RadiotapWriter
 from multitracer.parsers.wifi import configured, parse, sniff
+from multitracer.ppp.sizes import PLAIN
 from multitracer.trace import Trace
 
 TSHARK = pytest.mark.skipif(which("tshark") is None, reason="tshark is not installed")
@@ -355,3 +358,20 @@ def test_packets_of_encrypted_frames_by_length_order_and_arrival(missed: float) 
     none, nothing = by_arrival(seen % 4096, size[seen], np.full(len(seen), -1), size, arrived)
     assert (none == -1).all()
     assert nothing == 0
+
+
+def test_behind_a_drop_sizes_alone_are_no_proof() -> None:
+    """Five packets of one length, the third dropped by a queue: which of them a frame carries is a guess."""
+    first = np.arange(5) * 100
+    placed = Placement(np.arange(5), first, first + 100, first * 0, PLAIN, 5, 0, first >= 0)
+    frames = {"offset": first[:4]}
+    dropped = SimpleNamespace(
+        first=frames, heard_ns=np.array([1, 2, 4, 5]), arrived_ns=np.array([1, 2, -1, 4, 5])
+    )
+    assert in_doubt(dropped, placed).error.tolist() == [0, 0, 100, 100, 100]
+    given_up = SimpleNamespace(
+        first={"offset": first}, heard_ns=np.array([1, 2, -1, 4, 5]), arrived_ns=np.array([1, 2, -1, 4, 5])
+    )
+    assert in_doubt(given_up, placed) is placed
+    unseen = SimpleNamespace(first={"offset": first}, heard_ns=first + 1, arrived_ns=first * 0 - 1)
+    assert in_doubt(unseen, placed) is placed

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.errors import UsageError
-from multitracer.framemap.placement import Placement, by_content, place
+from multitracer.framemap.placement import Placement, by_content, in_doubt, place
 from multitracer.framemap.stream import Int, Stream, streams
 from multitracer.measurement import Measurement
 from multitracer.ppp.sizes import FRAMINGS, PLAIN, Framing
@@ -108,7 +108,9 @@ def frame_map(m: Measurement) -> FrameMap:
     """Make the map of a measurement; empty tables where a link log or a capture is missing."""
     spans, frames, facts = [], [], []
     found = streams(m)
-    for stream, placed in zip(found, _placed(found), strict=True):
+    for stream, told in zip(found, _placed(found), strict=True):
+        by_size = stream.offsets is None and m.link_type(stream.entity).observer == "monitor"
+        placed = in_doubt(stream, told) if by_size else told
         spans.append(_spans(stream, placed))
         frames.append(_pairs(stream, placed))
         facts.append(_facts(m, stream, placed))

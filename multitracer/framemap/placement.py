@@ -7,7 +7,7 @@ boundary is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,6 +68,22 @@ class Placement:
         """Share of the anchors that were met; 1 where there are none."""
         known = self.matched + self.missed
         return self.matched / known if known else 1.0
+
+
+def in_doubt(stream: Stream, placed: Placement) -> Placement:
+    """Packets known by their sizes alone, from the first on whose frame got through and that never arrived.
+
+    Nothing in such a frame says which packet it carries: one that was dropped in front of the link is taken
+    for the next one of its size, and each behind it may lie one packet further on.
+    """
+    arrived = stream.arrived_ns[placed.rows] >= 0
+    frame = np.searchsorted(stream.first["offset"], placed.first)
+    heard = np.append(stream.heard_ns, -1)[frame] >= 0
+    contradicted = np.flatnonzero(heard & ~arrived)
+    if not arrived.any() or not len(contradicted):
+        return placed
+    behind = np.arange(len(placed.rows)) >= contradicted[0]
+    return replace(placed, error=np.where(behind, placed.end - placed.first, placed.error))
 
 
 def by_content(stream: Stream, offsets: Int) -> Placement:

@@ -1,0 +1,88 @@
+"""The page of a transfer with millions of points: seconds to write it, its size, seconds in the browser.
+
+A capture is synthesised, ``multitracer report`` makes its page, and headless Chromium opens it from disk: the
+time until the figure stands and answers a key (zoom in), and the time of further zooms.
+
+Usage: python benchmarks/bench_page.py [--points N ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import generate
+
+READY_MS = 120_000
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+EXTENT = "document.getElementById('shown').textContent"
+
+
+def pressed(page: Any, key: str) -> float:
+    """Seconds until the figure shows another stretch of time after a key."""
+    before = page.evaluate(EXTENT)
+    begin = time.perf_counter()
+    page.keyboard.press(key)
+    # Not `wait_for_function`: the page's policy lets nothing be evaluated from within.
+    while page.evaluate(EXTENT) == before and time.perf_counter() - begin < READY_MS / 1e3:
+        time.sleep(0.002)
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return time.perf_counter() - begin
+
+
+def measured(context: Any, path: Path) -> tuple[float, float]:
+    """Seconds from the address to the answer to the first key, and the median of five more."""
+    page = context.new_page()
+    begin = time.perf_counter()
+    page.goto(path.as_uri(), timeout=READY_MS)
+    page.wait_for_selector("html[data-ready]", timeout=READY_MS, state="attached")
+    pressed(page, "+")
+    first = time.perf_counter() - begin
+    further = statistics.median(pressed(page, key) for key in "++-+-")
+    page.close()
+    return first, further
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--points", type=int, nargs="+", default=[1_000_000, 5_000_000])
+    options = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        sys.exit("bench_page: chromium is not installed")
+    print(f"{'points':>12}{'report s':>10}{'peak MB':>9}{'page MB':>9}{'first s':>9}{'zoom ms':>9}")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        context = driver.chromium.launch_persistent_context(
+            Path(folder) / "profile", executable_path=chromium, args=FLAGS
+        )
+        for count in options.points:
+            capture, page = Path(folder) / "transfer.pcap", Path(folder) / "page.html"
+            generate.write(capture, "bulk", count)
+            begin = time.perf_counter()
+            words = [sys.executable, "-m", "multitracer", "report", str(capture), "-o", str(page)]
+            subprocess.run(words, check=True, capture_output=True)
+            seconds = time.perf_counter() - begin
+            peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+            first, further = measured(context, page)
+            size = page.stat().st_size / 1e6
+            print(
+                f"{count:12,}{seconds:10.1f}{peak:9.0f}{size:9.1f}{first:9.1f}{1e3 * further:9.0f}",
+                flush=True,
+            )
+        context.close()
+
+
+if __name__ == "__main__":
+    main()

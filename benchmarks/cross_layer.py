@@ -21,10 +21,10 @@ import numpy as np
 
 import multitracer as mt
 from multitracer.intervals import Intervals, intersect, intervals, longer_than, subtract, total, union
-from multitracer.linkpath import link_path
-from multitracer.linkwait import full_window
-from multitracer.resetlog import handshake_spans, handshakes
-from multitracer.transit import data_spans
+from multitracer.link.path import link_path
+from multitracer.link.resetlog import handshake_spans, handshakes
+from multitracer.link.waits import full_window
+from multitracer.transfer.transit import data_spans
 
 Counts = dict[str, tuple[float, float]]
 

@@ -23,9 +23,9 @@ import numpy as np
 
 import multitracer as mt
 from multitracer.intervals import intersect, intervals, longer_than, subtract, total
-from multitracer.linkpath import link_path
-from multitracer.resetlog import handshake_spans, handshakes
-from multitracer.transit import data_spans
+from multitracer.link.path import link_path
+from multitracer.link.resetlog import handshake_spans, handshakes
+from multitracer.transfer.transit import data_spans
 
 _SIDES = ("ue", "bs")
 # The log's words for what the air has as an RRC message, or not at all.

@@ -21,9 +21,9 @@ from typing import Any
 
 import multitracer as mt
 from multitracer.intervals import intersect, intervals, subtract, total
-from multitracer.linkpath import link_path
-from multitracer.resetlog import handshake_spans, handshakes
-from multitracer.transit import data_spans
+from multitracer.link.path import link_path
+from multitracer.link.resetlog import handshake_spans, handshakes
+from multitracer.transfer.transit import data_spans
 
 _LINE = re.compile(r"(\d+)\.(\d+) (sta|ap) (snd|rcv|evt) (.*)")
 _SIDES = ("sta", "ap")

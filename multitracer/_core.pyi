@@ -53,8 +53,8 @@ def scan_ns2_variables(path: str) -> TextScan:
 def scan_ns3(path: str) -> TextScan:
     """Table drops: t_ns, record, place, length.
 
-    Facts: hosts (node, addresses, and what `read_capture` has of its connections), places, dropped_at, digits,
-    span, counts.
+    Facts: hosts (node, addresses, and what `read_capture` has of its connections), places, dropped_at,
+    digits, span, counts.
     """
 
 def scan_ns3_series(path: str) -> TextScan:
@@ -63,8 +63,8 @@ def scan_ns3_series(path: str) -> TextScan:
 def scan_omnetpp(path: str) -> TextScan:
     """Tables vectors (t_ns, record, vector, value) and scalars (record, value).
 
-    Facts: vectors (list of (module, name)), scalars (modules, names), blocks (of an index: record, count, min,
-    max, sum), is_index, run, attributes, bins, undefined, span.
+    Facts: vectors (list of (module, name)), scalars (modules, names), blocks (of an index: record, count,
+    min, max, sum), is_index, run, attributes, bins, undefined, span.
     """
 
 def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:
@@ -118,7 +118,10 @@ def track_rlc(
 
 def sniff_wifi(head: bytes) -> bool: ...
 def read_wifi(paths: list[str], station: bytes | None = None, retry_limit: int | None = None) -> TextScan:
-    """Tables link_frames, link_events, link_radio; facts: counts, links, link_count, retry_limit, repeats, span."""
+    """Tables link_frames, link_events, link_radio.
+
+    Facts: counts, links, link_count, retry_limit, repeats, span.
+    """
 
 def capture_format(head: bytes) -> str | None: ...
 def read_capture(
@@ -138,7 +141,11 @@ class Follow:
 
     def stop(self) -> None: ...
     def snapshot(self, busiest: int) -> dict[str, Any]:
-        """Keys: records, tcp_segments, bytes_read, first_ns, last_ns, sums, forgotten, active, new_bytes, busiest."""
+        """What was read so far.
+
+        Keys: records, tcp_segments, bytes_read, first_ns, last_ns, sums, forgotten, active, new_bytes,
+        busiest.
+        """
 
     def finish(self) -> dict[str, Any]:
         """As `read_capture`."""

@@ -16,13 +16,13 @@ from multitracer import schema
 from multitracer.errors import UsageError
 from multitracer.explain_recovery import episode_sentences, timer_sentence, verdict_sentences
 from multitracer.explain_rules import RULES, VOTES, seconds_text, span_text
-from multitracer.fates import Fates, fates
 from multitracer.measurement import Connection, Measurement
 from multitracer.results import Analysis
-from multitracer.schema_results import FATES
-from multitracer.senderstate import ACK_CLOCK_NS, SenderState, sender_state
+from multitracer.schema.results import FATES
 from multitracer.table import Table
-from multitracer.transit import near_sender
+from multitracer.transfer.fates import Fates, fates
+from multitracer.transfer.senderstate import ACK_CLOCK_NS, SenderState, sender_state
+from multitracer.transfer.transit import near_sender
 
 _NEAR_NS = 500_000_000
 _KERNEL_NS = 5_000_000

@@ -454,9 +454,9 @@ class Follow:
         Returns
         -------
         dict
-            ``records``, ``tcp_segments``, ``bytes_read``, ``first_ns`` and ``last_ns`` (time stamps, or None),
-            ``sums`` (over all connections, both directions), ``forgotten`` (connections given up), and since the
-            last snapshot ``active`` (connections), ``new_bytes`` and ``busiest``.
+            ``records``, ``tcp_segments``, ``bytes_read``, ``first_ns`` and ``last_ns`` (time stamps, or
+            None), ``sums`` (over all connections, both directions), ``forgotten`` (connections given up), and
+            since the last snapshot ``active`` (connections), ``new_bytes`` and ``busiest``.
         """
         return self._core.snapshot(busiest)
 

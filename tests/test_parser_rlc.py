@@ -14,7 +14,7 @@ from support_rlc import in_udp, pcap, tshark
 import multitracer as mt
 from multitracer import native
 from multitracer.errors import CorruptTrace, MultiTracerError, UsageError
-from multitracer.linkpath import link_path
+from multitracer.link.path import link_path
 from multitracer.parsers import mobileinsight, rlc, srsran
 from multitracer.trace import Trace
 

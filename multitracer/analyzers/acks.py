@@ -10,9 +10,9 @@ import numpy as np
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
 from multitracer.schema import ACK_KINDS
-from multitracer.schema_results import ACK_BUNCHES
+from multitracer.schema.results import ACK_BUNCHES
 from multitracer.table import Array, Table
-from multitracer.transit import Times, data_at, near_sender, valid_acks
+from multitracer.transfer.transit import Times, data_at, near_sender, valid_acks
 
 _COMPRESSED = 0.5
 """ACKs closer than this share of the spacing of the data that they acknowledge are compressed."""

@@ -17,8 +17,8 @@ from multitracer.chaining.linkwork import burst_chains, xoff_chains
 from multitracer.chaining.recovery import drop_chains, loss_chains, queue_chains
 from multitracer.chaining.resets import reset_chains
 from multitracer.measurement import Measurement
-from multitracer.schema_chains import CHAIN_LINKS
-from multitracer.schema_results import IDLE_CAUSES
+from multitracer.schema.chains import CHAIN_LINKS
+from multitracer.schema.results import IDLE_CAUSES
 from multitracer.table import Table
 
 _BEHIND_LOSS = ("timeout_wait", "recovery_stall", "local_drop")

@@ -9,7 +9,7 @@ from multitracer import tfrc
 from multitracer.analysis import Analyzer, Result
 from multitracer.lazy import np
 from multitracer.measurement import Measurement
-from multitracer.schema_studies import DCCP_REPORTS
+from multitracer.schema.studies import DCCP_REPORTS
 from multitracer.spread import smoothed
 from multitracer.table import Array, Table
 from multitracer.trace import Flow

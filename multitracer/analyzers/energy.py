@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Measurement
-from multitracer.schema_studies import NODE_ENERGY
+from multitracer.schema.studies import NODE_ENERGY
 from multitracer.table import Table
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Measurement
 from multitracer.spread import deviation, jain
-from multitracer.transit import near_sender
+from multitracer.transfer.transit import near_sender
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

@@ -15,10 +15,10 @@ from multitracer.analysis import Analyzer, Result
 from multitracer.intervals import contains
 from multitracer.measurement import Connection, Measurement
 from multitracer.schema import ACK_KINDS, CAUSES
-from multitracer.schema_sender import IN_FLIGHT
-from multitracer.senderstate import ACK_CLOCK_NS, SenderState, sender_state
+from multitracer.schema.sender import IN_FLIGHT
 from multitracer.table import Table
-from multitracer.transit import Flags, Times, data_at
+from multitracer.transfer.senderstate import ACK_CLOCK_NS, SenderState, sender_state
+from multitracer.transfer.transit import Flags, Times, data_at
 
 _DUPLICATE = ACK_KINDS.index("duplicate")
 _TIMEOUT = CAUSES.index("timeout")

@@ -9,11 +9,11 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.intervals import Intervals, intersect, intervals, overlap, total
-from multitracer.linkpath import LinkPath, link_path
+from multitracer.link.path import LinkPath, link_path
 from multitracer.measurement import Measurement
-from multitracer.schema_results import XOFF_INTERVALS
+from multitracer.schema.results import XOFF_INTERVALS
 from multitracer.table import Table
-from multitracer.transit import data_spans
+from multitracer.transfer.transit import data_spans
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.dataends import data_ends
 from multitracer.intervals import intervals, total
 from multitracer.measurement import Connection, Measurement
-from multitracer.transit import damaged
+from multitracer.transfer.dataends import data_ends
+from multitracer.transfer.transit import damaged
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

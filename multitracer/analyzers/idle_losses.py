@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.dataends import data_ends
-from multitracer.fates import ARRIVED, UNKNOWN
 from multitracer.measurement import Measurement
 from multitracer.schema import CAUSES
-from multitracer.schema_results import IDLE_CAUSES
-from multitracer.schema_studies import LOST_SEGMENTS, REPAIRS
+from multitracer.schema.results import IDLE_CAUSES
+from multitracer.schema.studies import LOST_SEGMENTS, REPAIRS
 from multitracer.table import Array, Table
+from multitracer.transfer.dataends import data_ends
+from multitracer.transfer.fates import ARRIVED, UNKNOWN
 
 _AFTER_LOSS = ("timeout_wait", "recovery_stall", "local_drop")
 # A refill behind a timeout is that timer's work too.

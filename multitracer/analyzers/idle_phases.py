@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.bottleneck import bottleneck
-from multitracer.idle import EVIDENCE, Silence, empty_times, find_silence
-from multitracer.idlecause import Reasons, cause_of
 from multitracer.intervals import (
     Intervals,
     intersect,
@@ -21,13 +18,16 @@ from multitracer.intervals import (
     total,
     union,
 )
-from multitracer.linkpath import LinkPath, link_path
+from multitracer.link.idle import EVIDENCE, Silence, empty_times, find_silence
+from multitracer.link.idlecause import Reasons, cause_of
+from multitracer.link.path import LinkPath, link_path
+from multitracer.link.resetlog import handshake_spans, handshakes
 from multitracer.measurement import Measurement
-from multitracer.resetlog import handshake_spans, handshakes
-from multitracer.schema_results import IDLE_CAUSES, IDLE_PHASES
-from multitracer.senderstate import sender_state
+from multitracer.schema.results import IDLE_CAUSES, IDLE_PHASES
 from multitracer.table import Table
-from multitracer.transit import data_spans
+from multitracer.transfer.bottleneck import bottleneck
+from multitracer.transfer.senderstate import sender_state
+from multitracer.transfer.transit import data_spans
 
 ESTIMATE = "estimate from captures"
 

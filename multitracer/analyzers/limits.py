@@ -14,10 +14,10 @@ import numpy as np
 from multitracer.analysis import Analyzer, Result
 from multitracer.intervals import contains
 from multitracer.measurement import Connection, Measurement
-from multitracer.schema_results import LIMIT_PHASES, LIMITS
-from multitracer.senderstate import ACK_CLOCK_NS, SenderState, sender_state
+from multitracer.schema.results import LIMIT_PHASES, LIMITS
 from multitracer.table import Array, Table
-from multitracer.transit import Times
+from multitracer.transfer.senderstate import ACK_CLOCK_NS, SenderState, sender_state
+from multitracer.transfer.transit import Times
 
 _APPLICATION, _RECEIVER, _ZERO, _CONGESTION, _RECOVERY, _UNKNOWN = (
     LIMITS.index(word)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.linkpath import LinkPath, link_path
+from multitracer.link.path import LinkPath, link_path
+from multitracer.link.resetlog import Handshake, handshakes
+from multitracer.link.resetlosses import reset_losses
 from multitracer.measurement import Measurement
-from multitracer.resetlog import Handshake, handshakes
-from multitracer.resetlosses import reset_losses
-from multitracer.schema_results import LINK_RESETS
+from multitracer.schema.results import LINK_RESETS
 from multitracer.table import Table
-from multitracer.transit import Delivery, in_order
+from multitracer.transfer.transit import Delivery, in_order
 
 COUNTED = {
     "segment_lost": "segments_lost",
@@ -27,7 +27,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """Put together what both entities, TCP and its receiver say about each reset.
 
     The gap is that of the connection that it hit hardest. What counts as lost to a reset is told, segment by
-    segment, by `multitracer.resetlosses`; its table, `reset_losses`, is part of the result.
+    segment, by `multitracer.link.resetlosses`; its table, `reset_losses`, is part of the result.
 
     References
     ----------

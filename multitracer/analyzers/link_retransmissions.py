@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.linkpath import arrivals, first_rows, link_path
+from multitracer.link.path import arrivals, first_rows, link_path
 from multitracer.measurement import Measurement
 from multitracer.regression import fit
-from multitracer.schema_results import LINK_ENTITIES
+from multitracer.schema.results import LINK_ENTITIES
 from multitracer.table import Table
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.linkpath import link_path
-from multitracer.losses import LOG_LAG_NS, losses, queue_drops, segment_facts
+from multitracer.link.path import link_path
+from multitracer.link.resetlog import handshake_spans, handshakes
 from multitracer.measurement import Measurement
-from multitracer.resetlog import handshake_spans, handshakes
-from multitracer.schema_results import LOCAL_DROPS
+from multitracer.schema.results import LOCAL_DROPS
 from multitracer.table import Array, Table
-from multitracer.transit import data_at, near_sender
+from multitracer.transfer.losses import LOG_LAG_NS, losses, queue_drops, segment_facts
+from multitracer.transfer.transit import data_at, near_sender
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

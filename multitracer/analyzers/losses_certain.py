@@ -14,11 +14,11 @@ import numpy as np
 
 from multitracer import schema
 from multitracer.analysis import Analyzer, Result
-from multitracer.fates import ARRIVED, DAMAGED, LOST, UNKNOWN, Fates, fates
 from multitracer.measurement import Connection, Measurement
-from multitracer.schema_results import NEEDS, REPEATS, SEGMENT_FATES
+from multitracer.schema.results import NEEDS, REPEATS, SEGMENT_FATES
 from multitracer.table import Array, Table
-from multitracer.transit import Times
+from multitracer.transfer.fates import ARRIVED, DAMAGED, LOST, UNKNOWN, Fates, fates
+from multitracer.transfer.transit import Times
 
 _INCONCLUSIVE, _SPURIOUS, _NEEDED, _PARTLY = range(4)
 _LISTED = 1000

@@ -15,7 +15,7 @@ from multitracer.analysis import Analyzer, Result
 from multitracer.intervals import intervals, subtract, total
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transit import data_at, near_sender, valid_acks
+from multitracer.transfer.transit import data_at, near_sender, valid_acks
 
 _DIRECTIONS = ("forward", "reverse")
 _WHERE = {"snd": "sender's", "rcv": "receiver's", "mid": "mid-path"}

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.bottleneck import Bottleneck, bottleneck
 from multitracer.measurement import Connection, Measurement
-from multitracer.schema_chains import LOAD
+from multitracer.schema.chains import LOAD
 from multitracer.table import Table
-from multitracer.transit import data_at, near_sender, valid_acks
+from multitracer.transfer.bottleneck import Bottleneck, bottleneck
+from multitracer.transfer.transit import data_at, near_sender, valid_acks
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

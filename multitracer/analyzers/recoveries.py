@@ -17,7 +17,7 @@ import numpy as np
 from multitracer import schema
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
-from multitracer.schema_results import NEEDS
+from multitracer.schema.results import NEEDS
 from multitracer.table import Table
 
 _LISTED = 200

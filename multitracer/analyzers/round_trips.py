@@ -13,9 +13,9 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
-from multitracer.schema_sender import RTT_SAMPLES, RTT_WAYS
+from multitracer.schema.sender import RTT_SAMPLES, RTT_WAYS
 from multitracer.table import Table
-from multitracer.transit import Flags, Times, data_at, near_sender, valid_acks
+from multitracer.transfer.transit import Flags, Times, data_at, near_sender, valid_acks
 
 _LATEST_NS = 86_400_000_000_000
 """Longer than a day is an error of a clock."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
-from multitracer.schema_studies import RTT_SAMPLES
+from multitracer.schema.studies import RTT_SAMPLES
 from multitracer.spread import smoothed
 from multitracer.table import Table
-from multitracer.transit import near_sender, valid_acks
+from multitracer.transfer.transit import near_sender, valid_acks
 
 ALPHA, BETA, K = 1 / 8, 1 / 4, 4  # RFC 6298 2.3
 

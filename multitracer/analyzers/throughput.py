@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.linkpath import link_path
+from multitracer.link.path import link_path
 from multitracer.measurement import Connection, Measurement
 from multitracer.regression import Line, fit
-from multitracer.schema_results import TRENDS
+from multitracer.schema.results import TRENDS
 from multitracer.table import Table
-from multitracer.transit import damaged, data_at, data_span, near_sender, valid_acks
+from multitracer.transfer.transit import damaged, data_at, data_span, near_sender, valid_acks
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

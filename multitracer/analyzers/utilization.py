@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.bottleneck import bottleneck, idle_ns
 from multitracer.intervals import intersect, intervals, subtract, total, union
-from multitracer.linkpath import link_path
+from multitracer.link.path import link_path
+from multitracer.link.resetlog import handshake_spans, handshakes
 from multitracer.measurement import Measurement
-from multitracer.resetlog import handshake_spans, handshakes
-from multitracer.transit import data_spans
+from multitracer.transfer.bottleneck import bottleneck, idle_ns
+from multitracer.transfer.transit import data_spans
 
 FLAG_AT = 0.95
 

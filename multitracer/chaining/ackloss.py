@@ -8,7 +8,7 @@ from multitracer.chaining.chain import MOST_EVENTS, Chain, Event
 from multitracer.chaining.evidence import Episode, Evidence
 from multitracer.chaining.recovery import add_episode
 from multitracer.table import Table
-from multitracer.transit import Times
+from multitracer.transfer.transit import Times
 
 _WAITED = ("timeout", "tail_loss_probe")
 

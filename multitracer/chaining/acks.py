@@ -6,10 +6,10 @@ import numpy as np
 
 from multitracer.chaining.chain import MOST_EVENTS, Chain, Event
 from multitracer.chaining.evidence import Evidence
-from multitracer.losses import arrival_ns
 from multitracer.measurement import Connection
 from multitracer.table import Table
-from multitracer.transit import Flags, Times, data_at, valid_acks
+from multitracer.transfer.losses import arrival_ns
+from multitracer.transfer.transit import Flags, Times, data_at, valid_acks
 
 _RUN = 4
 

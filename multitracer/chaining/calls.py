@@ -8,7 +8,7 @@ from multitracer.chaining.chain import MOST_EVENTS, Chain, Event
 from multitracer.chaining.evidence import Episode, Evidence
 from multitracer.chaining.recovery import add_episode
 from multitracer.table import Table
-from multitracer.transit import data_at, near_sender, valid_acks
+from multitracer.transfer.transit import data_at, near_sender, valid_acks
 
 _SAME_CALL_NS = 5_000_000_000  # both entities report the end of one call within this
 _CAUSES = {"n2": "N2 exceeded", "protocol": "protocol error", "peer": "told by its peer"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from multitracer.schema_chains import CHAIN_EVENTS, CHAINS
+from multitracer.schema.chains import CHAIN_EVENTS, CHAINS
 from multitracer.table import Table
 
 MOST_EVENTS = 400
@@ -38,7 +38,7 @@ class Chain:
     Attributes
     ----------
     kind : str
-        One of `multitracer.schema_chains.CHAIN_KINDS`.
+        One of `multitracer.schema.chains.CHAIN_KINDS`.
     t_ns : int
     conn : int
     events : list of Event

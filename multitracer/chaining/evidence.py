@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from multitracer.analysis import Result
-from multitracer.fates import LOST, fates
-from multitracer.linkpath import LinkPath, link_path
-from multitracer.losses import arrival_ns
+from multitracer.link.path import LinkPath, link_path
 from multitracer.measurement import Connection, Measurement
-from multitracer.schema_chains import PACKET_SPANS
+from multitracer.schema.chains import PACKET_SPANS
 from multitracer.table import Table
-from multitracer.transit import Times, data_at, near_sender, valid_acks
+from multitracer.transfer.fates import LOST, fates
+from multitracer.transfer.losses import arrival_ns
+from multitracer.transfer.transit import Times, data_at, near_sender, valid_acks
 
 
 @dataclass(frozen=True)

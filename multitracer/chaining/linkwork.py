@@ -8,7 +8,7 @@ from multitracer.chaining.chain import MOST_EVENTS, Chain, Event
 from multitracer.chaining.evidence import Episode, Evidence
 from multitracer.chaining.recovery import add_episode
 from multitracer.table import Array, Table
-from multitracer.transit import in_order
+from multitracer.transfer.transit import in_order
 
 _HOLE_NS = 1_000_000_000
 _FACTOR = 3

@@ -7,8 +7,8 @@ import numpy as np
 from multitracer.chaining.chain import MOST_EVENTS, Chain, Event
 from multitracer.chaining.evidence import Episode, Evidence
 from multitracer.chaining.recovery import add_episode
-from multitracer.resetlog import handshakes
-from multitracer.schema_chains import RESET_LOSSES
+from multitracer.link.resetlog import handshakes
+from multitracer.schema.chains import RESET_LOSSES
 from multitracer.table import Array, Table
 
 _REFUSED = {"checksum": "its TCP checksum is wrong", "acks": "the receiver never acknowledged it"}

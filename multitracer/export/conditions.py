@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multitracer import airtime
-from multitracer.linkpath import LinkPath, setting
+from multitracer.link import airtime
+from multitracer.link.path import LinkPath, setting
 from multitracer.measurement import Measurement
 
 RLP_WINDOW = 61  # the most frames in flight that sequence numbers of 6 bits allow

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multitracer import airtime
 from multitracer.errors import UsageError
 from multitracer.export import conditions
 from multitracer.export.files import writing
 from multitracer.intervals import Intervals, contains, intervals
-from multitracer.linkpath import link_path
+from multitracer.link import airtime
+from multitracer.link.path import link_path
 from multitracer.measurement import Measurement
 from multitracer.table import Array
 

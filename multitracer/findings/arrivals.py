@@ -8,7 +8,7 @@ import numpy as np
 
 from multitracer.findings.finding import MOST_EVIDENCE, Finding, joined, plot_command, seconds, several
 from multitracer.measurement import Connection, Measurement
-from multitracer.transit import damaged, data_at, near_sender
+from multitracer.transfer.transit import damaged, data_at, near_sender
 
 Summary = dict[str, Any]
 

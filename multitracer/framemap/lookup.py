@@ -13,7 +13,7 @@ from multitracer.framemap.placement import Placement, by_content, in_doubt, plac
 from multitracer.framemap.stream import Int, Stream, streams
 from multitracer.measurement import Measurement
 from multitracer.ppp.sizes import FRAMINGS, PLAIN, Framing
-from multitracer.schema_chains import PACKET_FRAMES, PACKET_SPANS
+from multitracer.schema.chains import PACKET_FRAMES, PACKET_SPANS
 from multitracer.table import Array, Table
 
 _TRIALS = ((40, 12), (200, 4))

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from multitracer.framemap.inside import seen_inside
 from multitracer.framemap.order import by_arrival
-from multitracer.linkpath import LinkPath, arrivals, first_rows, link_path, setting
-from multitracer.losses import arrival_ns, queue_drops
+from multitracer.link.path import LinkPath, arrivals, first_rows, link_path, setting
+from multitracer.link.resetlog import flushes, handshakes
 from multitracer.measurement import Measurement
 from multitracer.rawpackets import IpPacket
-from multitracer.resetlog import flushes, handshakes
 from multitracer.table import Array, Table
+from multitracer.transfer.losses import arrival_ns, queue_drops
 
 Int = npt.NDArray[np.int64]
 

@@ -9,8 +9,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from multitracer import native
-from multitracer.bearerlog import LAST, POLL, UPLINK, Bearer, Bearers, Wanted, trace_of
 from multitracer.errors import CorruptTrace, Issue
+from multitracer.link.bearerlog import LAST, POLL, UPLINK, Bearer, Bearers, Wanted, trace_of
 from multitracer.registry import Parser
 from multitracer.trace import Trace
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from multitracer import native
-from multitracer.bearerlog import LAST, POLL, UPLINK, Bearer, Bearers, Wanted, trace_of
 from multitracer.errors import Issue
+from multitracer.link.bearerlog import LAST, POLL, UPLINK, Bearer, Bearers, Wanted, trace_of
 from multitracer.registry import Parser
 from multitracer.trace import Trace
 

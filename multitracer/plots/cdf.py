@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multitracer.linkpath import link_path
+from multitracer.link.path import link_path
 from multitracer.measurement import Measurement
 from multitracer.plots import base
 from multitracer.plots.findings import Results

@@ -14,7 +14,7 @@ from multitracer.plots.panel import Axis, Figure, Panel, Series
 from multitracer.plots.plot import Plot, PlotOptions, Subject
 from multitracer.plots.rtt import samples
 from multitracer.plots.selection import select
-from multitracer.transit import in_order
+from multitracer.transfer.transit import in_order
 
 
 def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:

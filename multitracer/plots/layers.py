@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer import airtime
-from multitracer.linkpath import LinkPath, link_path
+from multitracer.link import airtime
+from multitracer.link.path import LinkPath, link_path
 from multitracer.measurement import Measurement
 from multitracer.plots import base, findings, tcp_layer
 from multitracer.plots.findings import Results

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multitracer.losses import arrival_ns
 from multitracer.measurement import Measurement
 from multitracer.plots import base
 from multitracer.plots.findings import Results
 from multitracer.plots.panel import Axis, Figure, Floats, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.selection import Selection, select
-from multitracer.transit import damaged, data_at
+from multitracer.transfer.losses import arrival_ns
+from multitracer.transfer.transit import damaged, data_at
 
 
 def delays(selection: Selection) -> Iterator[tuple[str, Role, str, Floats, Floats]]:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multitracer.losses import losses
 from multitracer.plots.panel import Marks
 from multitracer.plots.selection import Selection
 from multitracer.table import Table
-from multitracer.transit import damaged
+from multitracer.transfer.losses import losses
+from multitracer.transfer.transit import damaged
 
 
 class Ruin(NamedTuple):

@@ -15,7 +15,7 @@ from multitracer.plots.panel import Axis, Figure, Floats, Panel, Series
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.selection import Selection, select
 from multitracer.table import Array
-from multitracer.transit import in_order
+from multitracer.transfer.transit import in_order
 
 BINS = 100  # about so many over the window, at least
 STEPS_S = (

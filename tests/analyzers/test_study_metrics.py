@@ -17,8 +17,8 @@ from multitracer import schema
 from multitracer.analysis import Result
 from multitracer.analyzers import energy, fairness, goodput, idle_losses, rtt_deviation
 from multitracer.cli.main import main
-from multitracer.schema_results import IDLE_CAUSES, IDLE_PHASES, SEGMENT_FATES
-from multitracer.schema_studies import STUDY_SCHEMAS
+from multitracer.schema.results import IDLE_CAUSES, IDLE_PHASES, SEGMENT_FATES
+from multitracer.schema.studies import STUDY_SCHEMAS
 from multitracer.spread import deviation, jain, smoothed
 from multitracer.table import Table
 

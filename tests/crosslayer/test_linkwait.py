@@ -5,8 +5,8 @@ from __future__ import annotations
 from support_measurement import LinkLog, measurement
 
 from multitracer.intervals import total
-from multitracer.linkpath import link_path
-from multitracer.linkwait import full_window
+from multitracer.link.path import link_path
+from multitracer.link.waits import full_window
 
 MS = 1_000_000
 

@@ -21,7 +21,7 @@ from multitracer.export import emulation, pcap, tables
 from multitracer.lab.air import Air
 from multitracer.lab.library import load as load_scenario
 from multitracer.lab.settings import AirSettings, from_mapping
-from multitracer.linkpath import link_path
+from multitracer.link.path import link_path
 
 VJ = SAMPLES / "link-resets-vj"
 

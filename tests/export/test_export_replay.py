@@ -15,7 +15,7 @@ import multitracer as mt
 from multitracer.errors import UsageError
 from multitracer.export import emulation
 from multitracer.lab.library import load as load_scenario
-from multitracer.linkpath import link_path
+from multitracer.link.path import link_path
 
 SLOT_NS = 20_000_000
 PACKETS = [(40_000_000 * i, i % 6 // 5, payload(i, 300)) for i in range(30)]

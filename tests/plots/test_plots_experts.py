@@ -14,7 +14,7 @@ from support_samples import SAMPLE_NAMES, SAMPLES
 import multitracer as mt
 from multitracer import registry
 from multitracer.errors import UsageError
-from multitracer.linkpath import link_path
+from multitracer.link.path import link_path
 from multitracer.plots import mpl, throughput
 from multitracer.plots.panel import Figure, Series
 from multitracer.plots.plot import PlotOptions, Subject, build

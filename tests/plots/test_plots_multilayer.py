@@ -11,7 +11,7 @@ from multitracer.analysis import Result
 from multitracer.errors import UsageError
 from multitracer.plots.panel import Figure, Marks, Series, Spans
 from multitracer.plots.plot import PlotOptions
-from multitracer.schema_results import LOCAL_DROPS
+from multitracer.schema.results import LOCAL_DROPS
 from multitracer.table import Table
 
 

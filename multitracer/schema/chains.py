@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multitracer.schema_columns import Column, Schema
+from multitracer.schema.columns import Column, Schema
 
 MAP_METHODS = ("framing", "sizes", "anchors", "content", "order")
 FATES = ("unknown", "carried", "cut", "flushed", "dropped", "waiting", "spoiled")

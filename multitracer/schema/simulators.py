@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multitracer.schema_columns import CONN, DIR, RECORD, SOURCE, TIME, Column, Schema
+from multitracer.schema.columns import CONN, DIR, RECORD, SOURCE, TIME, Column, Schema
 
 BEARER_LAYERS = ("", "rlc", "pdcp")
 BEARER_DIRECTIONS = ("", "downlink", "uplink")

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.intervals import Intervals, intersect, intervals, longer_than, subtract, union
-from multitracer.linkpath import LinkPath
-from multitracer.linkwait import FOREVER, checkpoints, full_window, reset_ns
+from multitracer.link.path import LinkPath
+from multitracer.link.waits import FOREVER, checkpoints, full_window, reset_ns
 from multitracer.measurement import Measurement
-from multitracer.transit import data_at
+from multitracer.transfer.transit import data_at
 
 EVIDENCE = (
     "short frame",

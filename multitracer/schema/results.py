@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from multitracer.schema import CAUSES
-from multitracer.schema_columns import Column, Schema
-from multitracer.schema_link import RESET_CAUSES
+from multitracer.schema.columns import Column, Schema
+from multitracer.schema.link import RESET_CAUSES
 
 IDLE_CAUSES = (
     "unknown",

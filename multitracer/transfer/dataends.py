@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transit import data_at, near_sender
+from multitracer.transfer.transit import data_at, near_sender
 
 
 def data_ends(m: Measurement, connection: Connection) -> tuple[Table, Table | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multitracer.schema_columns import RECORD, SOURCE, TIME, Column, Schema
+from multitracer.schema.columns import RECORD, SOURCE, TIME, Column, Schema
 
 LINK_ACTIONS = ("snd", "rcv", "evt")
 LINK_KINDS = (

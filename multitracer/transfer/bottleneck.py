@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from multitracer.intervals import Intervals, intersect, intervals, subtract, total, union
-from multitracer.losses import arrival_ns
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transit import Flags, Times, data_at, data_spans, near_sender, valid_acks
+from multitracer.transfer.losses import arrival_ns
+from multitracer.transfer.transit import Flags, Times, data_at, data_spans, near_sender, valid_acks
 
 _FEW = 8
 _SHARE = 0.5

@@ -9,7 +9,7 @@ import numpy as np
 from multitracer.intervals import Intervals, intervals
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transit import Times, data_at, data_span, valid_acks
+from multitracer.transfer.transit import Times, data_at, data_span, valid_acks
 
 ACK_CLOCK_NS = 10_000_000  # a segment that an ACK releases leaves within this
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.intervals import Intervals, intervals
-from multitracer.linkpath import LinkPath, arrivals
+from multitracer.link.path import LinkPath, arrivals
 from multitracer.measurement import Measurement
 from multitracer.table import Array, Table
 

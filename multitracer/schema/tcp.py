@@ -1,47 +1,8 @@
-"""The tables of MultiTracer, declared once: columns, dtypes, units, meaning, reference.
-
-Validation, empty tables and the reference page of the docs come from here. A column of codes
-(`categories` given) holds small integers that index its list of words.
-"""
+"""Tables of TCP: segments, recovery, what the kernel logged, events over all layers."""
 
 from __future__ import annotations
 
-from multitracer.schema_columns import (
-    CONN as CONN,
-    DIR as DIR,
-    DIRECTIONS as DIRECTIONS,
-    RECORD as RECORD,
-    SOURCE as SOURCE,
-    TIME as TIME,
-    Column as Column,
-    Schema as Schema,
-)
-from multitracer.schema_dccp import (
-    DCCP_PACKETS as DCCP_PACKETS,
-    DCCP_STATES as DCCP_STATES,
-    DCCP_TYPES as DCCP_TYPES,
-)
-from multitracer.schema_energy import ENERGY as ENERGY
-from multitracer.schema_link import (
-    LINK_ACTIONS as LINK_ACTIONS,
-    LINK_EVENTS as LINK_EVENTS,
-    LINK_FRAMES as LINK_FRAMES,
-    LINK_KINDS as LINK_KINDS,
-    LINK_POLLS as LINK_POLLS,
-    LINK_RADIO as LINK_RADIO,
-    RESET_CAUSES as RESET_CAUSES,
-)
-from multitracer.schema_simulators import (
-    BEARER_DIRECTIONS as BEARER_DIRECTIONS,
-    BEARER_LAYERS as BEARER_LAYERS,
-    BEARER_TOTALS as BEARER_TOTALS,
-    FLOW_TOTALS as FLOW_TOTALS,
-    MAC_ACTIONS as MAC_ACTIONS,
-    MAC_FRAMES as MAC_FRAMES,
-    MAC_KINDS as MAC_KINDS,
-    PACKET_DROPS as PACKET_DROPS,
-    SCALARS as SCALARS,
-)
+from multitracer.schema.columns import CONN, DIR, RECORD, SOURCE, TIME, Column, Schema
 
 CAUSES = (
     "",
@@ -345,29 +306,3 @@ EVENTS = Schema(
         RECORD,
     ),
 )
-
-SCHEMAS: dict[str, Schema] = {
-    schema.name: schema
-    for schema in (
-        SEGMENTS,
-        RETRANSMISSIONS,
-        TIMEOUTS,
-        EPISODES,
-        ICMP_ERRORS,
-        TCP_STATES,
-        KERNEL_EVENTS,
-        LINK_FRAMES,
-        LINK_EVENTS,
-        LINK_RADIO,
-        DCCP_PACKETS,
-        DCCP_STATES,
-        ENERGY,
-        MAC_FRAMES,
-        PACKET_DROPS,
-        FLOW_TOTALS,
-        BEARER_TOTALS,
-        SCALARS,
-        SERIES,
-        EVENTS,
-    )
-}

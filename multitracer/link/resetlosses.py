@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.linkpath import LinkPath
-from multitracer.losses import losses, queue_drops, refused
+from multitracer.link.path import LinkPath
+from multitracer.link.resetlog import Handshake, flushes
 from multitracer.measurement import Connection, Measurement
-from multitracer.resetlog import Handshake, flushes
-from multitracer.schema_chains import RESET_LOSSES
+from multitracer.schema.chains import RESET_LOSSES
 from multitracer.table import Table
-from multitracer.transit import Flags, Times, data_at, discarded
+from multitracer.transfer.losses import losses, queue_drops, refused
+from multitracer.transfer.transit import Flags, Times, data_at, discarded
 
 _FOREVER = int(np.iinfo(np.int64).max)
 _COPIED = ("t_ns", "source", "record", "conn", "dir", "seq", "length")

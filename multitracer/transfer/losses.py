@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.linkpath import LinkPath
+from multitracer.link.path import LinkPath
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transit import Flags, Times, damaged, data_at, ignored
+from multitracer.transfer.transit import Flags, Times, damaged, data_at, ignored
 
 LOG_LAG_NS = 200_000_000  # a queue logs a drop within this of the capture in front of it
 
@@ -58,8 +58,8 @@ class QueueDrop:
 def losses(m: Measurement, connection: Connection, reverse: bool = False) -> Losses | None:
     """Losses between the captures in the data direction, or in the other; None without both captures.
 
-    What arrived and was refused (`multitracer.transit.discarded`) says nothing by its numbers: they may be
-    those of another segment. It does not count as an arrival.
+    What arrived and was refused (`multitracer.transfer.transit.discarded`) says nothing by its numbers: they
+    may be those of another segment. It does not count as an arrival.
     """
     if m.snd is None or m.rcv is None:
         return None

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transit import Flags, Times, damaged, data_at
+from multitracer.transfer.transit import Flags, Times, damaged, data_at
 
 LOST, ARRIVED, DAMAGED, UNKNOWN = range(4)
 NEVER = int(np.iinfo(np.int64).max)

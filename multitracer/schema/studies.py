@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multitracer.schema_columns import Column, Schema
+from multitracer.schema.columns import Column, Schema
 
 REPAIRS = ("never", "timeout", "fast", "other")
 

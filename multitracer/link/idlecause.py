@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from multitracer.analysis import Result
+from multitracer.link.resetlog import handshakes
 from multitracer.measurement import Measurement
-from multitracer.resetlog import handshakes
-from multitracer.senderstate import ACK_CLOCK_NS, SenderState
 from multitracer.table import Table
+from multitracer.transfer.senderstate import ACK_CLOCK_NS, SenderState
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Cause:
     Attributes
     ----------
     word : str
-        One of `multitracer.schema_results.IDLE_CAUSES`.
+        One of `multitracer.schema.results.IDLE_CAUSES`.
     because : str
         The chain behind it, in words.
     conn : int

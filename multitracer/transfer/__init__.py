@@ -1,0 +1,1 @@
+"""Segments of a transfer: where they went, what the sender was doing, what the bottleneck held."""

@@ -12,10 +12,12 @@ from multitracer.analysis import Result
 from multitracer.link.path import LinkPath, link_path
 from multitracer.measurement import Connection, Measurement
 from multitracer.schema.chains import PACKET_SPANS
-from multitracer.table import Table
+from multitracer.table import Array, Table
 from multitracer.transfer.fates import LOST, fates
 from multitracer.transfer.losses import arrival_ns
 from multitracer.transfer.transit import Times, data_at, near_sender, valid_acks
+
+_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,9 @@ class Evidence:
         found = []
         for connection in self.m.connections:
             mine = rows.where((rows["conn"] == connection.index) & (rows["dir"] == connection.data_dir))
-            for number in np.unique(mine["episode"]).tolist():
-                repeats = mine.where(mine["episode"] == number)
+            group = _together(mine)
+            for number in np.unique(group).tolist():
+                repeats = mine.where(group == number)
                 first = int(repeats["t_ns"][0]) - max(int(repeats["since_sent_ns"][0]), 0)
                 found.append(Episode(connection.index, repeats, first))
         return sorted(found, key=lambda one: one.start_ns)
@@ -149,3 +152,29 @@ class Evidence:
     def frames_of(self, span: int) -> str:
         """Lines of the link log that carried a packet: first to last."""
         return self.m.frame_map.lines_of(span)
+
+
+def _together(repeats: Table) -> Array:
+    """A number for each retransmission of a connection: the same for those that belong together.
+
+    A recovery is one. What was sent again outside of one (probes, and what no rule explains) stands alone, or
+    with what was sent again no longer than a timeout before: probes with probes, the unexplained with all.
+    """
+    group = np.zeros(len(repeats), dtype=np.int64)
+    number = 0
+    of_episode: dict[int, int] = {}
+    t_ns, rto_ns = repeats["t_ns"].tolist(), repeats["rto_ns"].tolist()
+    unknown = (repeats.words("cause") == "unknown").tolist()
+    for row, episode in enumerate(repeats["episode"].tolist()):
+        if episode and episode in of_episode:
+            group[row] = of_episode[episode]
+            continue
+        soon = row > 0 and t_ns[row] - t_ns[row - 1] <= max(rto_ns[row], _SECOND_NS)
+        if not episode and soon and (unknown[row] or not repeats["episode"][row - 1]):
+            group[row] = group[row - 1]
+            continue
+        number += 1
+        group[row] = number
+        if episode:
+            of_episode[episode] = number
+    return group

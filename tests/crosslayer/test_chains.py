@@ -9,7 +9,10 @@ import pytest
 from support_samples import SAMPLE_NAMES, SAMPLES
 
 import multitracer as mt
+from multitracer import schema
+from multitracer.chaining.evidence import _together
 from multitracer.results import Analysis
+from multitracer.table import Table
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +189,20 @@ def test_ruined_segments_are_known_from_a_cut_capture_too(tmp_path: Any) -> None
     assert [len(events(chain, "segment_ruined")) for chain in found] == [8, 0, 14]
     assert [len(events(chain, "segment_lost")) for chain in found] == [2, 7, 2]
     assert "never acknowledged" in events(found[0], "segment_ruined")[0]["rule"]
+
+
+def test_what_is_sent_again_outside_a_recovery_belongs_to_what_was_just_before() -> None:
+    causes = ("timeout", "slow_start", "unknown", "tail_loss_probe", "tail_loss_probe", "unknown", "fast")
+    rows = Table.filled(
+        schema.RETRANSMISSIONS,
+        len(causes),
+        {
+            "t_ns": np.array([0, 1, 3, 3.5, 60, 61, 61.5]) * 10**9,
+            "episode": [1, 1, 0, 0, 0, 0, 2],
+            "cause": [schema.CAUSES.index(cause) for cause in causes],
+            "rto_ns": np.full(len(causes), 2 * 10**9),
+        },
+    )
+    # The unexplained goes with the recovery, a probe right behind it too; the one a minute later is another
+    # matter, and a recovery is never joined to what was before it.
+    assert _together(rows).tolist() == [1, 1, 1, 1, 2, 2, 3]

@@ -111,12 +111,20 @@ class Evidence:
         found = []
         for connection in self.m.connections:
             mine = rows.where((rows["conn"] == connection.index) & (rows["dir"] == connection.data_dir))
-            group = _together(mine)
+            group = _together(mine, self._needless(connection.index))
             for number in np.unique(group).tolist():
                 repeats = mine.where(group == number)
                 first = int(repeats["t_ns"][0]) - max(int(repeats["since_sent_ns"][0]), 0)
                 found.append(Episode(connection.index, repeats, first))
         return sorted(found, key=lambda one: one.start_ns)
+
+    def _needless(self, conn: int) -> Array:
+        """Packets by which spurious timeouts of a connection sent again."""
+        rows = self.rows("timeouts")
+        if rows is None:
+            return np.empty(0, dtype=np.int64)
+        spurious = (rows["conn"] == conn) & (rows.words("verdict") == "spurious")
+        return np.asarray(rows["record"][spurious])
 
     def lost(self, conn: int) -> Table | None:
         """Data segments that passed the sender's capture and never the receiver's, in time order.
@@ -154,27 +162,30 @@ class Evidence:
         return self.m.frame_map.lines_of(span)
 
 
-def _together(repeats: Table) -> Array:
+def _together(repeats: Table, needless: Array) -> Array:
     """A number for each retransmission of a connection: the same for those that belong together.
 
-    A recovery is one. What was sent again outside of one (probes, and what no rule explains) stands alone, or
-    with what was sent again no longer than a timeout before: probes with probes, the unexplained with all.
+    A recovery is one; but where timers fire needlessly in it, they and the refill behind them have another
+    cause than what was before and comes after. What was sent again outside of a recovery (probes, and what no
+    rule explains) stands alone, or with what was sent again no longer than a timeout before: probes with
+    probes, the unexplained with all.
     """
     group = np.zeros(len(repeats), dtype=np.int64)
     number = 0
-    of_episode: dict[int, int] = {}
+    episodes = repeats["episode"].tolist()
+    causes = repeats.words("cause").tolist()
     t_ns, rto_ns = repeats["t_ns"].tolist(), repeats["rto_ns"].tolist()
-    unknown = (repeats.words("cause") == "unknown").tolist()
-    for row, episode in enumerate(repeats["episode"].tolist()):
-        if episode and episode in of_episode:
-            group[row] = of_episode[episode]
-            continue
+    spurious = np.isin(repeats["record"], needless).tolist()
+    in_vain = False  # the group before is one of needless timers
+    for row, episode in enumerate(episodes):
         soon = row > 0 and t_ns[row] - t_ns[row - 1] <= max(rto_ns[row], _SECOND_NS)
-        if not episode and soon and (unknown[row] or not repeats["episode"][row - 1]):
-            group[row] = group[row - 1]
-            continue
-        number += 1
-        group[row] = number
         if episode:
-            of_episode[episode] = number
+            goes_on = row > 0 and episode == episodes[row - 1]
+            goes_on = goes_on and (in_vain if spurious[row] else not (in_vain and causes[row] == "fast"))
+        else:
+            goes_on = soon and (causes[row] == "unknown" or not episodes[row - 1])
+        if not goes_on:
+            number += 1
+            in_vain = spurious[row]
+        group[row] = number
     return group

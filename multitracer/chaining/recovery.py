@@ -73,7 +73,8 @@ def drop_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain
         begin, end = drops["seq"], drops["seq"] + drops["length"]
         mine &= np.any((begin[:, None] < ends) & (low < end[:, None]), axis=1)
         rows = np.flatnonzero(mine)
-        if not len(rows):
+        # A copy that was dropped itself is no reason for its being sent.
+        if not len(rows) or drops["t_ns"][rows].min() >= episode.start_ns:
             left.append(episode)
             continue
         used[rows] = True

@@ -91,7 +91,7 @@ def _gave_up(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> l
 
 def _bursts(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     fired = [chain for chain in mine if _segments([chain])]
-    quiet = [chain for chain in mine if chain not in fired]
+    quiet = [chain for chain in mine if _count([chain], "no_timeout")]
     found = []
     if fired:
         number = _count(fired, "timeout")

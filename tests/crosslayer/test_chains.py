@@ -205,4 +205,20 @@ def test_what_is_sent_again_outside_a_recovery_belongs_to_what_was_just_before()
     )
     # The unexplained goes with the recovery, a probe right behind it too; the one a minute later is another
     # matter, and a recovery is never joined to what was before it.
-    assert _together(rows).tolist() == [1, 1, 1, 1, 2, 2, 3]
+    assert _together(rows, np.array([])).tolist() == [1, 1, 1, 1, 2, 2, 3]
+
+
+def test_a_needless_timer_within_a_recovery_is_a_matter_of_its_own() -> None:
+    causes = ("fast", "fast", "timeout", "timeout", "slow_start", "fast")
+    rows = Table.filled(
+        schema.RETRANSMISSIONS,
+        len(causes),
+        {
+            "t_ns": np.arange(len(causes)) * 10**9,
+            "record": np.arange(len(causes)) + 10,
+            "episode": np.ones(len(causes)),
+            "cause": [schema.CAUSES.index(cause) for cause in causes],
+        },
+    )
+    assert _together(rows, np.array([12, 13])).tolist() == [1, 1, 2, 2, 2, 3]
+    assert _together(rows, np.array([])).tolist() == [1] * 6

@@ -1,9 +1,9 @@
-"""The page of a transfer with millions of points: seconds to write it, its size, seconds in the browser.
+"""The page of a transfer of millions of packets: seconds to write it, its size, seconds in the browser.
 
 A capture is synthesised, ``multitracer report`` makes its page, and headless Chromium opens it from disk: the
 time until the figure stands and answers a key (zoom in), and the time of further zooms.
 
-Usage: python benchmarks/bench_page.py [--points N ...]
+Usage: python benchmarks/bench_page.py [--packets N ...]
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--points", type=int, nargs="+", default=[1_000_000, 5_000_000])
+    parser.add_argument("--packets", type=int, nargs="+", default=[1_000_000, 5_000_000])
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         sys.exit("bench_page: chromium is not installed")
-    print(f"{'points':>12}{'report s':>10}{'peak MB':>9}{'page MB':>9}{'first s':>9}{'zoom ms':>9}")
+    print(f"{"packets":>12}{'report s':>10}{'peak MB':>9}{'page MB':>9}{'first s':>9}{'zoom ms':>9}")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         context = driver.chromium.launch_persistent_context(
             Path(folder) / "profile", executable_path=chromium, args=FLAGS
         )
-        for count in options.points:
+        for count in options.packets:
             capture, page = Path(folder) / "transfer.pcap", Path(folder) / "page.html"
-            generate.write(capture, "bulk", count)
+            generate.write(capture, "bulk", count, jitter=True)  # regular times would pack to nothing
             begin = time.perf_counter()
             words = [sys.executable, "-m", "multitracer", "report", str(capture), "-o", str(page)]
             subprocess.run(words, check=True, capture_output=True)

@@ -176,11 +176,13 @@ def shuffled(count: int) -> Packets:
 KINDS = {f.__name__: f for f in (bulk, connections, holes, wide, scattered, reordered, shuffled)}
 
 
-def write(path: Path, kind: str, count: int) -> int:
-    """Write a capture; the number of its packets."""
+def write(path: Path, kind: str, count: int, jitter: bool = False) -> int:
+    """Write a capture; the number of its packets. With jitter, times are not at equal distances."""
     packets = KINDS[kind](count).astype(RECORD)  # joining arrays turns their bytes to the machine's order
     packets["original"] = np.maximum(14 + packets["ip_length"].astype("u4"), KEPT)
     t_us = np.arange(len(packets), dtype="u8") * STEP_US
+    if jitter:
+        t_us = np.cumsum(np.random.default_rng(7).exponential(STEP_US, len(packets))).astype("u8")
     packets["t_s"], packets["t_us"] = 1_700_000_000 + t_us // 1_000_000, t_us % 1_000_000
     with path.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, KEPT, 1))

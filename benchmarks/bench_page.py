@@ -62,7 +62,7 @@ def main() -> None:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         sys.exit("bench_page: chromium is not installed")
-    print(f"{"packets":>12}{'report s':>10}{'peak MB':>9}{'page MB':>9}{'first s':>9}{'zoom ms':>9}")
+    print(f"{'packets':>12}{'report s':>10}{'peak MB':>9}{'page MB':>9}{'first s':>9}{'zoom ms':>9}")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         context = driver.chromium.launch_persistent_context(
             Path(folder) / "profile", executable_path=chromium, args=FLAGS

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use multitracer_core::text::{ftrace, rlpdump, siftr, ss, tcpprobe};
+use multitracer_core::text::{dccpprobe, ftrace, ns2, ns3, omnetpp, rlpdump, siftr, ss, tcpprobe};
 
 fuzz_target!(|data: &[u8]| {
     // Memory is all that is read from, so none of them may fail; whatever is wrong is an issue.
@@ -11,4 +11,10 @@ fuzz_target!(|data: &[u8]| {
     ss::scan(data).expect("data and issues");
     siftr::scan(data).expect("data and issues");
     tcpprobe::scan(data, None).expect("data and issues");
+    dccpprobe::scan(data).expect("data and issues");
+    ns2::scan(data, true, 40).expect("data and issues");
+    ns2::variables::scan(data).expect("data and issues");
+    ns3::scan(data).expect("data and issues");
+    ns3::series::scan(data).expect("data and issues");
+    omnetpp::scan(data).expect("data and issues");
 });

@@ -111,20 +111,20 @@ class Evidence:
         found = []
         for connection in self.m.connections:
             mine = rows.where((rows["conn"] == connection.index) & (rows["dir"] == connection.data_dir))
-            group = _together(mine, self._needless(connection.index))
+            group = _together(mine, self.judged(connection.index, "spurious"))
             for number in np.unique(group).tolist():
                 repeats = mine.where(group == number)
                 first = int(repeats["t_ns"][0]) - max(int(repeats["since_sent_ns"][0]), 0)
                 found.append(Episode(connection.index, repeats, first))
         return sorted(found, key=lambda one: one.start_ns)
 
-    def _needless(self, conn: int) -> Array:
-        """Packets by which spurious timeouts of a connection sent again."""
+    def judged(self, conn: int, verdict: str) -> Array:
+        """Packets by which timeouts of a connection with this verdict sent again."""
         rows = self.rows("timeouts")
         if rows is None:
             return np.empty(0, dtype=np.int64)
-        spurious = (rows["conn"] == conn) & (rows.words("verdict") == "spurious")
-        return np.asarray(rows["record"][spurious])
+        mine = (rows["conn"] == conn) & (rows.words("verdict") == verdict)
+        return np.asarray(rows["record"][mine])
 
     def lost(self, conn: int) -> Table | None:
         """Data segments that passed the sender's capture and never the receiver's, in time order.

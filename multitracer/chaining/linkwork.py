@@ -39,7 +39,8 @@ def burst_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chai
             chain = _hole(evidence, connection.index, start, end)
             if chain is None:
                 continue
-            mine = [one for one in left if one.conn == connection.index and _fired(one, chain, end)]
+            needed = evidence.judged(connection.index, "genuine")
+            mine = [one for one in left if one.conn == connection.index and _fired(one, chain, end, needed)]
             for episode in mine:
                 add_episode(evidence, chain, episode, len(chain.events))
                 left.remove(episode)
@@ -61,9 +62,11 @@ def _expired(evidence: Evidence, conn: int, start: int, end: int) -> bool:
     return bool(np.any((rows["conn"] == conn) & (rows["t_ns"] > start) & (rows["t_ns"] <= end)))
 
 
-def _fired(episode: Episode, chain: Chain, end: int) -> bool:
-    """A timer fired for data that was sent before the hole was over."""
-    return episode.cause == "timeout" and chain.t_ns <= episode.start_ns and episode.copy_ns <= end
+def _fired(episode: Episode, chain: Chain, end: int, needed: Array) -> bool:
+    """A timer fired, and not because anything was lost, for data that was sent before the hole was over."""
+    if episode.cause != "timeout" or episode.repeats["record"][0] in needed:
+        return False
+    return chain.t_ns <= episode.start_ns and episode.copy_ns <= end
 
 
 def _hole(evidence: Evidence, conn: int, start: int, end: int) -> Chain | None:

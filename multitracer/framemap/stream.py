@@ -161,11 +161,17 @@ def _stream(
         path.slot_ns,
         _joint_ns(m, source),
         bool(raw),
-        setting(m, "payload_bytes") is None and path.payload_bytes > _LARGE,
+        setting(m, "payload_bytes") is None
+        and (path.payload_bytes > _LARGE or holds_packets(first["length"], rows["ip_length"])),
         not np.any(m.table("link_events")["kind"] == m.table("link_events").code("kind", "RNR")),
         offsets,
         counted,
     )
+
+
+def holds_packets(frame_bytes: Int, packet_bytes: Int) -> bool:
+    """Whether every frame is as long as one of the packets: a stream cut into frames leaves other lengths."""
+    return bool(np.isin(frame_bytes, packet_bytes).all())
 
 
 def _missed(m: Measurement, entity: int) -> bool:

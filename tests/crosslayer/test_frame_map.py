@@ -16,6 +16,7 @@ from support_samples import SAMPLES
 
 import multitracer as mt
 from multitracer.errors import UsageError
+from multitracer.framemap.stream import holds_packets
 from multitracer.ppp import hdlc
 from multitracer.ppp.sizes import Framing, fcs16, sizes
 from multitracer.rawpackets import ip_packets
@@ -218,3 +219,11 @@ def test_fates_are_those_of_the_link_through_resets(tmp_path: Path) -> None:
             spoiled += fate == "spoiled"
     assert spoiled == sum(e["what"] == "packet_lost" and e["cause"] == "bad_fcs" for e in events) == 1
     assert wrong == 0
+
+
+def test_small_packets_in_frames_of_their_own_are_no_stream() -> None:
+    packets = np.array([44, 40, 168, 168, 168, 40])
+    assert holds_packets(np.array([44, 40, 168, 168]), packets)
+    # The same bytes in frames of 100, or of 24 as RLP has them: the last one of each run is shorter.
+    assert not holds_packets(np.array([100, 100, 52, 100, 68]), packets)
+    assert not holds_packets(np.array([24, 20, 24, 24]), packets)

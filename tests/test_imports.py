@@ -31,6 +31,7 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("regression", 1),
     ("linktype", 1),
     ("trace", 2),
+    ("tcptables", 1),
     ("registry", 3),
     ("measurement", 3),
     ("analysis", 3),

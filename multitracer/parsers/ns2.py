@@ -10,7 +10,8 @@ from multitracer import native, ns2layers, schema
 from multitracer.errors import CorruptTrace, UsageError
 from multitracer.lazy import np
 from multitracer.registry import Parser
-from multitracer.table import Array, Table
+from multitracer.table import Array
+from multitracer.tcptables import tcp_tables
 from multitracer.trace import Layer, Source, Trace
 
 _TIME = rb"\d+(?:\.\d+)?(?:e-?\d+)?"
@@ -79,16 +80,10 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
 
 def _end(path: str, scan: native.Scan, found: dict[str, Any]) -> Trace:
     """One end of all connections, as a capture there would have them."""
-    segments = _table(schema.SEGMENTS, found["segments"])
+    tables = {name: table.sorted_by("t_ns") for name, table in tcp_tables(found).items()}
     source = _source(path, scan.facts, "tcp")
-    source.tcp_segments = len(segments)
+    source.tcp_segments = len(tables["segments"])
     source.details = {"seq": _SEQUENCE, "window": _WINDOW, "segment_bytes": scan.facts["segment_bytes"]}
-    tables = {
-        "segments": segments,
-        "retransmissions": _table(schema.RETRANSMISSIONS, found["retransmissions"]),
-        "timeouts": _table(schema.TIMEOUTS, found["timeouts"]),
-        "episodes": _table(schema.EPISODES, found["episodes"]),
-    }
     return Trace(source, tables, connections=found["connections"])
 
 
@@ -104,12 +99,6 @@ def _source(path: str, facts: Mapping[str, Any], layer: Layer) -> Source:
         last_ns=last,
         resolution_ns=facts["resolution_ns"],
     )
-
-
-def _table(declared: schema.Schema, columns: dict[str, Any]) -> Table:
-    rows = len(columns["t_ns"])
-    filled = Table.filled(declared, rows, {**columns, "source": np.zeros(rows, dtype=np.int16)})
-    return filled.sorted_by("t_ns")
 
 
 def _details(scan: native.Scan) -> dict[str, Any]:

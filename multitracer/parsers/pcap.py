@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from multitracer import native, schema
+from multitracer import native
 from multitracer.errors import Issue
-from multitracer.lazy import np
 from multitracer.parts import Parts
 from multitracer.registry import Parser
-from multitracer.table import Table
+from multitracer.tcptables import tcp_tables
 from multitracer.trace import Source, Trace
 
 
@@ -75,19 +74,8 @@ def trace_of(path: str, found: dict[str, Any]) -> Trace:
     issues = [Issue(code, count, record, detail, path) for code, count, record, detail in found["issues"]]
     trace = Trace(source=source, issues=issues, connections=found["connections"])
     if "segments" in found:
-        trace.tables = {
-            "segments": _table(schema.SEGMENTS, found["segments"]),
-            "retransmissions": _table(schema.RETRANSMISSIONS, found["retransmissions"]),
-            "timeouts": _table(schema.TIMEOUTS, found["timeouts"]),
-            "episodes": _table(schema.EPISODES, found["episodes"]),
-            "icmp_errors": _table(schema.ICMP_ERRORS, found["icmp_errors"]),
-        }
+        trace.tables = tcp_tables(found)
     return trace
-
-
-def _table(declared: schema.Schema, columns: dict[str, Any]) -> Table:
-    rows = len(columns["t_ns"])
-    return Table.filled(declared, rows, {**columns, "source": np.zeros(rows, dtype=np.int16)})
 
 
 def _details(path: str, info: dict[str, Any]) -> dict[str, Any]:

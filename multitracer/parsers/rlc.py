@@ -11,11 +11,11 @@ from multitracer.lazy import np
 from multitracer.linktype import rlc
 from multitracer.registry import Parser
 from multitracer.table import Table
+from multitracer.tcptables import tcp_tables
 from multitracer.trace import Source, Trace
 
 ENTITIES = ["ue", "bs"]
 _TABLES = (schema.LINK_FRAMES, schema.LINK_EVENTS, schema.LINK_RADIO)
-_TCP_TABLES = (schema.SEGMENTS, schema.RETRANSMISSIONS, schema.TIMEOUTS, schema.EPISODES)
 _SHOWN = 20
 
 
@@ -116,12 +116,7 @@ def _clear_text(path: str, facts: Mapping[str, Any]) -> Trace | None:
     found = facts.get("tcp")
     if found is None or not len(found["segments"]["t_ns"]):
         return None
-    tables = {}
-    for declared in _TCP_TABLES:
-        columns = found[declared.name]
-        rows = len(columns["t_ns"])
-        filled = {**columns, "source": np.zeros(rows, dtype=np.int16)}
-        tables[declared.name] = Table.filled(declared, rows, filled)
+    tables = tcp_tables(found)
     times = tables["segments"]["t_ns"]
     source = Source(
         path=path,

@@ -8,10 +8,10 @@ from typing import Any
 
 from multitracer import native, schema
 from multitracer.errors import CorruptTrace, Issue, UsageError
-from multitracer.lazy import np
 from multitracer.linktype import WIFI
 from multitracer.registry import Parser
 from multitracer.table import Table
+from multitracer.tcptables import tcp_tables
 from multitracer.trace import Source, Trace
 
 _ADDRESS = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
@@ -134,18 +134,7 @@ def _bytes(link: Mapping[int, Mapping[str, Any]]) -> int:
 def _clear_text(path: str, repeats: list[int]) -> Trace | None:
     """The TCP of all stations that was not encrypted, each packet once however often the radio sent it."""
     found = native.read_capture(path, keep_segments=True, skip=repeats)
-    tables = {}
-    for declared in (
-        schema.SEGMENTS,
-        schema.RETRANSMISSIONS,
-        schema.TIMEOUTS,
-        schema.EPISODES,
-        schema.ICMP_ERRORS,
-    ):
-        columns = found[declared.name]
-        rows = len(columns["t_ns"])
-        filled = {**columns, "source": np.zeros(rows, dtype=np.int16)}
-        tables[declared.name] = Table.filled(declared, rows, filled)
+    tables = tcp_tables(found)
     if not len(tables["segments"]):
         return None
     info = found["info"]

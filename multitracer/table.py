@@ -82,6 +82,11 @@ class Table:
         return cls(schema, columns)
 
     @classmethod
+    def in_time(cls, schema: Schema, given: Mapping[str, Any]) -> Table:
+        """A table of the columns given, which have ``t_ns`` among them, in order of time; see `filled`."""
+        return cls.filled(schema, len(given["t_ns"]), given).sorted_by("t_ns")
+
+    @classmethod
     def concat(cls, schema: Schema, tables: Sequence[Table]) -> Table:
         """Rows of all tables, in the order given."""
         tables = [table for table in tables if len(table)]

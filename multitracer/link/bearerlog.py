@@ -97,12 +97,7 @@ def trace_of(path: str, format: str, radio: str, sn_bits: int, found: Bearers, w
     if sn_bits == 0:  # NR: as many bits as are needed
         sn_bits = 12 if bearer.highest < 1 << 12 else 18
     scan = native.track_rlc(path, sn_bits=sn_bits, view=wanted.view, columns=list(columns))
-    tables = {
-        one.name: Table.filled(one, len(scan.tables[one.name]["t_ns"]), scan.tables[one.name]).sorted_by(
-            "t_ns"
-        )
-        for one in _TABLES
-    }
+    tables = {one.name: Table.in_time(one, scan.tables[one.name]) for one in _TABLES}
     if bearer.unknown:
         events = tables["link_events"]
         unknown = np.isin(events["record"], np.fromiter(bearer.unknown, dtype=np.int64))

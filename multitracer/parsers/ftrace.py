@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from multitracer import native, schema
 from multitracer.errors import CorruptTrace
@@ -47,8 +46,8 @@ def parse(path: str) -> Trace:
     Reference: Linux ``include/trace/events/tcp.h``, ``include/trace/events/sock.h``.
     """
     scan = native.scan_ftrace(path)
-    states = _table(schema.TCP_STATES, scan.tables["tcp_states"])
-    events = _table(schema.KERNEL_EVENTS, scan.tables["kernel_events"])
+    states = Table.in_time(schema.TCP_STATES, scan.tables["tcp_states"])
+    events = Table.in_time(schema.KERNEL_EVENTS, scan.tables["kernel_events"])
     times = [int(t) for table in (states, events) if len(table) for t in table["t_ns"][[0, -1]]]
     if not times:
         ignored = ", ".join(scan.facts["ignored"]) or "none"
@@ -74,10 +73,6 @@ def parse(path: str) -> Trace:
     )
     flows = [Flow(*flow) for flow in facts["flows"]]
     return Trace(source, {"tcp_states": states, "kernel_events": events}, scan.issues, flows)
-
-
-def _table(declared: schema.Schema, columns: dict[str, Any]) -> Table:
-    return Table.filled(declared, len(columns["t_ns"]), columns).sorted_by("t_ns")
 
 
 PARSER = Parser(

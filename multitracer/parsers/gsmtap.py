@@ -48,8 +48,8 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     if n2 is not None and (isinstance(n2, bool) or not isinstance(n2, int) or not 0 < n2 < 1 << 15):
         raise UsageError(f"measurement.toml: n2 of {path} must be a number of retransmissions")
     scan = native.read_gsmtap(path, uplink_is_mobile=_UPLINK_FROM[sender], n2=n2)
-    frames = _table(schema.LINK_FRAMES, scan.tables["link_frames"])
-    events = _table(schema.LINK_EVENTS, scan.tables["link_events"])
+    frames = Table.in_time(schema.LINK_FRAMES, scan.tables["link_frames"])
+    events = Table.in_time(schema.LINK_EVENTS, scan.tables["link_events"])
     times = [int(t) for table in (frames, events) if len(table) for t in table["t_ns"][[0, -1]]]
     if not times:
         raise CorruptTrace(
@@ -80,10 +80,6 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     )
     tables = {"link_frames": frames, "link_events": events}
     return Trace(source, tables, scan.issues, entities=list(ENTITIES))
-
-
-def _table(declared: schema.Schema, columns: dict[str, Any]) -> Table:
-    return Table.filled(declared, len(columns["t_ns"]), columns).sorted_by("t_ns")
 
 
 PARSER = Parser(

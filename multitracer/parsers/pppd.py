@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from multitracer import native, schema
 from multitracer.errors import CorruptTrace
 from multitracer.registry import Parser
@@ -38,8 +36,8 @@ def parse(path: str) -> Trace:
     Reference: pppd ``pppdump(8)``; RFC 1662; RFC 1144 section 4.
     """
     scan = native.scan_pppd(path)
-    frames = _table(schema.LINK_FRAMES, scan.tables["link_frames"])
-    events = _table(schema.LINK_EVENTS, scan.tables["link_events"])
+    frames = Table.in_time(schema.LINK_FRAMES, scan.tables["link_frames"])
+    events = Table.in_time(schema.LINK_EVENTS, scan.tables["link_events"])
     times = [int(t) for table in (frames, events) if len(table) for t in table["t_ns"][[0, -1]]]
     if not times:
         raise CorruptTrace(f"{path}: no PPP frame in this record file; is it cut or another format?")
@@ -65,10 +63,6 @@ def parse(path: str) -> Trace:
         },
     )
     return Trace(source, {"link_frames": frames, "link_events": events}, scan.issues, entities=[ENTITY])
-
-
-def _table(declared: schema.Schema, columns: dict[str, Any]) -> Table:
-    return Table.filled(declared, len(columns["t_ns"]), columns).sorted_by("t_ns")
 
 
 PARSER = Parser(

@@ -55,11 +55,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     facts = scan.facts
     if facts["bearer"] is None:
         raise CorruptTrace(f"{path}: {_nothing(facts, ue, bearer)}")
-    tables = {
-        declared.name: Table.filled(declared, len(columns["t_ns"]), columns).sorted_by("t_ns")
-        for declared in _TABLES
-        for columns in (scan.tables[declared.name],)
-    }
+    tables = {declared.name: Table.in_time(declared, scan.tables[declared.name]) for declared in _TABLES}
     times = [int(t) for table in tables.values() if len(table) for t in table["t_ns"][[0, -1]]]
     if not times:
         raise CorruptTrace(f"{path}: PDUs of bearers in acknowledged mode, of which none can be decoded")

@@ -35,8 +35,8 @@ def parse(path: str) -> Trace:
     Reference: rlpdump 1; Paper section 4.2.
     """
     scan = native.scan_rlpdump(path)
-    frames = _table(schema.LINK_FRAMES, scan.tables["link_frames"])
-    events = _table(schema.LINK_EVENTS, scan.tables["link_events"])
+    frames = Table.in_time(schema.LINK_FRAMES, scan.tables["link_frames"])
+    events = Table.in_time(schema.LINK_EVENTS, scan.tables["link_events"])
     times = [int(t) for table in (frames, events) if len(table) for t in table["t_ns"][[0, -1]]]
     if not times:
         raise CorruptTrace(f"{path}: no line of an rlpdump can be read; is it cut or another format?")
@@ -55,10 +55,6 @@ def parse(path: str) -> Trace:
     )
     tables = {"link_frames": frames, "link_events": events}
     return Trace(source, tables, scan.issues, entities=scan.facts["entities"])
-
-
-def _table(declared: schema.Schema, columns: dict[str, Any]) -> Table:
-    return Table.filled(declared, len(columns["t_ns"]), columns).sorted_by("t_ns")
 
 
 def _number(text: str) -> int | str:

@@ -53,7 +53,7 @@ def parse(path: str) -> Trace:
         issues.append(Issue("unknown-unit", detail=detail, path=path))
     columns["srtt_ns"] = _nanoseconds(columns.pop("srtt"), srtt)
     columns["rto_ns"] = _nanoseconds(columns.pop("rto"), rto)
-    states = Table.filled(schema.TCP_STATES, len(columns["t_ns"]), columns).sorted_by("t_ns")
+    states = Table.in_time(schema.TCP_STATES, columns)
     disabled = dict(scan.facts["disabled"])
     details: dict[str, Any] = {
         "version": enabled.get("siftrver"),

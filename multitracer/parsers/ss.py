@@ -47,7 +47,7 @@ def parse(path: str) -> Trace:
     """
     scan = native.scan_ss(path)
     columns = scan.tables["tcp_states"]
-    states = Table.filled(schema.TCP_STATES, len(columns["t_ns"]), columns).sorted_by("t_ns")
+    states = Table.in_time(schema.TCP_STATES, columns)
     facts = scan.facts
     if not len(states):
         raise CorruptTrace(f"{path}: {_reason(scan)}")

@@ -80,7 +80,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     times = {name: raw.pop(name) for name in ("srtt", "rttvar", "rto")}
     for name, values in times.items():
         raw[f"{name}_ns"] = _nanoseconds(values, factor)
-    states = Table.filled(schema.TCP_STATES, len(raw["t_ns"]), raw).sorted_by("t_ns")
+    states = Table.in_time(schema.TCP_STATES, raw)
     source = Source(
         path=path,
         format="tcpprobe",

@@ -70,9 +70,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
         trace.entities = _entities(facts["links"][0])
         trace.links = [WIFI] * len(trace.entities)
         trace.tables = {
-            declared.name: Table.filled(
-                declared, len(scan.tables[declared.name]["t_ns"]), scan.tables[declared.name]
-            ).sorted_by("t_ns")
+            declared.name: Table.in_time(declared, scan.tables[declared.name])
             for declared in (schema.LINK_FRAMES, schema.LINK_EVENTS, schema.LINK_RADIO)
         }
     inside = _clear_text(path, facts["repeats"])

@@ -79,15 +79,17 @@ class _Feed(threading.Thread):
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        try:
-            # The FIFO is opened in any case: its reader waits for it.
-            with open(self._fifo, "wb") as pipe, self._opened as file:  # type: ignore[attr-defined]
-                while not self._stopped.is_set() and (chunk := file.read(_CHUNK_BYTES)):
-                    pipe.write(chunk)
-        except BrokenPipeError:
-            pass  # the reader has seen enough
-        except Exception as error:  # whatever a file system raises
-            self.error = error
+        # The FIFO is opened in any case, for its reader waits for it, and closed behind the verdict: the end
+        # of the data must not be seen before its reason is known.
+        with suppress(OSError), open(self._fifo, "wb") as pipe:
+            try:
+                with self._opened as file:  # type: ignore[attr-defined]
+                    while not self._stopped.is_set() and (chunk := file.read(_CHUNK_BYTES)):
+                        pipe.write(chunk)
+            except BrokenPipeError:
+                pass  # the reader has seen enough
+            except Exception as error:  # whatever a file system raises
+                self.error = error
 
     def stop(self, fifo: str) -> None:
         """Let go of a writer that still waits, for a reader or for room."""

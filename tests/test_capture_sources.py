@@ -20,7 +20,7 @@ import pytest
 from support_samples import SAMPLES, Run
 
 import multitracer as mt
-from multitracer import native, packet, registry
+from multitracer import native, packet, registry, remote
 from multitracer.discovery import discover
 from multitracer.errors import CorruptTrace, UnreadableFile, UsageError
 from multitracer.inventory import inspect
@@ -196,6 +196,29 @@ def test_urls(tmp_path: Path) -> None:
         open_trace("nosuch://captures/snd.pcap")
     with pytest.raises(UsageError, match="twice"):
         discover([url, url])
+
+
+def test_the_reason_is_known_before_the_end_of_the_data_is_seen(tmp_path: Path) -> None:
+    fifo = tmp_path / "stream"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    seen: list[bytes | type[OSError]] = []
+
+    class Feed(remote._Feed):
+        def __setattr__(self, name: str, value: object) -> None:
+            if name == "error" and value is not None:
+                try:
+                    seen.append(os.read(reader, 1))
+                except BlockingIOError as error:
+                    seen.append(type(error))
+            super().__setattr__(name, value)
+
+    feed = Feed(remote._open("memory://captures/absent"), str(fifo))
+    feed.run()
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+    assert isinstance(feed.error, FileNotFoundError)
+    assert seen == [BlockingIOError]  # the writer's end was open still
 
 
 def test_urls_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
 
     A cost is time of the link: idle, or spent on bytes that it had carried before. What cost less than one
     percent of the transfer goes unsaid, unless it was a reset, a drop or a timer that fired needlessly. That
-    a transfer broke off comes before all costs.
+    a transfer broke off comes before all else, as no share of the link tells of it.
 
     References
     ----------
@@ -52,8 +52,9 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
         told = [one for one in told if one.kind != "ack_compression"]
         sentences = [well(m, utilization, connections), *told] if connections else told
     else:
-        first = headline(m, utilization, connections)
-        sentences = ([first] if first is not None else []) + told
+        whole = headline(m, utilization, connections)
+        ended = [one for one in told if one.kind in _FIRST]
+        sentences = [*ended, *([whole] if whole is not None else []), *told[len(ended) :]]
     if not sentences:
         return Result("diagnosis", inconclusive="no TCP data in these traces")
     return Result("diagnosis", {"sentences": [one.to_dict() for one in sentences]})

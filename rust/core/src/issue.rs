@@ -33,6 +33,13 @@ impl Issues {
             .or_insert_with(|| Occurrences { count, first_record: record, detail: detail() });
     }
 
+    /// Count what was found elsewhere: in another part of the file, or by who read it for this.
+    pub fn take_in(&mut self, others: &Issues) {
+        for (code, seen) in others.iter() {
+            self.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
+        }
+    }
+
     /// Codes in alphabetical order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Occurrences)> {
         self.by_code.iter().map(|(code, occurrences)| (*code, occurrences))

@@ -206,14 +206,7 @@ impl<S: Sink + ?Sized> Work for Decode<'_, S> {
 /// What there is to say once all records were decoded.
 fn concluded(totals: &Totals, reader: &mut impl Reader, issues: &mut Issues) -> CaptureInfo {
     totals.report(issues);
-    if let Some(damage) = reader.damage() {
-        issues.add(damage.code, damage.record, || damage.detail.clone());
-    }
-    let facts = reader.facts();
-    for (code, seen) in facts.issues.iter() {
-        issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
-    }
-    CaptureInfo::new(facts, totals)
+    CaptureInfo::new(reader.close(issues), totals)
 }
 
 fn decode_all<S: Sink + ?Sized>(

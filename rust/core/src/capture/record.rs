@@ -5,6 +5,7 @@ use super::info::Facts;
 use super::kinds::Kind;
 use super::link::LinkType;
 use super::source::{End, Source};
+use crate::issue::Issues;
 
 /// Delivers the records of a capture file.
 pub(crate) trait Reader {
@@ -16,6 +17,16 @@ pub(crate) trait Reader {
 
     /// What is known of the file, once it was read.
     fn facts(&mut self) -> Facts;
+
+    /// Put what is wrong with the file among the issues, and tell what is known of it, once it was read.
+    fn close(&mut self, issues: &mut Issues) -> Facts {
+        if let Some(damage) = self.damage() {
+            issues.add(damage.code, damage.record, || damage.detail.clone());
+        }
+        let facts = self.facts();
+        issues.take_in(&facts.issues);
+        facts
+    }
 }
 
 /// One record of a capture, in the reader's buffer.

@@ -82,13 +82,7 @@ impl<F: FnMut(RawRecord<'_>)> Work for Walk<'_, F> {
                 data: record.data,
             });
         }
-        if let Some(damage) = reader.damage() {
-            self.issues.add(damage.code, damage.record, || damage.detail.clone());
-        }
-        let facts = reader.facts();
-        for (code, seen) in facts.issues.iter() {
-            self.issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
-        }
+        let facts = reader.close(self.issues);
         Ok(RecordCounts { records, resolution_ns: i64::from(facts.resolution_ns) })
     }
 }

@@ -106,13 +106,7 @@ impl<F: FnMut(Transport<'_>)> Work for Walk<'_, F> {
                 wire_length: packet.payload_length,
             });
         }
-        if let Some(damage) = reader.damage() {
-            self.issues.add(damage.code, damage.record, || damage.detail.clone());
-        }
-        let facts = reader.facts();
-        for (code, seen) in facts.issues.iter() {
-            self.issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
-        }
+        let facts = reader.close(self.issues);
         counts.resolution_ns = i64::from(facts.resolution_ns);
         Ok(counts)
     }

@@ -101,9 +101,7 @@ impl State {
     fn done(self, counts: Counts, issues: &Issues) -> DccpCapture {
         let mut found = self.found;
         found.counts = counts;
-        for (code, seen) in issues.iter() {
-            found.issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
-        }
+        found.issues.take_in(issues);
         found
     }
 

@@ -72,9 +72,7 @@ impl Live {
 
     /// The tracker, handed out once.
     pub(super) fn conclude(&mut self, issues: &mut Issues) -> Tracker {
-        for (code, seen) in self.issues.iter() {
-            issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
-        }
+        issues.take_in(&self.issues);
         std::mem::take(&mut self.tracker)
     }
 }

@@ -172,9 +172,7 @@ impl Reading {
         let marks: &[Row] = terminal.map_or(&[], |terminal| &terminal.marks);
         let rows = merged(&self.bearers.bearers[&key].rows, marks);
         found.tracked = track(u32::from(key.sn_bits), &rows, view);
-        for (code, seen) in found.tracked.issues.iter() {
-            found.issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
-        }
+        found.issues.take_in(&found.tracked.issues);
         for block in terminal.map_or(&[][..], |terminal| &terminal.blocks) {
             if !sends(view(block.interface), block.uplink) {
                 continue;

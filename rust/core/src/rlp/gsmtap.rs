@@ -68,9 +68,7 @@ pub fn read(path: &Path, uplink_is_mobile: bool, n2: Option<u32>) -> Result<RlpC
     })?;
     let mut found = call.found;
     found.counts = counts;
-    for (code, seen) in capture_issues.iter() {
-        found.issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
-    }
+    found.issues.take_in(&capture_issues);
     Ok(found)
 }
 

@@ -134,9 +134,7 @@ fn finish(monitor: Monitor, issues: Issues, resolution_ns: i64, wanted: Wanted) 
         issues: monitor.issues,
         ..WifiCapture::default()
     };
-    for (code, seen) in issues.iter() {
-        found.issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
-    }
+    found.issues.take_in(&issues);
     let mut out = Output::default();
     for (place, link) in links.iter_mut().take(LISTED).enumerate() {
         let limit = link.judge(wanted.retry_limit);

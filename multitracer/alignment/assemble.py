@@ -163,7 +163,7 @@ def _link_relations(
     work: Work, log: int, sides: Mapping[tuple[int, int], int], on: Sequence[int]
 ) -> list[Relation]:
     """Each entity against the capture on its side."""
-    from multitracer.alignment import linklog
+    from multitracer.alignment import linkinside, linklog
     from multitracer.alignment.linksearch import Packets
 
     found: list[Relation] = []
@@ -177,7 +177,12 @@ def _link_relations(
     alone = {"snd": 0, "rcv": 1}.get(work.traces[on[0]].source.point or "") if len(on) == 1 else None
     if alone is not None:
         tries = [one for one in tries if one[1] == alone]  # the other entity is across the link
+    readable = linkinside.is_readable(work, log)
     for entity, side, capture in sorted(tries, key=lambda one: one[2] != work.reference):
+        if readable:
+            exact = linkinside.join(work, log, entity, capture, side)
+            found += [exact] if exact is not None else []
+            continue
         table = work.mapped(capture)
         away = outward(work, table)
         known = table["conn"] >= 0
@@ -191,7 +196,8 @@ def _link_relations(
             hint = line.offset_ns if hint is None else hint
         elif linklog.anchor_count(work.traces[log], entity) >= _MANY_ANCHORS and len(own) >= _MANY_ANCHORS:
             work.tried.add(log)
-    if len(on) == 1 and alone is None:  # a capture of unknown place is next to one entity, not to both
+    # A capture of unknown place is next to one entity, not to both.
+    if len(on) == 1 and alone is None and not readable:
         found = sorted(found, key=lambda r: -r.evidence["votes"] / r.evidence["voters"])[:1]
     # The one against the reference first: it carries no error of another capture's clock.
     found.sort(key=lambda r: (r.fit.bound_ns is None, r.a != work.reference, r.fit.bound_ns or 0))

@@ -1,0 +1,80 @@
+"""Link log to capture where packets inside the link's frames can be read: packet by packet, nothing guessed.
+
+A packet that a capture next to the link has seen go in was there before the last of its bytes was sent for
+the first time; one that came out was seen after the bytes of it that the link's other entity received.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from multitracer.alignment import captures
+from multitracer.alignment.path import FEW_MATCHES, outward
+from multitracer.alignment.relation import Pairs, Relation
+from multitracer.clocks import fit
+from multitracer.table import Array, Table
+from multitracer.trace import Trace
+
+if TYPE_CHECKING:
+    from multitracer.alignment.work import Work
+
+_HEADERS_BYTES = 40  # of any packet with TCP: that much behind its first byte is still of it
+
+
+def is_readable(work: Work, log: int) -> bool:
+    """Whether the packets in the log's frames are known, and where each is in the stream."""
+    return _inside(work, log) is not None and not work.traces[log].links[0].slotted
+
+
+def join(work: Work, log: int, entity: int, capture: int, side: int) -> Relation | None:
+    """Join one entity of a link log to the capture on its side; None if they share too few packets."""
+    inside = _inside(work, log)
+    if inside is None:
+        return None
+    own, within = work.own[capture], work.own[inside]
+    places = work.traces[inside].places
+    if places is None or len(places) != len(within):
+        return None
+    found = captures.match(own, within)
+    if len(found) < FEW_MATCHES:
+        return None
+    into = outward(work, own)[found.first] == (side == 0)
+    a, b = found.first[into], found.second[into]
+    before = Pairs(own["t_ns"][a], within["t_ns"][b], own["record"][a], within["record"][b])
+    a, b = found.first[~into], found.second[~into]
+    heard_ns, heard_record = _heard(work.traces[log], entity, places[b], within["length"][b])
+    known = heard_ns >= 0
+    after = Pairs(own["t_ns"][a][known], heard_ns[known], own["record"][a][known], heard_record[known])
+    if not len(before) or not len(after):
+        return None
+    nominal = work.nominal[capture]
+    lower, upper = (pairs.points(nominal.apply(pairs.t_a, pairs.record_a)) for pairs in (before, after))
+    fitted = fit(lower, upper, work.span(log), steps=False)
+    evidence = {"entity": work.traces[log].entities[entity], "matches": len(found), **fitted.evidence}
+    return Relation(capture, log, before, after, "causality", fitted, None, evidence)
+
+
+def _inside(work: Work, log: int) -> int | None:
+    path = work.traces[log].source.path
+    for index, trace in enumerate(work.traces):
+        if trace.source.path == path and trace.places is not None and index in work.own:
+            return index
+    return None
+
+
+def _heard(trace: Trace, entity: int, place: Array, length: Array) -> tuple[Array, Array]:
+    """When the entity had the last byte that is surely of each packet, and the record; -1 if never."""
+    frames: Table = trace.tables["link_frames"]
+    received = (frames["entity"] == entity) & (frames["action"] == frames.code("action", "rcv"))
+    rows = np.flatnonzero(received & (frames["duplicate"] <= 0) & (frames["offset"] >= 0))
+    rows = rows[np.argsort(frames["offset"][rows], kind="stable")]
+    none = np.full(len(place), -1, dtype=np.int64)
+    if not len(rows):
+        return none, none
+    last = place + length + _HEADERS_BYTES - 1
+    at = np.searchsorted(frames["offset"][rows], last, side="right") - 1
+    row = rows[np.maximum(at, 0)]
+    good = (at >= 0) & (place >= 0) & (frames["offset"][row] + frames["length"][row] > last)
+    return np.where(good, frames["t_ns"][row], -1), np.where(good, frames["record"][row], -1)

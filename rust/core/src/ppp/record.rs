@@ -9,7 +9,7 @@ use super::hdlc::{Deframer, Framed};
 use super::vj::{Decompressor, Outcome};
 use crate::input::{is_damage, is_over_limit};
 use crate::issue::Issues;
-use crate::linktable::{Events, Frames, KINDS};
+use crate::linktable::{EventRow, Events, FrameRow, Frames, kind_code};
 
 const SENT: u8 = 1;
 const RECEIVED: u8 = 2;
@@ -185,18 +185,11 @@ impl Line {
             Framed::Good { protocol, body } => (protocol, body.len(), None),
         };
         *self.found.protocols.entry(name(protocol)).or_default() += 1;
-        let frames = &mut self.found.frames;
-        frames.t_ns.push(self.t_ns);
-        frames.record.push(record as i64);
-        frames.entity.push(0);
-        frames.action.push(direction as i8);
-        frames.ns.push(-1);
-        frames.offset.push(start);
-        frames.length.push(length as i32);
-        frames.attempt.push(0);
-        frames.duplicate.push(0);
-        frames.nr.push(-1);
-        frames.poll.push(0);
+        self.found.frames.push(FrameRow {
+            offset: start,
+            length: length as i32,
+            ..FrameRow::new((self.t_ns, record as i64), 0, direction as i8)
+        });
         match outcome {
             Some(Outcome::Wrong) => {
                 self.found.wrong_headers[direction] += 1;
@@ -215,17 +208,8 @@ impl Line {
     }
 
     fn event(&mut self, direction: usize, record: u64, word: &str) {
-        let events = &mut self.found.events;
-        events.t_ns.push(self.t_ns);
-        events.record.push(record as i64);
-        events.entity.push(0);
-        events.action.push(direction as i8);
-        events.kind.push(KINDS.iter().position(|known| *known == word).unwrap_or(0) as i8);
-        events.nr.push(-1);
-        events.cause.push(0);
-        events.flush_tx.push(-1);
-        events.flush_rx.push(-1);
-        events.length.push(-1);
+        let at = (self.t_ns, record as i64);
+        self.found.events.push(EventRow::new(at, 0, direction as i8, kind_code(word.as_bytes())));
     }
 }
 
@@ -253,6 +237,7 @@ mod tests {
 
     use super::super::hdlc::tests::line;
     use super::*;
+    use crate::linktable::KINDS;
 
     fn file(parts: &[(u8, Vec<u8>)]) -> Vec<u8> {
         let mut file = vec![START, 0x6b, 0x01, 0x7f, 0x37];

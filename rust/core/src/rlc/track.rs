@@ -5,11 +5,7 @@
 
 use super::way::{Piece, SMALL, Way};
 use crate::issue::Issues;
-use crate::linktable::{CAUSES, Events, Frames, KINDS};
-
-const SND: i8 = 0;
-const RCV: i8 = 1;
-const EVT: i8 = 2;
+use crate::linktable::{EVT, EventRow, Events, FrameRow, Frames, RCV, SND, cause_code, kind_code};
 
 /// What a row says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,18 +182,15 @@ impl Bearer {
             // Of what its sender does not tell, the receiver's first line is not always the first transmission.
             duplicate = action == RCV && self.ways[way].hear(&piece).1;
         }
-        let frames = &mut self.found.frames;
-        frames.t_ns.push(row.t_ns);
-        frames.record.push(row.record);
-        frames.entity.push(entity as i16);
-        frames.action.push(action);
-        frames.ns.push(row.sn as i32);
-        frames.offset.push(offset);
-        frames.length.push(row.length.min(i32::MAX as u32) as i32);
-        frames.attempt.push(attempt);
-        frames.duplicate.push(i8::from(duplicate));
-        frames.nr.push(-1);
-        frames.poll.push(i8::from(row.poll));
+        self.found.frames.push(FrameRow {
+            ns: row.sn as i32,
+            offset,
+            length: row.length.min(i32::MAX as u32) as i32,
+            attempt,
+            duplicate: i8::from(duplicate),
+            poll: i8::from(row.poll),
+            ..FrameRow::new((row.t_ns, row.record), entity as i16, action)
+        });
     }
 
     /// The numbers of one direction begin again: with the other direction's, or for a reason not in the log.
@@ -232,26 +225,18 @@ impl Bearer {
     }
 
     fn event(&mut self, at: (i64, i64), entity: usize, action: i8, word: &str, nr: i32, cause: &str) {
-        let place =
-            |words: &[&str], word: &str| words.iter().position(|known| *known == word).unwrap_or(0) as i8;
-        let events = &mut self.found.events;
-        events.t_ns.push(at.0);
-        events.record.push(at.1);
-        events.entity.push(entity as i16);
-        events.action.push(action);
-        events.kind.push(place(&KINDS, word));
-        events.nr.push(nr);
-        events.cause.push(place(&CAUSES, cause));
-        events.flush_tx.push(-1);
-        events.flush_rx.push(-1);
-        events.length.push(-1);
-        events.poll.push(0);
+        self.found.events.push(EventRow {
+            nr,
+            cause: cause_code(cause.as_bytes()),
+            ..EventRow::new(at, entity as i16, action, kind_code(word.as_bytes()))
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linktable::{CAUSES, KINDS};
 
     fn row(t_ns: i64, uplink: bool, kind: Kind, sn: u32, hash: u64) -> Row {
         Row {

@@ -9,7 +9,7 @@ use super::frame::{Bad, Body, Frame, decode, n2_of_xid, user_bytes};
 use crate::capture::ReadError;
 use crate::capture::datagram::{Counts, Datagram, datagrams, datagrams_in_head};
 use crate::issue::Issues;
-use crate::linktable::{CAUSES, Events, Frames, KINDS};
+use crate::linktable::{EVT, EventRow, Events, FrameRow, Frames, SND, cause_code, kind_code};
 
 const PORT: u16 = 4729;
 const VERSION: u8 = 2;
@@ -20,8 +20,6 @@ const HEADER: usize = 16;
 const SNIFFED: u64 = 400;
 /// N2 where no XID says it.
 const DEFAULT_N2: u32 = 6;
-const SND: i8 = 0;
-const EVT: i8 = 2;
 
 /// What a capture of RLP frames says. Entity 0 is the mobile side, 1 the network side.
 #[derive(Debug, Default)]
@@ -147,18 +145,15 @@ impl Call {
                 if placed.missing > 0 {
                     self.missing(at, placed.missing);
                 }
-                let frames = &mut self.found.frames;
-                frames.t_ns.push(at.0);
-                frames.record.push(at.1);
-                frames.entity.push(entity as i16);
-                frames.action.push(SND);
-                frames.ns.push(ns);
-                frames.offset.push(placed.offset);
-                frames.length.push(placed.length);
-                frames.attempt.push(placed.attempt);
-                frames.duplicate.push(0);
-                frames.nr.push(nr);
-                frames.poll.push(i8::from(frame.poll));
+                self.found.frames.push(FrameRow {
+                    ns,
+                    offset: placed.offset,
+                    length: placed.length,
+                    attempt: placed.attempt,
+                    nr,
+                    poll: i8::from(frame.poll),
+                    ..FrameRow::new(at, entity as i16, SND)
+                });
                 // RR in an information frame is the rule; it says something only behind RNR.
                 if word != "RR" || self.held[entity] {
                     self.supervisory(at, entity, word, asked);
@@ -232,19 +227,10 @@ impl Call {
     }
 
     fn event(&mut self, at: (i64, i64), entity: usize, action: i8, word: &str, nr: i32, cause: &str) {
-        let place =
-            |words: &[&str], word: &str| words.iter().position(|known| *known == word).unwrap_or(0) as i8;
-        let events = &mut self.found.events;
-        events.t_ns.push(at.0);
-        events.record.push(at.1);
-        events.entity.push(entity as i16);
-        events.action.push(action);
-        events.kind.push(place(&KINDS, word));
-        events.nr.push(nr);
-        events.cause.push(place(&CAUSES, cause));
-        events.flush_tx.push(-1);
-        events.flush_rx.push(-1);
-        events.length.push(-1);
-        events.poll.push(0);
+        self.found.events.push(EventRow {
+            nr,
+            cause: cause_code(cause.as_bytes()),
+            ..EventRow::new(at, entity as i16, action, kind_code(word.as_bytes()))
+        });
     }
 }

@@ -7,7 +7,7 @@ use super::lines::Lines;
 use super::number::{fit, seconds};
 use super::words::{Words, excerpt, split_once};
 use crate::issue::Issues;
-use crate::linktable::{CAUSES, Events, Frames, KINDS};
+use crate::linktable::{EVT, EventRow, Events, FrameRow, Frames, RCV, SND, cause_code, kind_code};
 
 /// Entities beyond this many mean that the file is not an rlpdump.
 const MAX_ENTITIES: usize = 1024;
@@ -17,10 +17,6 @@ const RESET: i8 = 14;
 const DROP: i8 = 15;
 const CALL_DROPPED: i8 = 16;
 const DISCARD: i8 = 17;
-
-const SND: i8 = 0;
-const RCV: i8 = 1;
-const EVT: i8 = 2;
 
 /// What an rlpdump says.
 #[derive(Debug, Default)]
@@ -170,37 +166,34 @@ impl Scanner {
     }
 
     fn frame(&mut self, at: (i64, u64), by: (i16, i8), fields: &Fields) {
-        let frames = &mut self.log.frames;
-        frames.t_ns.push(at.0);
-        frames.record.push(at.1 as i64);
-        frames.entity.push(by.0);
-        frames.action.push(by.1);
-        frames.ns.push(fields.ns.unwrap_or(-1));
-        // A duplicate may come without: the receiver has thrown its bytes away.
-        frames.offset.push(fields.off.unwrap_or(-1));
-        frames.length.push(fields.len.unwrap_or(-1));
-        frames.attempt.push(fields.attempt.unwrap_or(0));
-        frames.duplicate.push(fields.duplicate.unwrap_or(0));
-        frames.nr.push(fields.nr.unwrap_or(-1));
-        frames.poll.push(fields.poll.unwrap_or(0));
+        self.log.frames.push(FrameRow {
+            ns: fields.ns.unwrap_or(-1),
+            // A duplicate may come without: the receiver has thrown its bytes away.
+            offset: fields.off.unwrap_or(-1),
+            length: fields.len.unwrap_or(-1),
+            attempt: fields.attempt.unwrap_or(0),
+            duplicate: fields.duplicate.unwrap_or(0),
+            nr: fields.nr.unwrap_or(-1),
+            poll: fields.poll.unwrap_or(0),
+            ..FrameRow::new((at.0, at.1 as i64), by.0, by.1)
+        });
     }
 
     fn event(&mut self, at: (i64, u64), by: (i16, i8), kind: i8, fields: &Fields) {
-        let events = &mut self.log.events;
-        events.t_ns.push(at.0);
-        events.record.push(at.1 as i64);
-        events.entity.push(by.0);
-        events.action.push(by.1);
-        events.kind.push(kind);
-        events.nr.push(fields.nr.unwrap_or(-1));
-        events.cause.push(if kind == RESET || kind == CALL_DROPPED { cause(fields.cause) } else { 0 });
-        events.flush_tx.push(fields.flush_tx.unwrap_or(-1));
-        events.flush_rx.push(fields.flush_rx.unwrap_or(-1));
-        events.length.push(if kind == DROP || kind == DISCARD { fields.len.unwrap_or(-1) } else { -1 });
-        events.poll.push(match (fields.poll, fields.command) {
-            (None | Some(0), _) => 0,
-            (_, Some(0)) => 2,
-            _ => 1,
+        let ends = kind == RESET || kind == CALL_DROPPED;
+        let loses = kind == DROP || kind == DISCARD;
+        self.log.events.push(EventRow {
+            nr: fields.nr.unwrap_or(-1),
+            cause: fields.cause.filter(|_| ends).map_or(0, cause_code),
+            flush_tx: fields.flush_tx.unwrap_or(-1),
+            flush_rx: fields.flush_rx.unwrap_or(-1),
+            length: fields.len.filter(|_| loses).unwrap_or(-1),
+            poll: match (fields.poll, fields.command) {
+                (None | Some(0), _) => 0,
+                (_, Some(0)) => 2,
+                _ => 1,
+            },
+            ..EventRow::new((at.0, at.1 as i64), by.0, by.1, kind)
         });
     }
 
@@ -224,21 +217,14 @@ impl Scanner {
 }
 
 fn kind(action: i8, verb: &[u8]) -> i8 {
-    match (action, KINDS.iter().position(|word| word.as_bytes() == verb)) {
-        (EVT, Some(kind)) if kind as i8 >= RESET => kind as i8,
-        (SND | RCV, Some(kind)) if (kind as i8) < RESET => kind as i8,
-        _ => 0,
-    }
-}
-
-fn cause(word: Option<&[u8]>) -> i8 {
-    let Some(word) = word else { return 0 };
-    CAUSES.iter().position(|cause| cause.as_bytes() == word).unwrap_or(CAUSES.len() - 1) as i8
+    let kind = kind_code(verb);
+    if (action == EVT) == (kind >= RESET) { kind } else { 0 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linktable::{CAUSES, KINDS};
 
     const LOG: &[u8] = b"# rlpdump 1 clock=monotonic slot_ms=20\n\
         # a remark\n\

@@ -1,6 +1,6 @@
 //! The columns that a capture becomes.
 
-use crate::linktable::{CAUSES, Events, Frames, KINDS};
+use crate::linktable::{EventRow, Events, FrameRow, Frames, cause_code, kind_code};
 
 /// What the radio header said of a transmission; see the schema for absent values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,18 +53,14 @@ impl Output {
         attempt: i16,
         duplicate: bool,
     ) {
-        let frames = &mut self.frames;
-        frames.t_ns.push(at.0);
-        frames.record.push(at.1 as i64);
-        frames.entity.push(i16::from(entity));
-        frames.action.push(action);
-        frames.ns.push(i32::from(sequence));
-        frames.offset.push(offset);
-        frames.length.push(length);
-        frames.attempt.push(attempt);
-        frames.duplicate.push(i8::from(duplicate));
-        frames.nr.push(-1);
-        frames.poll.push(0);
+        self.frames.push(FrameRow {
+            ns: i32::from(sequence),
+            offset,
+            length,
+            attempt,
+            duplicate: i8::from(duplicate),
+            ..FrameRow::new((at.0, at.1 as i64), i16::from(entity), action)
+        });
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -78,18 +74,12 @@ impl Output {
         cause: &str,
         length: i32,
     ) {
-        let code = |words: &[&str], word: &str| words.iter().position(|one| *one == word).unwrap_or(0) as i8;
-        let events = &mut self.events;
-        events.t_ns.push(at.0);
-        events.record.push(at.1 as i64);
-        events.entity.push(i16::from(entity));
-        events.action.push(action);
-        events.kind.push(code(&KINDS, kind));
-        events.nr.push(number);
-        events.cause.push(code(&CAUSES, cause));
-        events.flush_tx.push(-1);
-        events.flush_rx.push(-1);
-        events.length.push(length);
+        self.events.push(EventRow {
+            nr: number,
+            cause: cause_code(cause.as_bytes()),
+            length,
+            ..EventRow::new((at.0, at.1 as i64), i16::from(entity), action, kind_code(kind.as_bytes()))
+        });
     }
 
     pub(super) fn radio(&mut self, at: (i64, u64), entity: u8, row: RadioRow) {

@@ -15,6 +15,17 @@ from multitracer.plots.cdf import CURVES
 from multitracer.plots.panel import Axis, Figure, Panel, Pieces, Series
 
 _STEPS, _FAR = 12, 8.0
+_UNITS = {
+    "_j_per_mbit": "J/Mbit",
+    "_bps": "bit/s",
+    "_bytes": "bytes",
+    "_segments": "segments",
+    "_ns": "ns",
+    "_us": "us",
+    "_ms": "ms",
+    "_s": "s",
+    "_j": "J",
+}
 
 
 @dataclass(frozen=True)
@@ -51,7 +62,9 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
             "chart", f"{len(curves)} values of {curve_name}, at most {len(CURVES)} curves can be told apart"
         )
     named = any(isinstance(point.x, str | bool) for point in points)
-    x_unit, x_size = "", 1.0
+    shown, unit = _quantity(metric)
+    x_shown, x_unit = _quantity(x_name)
+    size = x_size = 1.0
     if x_name.endswith("_bps") and not named:
         x_unit, x_size = base.unit_of(max(abs(float(point.x or 0)) for point in points))
     words = named or _steps([float(point.x) for point in points if isinstance(point.x, int | float)])
@@ -66,21 +79,29 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
             return places[_word(point.x)]
         return float(point.x) / x_size
 
-    unit, size = "", 1.0
     if metric.endswith("_bps"):
         unit, size = base.unit_of(float(np.median([abs(point.median) for point in points])))
+    curve_shown, heading = _quantity(curve_name)[0], str(Axis(*_quantity(curve_name)))
     series, ranges = [], []
     for rank, curve in enumerate(curves):
         mine = sorted((point for point in points if point.curve == curve), key=place)
         # Curves over words stand beside each other, or their strokes would hide one another.
         aside = 0.06 * (rank - (len(curves) - 1) / 2) if words else 0.0
         x = np.array([place(point) + aside for point in mine])
-        label = curve if curve_name else metric
+        label = curve if curve_name else shown
         most, least = max(point.n for point in mine), min(point.n for point in mine)
         runs = f"n = {most:,}" if most == least else f"n = {least:,} to {most:,}"
         median = np.array([point.median for point in mine]) / size
         series.append(
-            Series(f"curve {rank}", CURVES[rank], x, median, kind="line", label=f"{label} ({runs})")
+            Series(
+                f"curve {rank}",
+                CURVES[rank],
+                x,
+                median,
+                kind="line",
+                label=f"{label} ({runs})",
+                group=heading,
+            )
         )
         # A curve may have a single point.
         series.append(Series(f"median {rank}", CURVES[rank], x, median))
@@ -89,14 +110,14 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
         ranges.append(Pieces(f"quartiles {rank}", CURVES[rank], x, low, x, high))
     all_x = np.array(sorted({place(point) for point in points}))
     margin = 0.4 if words else 0.06 * float(np.ptp(all_x)) or max(0.5, 0.1 * abs(float(all_x[0])))
-    title = f"{metric} over {x_name}" + (f" and {curve_name}" if curve_name else "")
+    title = f"{shown} over {x_shown}" + (f" and {curve_shown}" if curve_name else "")
     return Figure(
         "parameters",
         title,
-        (Panel("metric", Axis(metric, unit), tuple(series), zero=True, pieces=tuple(ranges)),),
+        (Panel("metric", Axis(shown, unit), tuple(series), zero=True, pieces=tuple(ranges)),),
         (float(all_x[0]) - margin, float(all_x[-1]) + margin),
         subtitle="medians; the strokes reach from quartile to quartile",
-        x=Axis(x_name, x_unit, tuple(names) if words else ()),
+        x=Axis(x_shown, x_unit, tuple(names) if words else ()),
     )
 
 
@@ -104,6 +125,14 @@ def _steps(values: list[float]) -> bool:
     """Whether few values reach over so many sizes (2, 8, 32, 64 ...) that they are best set side by side."""
     few = sorted(set(values))
     return 2 < len(few) <= _STEPS and few[0] > 0 and few[-1] / few[0] >= _FAR
+
+
+def _quantity(column: str) -> tuple[str, str]:
+    """What a column holds, and its unit by the end of its name: `throughput_bps`, `flow.0.rcvbuf_bytes`."""
+    for end, unit in _UNITS.items():
+        if column.endswith(end) and column != end:
+            return column.removesuffix(end).replace("_", " "), unit
+    return column.replace("_", " "), ""
 
 
 def _word(value: object, size: float = 1.0) -> str:

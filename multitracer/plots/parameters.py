@@ -19,6 +19,7 @@ _UNITS = {
     "_j_per_mbit": "J/Mbit",
     "_bps": "bit/s",
     "_bytes": "bytes",
+    "_packets": "packets",
     "_segments": "segments",
     "_ns": "ns",
     "_us": "us",

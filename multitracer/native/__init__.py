@@ -1,0 +1,57 @@
+"""The Rust core, as the rest of the package sees it: typed, and with the package's errors.
+
+One module for each kind of thing that is read. Nothing outside of this package imports `multitracer._core`.
+"""
+
+from multitracer import _core
+from multitracer.native.call import (
+    Scan as Scan,
+)
+from multitracer.native.captures import (
+    Follow as Follow,
+    RawPacket as RawPacket,
+    capture_format as capture_format,
+    continuation as continuation,
+    packet as packet,
+    read_capture as read_capture,
+    read_dccp as read_dccp,
+    sniff_dccp as sniff_dccp,
+)
+from multitracer.native.files import (
+    Lines as Lines,
+    forget as forget,
+    head as head,
+)
+from multitracer.native.links import (
+    read_gsmtap as read_gsmtap,
+    read_rlc as read_rlc,
+    read_wifi as read_wifi,
+    scan_pppd as scan_pppd,
+    sniff_gsmtap as sniff_gsmtap,
+    sniff_pppd as sniff_pppd,
+    sniff_rlc as sniff_rlc,
+    sniff_wifi as sniff_wifi,
+    track_rlc as track_rlc,
+)
+from multitracer.native.simulators import (
+    scan_ns2 as scan_ns2,
+    scan_ns2_variables as scan_ns2_variables,
+    scan_ns3 as scan_ns3,
+    scan_ns3_series as scan_ns3_series,
+    scan_omnetpp as scan_omnetpp,
+)
+from multitracer.native.text import (
+    scan_csv as scan_csv,
+    scan_dccpprobe as scan_dccpprobe,
+    scan_ftrace as scan_ftrace,
+    scan_rlpdump as scan_rlpdump,
+    scan_siftr as scan_siftr,
+    scan_ss as scan_ss,
+    scan_tcpprobe as scan_tcpprobe,
+)
+from multitracer.native.values import (
+    json_text as json_text,
+)
+
+VERSION = _core.__version__
+"""Of the package: Cargo.toml is where it is declared."""

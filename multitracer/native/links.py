@@ -1,0 +1,109 @@
+"""Captures of reliable links: RLP, LTE and NR, Wi-Fi, PPP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from multitracer import _core
+from multitracer.native.call import Scan, scanned, several
+
+if TYPE_CHECKING:
+    from multitracer.table import Array
+
+
+def sniff_gsmtap(head: bytes) -> bool:
+    """Whether these are the first bytes of a capture of RLP frames in GSMTAP."""
+    return _core.sniff_gsmtap(head)
+
+
+def read_gsmtap(path: str, *, uplink_is_mobile: bool, n2: int | None = None) -> Scan:
+    """Tables `link_frames` and `link_events` of a capture of RLP frames in GSMTAP.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    return scanned(path, lambda name: _core.read_gsmtap(name, uplink_is_mobile, n2))
+
+
+def sniff_rlc(head: bytes) -> bool:
+    """Whether these are the first bytes of a capture of LTE or NR PDUs."""
+    return _core.sniff_rlc(head)
+
+
+def read_rlc(path: str, *, ue: int | None = None, bearer: str | None = None, view: str | None = None) -> Scan:
+    """Tables `link_frames`, `link_events` and `link_radio` of one bearer in a capture of LTE or NR PDUs.
+
+    Parameters
+    ----------
+    path : str
+    ue : int, optional
+        UEID or C-RNTI; the busiest terminal otherwise.
+    bearer : str, optional
+        ``srb1``, ``drb1`` ...; the busiest otherwise.
+    view : {"air", "ue", "bs"}, optional
+        Who captured it; the names of the capture's interfaces say it otherwise.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    return scanned(path, lambda name: _core.read_rlc(name, ue, bearer, view))
+
+
+def track_rlc(path: str, *, sn_bits: int, view: str, columns: Sequence[Array]) -> Scan:
+    """Tables `link_frames` and `link_events` of the PDUs of one bearer, in the order of the log.
+
+    Parameters
+    ----------
+    path : str
+        The log, for errors.
+    sn_bits : int
+        Length of sequence numbers.
+    view : {"air", "ue", "bs"}
+        Who wrote it.
+    columns : sequence of int64 arrays
+        ``t_ns``, ``record``, ``kind`` (0 data, 1 status, 2 NACK, 3 re-establishment, 4 handover), ``flags``
+        (1 uplink, 2 last byte of its SDU, 4 poll), ``sn``, ``start`` and ``length`` (bytes).
+    """
+    return scanned(path, lambda _: _core.track_rlc(sn_bits, view, *columns))
+
+
+def sniff_wifi(head: bytes) -> bool:
+    """Whether these are the first bytes of a capture of 802.11 frames."""
+    return _core.sniff_wifi(head)
+
+
+def read_wifi(path: str, *, station: bytes | None = None, retry_limit: int | None = None) -> Scan:
+    """Tables `link_frames`, `link_events` and `link_radio` of a capture of 802.11 frames.
+
+    Parameters
+    ----------
+    path : str or Parts
+    station : bytes, optional
+        Address of the station whose link is wanted; the busiest one otherwise.
+    retry_limit : int, optional
+        Retransmissions before a sender gives up; the most that is seen otherwise.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    paths = several(path)
+    return scanned(path, lambda _: _core.read_wifi(paths, station, retry_limit))
+
+
+def sniff_pppd(head: bytes) -> bool:
+    """Whether these are the first bytes of a pppd record file."""
+    return _core.sniff_pppd(head)
+
+
+def scan_pppd(path: str) -> Scan:
+    """Tables `link_frames` and `link_events` of a pppd record file.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, _core.scan_pppd)

@@ -1,0 +1,93 @@
+"""Text logs of hosts and of links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from multitracer import _core
+from multitracer.native.call import Scan, scanned
+
+
+def scan_rlpdump(path: str) -> Scan:
+    """Tables `link_frames` and `link_events` of an rlpdump.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, _core.scan_rlpdump)
+
+
+def scan_ftrace(path: str) -> Scan:
+    """Tables `tcp_states` and `kernel_events` of kernel tracepoints as text.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, _core.scan_ftrace)
+
+
+def scan_ss(path: str) -> Scan:
+    """Table `tcp_states` of a loop of ``ss -ti``.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, _core.scan_ss)
+
+
+def scan_tcpprobe(path: str, columns: Sequence[str] | None = None) -> Scan:
+    """Table `tcp_states` of ``/proc/net/tcpprobe``; srtt, rttvar and rto as in the file.
+
+    Parameters
+    ----------
+    path : str
+    columns : sequence of str, optional
+        What the columns are, where their number does not tell.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, lambda name: _core.scan_tcpprobe(name, None if columns is None else list(columns)))
+
+
+def scan_siftr(path: str) -> Scan:
+    """Table `tcp_states` of FreeBSD's siftr; srtt and rto as in the file.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, _core.scan_siftr)
+
+
+def scan_csv(path: str, header: int, separator: str, kinds: Sequence[str]) -> Scan:
+    """Table ``csv`` of comma-separated values: ``t_ns``, ``record``, and the columns read by their number.
+
+    Parameters
+    ----------
+    path : str
+    header : int
+        Line of the column names; what is before it is passed over.
+    separator : str
+    kinds : sequence of str
+        By column: ``time:<decimals of its unit>``, ``number``, ``word``, ``skip``.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, lambda name: _core.scan_csv(name, header, ord(separator), list(kinds)))
+
+
+def scan_dccpprobe(path: str) -> Scan:
+    """Table `dccp_states` of a dccp_probe log, in the units of the file.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, _core.scan_dccpprobe)

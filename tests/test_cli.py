@@ -368,3 +368,15 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     monkeypatch.setattr(cli_main.LazyGroup, "get_command", interrupted)
     assert main(["formats"]) == 130
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_bearers_of_a_radio_log_are_lines(run: Run, tmp_path: Path) -> None:
+    lines = [
+        f"2023-03-15T18:29:25.10{at}000 [RLC] [I] ue=0 {name} DL: TX PDU. dc=data si=full sn=0 pdu_len=102"
+        for at, name in enumerate(("DRB1", "DRB2"))
+    ]
+    log = tmp_path / "gnb.log"
+    log.write_text("\n".join(lines) + "\n")
+    output = run("info", str(log)).stdout
+    assert "{" not in output
+    assert sum("bearer drb" in line for line in output.splitlines()) == 2

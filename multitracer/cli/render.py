@@ -41,7 +41,7 @@ def formats_table(parsers: Sequence[Parser]) -> None:
 def info_table(found: Inventory, details: bool = False) -> None:
     """Print what each file is; with `details`, a paragraph on each as well."""
     console = Console()
-    table = _table("=file", "=format", "=point", "#records", "#TCP", "=begin", "#duration")
+    table = _table("file", "=format", "point", "#records", "#TCP", "=begin", "#duration")
     contract = found.to_dict()
     for source in contract["sources"]:
         if "error" in source:
@@ -82,12 +82,22 @@ def _details(console: Console, source: Object) -> None:
     rows = ", ".join(f"{name} {count:,}" for name, count in source["rows"].items() if count)
     _line(console, "Rows", rows or "none")
     for name, value in source["details"].items():
+        label = name.replace("_", " ").capitalize()
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            for at, item in enumerate(value):
+                _line(console, "" if at else label, _facts(item))
+            continue
         if isinstance(value, dict):
-            value = ", ".join(f"{key} {item}" for key, item in value.items())
+            value = _facts(value)
         elif isinstance(value, list):
             value = ", ".join(map(str, value))
         if value not in (None, ""):
-            _line(console, name.replace("_", " ").capitalize(), str(value))
+            _line(console, label, str(value))
+
+
+def _facts(item: Object) -> str:
+    """``ue 0, bearer rb3, data pdus 105``."""
+    return ", ".join(f"{str(key).replace('_', ' ')} {one}" for key, one in item.items())
 
 
 def summary(contract: Object, console: Console | None = None) -> None:
@@ -273,7 +283,7 @@ def _clocks(console: Console, clocks: Sequence[Object]) -> None:
     references = [os.path.basename(clock["source"]) for clock in clocks if clock["grade"] == "reference"]
     _heading(console, f"Clocks, against {references[0]}" if len(references) == 1 else "Clocks")
     skewed = any(clock["skew_ppm"] for clock in joined)
-    table = _table("=file", "=is", "#offset", "#known to", *(["#skew"] if skewed else []), "=by")
+    table = _table("file", "=is", "#offset", "#known to", *(["#skew"] if skewed else []), "=by")
     for clock in joined:
         skew = [f"{clock['skew_ppm']:.2f} ppm"] if skewed else []
         offset = words.offset(clock["offset_s"]) if clock["grade"] != "unjoined" else ""

@@ -178,6 +178,9 @@ def _event(m: Measurement, number: int, event: Event) -> dict[str, Any]:
         "seq": event.seq if event.seq >= 0 else None,
         "length": event.length if event.length >= 0 else None,
         "frames": event.frames or None,
+        "number": event.number,
+        "wait_s": round(event.wait_ns / 1e9, 6) if event.wait_ns >= 0 else None,
+        "cause": event.cause or None,
         "rule": event.rule,
     }
 

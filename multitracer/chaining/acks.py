@@ -74,6 +74,7 @@ def _runs(
                 conn=connection.index,
                 seq=int(acks["ack"][low]),
                 length=int(acks["ack"][high] - acks["ack"][low]),
+                number=high - low + 1,
             )
         )
         burst = data.where((data["t_ns"] >= arrived[low]) & (data["t_ns"] <= arrived[high] + 10_000_000))
@@ -91,6 +92,7 @@ def _runs(
                     conn=connection.index,
                     seq=int(burst["seq"][0]),
                     length=int(burst["length"].sum()),
+                    number=len(burst),
                 )
             )
         chains.append(chain)

@@ -54,6 +54,7 @@ def _chain(evidence: Evidence, lines: Table) -> Chain:
             f"{m.entities[int(lines['entity'][row])]} gave up: {said}",
             source=int(lines["source"][row]),
             record=int(lines["record"][row]),
+            cause=said,
         )
     )
     for row in range(len(lines)):

@@ -29,6 +29,9 @@ class Event:
     seq: int = -1
     length: int = -1
     frames: str = ""
+    number: int = 1
+    wait_ns: int = -1
+    cause: str = ""
 
 
 @dataclass
@@ -115,7 +118,7 @@ def event_table(chains: Sequence[Chain]) -> Table:
             "chain": [number for number, _, _ in rows],
             "event": [index for _, index, _ in rows],
             **{
-                name: np.array(values, dtype=object) if name in ("what", "frames", "rule") else values
+                name: np.array(values, dtype=object) if CHAIN_EVENTS.by_name[name].dtype == "str" else values
                 for name, values in given.items()
             },
         },

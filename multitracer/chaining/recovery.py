@@ -39,6 +39,8 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
                     conn=episode.conn,
                     seq=int(mine["seq"][row]),
                     length=int(mine["length"][row]),
+                    wait_ns=silence,
+                    cause=str(verdicts[row]),
                 )
             )
     causes = episode.repeats.words("cause")
@@ -56,6 +58,7 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
                 conn=episode.conn,
                 seq=int(rows["seq"].min()),
                 length=int(rows["duplicate"].sum()),
+                number=len(rows),
             )
         )
 

@@ -83,6 +83,7 @@ def _chain(evidence: Evidence, rows: Table, row: int, episodes: list[Episode]) -
             end_ns=end,
             source=source,
             record=int(rows["record"][row]),
+            cause=words,
         )
     )
     for name, who in (("flush_snd", "data-sending entity"), ("flush_rcv", "other entity")):

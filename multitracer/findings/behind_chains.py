@@ -45,12 +45,7 @@ def _finding(
 
 
 def _resets(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
-    causes = {
-        event["rule"].partition(": ")[2]
-        for chain in mine
-        for event in chain["events"]
-        if event["what"] == "reset"
-    }
+    causes = {event["cause"] for chain in mine for event in chain["events"] if event["what"] == "reset"}
     lost, ruined, acks = (_count(mine, what) for what in ("segment_lost", "segment_ruined", "ack_lost"))
     flushed = sum(_lengths(mine, "flush"))
     took = [several(lost, "segment"), several(acks, "ACK") if acks else ""]
@@ -143,7 +138,7 @@ def _call(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list
     first = mine[0]["events"][0]
     lost, acks = (_count(mine, what) for what in ("segment_lost", "ack_lost"))
     text = (
-        f"the link dropped the call at {seconds(mine[0]['start'])} ({first['rule'].partition(': ')[2]}): "
+        f"the link dropped the call at {seconds(mine[0]['start'])} ({first['cause']}): "
         f"{joined([several(lost, 'segment'), several(acks, 'ACK') if acks else ''])} on it or in front of it "
         "never arrived"
     )
@@ -182,9 +177,9 @@ def _acks(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list
     bunched = [chain for chain in mine if _count([chain], "acks_compressed")]
     if bunched:
         bursts = [
-            _number(event) for chain in bunched for event in chain["events"] if event["what"] == "burst_sent"
+            event["number"] for chain in bunched for event in chain["events"] if event["what"] == "burst_sent"
         ]
-        most = max(_number(chain["events"][0]) for chain in bunched)
+        most = max(chain["events"][0]["number"] for chain in bunched)
         text = (
             f"ACKs were held up on the way back {several(len(bunched), 'time')}, for up to "
             f"{seconds(max(chain['silence_s'] for chain in bunched))}, and came in bunches of up to {most}"
@@ -194,11 +189,6 @@ def _acks(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list
         text += _price(bunched)
         found.append(_finding(m, "ack_compression", text, bunched, "multilayer", "acks_compressed"))
     return found
-
-
-def _number(event: dict[str, Any]) -> int:
-    """How many of something an event is about: its rule begins with it."""
-    return int(event["rule"].split(" ")[0])
 
 
 _SPEAKERS = {
@@ -224,7 +214,7 @@ def _lengths(chains: Sequence[Chain], what: str) -> list[int]:
 def _segments(chains: Sequence[Chain], *what: str) -> int:
     kinds = what or tuple(_SENT_AGAIN)
     events = (event for chain in chains for event in chain["events"] if event["what"] in kinds)
-    return sum(int(event["rule"].split(" ")[0]) for event in events)
+    return sum(event["number"] for event in events)
 
 
 def _again(chains: Sequence[Chain]) -> str:
@@ -242,8 +232,8 @@ def _waits(chains: Sequence[Chain], every: Sequence[Chain]) -> str:
     timeouts = [event for chain in chains for event in chain["events"] if event["what"] == "timeout"]
     if not timeouts:
         return ""
-    waits = [float(event["rule"].split("silent for ")[1].split(" s")[0]) for event in timeouts]
-    needless = sum(event["rule"].startswith("spurious") for event in timeouts)
+    waits = [event["wait_s"] for event in timeouts]
+    needless = sum(event["cause"] == "spurious" for event in timeouts)
     which = several(len(timeouts), "spurious timeout" if needless == len(timeouts) else "timeout")
     which += f", {needless} of them spurious," if 0 < needless < len(timeouts) else ""
     text = f"; {which} after a wait of {spread(waits)}"

@@ -169,6 +169,9 @@ CHAIN_EVENTS = Schema(
         Column("seq", "int64", "bytes", "first byte, or place in the link's stream; -1 if none"),
         Column("length", "int64", "bytes", "bytes that it concerns; -1 if none"),
         Column("frames", "str", "", "lines of the link log that carried it, or empty"),
+        Column("number", "int32", "", "segments or ACKs that it stands for; 1 where it stands for itself"),
+        Column("wait_ns", "int64", "ns", "of a timeout: how long the sender had waited; -1 otherwise"),
+        Column("cause", "str", "", "of a reset or a dropped call: why; of a timeout: its verdict; or empty"),
         Column("rule", "str", "", "why it belongs to the chain"),
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from multitracer.schema.columns import RECORD, SOURCE, TIME, Column, Schema
 
-# The words are those of the core, which numbers them by their place (rust/core/src/linktable.rs); a test holds
-# them equal. They stand here too, so that a schema is read without loading the core.
+# The words are those of the core, which numbers them by their place (rust/core/src/linktable.rs): a test
+# holds the two equal. They stand here too, so that a schema is read without loading the core.
 LINK_ACTIONS = ("snd", "rcv", "evt")
 LINK_KINDS = (
     "opaque",

@@ -222,3 +222,19 @@ def test_a_needless_timer_within_a_recovery_is_a_matter_of_its_own() -> None:
     )
     assert _together(rows, np.array([12, 13])).tolist() == [1, 1, 2, 2, 2, 3]
     assert _together(rows, np.array([])).tolist() == [1] * 6
+
+
+def test_an_event_says_in_fields_what_its_rule_says_in_words(analyses: dict[str, Analysis]) -> None:
+    result = analyses["link-resets-sack"].results["chains"]
+    found = [event for chain in result.summary["chains"] for event in chain["events"]]
+    timeouts = [event for event in found if event["wait_s"] is not None]
+    resets = [event for event in found if event["what"] == "reset"]
+    again = [event for event in found if event["what"] in ("fast", "timeout_retransmission")]
+    assert timeouts
+    assert resets
+    assert again
+    for event in timeouts:
+        assert event["rule"].startswith(f"{event['cause']}: silent for {event['wait_s']:.2f} s")
+    assert all(event["rule"].endswith(f": {event['cause']}") for event in resets)
+    assert all(event["rule"].startswith(f"{event['number']} segments") for event in again)
+    assert result.tables["chain_events"]["number"].tolist() == [event["number"] for event in found]

@@ -1,7 +1,7 @@
 """What the compiled core offers. All times are nanoseconds; OSError and ValueError are its only errors."""
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -151,6 +151,20 @@ class Follow:
         """As `read_capture`."""
 
     def close(self) -> None: ...
+
+class Summaries(Sequence[dict[str, Any]]):
+    """The connections of a capture that was read without tables; each dictionary is made at every access."""
+
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+    def overview(self) -> tuple[int | None, int | None]:
+        """Time of the first segment, index of the one with most payload in one direction."""
+
+    def json(self, first: int, count: int, source: str, point: str, t0_ns: int) -> bytes:
+        """Entries of `connections` in docs/json.md; `source` and `point` are JSON."""
 
 def json_text(value: object, level: int) -> str:
     """As json.dumps with an indent of 2, for a place `level` steps inside."""

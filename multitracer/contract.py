@@ -5,9 +5,10 @@ A key may be added in any version; removing or changing one raises `CONTRACT`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from multitracer import native
 from multitracer.analysis import Result
 from multitracer.derived import Derived
 from multitracer.measurement import Clock, Measurement
@@ -155,7 +156,21 @@ def _connections(measurement: Measurement, results: Results) -> Derived[Object]:
             entry[key] = rates.get(entry["index"], entry)[key]
         return entry
 
-    return Derived(len(entries), connection)
+    as_summed_up = events is None and not rates
+    return Derived(len(entries), connection, text=_written(measurement, entries) if as_summed_up else None)
+
+
+def _written(measurement: Measurement, entries: Sequence[Object]) -> Callable[[int, int], bytes] | None:
+    """What writes the entries straight from the core's summaries, where nothing else is in them."""
+    known = measurement.connections
+    if not isinstance(entries, Derived) or not isinstance(known, Derived) or entries.origin is not known:
+        return None
+    summaries, source = known.origin, measurement.sources[0]
+    if len(measurement.traces) != 1 or not native.are_summaries(summaries):
+        return None
+    t0_ns = measurement.t0_ns - measurement.clocks[0].offset_ns
+    path, point = native.json_text(source.path), native.json_text(source.point)
+    return lambda first, count: native.connection_entries(summaries, first, count, path, point, t0_ns)
 
 
 def _link(results: Results) -> Object:

@@ -18,14 +18,27 @@ class Derived(Sequence[T], Generic[T]):
     count : int
     make : callable
         ``make(index)``, for 0 <= index < count.
+    origin : sequence, optional
+        What the items are made from, one for one, with nothing else in them that differs between them.
+    text : callable, optional
+        ``text(first, count)``: these items as entries of a JSON list, as `multitracer.jsontext` has it; for
+        what can be written without being made.
     """
 
-    __slots__ = ("_count", "_make")
+    __slots__ = ("_count", "_make", "origin", "text")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, count: int, make: Callable[[int], T]) -> None:
+    def __init__(
+        self,
+        count: int,
+        make: Callable[[int], T],
+        origin: Sequence[Any] | None = None,
+        text: Callable[[int, int], bytes] | None = None,
+    ) -> None:
         self._count = count
         self._make = make
+        self.origin = origin
+        self.text = text
 
     def __len__(self) -> int:
         return self._count

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from multitracer import native
 from multitracer.alignment.roles import TELLING_NS, point_by_share
 from multitracer.derived import Derived
 from multitracer.measurement import Clock, Connection, Measurement
@@ -19,13 +21,7 @@ def alone(trace: Trace, settings: dict[str, Any]) -> Measurement:
     smallest RTT from data to ACK against the smallest from what the other side sent to its ACK.
     """
     known = trace.connections
-    # One pass for all that is asked of them together: each is made anew at every access.
-    first_ns, largest, most = None, None, -1
-    for index, summary in enumerate(known):
-        first_ns = summary["first_ns"] if first_ns is None else min(first_ns, summary["first_ns"])
-        sent = max(summary[name]["data_bytes"] for name in _DIRECTIONS)
-        if sent > most:
-            largest, most = index, sent
+    first_ns, largest = _overview(known)
     source = trace.source
     if not source.point and largest is not None:
         source.point = _point(_connection(largest, known[largest]))
@@ -33,7 +29,7 @@ def alone(trace: Trace, settings: dict[str, Any]) -> Measurement:
     return Measurement(
         traces=[trace],
         clocks=[clock],
-        connections=Derived(len(known), lambda at: _connection(at, known[at])),
+        connections=Derived(len(known), lambda at: _connection(at, known[at]), origin=known),
         entities=[],
         tables={},
         snd=0 if source.point == "snd" else None,
@@ -42,6 +38,15 @@ def alone(trace: Trace, settings: dict[str, Any]) -> Measurement:
         settings=settings,
         summarised=True,
     )
+
+
+def _overview(known: Sequence[dict[str, Any]]) -> tuple[int | None, int | None]:
+    """Time of the first segment of all, and which connection has most payload in one direction."""
+    if native.are_summaries(known):
+        return native.overview(known)
+    first_ns = min((summary["first_ns"] for summary in known), default=None)
+    sent = [max(summary[name]["data_bytes"] for name in _DIRECTIONS) for summary in known]
+    return first_ns, sent.index(max(sent)) if sent else None
 
 
 def _connection(index: int, summary: dict[str, Any]) -> Connection:

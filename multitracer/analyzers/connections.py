@@ -28,7 +28,7 @@ def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
         return Result("connections", inconclusive="needs a packet capture with TCP segments (pcap)")
     known = measurement.connections
     if measurement.summarised:
-        made = Derived(len(known), lambda at: _describe(measurement, known[at]))
+        made = Derived(len(known), lambda at: _describe(measurement, known[at]), origin=known)
         return Result("connections", {"connections": made})
     found = [_describe(measurement, connection) for connection in known]
     return Result("connections", {"connections": found})

@@ -14,6 +14,7 @@ from multitracer.cli.common import (
     json_option,
     load,
     paths_argument,
+    put,
 )
 from multitracer.errors import UsageError
 
@@ -96,11 +97,9 @@ def command(
     analysis = analyze(measurement)
     contract = analysis_object(measurement, analysis.results)
     if as_json:
-        from multitracer.jsontext import one_line, pieces
+        from multitracer.jsontext import encoded, one_line
 
-        for piece in (one_line if follow else pieces)(contract):
-            click.echo(piece, nl=False)
-        click.echo()
+        put((one_line if follow else encoded)(contract))
     else:
         from multitracer.cli import diagnosis as explanation
         from multitracer.cli.render import summary

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -106,6 +107,15 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
 def print_json(data: Any) -> None:
     """Print one JSON object; NaN and infinity are faults, not output."""
     click.echo(json.dumps(data, indent=2, allow_nan=False))
+
+
+def put(pieces: Iterable[bytes]) -> None:
+    """Print ASCII that comes in pieces, and end the line: there may be hundreds of megabytes."""
+    sys.stdout.flush()
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.write(b"\n")
+    sys.stdout.buffer.flush()
 
 
 def window(measurement: Measurement, start: float | None, end: float | None) -> tuple[int, int]:

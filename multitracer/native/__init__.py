@@ -40,6 +40,11 @@ from multitracer.native.simulators import (
     scan_ns3_series as scan_ns3_series,
     scan_omnetpp as scan_omnetpp,
 )
+from multitracer.native.summaries import (
+    are_summaries as are_summaries,
+    connection_entries as connection_entries,
+    overview as overview,
+)
 from multitracer.native.text import (
     scan_csv as scan_csv,
     scan_dccpprobe as scan_dccpprobe,

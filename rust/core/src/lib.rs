@@ -11,13 +11,15 @@
 //! * [`rlc`]: captures of LTE and NR to columns,
 //! * [`wifi`]: captures of 802.11 frames to columns,
 //! * [`linktable`]: the rows that every reader of a link makes,
-//! * [`text`]: line-oriented logs to columns.
+//! * [`text`]: line-oriented logs to columns,
+//! * [`json`]: results as text.
 
 pub mod capture;
 pub mod dccp;
 pub mod follow;
 pub mod input;
 pub mod issue;
+pub mod json;
 pub mod linktable;
 pub mod ppp;
 pub mod rlc;

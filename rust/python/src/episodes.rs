@@ -4,7 +4,7 @@ use multitracer_core::tracker::{Connection, Episode, Findings, Sender};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::capture::{column, gather};
+use crate::tables::{column, gather};
 
 /// Columns of the schema `episodes`.
 pub(crate) fn episodes_to_python<'py>(

@@ -9,7 +9,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::capture::{CAUSE_NAMES, Captured, captured_to_python, end_to_string, error_to_python};
+use crate::capture::{Captured, captured_to_python, error_to_python};
+use crate::summaries::CAUSE_NAMES;
+use crate::tables::end_to_string;
 
 /// How often a wait looks for Ctrl-C.
 const WATCH: Duration = Duration::from_millis(50);

@@ -1,8 +1,7 @@
 //! JSON as Python's `json.dumps(value, indent=2, allow_nan=False)` writes it, some twenty times as fast: with an
 //! indent the standard library has no encoder in C.
 
-use std::fmt::Write;
-
+use multitracer_core::json::{push_float, push_int, push_string};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -112,7 +111,10 @@ fn write_key(out: &mut String, key: &Bound<'_, PyAny>) -> PyResult<()> {
 /// As `int.__repr__` has it: an enumeration by its number.
 fn write_int(out: &mut String, number: &Bound<'_, PyInt>) -> PyResult<()> {
     match number.extract::<i64>() {
-        Ok(small) => write!(out, "{small}").map_err(|error| PyValueError::new_err(error.to_string())),
+        Ok(small) => {
+            push_int(out, small);
+            Ok(())
+        }
         Err(_) => {
             let plain = number.py().get_type::<PyInt>().call_method1("__repr__", (number,))?;
             out.push_str(plain.cast::<PyString>()?.to_str()?);
@@ -127,37 +129,17 @@ fn write_float(out: &mut String, number: &Bound<'_, PyFloat>) -> PyResult<()> {
     if !value.is_finite() {
         return Err(PyValueError::new_err("Out of range float values are not JSON compliant"));
     }
-    let plain = PyFloat::new(number.py(), value).repr()?;
-    out.push_str(plain.to_str()?);
+    push_float(out, value);
     Ok(())
 }
 
-/// Everything but printable ASCII is escaped, in UTF-16; a lone surrogate is escaped as it is.
+/// A lone surrogate is escaped as it is.
 fn write_string(out: &mut String, text: &Bound<'_, PyString>) -> PyResult<()> {
-    let Ok(plain) = text.to_str() else {
-        let escaped = text.py().import("json.encoder")?.getattr("encode_basestring_ascii")?.call1((text,))?;
-        out.push_str(escaped.cast::<PyString>()?.to_str()?);
+    if let Ok(plain) = text.to_str() {
+        push_string(out, plain);
         return Ok(());
-    };
-    out.push('"');
-    let mut units = [0u16; 2];
-    for c in plain.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            ' '..='~' => out.push(c),
-            other => {
-                for unit in other.encode_utf16(&mut units) {
-                    write!(out, "\\u{unit:04x}").map_err(|error| PyValueError::new_err(error.to_string()))?;
-                }
-            }
-        }
     }
-    out.push('"');
+    let escaped = text.py().import("json.encoder")?.getattr("encode_basestring_ascii")?.call1((text,))?;
+    out.push_str(escaped.cast::<PyString>()?.to_str()?);
     Ok(())
 }

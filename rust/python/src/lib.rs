@@ -12,6 +12,8 @@ mod ns2;
 mod ns3;
 mod omnetpp;
 mod rlc;
+mod summaries;
+mod tables;
 mod text;
 mod watch;
 mod wifi;
@@ -28,6 +30,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     ns3::register(m)?;
     omnetpp::register(m)?;
     rlc::register(m)?;
+    summaries::register(m)?;
     text::register(m)?;
     wifi::register(m)?;
     Ok(())

@@ -1,0 +1,38 @@
+"""What connections come to, as the core holds it for a capture that was read without tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from multitracer import _core
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+
+def are_summaries(connections: object) -> TypeIs[_core.Summaries]:
+    """Whether these are the connections of a capture that was read without tables, as the core holds them."""
+    return isinstance(connections, _core.Summaries)
+
+
+def overview(summaries: _core.Summaries) -> tuple[int | None, int | None]:
+    """Time of the first segment of all, and which connection has most payload in one direction."""
+    return summaries.overview()
+
+
+def connection_entries(
+    summaries: _core.Summaries, first: int, count: int, source: str, point: str, t0_ns: int
+) -> bytes:
+    """Some of ``connections`` of docs/json.md as text, without making them.
+
+    Parameters
+    ----------
+    summaries : Summaries
+    first, count : int
+        Which; each but the first of all has a comma before it.
+    source, point : str
+        Path and observation point of the capture, as JSON.
+    t0_ns : int
+        Zero of all times, on the clock of the capture.
+    """
+    return summaries.json(first, count, source, point, t0_ns)

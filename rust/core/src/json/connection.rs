@@ -1,0 +1,253 @@
+//! An entry of `connections` (docs/json.md), from what the tracker knows of one connection in one capture.
+//!
+//! The text is the one that the package puts together from the summary as a dictionary, byte for byte: of hundreds of
+//! thousands of connections, that way costs fifty times as much. A test compares both.
+
+use super::number::{push_int, push_rounded};
+use crate::tracker::{CAUSES, Cause, Connection, Endpoint, Sender, Verdict};
+use std::fmt::Write;
+
+/// What an entry says that is not of its connection.
+#[derive(Debug, Clone)]
+pub struct Telling {
+    /// The path of the capture as JSON.
+    pub source: String,
+    /// Its observation point as JSON.
+    pub point: String,
+    /// Zero of all times.
+    pub t0_ns: i64,
+}
+
+/// Text of one entry in the middle: enough that it is rarely moved as it grows.
+const USUAL: usize = 2048;
+
+/// In the order of the contract, with the place of the count.
+const CAUSES_TOLD: [(&str, Cause); CAUSES - 1] = [
+    (",\n        \"timeout\": ", Cause::Timeout),
+    (",\n        \"fast\": ", Cause::Fast),
+    (",\n        \"slow_start\": ", Cause::SlowStart),
+    (",\n        \"tail_loss_probe\": ", Cause::TailLossProbe),
+    (",\n        \"unneeded_probe\": ", Cause::UnneededProbe),
+    (",\n        \"unknown\": ", Cause::Unknown),
+    (",\n        \"handshake\": ", Cause::Handshake),
+];
+const NO_RETRANSMISSIONS: &str = "{\n        \"total\": 0,\n        \"timeout\": 0,\n        \"fast\": 0,\
+    \n        \"slow_start\": 0,\n        \"tail_loss_probe\": 0,\n        \"unneeded_probe\": 0,\
+    \n        \"unknown\": 0,\n        \"handshake\": 0\n      }";
+const NO_TIMEOUTS: &str = "{\n        \"total\": 0,\n        \"spurious\": 0,\n        \"genuine\": 0,\n        \"inconclusive\": 0\n      }";
+const NO_BYTES: &str = "{\n        \"sent\": 0,\n        \"unique\": 0,\n        \"duplicate\": 0,\n        \"acked\": 0\n      }";
+
+/// Entries in order, the first with number `first`; each but number 0 has a comma before it.
+pub fn push_connections<'a>(
+    out: &mut String,
+    first: usize,
+    connections: impl Iterator<Item = &'a Connection>,
+    telling: &Telling,
+) {
+    for (place, connection) in connections.enumerate() {
+        let index = first + place;
+        out.push_str(if index == 0 { "\n    " } else { ",\n    " });
+        push_connection(out, index, connection, telling);
+    }
+}
+
+/// One entry; its lines after the first are two steps inside.
+pub fn push_connection(out: &mut String, index: usize, connection: &Connection, telling: &Telling) {
+    out.reserve(USUAL);
+    let senders = [connection.senders_at(0), connection.senders_at(1)];
+    let reverse = senders[1].totals().data_bytes > senders[0].totals().data_bytes;
+    let direction = usize::from(reverse);
+    let (data, acks) = (senders[direction], senders[1 - direction]);
+    let (sent, back) = (data.totals(), acks.totals());
+
+    out.push_str("{\n      \"index\": ");
+    push_int(out, index as i64);
+    out.push_str(",\n      \"endpoints\": [\n        \"");
+    push_endpoint(out, connection.endpoints[0]);
+    out.push_str("\",\n        \"");
+    push_endpoint(out, connection.endpoints[1]);
+    out.push_str("\"\n      ],\n      \"data_direction\": ");
+    out.push_str(if reverse { "\"reverse\"" } else { "\"forward\"" });
+    out.push_str(",\n      \"source\": ");
+    out.push_str(&telling.source);
+    out.push_str(",\n      \"point\": ");
+    out.push_str(&telling.point);
+    out.push_str(",\n      \"start\": ");
+    push_seconds(out, connection.first_ns, telling);
+    out.push_str(",\n      \"end\": ");
+    push_seconds(out, connection.last_ns, telling);
+    out.push_str(",\n      \"handshake\": ");
+    push_flag(out, connection.handshake());
+    out.push_str(",\n      \"closed\": ");
+    out.push_str(if sent.rst > 0 || back.rst > 0 {
+        "\"reset\""
+    } else if sent.fin > 0 && back.fin > 0 {
+        "\"fin\""
+    } else {
+        "\"open\""
+    });
+    out.push_str(",\n      \"packets\": {\n        \"sent\": ");
+    push_int(out, sent.segments as i64);
+    out.push_str(",\n        \"data\": ");
+    push_int(out, sent.data_segments as i64);
+    out.push_str(",\n        \"received\": ");
+    push_int(out, back.segments as i64);
+    out.push_str("\n      },\n      \"bytes\": ");
+    push_bytes(out, data);
+    out.push_str(",\n      \"reverse_bytes\": ");
+    push_bytes(out, acks);
+    out.push_str(",\n      \"retransmissions\": ");
+    push_retransmissions(out, data);
+    out.push_str(",\n      \"reverse_retransmissions\": ");
+    push_retransmissions(out, acks);
+    out.push_str(",\n      \"timeouts\": ");
+    push_timeouts(out, connection, direction);
+    out.push_str(",\n      \"rtt_ms\": ");
+    push_round_trips(out, data);
+    out.push_str(",\n      \"throughput_bps\": ");
+    push_rate(out, data, sent.data_bytes as f64);
+    out.push_str(",\n      \"goodput_bps\": ");
+    push_rate(out, data, data.acked_bytes() as f64);
+    for (key, count) in [
+        (",\n      \"duplicate_acks\": ", sent.duplicate_acks),
+        (",\n      \"out_of_order\": ", sent.out_of_order),
+        (",\n      \"damaged_segments\": ", sent.corrupted),
+        (",\n      \"probe_segments\": ", sent.probe_segments),
+        (",\n      \"zero_windows\": ", back.zero_windows),
+    ] {
+        out.push_str(key);
+        push_int(out, count as i64);
+    }
+    let (mss, _, sack, timestamps) = data.options();
+    let (_, _, other_sack, other_timestamps) = acks.options();
+    out.push_str(",\n      \"mss\": ");
+    match mss {
+        Some(mss) => push_int(out, i64::from(mss)),
+        None => out.push_str("null"),
+    }
+    out.push_str(",\n      \"sack\": ");
+    push_flag(out, sack && other_sack);
+    out.push_str(",\n      \"timestamps\": ");
+    push_flag(out, timestamps && other_timestamps);
+    out.push_str(",\n      \"max_flight_bytes\": ");
+    push_int(out, sent.max_flight);
+    out.push_str(",\n      \"max_window_bytes\": ");
+    push_int(out, back.max_window);
+    out.push_str("\n    }");
+}
+
+fn push_flag(out: &mut String, flag: bool) {
+    out.push_str(if flag { "true" } else { "false" });
+}
+
+/// `address:port`, an IPv6 address in brackets.
+fn push_endpoint(out: &mut String, (address, port): Endpoint) {
+    match address.to_ip() {
+        std::net::IpAddr::V4(v4) => {
+            for (place, octet) in v4.octets().into_iter().enumerate() {
+                if place > 0 {
+                    out.push('.');
+                }
+                push_int(out, i64::from(octet));
+            }
+        }
+        // Writing to a string does not fail.
+        std::net::IpAddr::V6(v6) => drop(write!(out, "[{v6}]")),
+    }
+    out.push(':');
+    push_int(out, i64::from(port));
+}
+
+fn push_seconds(out: &mut String, t_ns: i64, telling: &Telling) {
+    let since_ns = i128::from(t_ns) - i128::from(telling.t0_ns);
+    push_rounded(out, since_ns as f64 / 1e9, 9);
+}
+
+fn push_bytes(out: &mut String, sender: &Sender) {
+    let totals = sender.totals();
+    let (unique, acked) = (sender.unique_bytes(), sender.acked_bytes());
+    if totals.data_bytes == 0 && totals.duplicate_bytes == 0 && unique == 0 && acked == 0 {
+        out.push_str(NO_BYTES);
+        return;
+    }
+    out.push_str("{\n        \"sent\": ");
+    push_int(out, totals.data_bytes as i64);
+    out.push_str(",\n        \"unique\": ");
+    push_int(out, unique);
+    out.push_str(",\n        \"duplicate\": ");
+    push_int(out, totals.duplicate_bytes as i64);
+    out.push_str(",\n        \"acked\": ");
+    push_int(out, acked);
+    out.push_str("\n      }");
+}
+
+/// Probes carry no byte that a receiver waits for: they are counted apart.
+fn push_retransmissions(out: &mut String, sender: &Sender) {
+    let counts = &sender.totals().retransmissions;
+    let total: u64 = CAUSES_TOLD.iter().map(|(_, cause)| counts[*cause as usize]).sum();
+    if total == 0 {
+        out.push_str(NO_RETRANSMISSIONS);
+        return;
+    }
+    out.push_str("{\n        \"total\": ");
+    push_int(out, (total - counts[Cause::UnneededProbe as usize]) as i64);
+    for (key, cause) in CAUSES_TOLD {
+        out.push_str(key);
+        push_int(out, counts[cause as usize] as i64);
+    }
+    out.push_str("\n      }");
+}
+
+fn push_timeouts(out: &mut String, connection: &Connection, direction: usize) {
+    let timeouts = connection.senders_at(direction).timeouts();
+    if timeouts.is_empty() {
+        out.push_str(NO_TIMEOUTS);
+        return;
+    }
+    let min_rtt_ns = connection.min_rtt_ns(direction);
+    out.push_str("{\n        \"total\": ");
+    push_int(out, timeouts.len() as i64);
+    for (key, verdict) in [
+        (",\n        \"spurious\": ", Verdict::Spurious),
+        (",\n        \"genuine\": ", Verdict::Genuine),
+        (",\n        \"inconclusive\": ", Verdict::Inconclusive),
+    ] {
+        out.push_str(key);
+        let count = timeouts.iter().filter(|timeout| timeout.verdict(min_rtt_ns) == verdict).count();
+        push_int(out, count as i64);
+    }
+    out.push_str("\n      }");
+}
+
+fn push_round_trips(out: &mut String, sender: &Sender) {
+    let rtt = sender.rtt();
+    if rtt.count == 0 {
+        out.push_str("null");
+        return;
+    }
+    out.push_str("{\n        \"samples\": ");
+    push_int(out, rtt.count as i64);
+    for (key, value_ns) in [
+        (",\n        \"min\": ", rtt.min_ns),
+        (",\n        \"mean\": ", rtt.sum_ns / rtt.count as i64),
+        (",\n        \"max\": ", rtt.max_ns),
+        (",\n        \"srtt\": ", sender.rto().srtt_us() * 1000),
+        (",\n        \"rto\": ", sender.rto().rto_us() * 1000),
+    ] {
+        out.push_str(key);
+        push_rounded(out, value_ns as f64 / 1e6, 3);
+    }
+    out.push_str("\n      }");
+}
+
+/// From the first data segment to the last ACK that brought anything new.
+fn push_rate(out: &mut String, sender: &Sender, count_bytes: f64) {
+    let totals = sender.totals();
+    match (totals.first_data_ns, totals.last_advance_ns) {
+        (Some(first_ns), Some(last_ns)) if last_ns > first_ns => {
+            let span_ns = (i128::from(last_ns) - i128::from(first_ns)) as f64;
+            push_rounded(out, count_bytes * 8e9 / span_ns, 3);
+        }
+        _ => out.push_str("null"),
+    }
+}

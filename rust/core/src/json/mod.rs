@@ -1,0 +1,10 @@
+//! JSON as Python's `json.dumps(value, indent=2, allow_nan=False)` lays it out: numbers and strings to the last
+//! character, and the entries of `connections` straight from what the tracker knows.
+
+mod connection;
+mod number;
+mod string;
+
+pub use connection::{Telling, push_connection, push_connections};
+pub use number::{push_float, push_int, push_rounded};
+pub use string::push_string;

@@ -1,0 +1,232 @@
+//! Summaries of connections: as dictionaries, one at a time, and as JSON without one.
+
+use multitracer_core::json::{Telling, push_connections};
+use multitracer_core::tracker::{CAUSES, Connection, Sender, TakenBack, Verdict};
+use pyo3::exceptions::PyIndexError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PySlice};
+
+/// Words for the causes, in the order of `Cause`; those of retransmissions are keys of the public contract.
+pub(crate) const CAUSE_NAMES: [&str; CAUSES] =
+    ["", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake"];
+
+/// Summaries of connections, each made into a dictionary when it is asked for: a dictionary takes some ten times
+/// the memory of what it is made from, and a capture may hold hundreds of thousands of connections.
+#[pyclass(frozen)]
+pub(crate) struct Summaries {
+    connections: Vec<Connection>,
+}
+
+impl Summaries {
+    pub(crate) fn new(connections: Vec<Connection>) -> Self {
+        Summaries { connections }
+    }
+}
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Summaries>()
+}
+
+#[pymethods]
+impl Summaries {
+    fn __len__(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// One dictionary, or a list of those that a slice names.
+    fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let count = self.connections.len() as isize;
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let range = slice.indices(count)?;
+            let found = PyList::empty(py);
+            for step in 0..range.slicelength as isize {
+                let at = (range.start + step * range.step) as usize;
+                found.append(connection_to_python(py, &self.connections[at])?)?;
+            }
+            return Ok(found.into_any());
+        }
+        let index: isize = index.extract()?;
+        let at = if index < 0 { index + count } else { index };
+        match usize::try_from(at).ok().and_then(|at| self.connections.get(at)) {
+            Some(connection) => Ok(connection_to_python(py, connection)?.into_any()),
+            None => Err(PyIndexError::new_err(format!("connection {index} of {count}"))),
+        }
+    }
+
+    /// Time of the first segment of all, and which connection has most payload in one direction (the first of them).
+    fn overview(&self) -> (Option<i64>, Option<usize>) {
+        let first_ns = self.connections.iter().map(|connection| connection.first_ns).min();
+        let (mut largest, mut most) = (None, None);
+        for (index, connection) in self.connections.iter().enumerate() {
+            let sent = (0..2).map(|direction| connection.senders_at(direction).totals().data_bytes).max();
+            if sent > most {
+                (largest, most) = (Some(index), sent);
+            }
+        }
+        (first_ns, largest)
+    }
+
+    /// Some of `connections` of docs/json.md, with a comma before each but the first of all.
+    fn json<'py>(
+        &self,
+        py: Python<'py>,
+        first: usize,
+        count: usize,
+        source: &str,
+        point: &str,
+        t0_ns: i64,
+    ) -> Bound<'py, PyBytes> {
+        let telling = Telling { source: source.to_owned(), point: point.to_owned(), t0_ns };
+        let text = py.detach(|| {
+            let mut text = String::new();
+            push_connections(&mut text, first, self.connections.iter().skip(first).take(count), &telling);
+            text
+        });
+        PyBytes::new(py, text.as_bytes())
+    }
+
+    /// Copies and pickles are plain lists.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>,))> {
+        let all = self.__getitem__(py, PySlice::full(py).as_any())?;
+        Ok((py.get_type::<PyList>().into_any(), (all,)))
+    }
+}
+
+pub(crate) fn connection_to_python<'py>(
+    py: Python<'py>,
+    connection: &Connection,
+) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    let ends = connection.endpoints.map(|(address, port)| (address.to_ip().to_string(), port));
+    d.set_item(intern!(py, "endpoints"), (ends[0].clone(), ends[1].clone()))?;
+    d.set_item(intern!(py, "first_ns"), connection.first_ns)?;
+    d.set_item(intern!(py, "last_ns"), connection.last_ns)?;
+    d.set_item(intern!(py, "handshake"), connection.handshake())?;
+    let senders = [connection.senders_at(0), connection.senders_at(1)];
+    d.set_item(intern!(py, "isn"), senders.map(Sender::isn))?;
+    d.set_item(intern!(py, "base"), senders.map(Sender::base))?;
+    for (direction, name) in ["forward", "reverse"].into_iter().enumerate() {
+        d.set_item(name, direction_to_python(py, connection, direction)?)?;
+    }
+    Ok(d)
+}
+
+fn direction_to_python<'py>(
+    py: Python<'py>,
+    connection: &Connection,
+    direction: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let sender = connection.senders_at(direction);
+    let totals = sender.totals();
+    let d = PyDict::new(py);
+    d.set_item(intern!(py, "segments"), totals.segments)?;
+    d.set_item(intern!(py, "data_segments"), totals.data_segments)?;
+    d.set_item(intern!(py, "data_bytes"), totals.data_bytes)?;
+    d.set_item(intern!(py, "unique_bytes"), sender.unique_bytes())?;
+    d.set_item(intern!(py, "duplicate_bytes"), totals.duplicate_bytes)?;
+    d.set_item(intern!(py, "acked_bytes"), sender.acked_bytes())?;
+    d.set_item(intern!(py, "unseen_acked_bytes"), sender.unseen_bytes())?;
+    let causes = PyDict::new(py);
+    for (name, count) in CAUSE_NAMES.iter().zip(totals.retransmissions).skip(1) {
+        causes.set_item(name, count)?;
+    }
+    d.set_item(intern!(py, "retransmissions"), causes)?;
+    d.set_item(intern!(py, "timeouts"), verdicts_to_python(py, connection, direction)?)?;
+    d.set_item(intern!(py, "recovery"), recovery_to_python(py, sender)?)?;
+    d.set_item(intern!(py, "probe_segments"), totals.probe_segments)?;
+    d.set_item(intern!(py, "new_data_probes"), totals.new_data_probes)?;
+    d.set_item(intern!(py, "out_of_order"), totals.out_of_order)?;
+    d.set_item(intern!(py, "corrupted"), totals.corrupted)?;
+    d.set_item(intern!(py, "syn"), totals.syn)?;
+    d.set_item(intern!(py, "fin"), totals.fin)?;
+    d.set_item(intern!(py, "rst"), totals.rst)?;
+    d.set_item(intern!(py, "duplicate_acks"), totals.duplicate_acks)?;
+    d.set_item(intern!(py, "sack_segments"), totals.sack_segments)?;
+    d.set_item(intern!(py, "dsacks"), totals.dsacks)?;
+    d.set_item(intern!(py, "zero_windows"), totals.zero_windows)?;
+    d.set_item(intern!(py, "window_updates"), totals.window_updates)?;
+    d.set_item(intern!(py, "ece"), totals.ece)?;
+    d.set_item(intern!(py, "ce"), totals.ce)?;
+    d.set_item(intern!(py, "max_flight_bytes"), totals.max_flight)?;
+    d.set_item(intern!(py, "max_window_bytes"), totals.max_window)?;
+    d.set_item(intern!(py, "first_data_ns"), totals.first_data_ns)?;
+    d.set_item(intern!(py, "last_data_ns"), totals.last_data_ns)?;
+    d.set_item(intern!(py, "last_advance_ns"), totals.last_advance_ns)?;
+    let rtt = sender.rtt();
+    if rtt.count > 0 {
+        let mean_ns = rtt.sum_ns / rtt.count as i64;
+        let r = PyDict::new(py);
+        r.set_item(intern!(py, "samples"), rtt.count)?;
+        r.set_item(intern!(py, "min_ns"), rtt.min_ns)?;
+        r.set_item(intern!(py, "mean_ns"), mean_ns)?;
+        r.set_item(intern!(py, "max_ns"), rtt.max_ns)?;
+        r.set_item(intern!(py, "srtt_ns"), sender.rto().srtt_us() * 1000)?;
+        r.set_item(intern!(py, "rto_ns"), sender.rto().rto_us() * 1000)?;
+        d.set_item(intern!(py, "rtt"), r)?;
+    } else {
+        d.set_item(intern!(py, "rtt"), py.None())?;
+    }
+    let (mss, window_scale, sack_permitted, timestamps) = sender.options();
+    d.set_item(intern!(py, "mss"), mss)?;
+    d.set_item(intern!(py, "window_scale"), window_scale)?;
+    d.set_item(intern!(py, "sack_permitted"), sack_permitted)?;
+    d.set_item(intern!(py, "timestamps"), timestamps)?;
+    d.set_item(intern!(py, "largest_segment"), sender.largest_segment())?;
+    Ok(d)
+}
+
+/// What loss recovery and reordering came to; None where there was nothing of either.
+fn recovery_to_python<'py>(py: Python<'py>, sender: &Sender) -> PyResult<Option<Bound<'py, PyDict>>> {
+    if !sender.has_history() {
+        return Ok(None);
+    }
+    let d = PyDict::new(py);
+    d.set_item(intern!(py, "episodes"), sender.episodes().len())?;
+    d.set_item(intern!(py, "lost_again"), sender.lost_again())?;
+    let counts = sender.taken_back();
+    let taken = |way: TakenBack| counts[way as usize];
+    let undone = PyDict::new(py);
+    // F-RTO is one way to take a timeout back: the kernel counts it among them.
+    undone.set_item(intern!(py, "loss"), taken(TakenBack::Loss) + taken(TakenBack::Frto))?;
+    undone.set_item(intern!(py, "frto"), taken(TakenBack::Frto))?;
+    undone.set_item(intern!(py, "full"), taken(TakenBack::Full))?;
+    undone.set_item(intern!(py, "partial"), taken(TakenBack::Partial))?;
+    undone.set_item(intern!(py, "dsack"), taken(TakenBack::Dsack))?;
+    d.set_item(intern!(py, "undone"), undone)?;
+    let reordering = sender.reordering();
+    d.set_item(intern!(py, "reordered_by_sack"), reordering.by_sack)?;
+    d.set_item(intern!(py, "reordered_by_timestamp"), reordering.by_timestamp)?;
+    d.set_item(intern!(py, "reordering_bytes"), reordering.extent)?;
+    let rto_max = match sender.rto_cap() {
+        None => None,
+        Some((max_ns, cap)) => {
+            let c = PyDict::new(py);
+            c.set_item(intern!(py, "max_ns"), max_ns)?;
+            c.set_item(intern!(py, "waits"), cap.waits)?;
+            c.set_item(intern!(py, "shortest_ns"), cap.shortest_ns)?;
+            c.set_item(intern!(py, "longest_ns"), cap.longest_ns)?;
+            c.set_item(intern!(py, "estimated_ns"), cap.estimated_ns)?;
+            c.set_item(intern!(py, "record"), cap.record)?;
+            Some(c)
+        }
+    };
+    d.set_item(intern!(py, "rto_max"), rto_max)?;
+    Ok(Some(d))
+}
+
+fn verdicts_to_python<'py>(
+    py: Python<'py>,
+    connection: &Connection,
+    direction: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let timeouts = connection.senders_at(direction).timeouts();
+    let min_rtt_ns = connection.min_rtt_ns(direction);
+    let count = |verdict: Verdict| timeouts.iter().filter(|t| t.verdict(min_rtt_ns) == verdict).count();
+    let d = PyDict::new(py);
+    d.set_item(intern!(py, "total"), timeouts.len())?;
+    d.set_item(intern!(py, "spurious"), count(Verdict::Spurious))?;
+    d.set_item(intern!(py, "genuine"), count(Verdict::Genuine))?;
+    d.set_item(intern!(py, "inconclusive"), count(Verdict::Inconclusive))?;
+    Ok(d)
+}

@@ -14,6 +14,7 @@ DCCP_TYPES: list[str]
 # text logs
 
 _Columns: TypeAlias = dict[str, npt.NDArray[np.signedinteger[Any]]]
+_Ints: TypeAlias = npt.NDArray[np.int64]
 _Issue: TypeAlias = tuple[str, int, int, str]
 """Code, count, first record, detail."""
 
@@ -165,6 +166,24 @@ class Summaries(Sequence[dict[str, Any]]):
 
     def json(self, first: int, count: int, source: str, point: str, t0_ns: int) -> bytes:
         """Entries of `connections` in docs/json.md; `source` and `point` are JSON."""
+
+def framed_sizes(
+    packets: list[tuple[int, bytes]],
+    address: bool,
+    short_protocol: bool,
+    flags: int,
+    accm: int,
+    vj: tuple[bool, bool] | None,
+) -> tuple[_Ints, _Ints]:
+    """Sizes that are certain, and bytes that may be escaped; `vj`: slots left out, special cases used."""
+
+def walk_anchors(
+    packets: tuple[_Ints, _Ints, _Ints], anchors: tuple[_Ints, _Ints, _Ints], begin: int, rate: float
+) -> tuple[_Ints, _Ints, int, int]:
+    """Boundaries, their errors, anchors met and missed.
+
+    Of sizes, bytes that may be escaped and pauses; of offsets with the least and the most packets.
+    """
 
 def json_text(value: object, level: int) -> str:
     """As json.dumps with an indent of 2, for a place `level` steps inside."""

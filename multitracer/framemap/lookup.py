@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.errors import UsageError
-from multitracer.framemap.placement import Placement, by_content, in_doubt, place
+from multitracer.framemap.placement import Entered, Placement, by_content, entered, in_doubt, place
 from multitracer.framemap.stream import Int, Stream, streams
 from multitracer.measurement import Measurement
 from multitracer.ppp.sizes import FRAMINGS, PLAIN, Framing
@@ -132,17 +132,20 @@ def _placed(found: list[Stream]) -> list[Placement]:
     else:  # without bytes there are no escapes to count: only the headers differ
         framings = [one for one in FRAMINGS if not (one.accm or one.vj)]
     for limit, kept in _TRIALS:
-        merits = [_merit([place(one, framing, limit) for one in found]) for framing in framings]
+        tried = [entered(one, limit) for one in found]
+        merits = [_merit(_under(framing, found, tried)) for framing in framings]
         order = sorted(range(len(framings)), key=lambda index: merits[index], reverse=True)
         framings = [framings[index] for index in order[:kept]]
     # A link's own log may call packets dropped that it gave up after sending them: those took their bytes.
     drops = any(np.any(one.dropped) for one in found)
-    ways = [
-        [place(one, framing, None, too) for one in found]
-        for framing in framings
-        for too in ((False, True) if drops else (False,))
-    ]
+    grounds = [[entered(one, None, too) for one in found] for too in ((False, True) if drops else (False,))]
+    ways = [_under(framing, found, ground) for framing in framings for ground in grounds]
     return max(ways, key=_merit)
+
+
+def _under(framing: Framing, found: list[Stream], known: list[Entered]) -> list[Placement]:
+    """Both directions under one framing."""
+    return [place(stream, framing, one) for stream, one in zip(found, known, strict=True)]
 
 
 def _merit(trials: list[Placement]) -> tuple[float, float]:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from multitracer import native
 from multitracer.framemap.stream import Int, Stream
 from multitracer.ppp.sizes import PLAIN, Framing, Sizes, escape_rate, sizes
 from multitracer.table import Array
 
 _FLAG_NS = 1_000_000_000  # PPP drivers open a frame with a flag of its own after a second of silence
-_NEVER = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -139,119 +139,63 @@ def anchors(stream: Stream, rows: Int) -> Anchors:
     return Anchors(offset[order], low[order].astype(np.int64), high[order].astype(np.int64))
 
 
-def place(stream: Stream, framing: Framing, limit: int | None = None, dropped_too: bool = False) -> Placement:
-    """Add up the sizes under one framing.
+@dataclass(frozen=True)
+class Entered:
+    """Packets that entered the stream, and the anchors that hold them: the same for every framing.
+
+    Attributes
+    ----------
+    rows : array
+        Rows of `Stream.segments`.
+    packets : list of tuple
+        As `Stream.packets`.
+    marks : Anchors
+    """
+
+    rows: Int
+    packets: list[tuple[int, bytes]]
+    marks: Anchors
+
+
+def entered(stream: Stream, limit: int | None = None, dropped_too: bool = False) -> Entered:
+    """What there is to be placed.
 
     Parameters
     ----------
     stream : Stream
-    framing : Framing
     limit : int, optional
         Only so many packets, to try a framing.
     dropped_too : bool
         Packets that the log calls dropped took their bytes nevertheless: given up by the link, not a queue.
     """
     rows = np.flatnonzero(~stream.dropped | dropped_too)[:limit].astype(np.int64)
-    marks = anchors(stream, rows)
-    found = sizes(framing, [stream.packets[row] for row in rows.tolist()])
+    return Entered(rows, [stream.packets[row] for row in rows.tolist()], anchors(stream, rows))
+
+
+def place(stream: Stream, framing: Framing, known: Entered) -> Placement:
+    """Add up the sizes under one framing."""
+    rows = known.rows
+    found = sizes(framing, known.packets)
     flags = _opening_flags(stream, rows, found) if framing.hdlc else np.zeros(len(rows), dtype=np.int64)
     rate = escape_rate(framing)
-    placed = _walk(stream, rows, found, flags, marks, framing, rate)
-    if any(one.unseen for one in found):
-        rate = _observed_rate(placed, found, flags, rate)
-        placed = _walk(stream, rows, found, flags, marks, framing, rate)
+    placed = _walk(stream, known, found, flags, framing, rate)
+    if found.unseen.any():
+        rate = _observed_rate(placed, found, rate)
+        placed = _walk(stream, known, found, flags, framing, rate)
     return placed
 
 
 def _walk(
-    stream: Stream,
-    rows: Int,
-    found: list[Sizes],
-    flags: Int,
-    marks: Anchors,
-    framing: Framing,
-    rate: float,
+    stream: Stream, entered: Entered, found: Sizes, flags: Int, framing: Framing, rate: float
 ) -> Placement:
-    known = np.array([one.known for one in found], dtype=np.int64)
-    unseen = np.array([one.unseen for one in found], dtype=np.int64)
-    sums = np.concatenate([[0], np.cumsum(known)])
-    blind = np.concatenate([[0], np.cumsum(unseen)])
-    opened = np.concatenate([[0], np.cumsum(flags > 0)])
-    guess = sums + np.round(blind * rate).astype(np.int64)
-    bounds = np.full(len(rows) + 1, -1, dtype=np.int64)
-    error = np.zeros(len(rows) + 1, dtype=np.int64)
-    at = _begin(stream, rows)
-    start, bounds[0] = 0, at
-    matched = missed = 0
-    for offset, low, high in zip(marks.offset.tolist(), marks.low.tolist(), marks.high.tolist(), strict=True):
-        if start >= len(rows) or low > len(rows):
-            break
-        if offset <= at:
-            continue
-        low, high = max(low, start + 1), min(high, len(rows))
-        span = offset - at
-        least = sums[low : high + 1] - sums[start]
-        hidden = blind[low : high + 1] - blind[start]
-        most = least + opened[low : high + 1] - opened[start] + _most(hidden, rate)
-        fits = np.flatnonzero((least <= span) & (span <= most))
-        if not len(fits):
-            missed += low <= high
-            continue
-        away = np.abs(guess[low : high + 1] - guess[start] - span)[fits]
-        here = low + int(fits[np.argmin(away)])
-        _fill(bounds, error, start, here, at, offset, known, unseen, flags, rate)
-        matched += 1
-        start, at = here, offset
-    _tail(bounds, error, start, at, known, unseen, flags, rate)
+    rows, marks = entered.rows, entered.marks
+    bounds, error, matched, missed = native.walk_anchors(
+        (found.known, found.unseen, flags), (marks.offset, marks.low, marks.high), _begin(stream, rows), rate
+    )
     _clip(stream, rows, bounds, error)
-    own = np.where(unseen > 0, flags >= _FLAG_NS, np.diff(bounds) > known)
+    own = np.where(found.unseen > 0, flags >= _FLAG_NS, np.diff(bounds) > found.known)
     errors = np.maximum(error[:-1], error[1:])
     return Placement(rows, bounds[:-1], bounds[1:], errors, framing, matched, missed, own)
-
-
-def _fill(
-    bounds: Int,
-    error: Int,
-    start: int,
-    end: int,
-    at: int,
-    offset: int,
-    known: Int,
-    unseen: Int,
-    flags: Int,
-    rate: float,
-) -> None:
-    """Boundaries between two anchors: bounded from both sides."""
-    span = slice(start, end)
-    surplus = offset - at - int(known[span].sum())
-    extra = np.zeros(end - start, dtype=np.int64)
-    hidden, pauses = np.cumsum(unseen[span]), flags[span]
-    # Opening flags: behind the longest pauses. Where they are not is never quite certain.
-    likely = np.argsort(-pauses, kind="stable")
-    likely = likely[pauses[likely] >= (_FLAG_NS if hidden[-1] else 0)][:surplus]
-    extra[likely] = 1
-    escaped = surplus - len(likely)
-    if escaped and hidden[-1]:
-        extra += np.diff(np.round(hidden / hidden[-1] * escaped).astype(np.int64), prepend=0)
-    bounds[start + 1 : end + 1] = at + np.cumsum(known[span] + extra)
-    # A boundary is off by at most what may hide in front of it, or behind it.
-    if hidden[-1]:
-        opened = np.cumsum(pauses > 0)
-        before, behind = _most(hidden, rate) + opened, _most(hidden[-1] - hidden, rate) + opened[-1] - opened
-        slack = np.minimum(np.minimum(before, behind), surplus)
-    else:
-        slack = np.full(end - start, min(1, surplus))
-    error[start + 1 : end] = slack[:-1]
-
-
-def _tail(
-    bounds: Int, error: Int, start: int, at: int, known: Int, unseen: Int, flags: Int, rate: float
-) -> None:
-    """Boundaries behind the last anchor: they drift."""
-    rest = slice(start, len(known))
-    hidden = np.cumsum(unseen[rest])
-    bounds[start + 1 :] = at + np.cumsum(known[rest]) + np.round(hidden * rate).astype(np.int64)
-    error[start + 1 :] = _most(hidden, rate) + np.cumsum(flags[rest] > 0)
 
 
 def _clip(stream: Stream, rows: Int, bounds: Int, error: Int) -> None:
@@ -274,11 +218,6 @@ def _clip(stream: Stream, rows: Int, bounds: Int, error: Int) -> None:
     np.maximum.accumulate(bounds, out=bounds)
 
 
-def _most(unseen: Array, rate: float) -> Int:
-    spread = np.where(unseen > 0, 5.0 * np.sqrt(unseen * rate * (1 - rate)) + 2, 0)
-    return np.ceil(unseen * rate + spread).astype(np.int64)
-
-
 def _begin(stream: Stream, rows: Int) -> int:
     """Offset of the first packet: the stream may have begun long before the capture."""
     if not len(rows):
@@ -291,13 +230,13 @@ def _begin(stream: Stream, rows: Int) -> int:
     return int(first["offset"][row])
 
 
-def _opening_flags(stream: Stream, rows: Int, found: list[Sizes]) -> Int:
+def _opening_flags(stream: Stream, rows: Int, found: Sizes) -> Int:
     """For each packet: the pause in front of it, if it is so long that it may have an opening flag; else 0.
 
     A packet is framed when the buffer in front of the frames runs low, so the frame that carries bytes
     some way ahead of it tells when that was.
     """
-    places = _begin(stream, rows) + np.concatenate([[0], np.cumsum([one.known for one in found])])[:-1]
+    places = _begin(stream, rows) + np.concatenate([[0], np.cumsum(found.known)])[:-1]
     first = stream.first
     ahead = np.searchsorted(first["offset"], places - 2 * stream.payload_bytes, side="right")
     framed = first["t_ns"][np.minimum(ahead, len(first) - 1)]
@@ -306,18 +245,16 @@ def _opening_flags(stream: Stream, rows: Int, found: list[Sizes]) -> Int:
     return np.where(pause >= _FLAG_NS // 2, pause, 0).astype(np.int64)
 
 
-def _observed_rate(placed: Placement, found: list[Sizes], flags: Int, rate: float) -> float:
+def _observed_rate(placed: Placement, found: Sizes, rate: float) -> float:
     """Share of the bytes not captured that were escaped, by what the anchors left for them."""
-    exact = placed.error == 0
-    ends = np.flatnonzero(exact)
+    ends = np.flatnonzero(placed.error == 0)
     if not len(ends) or placed.matched < 3:
         return rate
     last = int(ends[-1]) + 1
-    unseen = sum(one.unseen for one in found[:last])
+    unseen = int(found.unseen[:last].sum())
     if not unseen:
         return rate
-    known = sum(one.known for one in found[:last])
-    surplus = int(placed.end[last - 1] - placed.first[0]) - known
+    surplus = int(placed.end[last - 1] - placed.first[0]) - int(found.known[:last].sum())
     return float(np.clip(surplus / unseen, 0.0, 1.0))
 
 

@@ -22,6 +22,10 @@ from multitracer.native.files import (
     forget as forget,
     head as head,
 )
+from multitracer.native.framing import (
+    framed_sizes as framed_sizes,
+    walk_anchors as walk_anchors,
+)
 from multitracer.native.links import (
     read_gsmtap as read_gsmtap,
     read_rlc as read_rlc,

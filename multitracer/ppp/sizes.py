@@ -6,16 +6,12 @@ is found by trying (`multitracer.framemap`).
 
 from __future__ import annotations
 
-import binascii
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from multitracer.ppp.hdlc import PPP_IP, PPP_IPV6, PPP_VJ_COMPRESSED, PPP_VJ_UNCOMPRESSED
-from multitracer.ppp.vj import VjCompressor
+import numpy as np
 
-_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-_KINDS = {"ip": PPP_IP, "compressed": PPP_VJ_COMPRESSED, "uncompressed": PPP_VJ_UNCOMPRESSED}
+from multitracer import native
+from multitracer.table import Array
 
 
 @dataclass(frozen=True)
@@ -105,71 +101,39 @@ FRAMINGS = (
 """Ways to be tried, the simplest first."""
 
 
-class Sizes(NamedTuple):
-    """Bytes in the stream.
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes that packets take in the stream, in the order in which the link took them.
 
     Attributes
     ----------
-    known : int
+    known : int64 array
         Those that are certain; without an opening flag.
-    unseen : int
+    unseen : int64 array
         Of them, bytes that were not captured: each may be escaped, which makes it two.
     """
 
-    known: int
-    unseen: int
+    known: Array
+    unseen: Array
 
 
-def fcs16(data: bytes) -> int:
-    """Frame check sequence (RFC 1662 appendix C), by the standard library's CRC over reversed bits."""
-    crc = binascii.crc_hqx(data.translate(_REVERSED), 0xFFFF) ^ 0xFFFF
-    return int(f"{crc:016b}"[::-1], 2)
-
-
-def sizes(framing: Framing, packets: Iterable[tuple[int, bytes]]) -> list[Sizes]:
-    """Size in the stream of each packet, in the order in which the link took them.
+def sizes(framing: Framing, packets: list[tuple[int, bytes]]) -> Sizes:
+    """Size in the stream of each packet.
 
     Parameters
     ----------
     framing : Framing
-    packets : iterable of (int, bytes)
-        Length on the wire, and what was captured of it.
+    packets : list of (int, bytes)
+        Length on the wire, and what was captured of it; in the order in which the link took them.
     """
-    compressor = (
-        VjCompressor(compress_slot=framing.leave_slot_out, special_cases=framing.special_cases)
-        if framing.vj
-        else None
-    )
-    special = framing.specials()
-    found = []
-    for length, data in packets:
-        if not framing.hdlc:
-            found.append(Sizes(length, 0))
-            continue
-        unseen = max(length - len(data), 0)
-        kind, information = ("ip", data)
-        if compressor is not None:
-            # The compressor looks at headers only; what was not captured is filled up for its length check.
-            kind, information = compressor.compress(data + bytes(unseen))
-            information = information[: len(information) - unseen] if unseen else information
-        protocol = PPP_IPV6 if kind == "ip" and data[:1] >= b"\x60" else _KINDS[kind]
-        content = (b"\xff\x03" if framing.address else b"") + protocol.to_bytes(2, "big")[
-            -framing.protocol_bytes :
-        ]
-        content += information
-        if unseen:
-            size = len(content) + unseen + 2 + framing.flags + _escapes(content, special)
-            found.append(Sizes(size, unseen + 2))
-            continue
-        check = fcs16(content).to_bytes(2, "little")
-        found.append(Sizes(len(content) + 2 + framing.flags + _escapes(content + check, special), 0))
-    return found
+    if not framing.hdlc:
+        lengths = np.array([length for length, _ in packets], dtype=np.int64)
+        return Sizes(lengths, np.zeros(len(packets), dtype=np.int64))
+    vj = (framing.leave_slot_out, framing.special_cases) if framing.vj else None
+    short = framing.protocol_bytes == 1
+    return Sizes(*native.framed_sizes(packets, framing.address, short, framing.flags, framing.accm, vj))
 
 
 def escape_rate(framing: Framing) -> float:
     """Share of random bytes that are escaped."""
     return len(framing.specials()) / 256 if framing.hdlc else 0.0
-
-
-def _escapes(content: bytes, special: bytes) -> int:
-    return len(content) - len(content.translate(None, special))

@@ -7,6 +7,7 @@
 //! * [`tracker`]: segments to connections, retransmissions, timeouts and columns,
 //! * [`follow`]: captures that are still being written,
 //! * [`dccp`]: DCCP packets of captures to columns,
+//! * [`framing`]: bytes that packets take on a line, and where in its stream they lie,
 //! * [`ppp`] and [`rlp`]: recordings of a line and captures of link frames to columns,
 //! * [`rlc`]: captures of LTE and NR to columns,
 //! * [`wifi`]: captures of 802.11 frames to columns,
@@ -17,6 +18,7 @@
 pub mod capture;
 pub mod dccp;
 pub mod follow;
+pub mod framing;
 pub mod input;
 pub mod issue;
 pub mod json;

@@ -6,6 +6,7 @@ mod capture;
 mod dccp;
 mod episodes;
 mod follow;
+mod framing;
 mod json;
 mod link;
 mod ns2;
@@ -24,6 +25,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     capture::register(m)?;
     dccp::register(m)?;
     follow::register(m)?;
+    framing::register(m)?;
     json::register(m)?;
     link::register(m)?;
     ns2::register(m)?;

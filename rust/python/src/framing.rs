@@ -1,0 +1,57 @@
+//! Sizes of packets in a byte stream, and their places in it.
+
+use multitracer_core::framing::sizes::{Framing, Packet, sizes};
+use multitracer_core::framing::walk::{Anchors, Packets, walk};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+type Ints<'py> = Bound<'py, PyArray1<i64>>;
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(framed_sizes, m)?)?;
+    m.add_function(wrap_pyfunction!(walk_anchors, m)?)?;
+    Ok(())
+}
+
+#[pyfunction]
+#[pyo3(signature = (packets, address, short_protocol, flags, accm, vj))]
+fn framed_sizes(
+    py: Python<'_>,
+    packets: Vec<(usize, PyBackedBytes)>,
+    address: bool,
+    short_protocol: bool,
+    flags: u8,
+    accm: u32,
+    vj: Option<(bool, bool)>,
+) -> (Ints<'_>, Ints<'_>) {
+    let framing = Framing { address, short_protocol, flags, accm, vj };
+    let packets: Vec<_> = packets.iter().map(|(length, data)| Packet { length: *length, data }).collect();
+    let (known, unseen) = py.detach(|| sizes(framing, &packets));
+    (known.into_pyarray(py), unseen.into_pyarray(py))
+}
+
+#[pyfunction]
+fn walk_anchors<'py>(
+    py: Python<'py>,
+    packets: (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>),
+    anchors: (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>),
+    begin: i64,
+    rate: f64,
+) -> PyResult<(Ints<'py>, Ints<'py>, u64, u64)> {
+    let packets = Packets {
+        known: packets.0.as_slice()?,
+        unseen: packets.1.as_slice()?,
+        pauses: packets.2.as_slice()?,
+    };
+    let anchors =
+        Anchors { offset: anchors.0.as_slice()?, low: anchors.1.as_slice()?, high: anchors.2.as_slice()? };
+    let even = [packets.unseen.len(), packets.pauses.len()] == [packets.known.len(); 2]
+        && [anchors.low.len(), anchors.high.len()] == [anchors.offset.len(); 2];
+    if !even {
+        return Err(PyValueError::new_err("columns of different lengths"));
+    }
+    let found = py.detach(|| walk(packets, anchors, begin, rate));
+    Ok((found.bounds.into_pyarray(py), found.error.into_pyarray(py), found.matched, found.missed))
+}

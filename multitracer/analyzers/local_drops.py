@@ -78,7 +78,7 @@ def _by_captures(m: Measurement) -> list[dict[str, Any]]:
             continue
         arrived = data_at(m, connection, m.rcv)
         # What was sent last may still have been on its way when the captures ended.
-        local = (lost.before_ns < np.iinfo(np.int64).max) & bool(len(arrived))
+        local = (lost.before_ns < np.iinfo(np.int64).max) & ~lost.seen & bool(len(arrived))
         if read is not None:
             local = local & ~np.isin(lost.segments["record"], read)
         for start, end in lossy:

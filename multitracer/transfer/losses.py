@@ -27,11 +27,16 @@ class Losses:
     after_ns, before_ns : array
         Arrivals of the segments sent just before and just after that did get through: a link that keeps the
         order lost the segment between these times. The smallest and largest integers where there is none.
+    seen : array of bool
+        A packet of these numbers did come and was refused there. Behind a header decompressor that has lost
+        its state it may have been another one (RFC 1144). Either way no queue in front of the link dropped
+        it: what never entered the compressor lends its numbers to nothing.
     """
 
     segments: Table
     after_ns: Times
     before_ns: Times
+    seen: Flags
 
     def during(self, start_ns: int, end_ns: int) -> Flags:
         """Those that something between two times can have lost."""
@@ -74,7 +79,7 @@ def losses(m: Measurement, connection: Connection, reverse: bool = False) -> Los
     times = np.maximum.accumulate(arrived[through]) if np.any(through) else arrived[through]
     after = np.concatenate([[limit.min], times])[position]
     before = np.append(times, limit.max)[position]
-    return Losses(sent.where(lost), after, before)
+    return Losses(sent.where(lost), after, before, arrival_ns(sent, heard)[lost] >= 0)
 
 
 def refused(m: Measurement, connection: Connection, reverse: bool) -> Flags:
@@ -135,7 +140,10 @@ def _candidates(m: Measurement, reverse: bool) -> _Pool:
     parts = []
     for connection in m.connections:
         known = losses(m, connection, reverse)
-        parts.append(known.segments if known is not None else data_at(m, connection, source, reverse))
+        if known is None:
+            parts.append(data_at(m, connection, source, reverse))
+        else:
+            parts.append(known.segments.where(~known.seen))
     rows = Table.concat(m.table("segments").schema, parts).sorted_by("t_ns")
     return _Pool(rows, np.ones(len(rows), dtype=np.bool_))
 

@@ -5,6 +5,7 @@ from typing import Any
 from support_measurement import LinkLog, ack, data, measurement
 
 from multitracer.analyzers import local_drops
+from multitracer.transfer.losses import losses
 
 
 def rows(lost: set[int], again_ms: float | None = 900) -> list[dict[str, Any]]:
@@ -63,6 +64,23 @@ def test_what_the_link_gave_up_is_not_a_local_drop() -> None:
 
 def test_what_is_still_on_its_way_at_the_end_is_not_a_drop() -> None:
     assert local_drops.run(measurement(rows({9}, again_ms=None), log().text()), {}).summary["count"] == 0
+
+
+def test_what_a_receiver_without_room_refused_is_not_a_local_drop() -> None:
+    """A receiver short of memory discards data out of order and gives no answer (Linux: TCPOFODrop)."""
+    answers = [ack(401 + 10 * number, 1 + 60 * min(number + 1, 4), source=1) for number in range(7)]
+    refused = [data(900, 1 + 60 * number, ip_id=100 + number, cause=2) for number in (7, 8)]
+    came = [one | {"source": 1, "t_ms": 1200 + 10 * at} for at, one in enumerate(refused)]
+    seen = [*rows({4}), *answers, *refused, *came, ack(1250, 601, source=1)]
+    m = measurement(seen, log().text())
+    known = losses(m, m.connections[0])
+    assert known is not None
+    found = zip(known.segments["seq"].tolist(), known.seen.tolist(), strict=True)
+    assert list(found) == [(241, False), (421, True), (481, True)]
+    assert [drop["seq"] for drop in local_drops.run(m, {}).summary["drops"]] == [241]
+    link = log().line(171, "ms evt drop queue=if len=112")
+    m = measurement(seen, link.text())
+    assert [drop["seq"] for drop in local_drops.run(m, {}).summary["drops"]] == [241]
 
 
 def test_needs_a_link_log() -> None:

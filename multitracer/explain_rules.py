@@ -28,8 +28,9 @@ RULES = {
     ),
     "slow_start": Rule(
         "refill after a timeout",
-        "after a timeout all that was outstanding counts as lost and is sent again as ACKs come in",
-        "RFC 5681 section 3.1, RFC 6675 section 5.1",
+        "after a timeout all that was outstanding counts as lost and is sent again as ACKs come in; so does "
+        "data that a SYN carried and its answer did not acknowledge",
+        "RFC 5681 section 3.1, RFC 6675 section 5.1, RFC 7413 section 4.2.1",
     ),
     "tail_loss_probe": Rule(
         "tail loss probe",

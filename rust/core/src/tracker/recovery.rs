@@ -26,6 +26,9 @@ impl Sender {
             // Acknowledged already: the ACK crossed it, or the capture is not at the sender.
             return (self.cause_in_state(Cause::Unknown), Cause::None);
         }
+        if self.syn_data_refused(t_ns) {
+            return (Cause::SlowStart, Cause::None);
+        }
         let rto_ns = self.rto.rto_us() * 1000;
         let since_in_ns = self.last_in_ns.map_or(i64::MAX, |last| t_ns - last);
         let quiet_ns = self.last_out_ns.map_or(since_in_ns, |last| since_in_ns.min(t_ns - last));
@@ -61,6 +64,15 @@ impl Sender {
             Cause::Unknown
         };
         (cause, Cause::None)
+    }
+
+    /// The data of a SYN is sent again in answer to what acknowledged the SYN alone (RFC 7413 section 4.2.1): this side
+    /// has sent nothing else since. Linux counts it as what follows a loss (`tcp_non_congestion_loss_retransmit`).
+    fn syn_data_refused(&self, t_ns: i64) -> bool {
+        let again = self.totals.retransmissions[Cause::SlowStart as usize];
+        self.state == State::Open
+            && self.totals.segments == u64::from(self.totals.syn) + again + 1
+            && self.reacts(t_ns)
     }
 
     /// A probe is out, and new data was sent after the last ACK: the next one would be scheduled for when the timer of

@@ -257,13 +257,15 @@ fn options(text: &[u8]) -> Option<(Options, u32)> {
     Some((options, 20 + bytes.div_ceil(4) * 4))
 }
 
-/// `blocks: 2,[1,2][3,4]`: how many.
+/// `blocks: 2,[1,2][3,4]`: how many. Of a second such option, which no host sends, what there is room for.
 fn sack(value: &[u8], options: &mut Options) -> Option<u32> {
-    let blocks = value.split(|byte| *byte == b'[').skip(1).take(options.sack.len());
-    for block in blocks {
+    let mut count = 0;
+    for block in value.split(|byte| *byte == b'[').skip(1) {
+        let Some(place) = options.sack.get_mut(usize::from(options.sack_count)) else { break };
         let (left, right) = split_once(block.strip_suffix(b"]").unwrap_or(block), b',')?;
-        options.sack[usize::from(options.sack_count)] = (fit(left)?, fit(right)?);
+        *place = (fit(left)?, fit(right)?);
         options.sack_count += 1;
+        count += 1;
     }
-    Some(u32::from(options.sack_count))
+    Some(count)
 }

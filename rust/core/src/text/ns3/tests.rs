@@ -41,6 +41,14 @@ fn selective_acknowledgments_and_older_flags() {
 }
 
 #[test]
+fn sack_options_beyond_what_a_header_holds() {
+    let option = "ns3::TcpOptionSack(blocks: 3,[1,2][3,4][5,6]) ";
+    let tcp = format!("9 > 49153 [ACK] Seq=1 Ack=1 Win=9 {}", option.repeat(3));
+    let log = one(&line('r', "5.5", 132, &tcp));
+    assert_eq!((log.seen[0].columns.length[0], log.seen[0].columns.sack_count[0]), (132 - 40 - 40, 4));
+}
+
+#[test]
 fn devices_drops_and_what_is_no_tcp() {
     let good = "1 > 2 [ACK] Seq=1 Ack=1 Win=9";
     let data = line('+', "1", 140, good);

@@ -13,7 +13,7 @@ use super::flows::FlowTable;
 use super::lines::Lines;
 use super::number::{decimal, fit, seconds};
 pub use super::tracepoint::STATES;
-use super::tracepoint::{Fields, Tracepoint};
+use super::tracepoint::{Fields, Layout, Tracepoint};
 use super::words::{Words, excerpt, split_once};
 use crate::issue::Issues;
 
@@ -85,8 +85,9 @@ pub fn scan(reader: impl Read) -> io::Result<KernelLog> {
     let mut scanner = Scanner::default();
     let mut lines = Lines::new(reader);
     let mut issues = Issues::default();
+    let mut head = Vec::new();
     while let Some((number, line)) = lines.next_line(&mut issues)? {
-        let outcome = match event(line) {
+        let outcome = match event(line, &mut head) {
             Some((time, name, words)) => scanner.event(number, time, name, words, &mut issues),
             None => scanner.remark(number, line, &mut issues),
         };
@@ -106,23 +107,45 @@ pub fn scan(reader: impl Read) -> io::Result<KernelLog> {
 }
 
 /// Time, tracepoint and words of an event line: the first `<digits>: <name>:`, whatever stands before it.
-fn event(line: &[u8]) -> Option<(&[u8], &[u8], Words<'_>)> {
+///
+/// `head` is what stood from the colon behind the time to that behind the name, the last time.
+fn event<'a>(line: &'a [u8], head: &mut Vec<u8>) -> Option<(&'a [u8], &'a [u8], Words<'a>)> {
     for colon in memchr_iter(b':', line) {
-        let start = line[..colon].iter().rposition(|byte| !matches!(byte, b'0'..=b'9' | b'.'));
-        let start = start.map_or(0, |at| at + 1);
-        let blank_before = start == 0 || matches!(line[start - 1], b' ' | b'\t');
-        if start == colon || !blank_before || !matches!(line.get(colon + 1), Some(b' ' | b'\t')) {
+        if !matches!(line.get(colon + 1), Some(b' ' | b'\t')) {
             continue;
         }
-        let mut words = Words(&line[colon + 1..]);
-        let Some(name) = words.next().and_then(|word| word.strip_suffix(b":")) else { continue };
-        // perf writes the subsystem too: tcp:tcp_probe
-        let name = name.rsplit(|byte| *byte == b':').next().unwrap_or(name);
+        let mut start = colon;
+        while start > 0 && matches!(line[start - 1], b'0'..=b'9' | b'.') {
+            start -= 1;
+        }
+        if start == colon || !(start == 0 || matches!(line[start - 1], b' ' | b'\t')) {
+            continue;
+        }
+        let time = &line[start..colon];
+        let rest = &line[colon..];
+        if !head.is_empty()
+            && rest.starts_with(head)
+            && matches!(rest.get(head.len()), None | Some(b' ' | b'\t'))
+        {
+            return Some((time, bare_name(&rest[1..head.len()]), Words(&rest[head.len()..])));
+        }
+        let mut words = Words(&rest[1..]);
+        let Some(word) = words.next().filter(|word| word.ends_with(b":")) else { continue };
+        let name = bare_name(word);
         if !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
-            return Some((&line[start..colon], name, words));
+            head.clear();
+            head.extend_from_slice(&rest[..rest.len() - words.0.len()]);
+            return Some((time, name, words));
         }
     }
     None
+}
+
+/// `tcp_probe` of `tcp_probe:`, and of `tcp:tcp_probe:` as perf writes it.
+fn bare_name(word: &[u8]) -> &[u8] {
+    let word = word.trim_ascii_start();
+    let name = word.strip_suffix(b":").unwrap_or(word);
+    memchr::memrchr(b':', name).map_or(name, |at| &name[at + 1..])
 }
 
 #[derive(Default)]
@@ -131,6 +154,7 @@ struct Scanner {
     resolution: Resolution,
     order: Order,
     counts: [u64; Tracepoint::NAMES.len()],
+    layouts: [Layout; Tracepoint::NAMES.len()],
     /// Whether the ftrace header gave the number of events lost.
     counted: bool,
     /// Markers "buffer started": how many, and the line of the first.
@@ -150,7 +174,7 @@ impl Scanner {
             self.ignore(name);
             return Ok(());
         };
-        let fields = Fields::read(words)?;
+        let fields = self.layouts[tracepoint as usize].read(words)?;
         if fields.foreign {
             self.ignore(b"other protocols");
             return Ok(());

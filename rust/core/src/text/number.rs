@@ -1,11 +1,25 @@
 //! Numbers and times as logs write them: exact integers, checked.
 
+/// So many digits are always within 64 bits.
+const SAFE_DIGITS: usize = 19;
+
 /// A decimal number: digits only.
 #[inline]
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
+    if digits.len() > SAFE_DIGITS {
+        return long_decimal(digits);
     }
+    let (mut value, mut wrong) = (0u64, digits.is_empty());
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        wrong |= digit > 9;
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+    }
+    (!wrong).then_some(value)
+}
+
+#[cold]
+fn long_decimal(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0u64, |value, byte| {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
@@ -14,6 +28,19 @@ pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
         value.checked_mul(10)?.checked_add(u64::from(digit))
     })
 }
+
+/// Values of hexadecimal digits; 255 for other bytes.
+const HEX: [u8; 256] = {
+    let mut values = [u8::MAX; 256];
+    let mut digit = 0u8;
+    while digit < 16 {
+        let letter = if digit < 10 { b'0' + digit } else { b'a' + digit - 10 };
+        values[letter as usize] = digit;
+        values[letter.to_ascii_uppercase() as usize] = digit;
+        digit += 1;
+    }
+    values
+};
 
 /// A decimal number, or a hexadecimal one after `0x`.
 #[inline]
@@ -24,7 +51,13 @@ pub(crate) fn integer(text: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 16 {
         return None;
     }
-    digits.iter().try_fold(0u64, |value, byte| Some(value << 4 | u64::from(char::from(*byte).to_digit(16)?)))
+    let (mut value, mut seen) = (0u64, 0u8);
+    for byte in digits {
+        let digit = HEX[usize::from(*byte)];
+        seen |= digit;
+        value = value << 4 | u64::from(digit);
+    }
+    (seen < 16).then_some(value)
 }
 
 /// A decimal number of whatever integer type the column has.
@@ -36,6 +69,47 @@ pub(crate) fn fit<T: TryFrom<u64>>(text: &[u8]) -> Option<T> {
 /// `12`, `12.345` or `12,345` times ten to the `places`, further decimals cut off; and the number of decimals.
 #[inline]
 pub(crate) fn scaled(text: &[u8], places: u8) -> Option<(i64, u8)> {
+    if text.len() > SAFE_DIGITS {
+        return long_scaled(text, places);
+    }
+    let (mut value, mut point) = (0u64, None);
+    for (at, byte) in text.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit <= 9 {
+            value = value * 10 + u64::from(digit);
+        } else if matches!(byte, b'.' | b',') && point.is_none() && at > 0 {
+            point = Some(at);
+        } else {
+            return None;
+        }
+    }
+    let written = match point {
+        _ if text.is_empty() => return None,
+        None => 0,
+        Some(at) if at + 1 == text.len() => return None,
+        Some(at) => (text.len() - 1 - at) as u8,
+    };
+    let value = if written > places {
+        value / POWERS[usize::from(written - places)]
+    } else {
+        value.checked_mul(*POWERS.get(usize::from(places - written))?)?
+    };
+    Some((i64::try_from(value).ok()?, written))
+}
+
+/// Powers of ten.
+const POWERS: [u64; 20] = {
+    let mut powers = [1; 20];
+    let mut at = 1;
+    while at < 20 {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+
+#[cold]
+fn long_scaled(text: &[u8], places: u8) -> Option<(i64, u8)> {
     let mut value: i64 = 0;
     let mut decimals: Option<u8> = None;
     if !text.first()?.is_ascii_digit() {
@@ -121,6 +195,24 @@ mod tests {
         assert_eq!(milliseconds(b"10.679"), Some(10_679_000));
         for bad in [&b""[..], b".5", b"5.", b"1.2.3", b"1e3", b"-1", b"9223372037"] {
             assert_eq!(seconds(bad), None);
+        }
+    }
+
+    /// What is read the short way is what the long way reads.
+    #[test]
+    fn short_and_long_agree() {
+        let parts =
+            ["", "0", "7", "00012", "1844674407370955161", "9223372036854775807", "9223372037", "999999999"];
+        for whole in parts {
+            for decimals in ["", ".", ".5", ",25", ".000000001", ".1234567899", ".5.5", ".-1", "x"] {
+                let text = format!("{whole}{decimals}");
+                for places in [0, 3, 6, 9] {
+                    let long = long_scaled(text.as_bytes(), places);
+                    assert_eq!(scaled(text.as_bytes(), places), long, "{text} {places}");
+                }
+                let long = if text.is_empty() { None } else { long_decimal(text.as_bytes()) };
+                assert_eq!(decimal(text.as_bytes()), long, "{text}");
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::flows::{Endpoint, address, endpoint};
 use super::number::{fit, integer};
-use super::words::{Words, split_once};
+use super::words::{Words, blank_at, split_once};
 use crate::segment::Address;
 
 /// `TCP_INFINITE_SSTHRESH` of the kernel.
@@ -54,6 +54,155 @@ impl Tracepoint {
     }
 }
 
+/// What a word says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Src,
+    Dest,
+    Sport,
+    Dport,
+    /// IPv4, or IPv6.
+    Saddr(usize),
+    Daddr(usize),
+    DataLen,
+    Length,
+    SndNxt,
+    SndUna,
+    SndCwnd,
+    Ssthresh,
+    SndWnd,
+    RcvWnd,
+    Srtt,
+    CongState,
+    State,
+    OldState,
+    NewState,
+    Protocol,
+    Other,
+}
+
+impl Key {
+    fn named(key: &[u8]) -> Self {
+        match key {
+            b"src" => Key::Src,
+            b"dest" => Key::Dest,
+            b"sport" => Key::Sport,
+            b"dport" => Key::Dport,
+            b"saddr" => Key::Saddr(0),
+            b"daddr" => Key::Daddr(0),
+            b"saddrv6" => Key::Saddr(1),
+            b"daddrv6" => Key::Daddr(1),
+            b"data_len" => Key::DataLen,
+            b"length" => Key::Length,
+            b"snd_nxt" => Key::SndNxt,
+            b"snd_una" => Key::SndUna,
+            b"snd_cwnd" => Key::SndCwnd,
+            b"ssthresh" => Key::Ssthresh,
+            b"snd_wnd" => Key::SndWnd,
+            b"rcv_wnd" => Key::RcvWnd,
+            b"srtt" => Key::Srtt,
+            b"cong_state" => Key::CongState,
+            b"state" => Key::State,
+            b"oldstate" => Key::OldState,
+            b"newstate" => Key::NewState,
+            b"protocol" => Key::Protocol,
+            _ => Key::Other,
+        }
+    }
+}
+
+/// Words of a line whose keys are remembered.
+const MAX_PLACES: usize = 32;
+const PREFIX: usize = 16;
+
+/// Which key each word of a tracepoint had in the line before: a kernel writes them in one order, so that one
+/// comparison of a few bytes tells the key. Any other order is read as well, and remembered.
+#[derive(Default)]
+pub(crate) struct Layout(Vec<Place>);
+
+/// One word of the line before.
+#[derive(Default)]
+struct Place {
+    /// `key=` as little-endian number, where it has at most so many bytes.
+    prefix: u128,
+    mask: u128,
+    length: usize,
+    key: Option<Key>,
+    known: Known,
+}
+
+impl Place {
+    fn learn(&mut self, prefix: &[u8], key: Key) {
+        *self = Place { length: prefix.len(), ..Place::default() };
+        if prefix.len() <= PREFIX {
+            let mut bytes = [0; PREFIX];
+            bytes[..prefix.len()].copy_from_slice(prefix);
+            self.prefix = u128::from_le_bytes(bytes);
+            self.mask = u128::MAX >> (8 * (PREFIX - prefix.len()));
+            self.key = Some(key);
+        }
+    }
+}
+
+/// The socket that a word named last: it is the same in most lines.
+#[derive(Default)]
+struct Known {
+    text: Vec<u8>,
+    endpoint: Option<Endpoint>,
+}
+
+impl Known {
+    #[inline]
+    fn endpoint(&mut self, value: &[u8]) -> Option<Endpoint> {
+        if self.endpoint.is_none() || self.text != value {
+            self.endpoint = Some(endpoint(value, fit)?);
+            self.text.clear();
+            self.text.extend_from_slice(value);
+        }
+        self.endpoint
+    }
+}
+
+impl Layout {
+    /// Read what follows the tracepoint's name.
+    pub fn read(&mut self, words: Words) -> Result<Fields, Fault> {
+        let mut fields = Fields::NONE;
+        let mut rest = words.0;
+        let mut at = 0;
+        while let Some(first) = rest.first() {
+            if matches!(first, b' ' | b'\t') {
+                rest = &rest[1..];
+                continue;
+            }
+            let end = blank_at(rest);
+            if let Some(place) = self.0.get_mut(at)
+                && let Some(key) = place.key
+                && let Some(head) = rest.first_chunk::<PREFIX>()
+                && u128::from_le_bytes(*head) & place.mask == place.prefix
+                && place.length <= end
+            {
+                fields.take(key, &rest[place.length..end], &mut place.known).ok_or(Fault::BadNumber)?;
+            } else if let Some((key, value)) = split_once(&rest[..end], b'=') {
+                let named = Key::named(key);
+                fields.take(named, value, &mut Known::default()).ok_or(Fault::BadNumber)?;
+                self.learn(at, &rest[..=key.len()], named);
+            }
+            rest = &rest[end..];
+            at += 1;
+        }
+        Ok(fields)
+    }
+
+    fn learn(&mut self, at: usize, prefix: &[u8], key: Key) {
+        if at < MAX_PLACES {
+            if self.0.len() <= at {
+                self.0.resize_with(at + 1, Place::default);
+            }
+            self.0[at].learn(prefix, key);
+        }
+    }
+}
+
 /// The `key=value` words of one event; -1 or None where absent.
 pub(crate) struct Fields {
     pub src: Option<Endpoint>,
@@ -81,67 +230,56 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// Read what follows the tracepoint's name.
-    pub fn read(words: Words) -> Result<Self, Fault> {
-        let mut fields = Fields {
-            src: None,
-            dest: None,
-            sport: None,
-            dport: None,
-            saddr: [None; 2],
-            daddr: [None; 2],
-            data_len: -1,
-            header_length: false,
-            snd_nxt: -1,
-            snd_una: -1,
-            snd_cwnd: -1,
-            ssthresh: -1,
-            snd_wnd: -1,
-            rcv_wnd: -1,
-            srtt_ns: -1,
-            cong_state: -1,
-            state: -1,
-            old_state: -1,
-            new_state: -1,
-            foreign: false,
-        };
-        for word in words {
-            if let Some((key, value)) = split_once(word, b'=') {
-                fields.take(key, value).ok_or(Fault::BadNumber)?;
-            }
-        }
-        Ok(fields)
-    }
+    const NONE: Self = Fields {
+        src: None,
+        dest: None,
+        sport: None,
+        dport: None,
+        saddr: [None; 2],
+        daddr: [None; 2],
+        data_len: -1,
+        header_length: false,
+        snd_nxt: -1,
+        snd_una: -1,
+        snd_cwnd: -1,
+        ssthresh: -1,
+        snd_wnd: -1,
+        rcv_wnd: -1,
+        srtt_ns: -1,
+        cong_state: -1,
+        state: -1,
+        old_state: -1,
+        new_state: -1,
+        foreign: false,
+    };
 
     #[inline]
-    fn take(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
+    fn take(&mut self, key: Key, value: &[u8], known: &mut Known) -> Option<()> {
         match key {
-            b"src" => self.src = Some(endpoint(value, fit)?),
-            b"dest" => self.dest = Some(endpoint(value, fit)?),
-            b"sport" => self.sport = Some(fit(value)?),
-            b"dport" => self.dport = Some(fit(value)?),
-            b"saddr" => self.saddr[0] = Some(address(value)?),
-            b"daddr" => self.daddr[0] = Some(address(value)?),
-            b"saddrv6" => self.saddr[1] = Some(address(value)?),
-            b"daddrv6" => self.daddr[1] = Some(address(value)?),
-            b"data_len" => self.data_len = fit(value)?,
-            b"length" => self.header_length = true,
-            b"snd_nxt" => self.snd_nxt = word32(value)?,
-            b"snd_una" => self.snd_una = word32(value)?,
-            b"snd_cwnd" => self.snd_cwnd = fit(value)?,
-            b"ssthresh" => {
+            Key::Src => self.src = Some(known.endpoint(value)?),
+            Key::Dest => self.dest = Some(known.endpoint(value)?),
+            Key::Sport => self.sport = Some(fit(value)?),
+            Key::Dport => self.dport = Some(fit(value)?),
+            Key::Saddr(family) => self.saddr[family] = Some(address(value)?),
+            Key::Daddr(family) => self.daddr[family] = Some(address(value)?),
+            Key::DataLen => self.data_len = fit(value)?,
+            Key::Length => self.header_length = true,
+            Key::SndNxt => self.snd_nxt = word32(value)?,
+            Key::SndUna => self.snd_una = word32(value)?,
+            Key::SndCwnd => self.snd_cwnd = fit(value)?,
+            Key::Ssthresh => {
                 let packets = word32(value)?;
                 self.ssthresh = if packets < INFINITE_SSTHRESH { packets } else { -1 };
             }
-            b"snd_wnd" => self.snd_wnd = word32(value)?,
-            b"rcv_wnd" => self.rcv_wnd = word32(value)?,
-            b"srtt" => self.srtt_ns = word32(value)? * 1000,
-            b"cong_state" => self.cong_state = integer(value)?.try_into().ok()?,
-            b"state" => self.state = state(value)?,
-            b"oldstate" => self.old_state = state(value)?,
-            b"newstate" => self.new_state = state(value)?,
-            b"protocol" => self.foreign = !matches!(value, b"IPPROTO_TCP" | b"6" | b"0x6"),
-            _ => {}
+            Key::SndWnd => self.snd_wnd = word32(value)?,
+            Key::RcvWnd => self.rcv_wnd = word32(value)?,
+            Key::Srtt => self.srtt_ns = word32(value)? * 1000,
+            Key::CongState => self.cong_state = integer(value)?.try_into().ok()?,
+            Key::State => self.state = state(value)?,
+            Key::OldState => self.old_state = state(value)?,
+            Key::NewState => self.new_state = state(value)?,
+            Key::Protocol => self.foreign = !matches!(value, b"IPPROTO_TCP" | b"6" | b"0x6"),
+            Key::Other => {}
         }
         Some(())
     }
@@ -189,16 +327,41 @@ mod tests {
     fn an_ipv6_socket_is_named_by_its_v6_addresses() {
         let words =
             Words(b"sport=1 dport=2 saddr=0.0.0.0 daddr=0.0.0.0 saddrv6=2001:db8::1 daddrv6=2001:db8::2");
-        let (local, remote) = Fields::read(words).unwrap().socket().unwrap();
+        let (local, remote) = Layout::default().read(words).unwrap().socket().unwrap();
         assert_eq!((local.0.to_ip().to_string(), local.1), ("2001:db8::1".into(), 1));
         assert_eq!((remote.0.to_ip().to_string(), remote.1), ("2001:db8::2".into(), 2));
+    }
+
+    /// Whatever a layout has learned, the next line is read as a new one would read it.
+    #[test]
+    fn what_is_remembered_changes_nothing() {
+        let lines = [
+            "src=10.0.0.1:1 dest=10.0.0.2:2 snd_nxt=0x2 snd_una=0x1 srtt=5",
+            "src=10.0.0.1:1 dest=10.0.0.3:2 snd_nxt=0x3 snd_una=0x2 srtt=6",
+            "dest=10.0.0.1:1  src=10.0.0.2:2\tsnd_una=7 snd_nxt=8 srtt=9",
+            "word src=10.0.0.2:2 snd_nxt_of_another_kind_of_word=5 snd_una= x=",
+            "src=",
+            "snd_nxt=1 =2 == a=b=c srtt=3",
+            "srtt=3",
+            "src=10.0.0.1:1 dest=10.0.0.2:2 snd_nxt=0x2 snd_una=0x1 srtt=5",
+        ];
+        let mut layout = Layout::default();
+        for line in lines.iter().flat_map(|line| lines.map(|other| [*line, other])).flatten() {
+            let of = |layout: &mut Layout| {
+                layout
+                    .read(Words(line.as_bytes()))
+                    .map(|found| (found.src, found.dest, found.snd_nxt, found.snd_una, found.srtt_ns))
+            };
+            assert_eq!(of(&mut layout), of(&mut Layout::default()), "{line}");
+        }
+        assert!(layout.0.len() <= MAX_PLACES);
     }
 
     #[test]
     fn numbers_out_of_range_are_faults() {
         for bad in ["snd_cwnd=x", "snd_nxt=0x100000000", "snd_cwnd=2147483648", "sport=65536", "state=TCP_UP"]
         {
-            assert_eq!(Fields::read(Words(bad.as_bytes())).err(), Some(Fault::BadNumber), "{bad}");
+            assert_eq!(Layout::default().read(Words(bad.as_bytes())).err(), Some(Fault::BadNumber), "{bad}");
         }
     }
 }

@@ -98,6 +98,10 @@ def scan_pppd(path: str) -> TextScan:
 
 # captures
 
+def sniff_diag(head: bytes) -> bool: ...
+def read_diag(path: str, xml: bool) -> TextScan:
+    """Table pdus; facts: messages (by code or name), sn_bits (by ue and bearer)."""
+
 def sniff_rlc(head: bytes) -> bool: ...
 def read_rlc(
     path: str, ue: int | None = None, bearer: str | None = None, view: str | None = None

@@ -27,10 +27,12 @@ from multitracer.native.framing import (
     walk_anchors as walk_anchors,
 )
 from multitracer.native.links import (
+    read_diag as read_diag,
     read_gsmtap as read_gsmtap,
     read_rlc as read_rlc,
     read_wifi as read_wifi,
     scan_pppd as scan_pppd,
+    sniff_diag as sniff_diag,
     sniff_gsmtap as sniff_gsmtap,
     sniff_pppd as sniff_pppd,
     sniff_rlc as sniff_rlc,

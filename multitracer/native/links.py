@@ -70,6 +70,29 @@ def track_rlc(path: str, *, sn_bits: int, view: str, columns: Sequence[Array]) -
     return scanned(path, lambda _: _core.track_rlc(sn_bits, view, *columns))
 
 
+def sniff_diag(head: bytes) -> bool:
+    """Whether these are the first bytes of the binary log of a Qualcomm modem."""
+    return _core.sniff_diag(head)
+
+
+def read_diag(path: str, *, xml: bool) -> Scan:
+    """Table ``pdus`` of a Qualcomm modem's log: PDUs of all bearers in acknowledged mode, in order of time.
+
+    Columns are ``ue`` (subscription), ``bearer`` (index of its configuration), and those of `track_rlc`.
+
+    Parameters
+    ----------
+    path : str
+    xml : bool
+        As MobileInsight exports it; binary otherwise.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, lambda name: _core.read_diag(name, xml))
+
+
 def sniff_wifi(head: bytes) -> bool:
     """Whether these are the first bytes of a capture of 802.11 frames."""
     return _core.sniff_wifi(head)

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod capture;
 mod dccp;
+mod diag;
 mod episodes;
 mod follow;
 mod framing;
@@ -24,6 +25,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     capture::register(m)?;
     dccp::register(m)?;
+    diag::register(m)?;
     follow::register(m)?;
     framing::register(m)?;
     json::register(m)?;

@@ -7,6 +7,7 @@
 
 mod bearers;
 pub mod capture;
+pub mod diag;
 mod framing;
 mod lte;
 mod mac;

@@ -11,7 +11,7 @@ pub mod ftrace;
 pub mod lines;
 pub mod ns2;
 pub mod ns3;
-mod number;
+pub(crate) mod number;
 pub mod omnetpp;
 pub mod rlpdump;
 pub mod siftr;

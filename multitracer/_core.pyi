@@ -68,6 +68,18 @@ def scan_omnetpp(path: str) -> TextScan:
     min, max, sum), is_index, run, attributes, bins, undefined, span.
     """
 
+def scan_bcc(path: str) -> TextScan:
+    """Table kernel_events.
+
+    Facts: flows (as above), kinds (retransmissions, tail loss probes, changes of state), of_day, days.
+    """
+
+def scan_tcpinfo(path: str) -> TextScan:
+    """Table tcp_states; facts: flows (as above), uuid, congestion_control, without_info, largest."""
+
+def scan_lena(path: str, columns: list[tuple[float, float | None]]) -> TextScan:
+    """Table bearer_totals: record, and columns by their number as text."""
+
 def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:
     """Table csv: t_ns, record, and columns by their number among those read, as text.
 

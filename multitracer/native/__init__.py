@@ -40,6 +40,7 @@ from multitracer.native.links import (
     track_rlc as track_rlc,
 )
 from multitracer.native.simulators import (
+    scan_lena as scan_lena,
     scan_ns2 as scan_ns2,
     scan_ns2_variables as scan_ns2_variables,
     scan_ns3 as scan_ns3,
@@ -52,12 +53,14 @@ from multitracer.native.summaries import (
     overview as overview,
 )
 from multitracer.native.text import (
+    scan_bcc as scan_bcc,
     scan_csv as scan_csv,
     scan_dccpprobe as scan_dccpprobe,
     scan_ftrace as scan_ftrace,
     scan_rlpdump as scan_rlpdump,
     scan_siftr as scan_siftr,
     scan_ss as scan_ss,
+    scan_tcpinfo as scan_tcpinfo,
     scan_tcpprobe as scan_tcpprobe,
 )
 from multitracer.native.values import (

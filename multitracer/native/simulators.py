@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from multitracer import _core
 from multitracer.native.call import Scan, scanned
 
@@ -54,3 +56,19 @@ def scan_omnetpp(path: str) -> Scan:
     UnreadableFile
     """
     return scanned(path, _core.scan_omnetpp)
+
+
+def scan_lena(path: str, columns: Sequence[tuple[float, float | None]]) -> Scan:
+    """Table `bearer_totals` of LENA: ``record``, and the columns by their number.
+
+    Parameters
+    ----------
+    path : str
+    columns : sequence of (float, float or None)
+        Of each column what one of its unit is, and from where on values do not fit; None keeps decimals.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, lambda name: _core.scan_lena(name, list(columns)))

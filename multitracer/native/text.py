@@ -64,6 +64,26 @@ def scan_siftr(path: str) -> Scan:
     return scanned(path, _core.scan_siftr)
 
 
+def scan_bcc(path: str) -> Scan:
+    """Table `kernel_events` of tcpretrans or tcpstates.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, _core.scan_bcc)
+
+
+def scan_tcpinfo(path: str) -> Scan:
+    """Table `tcp_states` of M-Lab's tcp-info.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, _core.scan_tcpinfo)
+
+
 def scan_csv(path: str, header: int, separator: str, kinds: Sequence[str]) -> Scan:
     """Table ``csv`` of comma-separated values: ``t_ns``, ``record``, and the columns read by their number.
 

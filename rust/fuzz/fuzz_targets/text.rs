@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use multitracer_core::text::{dccpprobe, ftrace, ns2, ns3, omnetpp, rlpdump, siftr, ss, tcpprobe};
+use multitracer_core::text::{
+    bcc, csv, dccpprobe, ftrace, lena, ns2, ns3, omnetpp, rlpdump, siftr, ss, tcpinfo, tcpprobe,
+};
 
 fuzz_target!(|data: &[u8]| {
     // Memory is all that is read from, so none of them may fail; whatever is wrong is an issue.
@@ -17,4 +19,10 @@ fuzz_target!(|data: &[u8]| {
     ns3::scan(data).expect("data and issues");
     ns3::series::scan(data).expect("data and issues");
     omnetpp::scan(data).expect("data and issues");
+    bcc::scan(data).expect("data and issues");
+    tcpinfo::scan(data).expect("data and issues");
+    lena::scan(data, &[lena::Column { unit: 1e9, limit: Some(9.2e18) }; lena::COLUMNS])
+        .expect("data and issues");
+    let kinds = [csv::Kind::Time(0), csv::Kind::Word, csv::Kind::Number];
+    csv::scan(data, 1, b',', &kinds).expect("data and issues");
 });

@@ -10,6 +10,7 @@ mod follow;
 mod framing;
 mod json;
 mod link;
+mod logs;
 mod ns2;
 mod ns3;
 mod omnetpp;
@@ -30,6 +31,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     framing::register(m)?;
     json::register(m)?;
     link::register(m)?;
+    logs::register(m)?;
     ns2::register(m)?;
     ns3::register(m)?;
     omnetpp::register(m)?;

@@ -31,6 +31,13 @@ impl FlowTable {
         self.last as i32
     }
 
+    /// The same, as long as there are no more than so many sockets.
+    #[inline]
+    pub(crate) fn intern_within(&mut self, local: Endpoint, remote: Endpoint, most: usize) -> Option<i32> {
+        let room = self.flows.len() < most || self.index.contains_key(&(local, remote));
+        room.then(|| self.intern(local, remote))
+    }
+
     /// All sockets.
     pub fn flows(&self) -> &[(Endpoint, Endpoint)] {
         &self.flows

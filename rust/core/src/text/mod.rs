@@ -3,11 +3,14 @@
 //! Each scanner streams over [`lines::Lines`] and returns one struct of column vectors, with the damage that it met
 //! as [`crate::issue::Issues`]. A line that cannot be read costs an issue, never the file.
 
+pub mod bcc;
 pub mod csv;
 pub mod dccpprobe;
 mod fault;
 pub mod flows;
 pub mod ftrace;
+mod json;
+pub mod lena;
 pub mod lines;
 pub mod ns2;
 pub mod ns3;
@@ -18,6 +21,7 @@ pub mod siftr;
 pub mod ss;
 mod ssline;
 mod stamp;
+pub mod tcpinfo;
 pub mod tcpprobe;
 mod tracepoint;
 mod words;

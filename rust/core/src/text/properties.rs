@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{csv, ftrace, rlpdump, siftr, ss, tcpprobe};
+use super::{bcc, csv, ftrace, lena, rlpdump, siftr, ss, tcpinfo, tcpprobe};
 
 /// Pieces of real lines, so that random text reaches past the first check.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
@@ -50,6 +50,13 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
             "o,0xbec491a5,1.463551,10.0.0.1,22,10.0.0.2,1,1073725440,1,1,1,1,8,1,4,1448,9,1,9,2,3,2,6,0,",
             "enable_time_secs=1",
             "disable_time_secs=1\tnum_inbound_skipped_pkts_malloc=18446744073709551615",
+            "TIME,SKADDR,C-PID,LADDR,LPORT,RADDR,RPORT,OLDSTATE,->,NEWSTATE\n",
+            "23:59:59,1,2,10.0.0.1,1,10.0.0.2,2,CLOSE,->,LISTEN",
+            "00:00:01 0 4 10.0.0.1:22 R> 10.0.0.2:9 CLOSE",
+            "0 1 1 1 1 3 5 6 7 8",
+            "{\"Timestamp\":\"2019-05-16T00:21:16.834Z\",\"RawIDM\":",
+            "\"AgEAAMCoFFFPCqgABAAAAAAAAAAAAAAACk0AAgAAAAAAAAAAAAAAAA==\",",
+            "\"Attributes\":[null,null,\"AAAAAAAAAAA=\"]}",
             "1e300",
             "NaN",
             "\"",
@@ -86,6 +93,14 @@ proptest! {
         prop_assert!(probes.rows.flow.iter().all(|at| (*at as usize) < probes.flows.flows().len()));
         let packets = siftr::scan(&text[..]).unwrap();
         prop_assert_eq!(packets.rows.t_ns.len(), packets.rows.notsent.len());
+        let traced = bcc::scan(&text[..]).unwrap();
+        prop_assert_eq!(traced.events.t_ns.len(), traced.events.old_value.len());
+        prop_assert!(traced.events.flow.iter().all(|at| (*at as usize) < traced.flows.flows().len()));
+        let snapshots = tcpinfo::scan(&text[..]).unwrap();
+        prop_assert!(snapshots.columns.iter().all(|column| column.len() == snapshots.t_ns.len()));
+        let columns = [lena::Column { unit: 1e9, limit: Some(9.2e18) }; lena::COLUMNS];
+        let totals = lena::scan(&text[..], &columns).unwrap();
+        prop_assert!(totals.columns.iter().all(|column| column.len() == totals.record.len()));
         for separator in [b',', b' '] {
             let kinds = [csv::Kind::Time(3), csv::Kind::Word, csv::Kind::Number, csv::Kind::Skip];
             let values = csv::scan(&text[..], 0, separator, &kinds).unwrap();

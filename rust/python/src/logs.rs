@@ -1,0 +1,71 @@
+//! Text logs of tools around the kernel, and of ns-3's LENA: (tables, issues, facts).
+
+use std::path::PathBuf;
+
+use multitracer_core::input::Progress;
+use multitracer_core::text::{bcc, lena, tcpinfo};
+use numpy::IntoPyArray;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::text::{Scan, facts, flows, listed, scan, table};
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(scan_bcc, m)?)?;
+    m.add_function(wrap_pyfunction!(scan_tcpinfo, m)?)?;
+    m.add_function(wrap_pyfunction!(scan_lena, m)?)?;
+    Ok(())
+}
+
+#[pyfunction]
+fn scan_bcc(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
+    let log = scan(py, &path, &Progress::default(), bcc::scan)?;
+    let events = log.events;
+    let tables = PyDict::new(py);
+    tables.set_item("kernel_events", table!(py, events, t_ns, record, flow, kind, value, old_value))?;
+    let facts = facts(py, log.lines, log.resolution_ns)?;
+    facts.set_item("flows", flows(py, &log.flows)?)?;
+    facts.set_item("kinds", log.kinds)?;
+    facts.set_item("of_day", log.of_day)?;
+    facts.set_item("days", log.days)?;
+    Ok((tables, listed(&log.issues), facts))
+}
+
+#[pyfunction]
+fn scan_tcpinfo(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
+    let log = scan(py, &path, &Progress::default(), tcpinfo::scan)?;
+    let states = PyDict::new(py);
+    states.set_item("t_ns", log.t_ns.into_pyarray(py))?;
+    states.set_item("record", log.record.into_pyarray(py))?;
+    states.set_item("flow", log.flow.into_pyarray(py))?;
+    for (name, column) in tcpinfo::COLUMNS.iter().zip(log.columns) {
+        states.set_item(*name, column.into_pyarray(py))?;
+    }
+    let tables = PyDict::new(py);
+    tables.set_item("tcp_states", states)?;
+    let facts = facts(py, log.lines, 1_000_000)?;
+    facts.set_item("flows", flows(py, &log.flows)?)?;
+    facts.set_item("uuid", log.uuid)?;
+    facts.set_item("congestion_control", log.congestion_control)?;
+    facts.set_item("without_info", log.without_info)?;
+    facts.set_item("largest", log.largest)?;
+    Ok((tables, listed(&log.issues), facts))
+}
+
+/// `columns`: of each column of the file what one of its unit is, and from where on values do not fit.
+#[pyfunction]
+fn scan_lena(py: Python<'_>, path: PathBuf, columns: Vec<(f64, Option<f64>)>) -> PyResult<Scan<'_>> {
+    let columns: Vec<_> = columns.into_iter().map(|(unit, limit)| lena::Column { unit, limit }).collect();
+    let columns: [lena::Column; lena::COLUMNS] =
+        columns.try_into().map_err(|_| PyValueError::new_err("not as many columns as LENA writes"))?;
+    let log = scan(py, &path, &Progress::default(), |reader| lena::scan(reader, &columns))?;
+    let totals = PyDict::new(py);
+    totals.set_item("record", log.record.into_pyarray(py))?;
+    for (place, column) in log.columns.into_iter().enumerate() {
+        totals.set_item(place.to_string(), column.into_pyarray(py))?;
+    }
+    let tables = PyDict::new(py);
+    tables.set_item("bearer_totals", totals)?;
+    Ok((tables, listed(&log.issues), facts(py, log.lines, 1)?))
+}

@@ -100,21 +100,51 @@ def _heads(
 
 
 def _taken(canvas: Canvas, panel: Panel, axes: Axes) -> Placement:
-    """Where words would hide data or marks."""
+    """Where words would hide data or marks, or be crossed by lines."""
     placement = Placement(*canvas.pixels(axes))
     for series in panel.series:
-        placement.block(*canvas.to_pixels(axes, canvas.x(series.x), series.y), data=True)
+        x, y = canvas.to_pixels(axes, canvas.x(series.x), series.y)
+        if series.kind == "steps":
+            x, y = np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
+        if series.kind in ("steps", "line"):
+            placement.trace(x, y)
+        else:
+            placement.block(x, y, data=True)
     for marks in panel.marks:
         if marks.y is not None:
             placement.block(*canvas.to_pixels(axes, canvas.x(marks.x), marks.y), data=False)
+        else:
+            placement.rule(canvas.to_pixels(axes, canvas.x(marks.x), np.zeros(len(marks.x)))[0])
     for pieces in panel.pieces:
-        # Along each piece, so that words keep off the lines themselves.
-        share = np.linspace(0.0, 1.0, 40)[:, None]
-        x = (pieces.x + share * (pieces.x_end - pieces.x)).ravel()
-        y = (pieces.y + share * (pieces.y_end - pieces.y)).ravel()
         if len(pieces.x) <= WORDED:
-            placement.block(*canvas.to_pixels(axes, canvas.x(x), y), data=True)
+            # Words keep off the lines themselves.
+            begin = canvas.to_pixels(axes, canvas.x(pieces.x), pieces.y)
+            end = canvas.to_pixels(axes, canvas.x(pieces.x_end), pieces.y_end)
+            for x, y, x_end, y_end in zip(*begin, *end, strict=True):
+                placement.trace(np.array([x, x_end]), np.array([y, y_end]))
     return placement
+
+
+def _width(words: str) -> float:
+    """Of words on a line, in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
+    font = FontProperties(family=FONT, size=TEXT_POINTS)
+    return float(TextToPath().get_text_width_height_descent(words, font, False)[0])
+
+
+def _steps(ends: tuple[float, ...], wide: float, tall: float) -> list[tuple[float, float]]:
+    """Places for the words of a line, as distances from its middle, the best first."""
+    long, high = abs(ends[2] - ends[0]), abs(ends[3] - ends[1])
+    lifts = [side * tall * lift for lift in (1.0, 2.2, 3.4) for side in (1, -1)]
+    if high > long:
+        beside = [(side * (wide / 2 + 8), 0.0) for side in (1, -1)]
+        return [*beside, *((0.0, lift) for lift in lifts)]
+    # Over or under it: in its middle, from its begin on, up to its end; or beyond an end.
+    aligned = [0.0, (wide - long) / 2 + 8, (long - wide) / 2 - 8]
+    beyond = [(side * ((long + wide) / 2 + 8), 0.0) for side in (1, -1)]
+    return [*((across, lift) for lift in lifts for across in aligned), *beyond]
 
 
 def _words(
@@ -136,24 +166,27 @@ def _words(
         words = drawable(pieces.texts[index], 60)
         if not words:
             continue
-        wide = 0.6 * tall * len(words)
+        wide = canvas.points(_width(words)) + 4
         middle = (min(max((x + x_end) / 2, 0), across), min(max((y + y_end) / 2, 0), up))
-        steep = abs(y_end - y) > abs(x_end - x)
-        beside = [(side * (wide / 2 + 8), 0.0) for side in (1, -1)]
-        over = [(0.0, side * tall * lift) for lift in (1.0, 2.2, 3.4) for side in (1, -1)]
-        tries = [*beside, *over] if steep else [*over, *beside]
-        for over_data in (False, True):
+        tries = _steps((x, y, x_end, y_end), wide, tall)
+        # Rather across a line of the panel's height than across data.
+        for over_rules, over_data in ((False, False), (True, False), (True, True)):
             place = next(
                 (
                     step
                     for step in tries
                     if placement.take(
-                        middle[0] + step[0], middle[1] + step[1], wide, tall * 1.2, over_data=over_data
+                        middle[0] + step[0],
+                        middle[1] + step[1],
+                        wide,
+                        tall * 1.2,
+                        over_data=over_data,
+                        over_rules=over_rules,
                     )
                 ),
                 None,
             )
-            if place is not None or pieces.ends != "dimension":
+            if place is not None or (over_rules and pieces.ends != "dimension"):
                 break
         if place is None and pieces.ends != "dimension":
             continue

@@ -22,9 +22,19 @@ class Placement:
         shape = (max(int(height / CELL), 1), max(int(width / CELL), 1))
         self._taken = np.zeros(shape, dtype=bool)
         self._data = np.zeros(shape, dtype=bool)
+        self._rules = np.zeros(shape[1], dtype=bool)
 
-    def take(self, x: float, y: float, width: float, height: float, *, over_data: bool = False) -> bool:
-        """Take a box by its centre; False if it leaves the panel, touches another, or covers data."""
+    def take(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *,
+        over_data: bool = False,
+        over_rules: bool = True,
+    ) -> bool:
+        """Take a box by its centre; False if it leaves the panel, touches another, covers data or a rule."""
         rows, columns = self._taken.shape
         left, right = int((x - width / 2) // CELL), int((x + width / 2) // CELL) + 1
         bottom, top = int((y - height / 2) // CELL), int((y + height / 2) // CELL) + 1
@@ -32,6 +42,8 @@ class Placement:
             return False
         box = (slice(bottom, top), slice(left, right))
         if self._taken[box].any() or (self._data[box].any() and not over_data):
+            return False
+        if self._rules[left:right].any() and not over_rules:
             return False
         self._taken[box] = True
         return True
@@ -43,3 +55,23 @@ class Placement:
             inside = (x >= 0) & (y >= 0) & (x < columns * CELL) & (y < rows * CELL)
         cells = ((y[inside] // CELL).astype(np.intp), (x[inside] // CELL).astype(np.intp))
         (self._data if data else self._taken)[cells] = True
+
+    def trace(self, x: Floats, y: Floats) -> None:
+        """Note a line through points as data."""
+        rows, columns = self._taken.shape
+        finite = np.isfinite(x) & np.isfinite(y)
+        x = np.clip(x[finite], -CELL, (columns + 1) * CELL)
+        y = np.clip(y[finite], -CELL, (rows + 1) * CELL)
+        if not len(x):
+            return
+        far = np.maximum(np.abs(np.diff(x)), np.abs(np.diff(y)))
+        count = (far // CELL).astype(np.intp) + 1
+        begin = np.repeat(np.arange(len(count)), count)
+        share = (np.arange(len(begin)) - np.repeat(np.cumsum(count) - count, count)) / count[begin]
+        along = x[begin] + share * np.diff(x)[begin], y[begin] + share * np.diff(y)[begin]
+        self.block(np.append(along[0], x[-1]), np.append(along[1], y[-1]), data=True)
+
+    def rule(self, x: Floats) -> None:
+        """Note lines across the whole height."""
+        inside = (x >= 0) & (x < len(self._rules) * CELL)
+        self._rules[(x[inside] // CELL).astype(np.intp)] = True

@@ -14,7 +14,7 @@ import multitracer as mt
 from multitracer import registry, schema
 from multitracer.analysis import Result
 from multitracer.errors import UsageError
-from multitracer.plots import figure_6, figure_9
+from multitracer.plots import figure_6, figure_9, mpl
 from multitracer.plots.panel import Figure, Panel, Pieces, Series
 from multitracer.plots.plot import PlotOptions, Subject, build
 from multitracer.table import Table
@@ -127,6 +127,23 @@ def test_figure_7_shows_a_drop_that_stands_alone():
     others = np.delete((drops["t_ns"] - t0) / 1e9, row)
     assert not np.any((others > repair.x[0]) & (others < repair.x_end[0]))
     assert {panel.name for panel in built.panels} == {"sequence", "window"}
+
+
+@pytest.mark.parametrize("size", [(16.0, 10.0), (13.0, 8.0), (9.0, 6.0)])
+def test_figure_8_hides_no_line_behind_its_words(size):
+    drawn = mpl.draw(figure("figure-8", "link-resets-vj"), size=size)
+    axes = drawn.axes[0]
+    boxes = [words.get_window_extent() for words in axes.texts if words.get_text().startswith("gap of")]
+    assert len(boxes) == 3
+    for line in axes.lines:
+        corners = line.get_transform().transform(np.column_stack([*line.get_data()]))
+        if line.get_marker() != "None":  # the strokes at the ends of the gaps' lines
+            assert not any(box.count_contains(corners) for box in boxes)
+    for collection in axes.collections:
+        for path in collection.get_paths() if collection.get_gid() == "reset gap" else ():
+            begin, end = collection.get_transform().transform(path.vertices)
+            along = begin + np.linspace(0, 1, 200)[:, None] * (end - begin)
+            assert not any(box.count_contains(along) for box in boxes)
 
 
 def test_figure_8_measures_every_gap():

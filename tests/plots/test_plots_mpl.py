@@ -275,3 +275,20 @@ def test_placement_refuses_what_is_taken_and_what_leaves():
     placement.block(np.array([80.0, -5.0, np.nan]), np.array([20.0, 20.0, 20.0]), data=True)
     assert not placement.take(80, 20, 8, 8)
     assert placement.take(80, 20, 8, 8, over_data=True)
+
+
+def test_placement_knows_lines_between_points():
+    placement = Placement(400.0, 100.0)
+    placement.trace(np.array([10.0, 300.0, np.nan]), np.array([50.0, 50.0, 1.0]))
+    assert not placement.take(150, 50, 20, 10)
+    assert placement.take(150, 70, 20, 10)
+    assert placement.take(350, 50, 20, 10)
+    placement.trace(np.zeros(0), np.zeros(0))
+
+
+def test_placement_keeps_off_rules_where_it_can():
+    placement = Placement(400.0, 100.0)
+    placement.rule(np.array([200.0, -4.0, 1e9]))
+    assert not placement.take(190, 50, 40, 10, over_rules=False)
+    assert placement.take(190, 50, 40, 10)
+    assert placement.take(100, 50, 40, 10, over_rules=False)

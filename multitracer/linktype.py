@@ -103,7 +103,14 @@ RLC_NR = replace(
 )
 
 
-def rlc(radio: str, both_ends: bool) -> LinkType:
-    """The kind of a bearer of "lte" or "nr"."""
+_UNACKNOWLEDGED = {"um": "unacknowledged", "tm": "transparent"}
+
+
+def rlc(radio: str, both_ends: bool, mode: str = "am") -> LinkType:
+    """The kind of a bearer of "lte" or "nr" in acknowledged, unacknowledged or transparent mode."""
     kind = RLC_LTE if radio == "lte" else RLC_NR
+    if mode != "am":
+        title = kind.title.replace("acknowledged", _UNACKNOWLEDGED[mode])
+        lacks = kind.lacks | {"attempts"}
+        kind = replace(kind, name=f"{kind.name}-{mode}", title=title, acknowledgement="none", lacks=lacks)
     return replace(kind, observer="entities", lacks=kind.lacks - {"arrivals"}) if both_ends else kind

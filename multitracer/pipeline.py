@@ -49,6 +49,7 @@ _PROVIDERS = {
     "kernel_events": "a kernel event log (ftrace)",
     "link_frames": "a link log (rlpdump, GSMTAP)",
     "link_events": "a link log with signals (rlpdump)",
+    "rlc_pdus": "a capture or log of RLC PDUs",
     "dccp_packets": "a capture of DCCP",
     "energy": "a simulation's trace with the energy of its nodes (ns-2)",
     "flow_totals": "totals of flows that a simulator counted (FlowMonitor)",

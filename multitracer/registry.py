@@ -68,6 +68,7 @@ ANALYZERS = {
     "flight": "multitracer.analyzers.flight:ANALYZER",
     "link_resets": "multitracer.analyzers.link_resets:ANALYZER",
     "link_retransmissions": "multitracer.analyzers.link_retransmissions:ANALYZER",
+    "bearer": "multitracer.analyzers.bearer:ANALYZER",
     "flow_control": "multitracer.analyzers.flow_control:ANALYZER",
     "local_drops": "multitracer.analyzers.local_drops:ANALYZER",
     "idle_phases": "multitracer.analyzers.idle_phases:ANALYZER",

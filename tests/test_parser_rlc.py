@@ -167,9 +167,9 @@ def test_a_small_pdu_tells_of_the_buffer_only_where_most_are_full(
 
 
 def test_a_capture_without_a_bearer_says_so(tmp_path: Path) -> None:
-    unacknowledged = in_udp(b"rlc-nr" + bytes([2, 12, 2, 0, 3, 0, 1, 4, 5, 5, 1, 1, 0xC0, 1, 2]))
-    with pytest.raises(CorruptTrace, match="no bearer in acknowledged mode"):
-        mt.open_trace(written(tmp_path, "um.pcap", pcap(149, [unacknowledged])))
+    control = in_udp(b"pdcp-nr" + bytes([2, 2, 3, 0, 6, 0, 1, 1, 0x80, 1, 2]))
+    with pytest.raises(CorruptTrace, match="but no bearer"):
+        mt.open_trace(written(tmp_path, "pdcp.pcap", pcap(149, [control])))
     with pytest.raises(CorruptTrace, match="no MAC, RLC or PDCP PDU"):
         mt.open_trace(written(tmp_path, "none.pcap", pcap(149, [b"x" * 40])), format="rlc")
 

@@ -16,8 +16,8 @@ from multitracer.trace import Source, Trace
 
 ENTITIES = ["ue", "bs"]
 DATA, STATUS, NACK = 0, 1, 2
-UPLINK, LAST, POLL = 1, 2, 4
-_TABLES = (schema.LINK_FRAMES, schema.LINK_EVENTS)
+UPLINK, LAST, POLL, PART = 1, 2, 4, 8
+_TABLES = (schema.LINK_FRAMES, schema.LINK_EVENTS, schema.RLC_PDUS)
 _SHOWN = 20
 _COLUMNS = 7
 
@@ -99,10 +99,11 @@ def trace_of(path: str, format: str, radio: str, sn_bits: int, found: Bearers, w
     scan = native.track_rlc(path, sn_bits=sn_bits, view=wanted.view, columns=list(columns))
     tables = {one.name: Table.in_time(one, scan.tables[one.name]) for one in _TABLES}
     if bearer.unknown:
-        events = tables["link_events"]
-        unknown = np.isin(events["record"], np.fromiter(bearer.unknown, dtype=np.int64))
-        unknown &= events["kind"] == events.code("kind", "RR")
-        tables["link_events"] = events.replace(nr=np.where(unknown, -1, events["nr"]))
+        records = np.fromiter(bearer.unknown, dtype=np.int64)
+        for name, kind, column in (("link_events", "RR", "nr"), ("rlc_pdus", "status", "number")):
+            table = tables[name]
+            unknown = np.isin(table["record"], records) & (table["kind"] == table.code("kind", kind))
+            tables[name] = table.replace(**{column: np.where(unknown, -1, table[column])})
     source = Source(
         path=path,
         format=format,

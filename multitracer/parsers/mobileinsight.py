@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from multitracer import native
 from multitracer.errors import CorruptTrace, Issue
-from multitracer.link.bearerlog import LAST, POLL, UPLINK, Bearer, Bearers, Wanted, trace_of
+from multitracer.link.bearerlog import LAST, PART, POLL, UPLINK, Bearer, Bearers, Wanted, trace_of
 from multitracer.registry import Parser
 from multitracer.trace import Trace
 
@@ -134,7 +134,7 @@ def _pdu(bearer: Bearer, t_ns: int, record: int, uplink: bool, pdu: Mapping[str,
     start = _number(pdu["SO"]) if part and "SO" in pdu else 0
     lengths = len(_dicts(pdu.get("RLC DATA LI", [])))
     header = 2 + (2 if part else 0) + (3 * lengths + 1) // 2
-    flags |= POLL if pdu.get("P") == "1" else 0
+    flags |= (POLL if pdu.get("P") == "1" else 0) | (PART if part else 0)
     flags |= LAST if not part or pdu.get("LSF") in ("1", "128") else 0
     bearer.data(t_ns, record, flags, _number(pdu["SN"]), start, max(_number(pdu["pdu_bytes"]) - header, 0))
 

@@ -15,7 +15,7 @@ from multitracer.tcptables import tcp_tables
 from multitracer.trace import Source, Trace
 
 ENTITIES = ["ue", "bs"]
-_TABLES = (schema.LINK_FRAMES, schema.LINK_EVENTS, schema.LINK_RADIO)
+_TABLES = (schema.LINK_FRAMES, schema.LINK_EVENTS, schema.LINK_RADIO, schema.RLC_PDUS, schema.RLC_SDUS)
 _SHOWN = 20
 
 
@@ -25,14 +25,14 @@ def sniff(head: bytes) -> bool:
 
 
 def parse(path: str) -> Trace:
-    """Read the busiest bearer in acknowledged mode, and the TCP in it where it is not ciphered.
+    """Read the busiest bearer, and the TCP in it where it is not ciphered.
 
     Raises
     ------
     UnreadableFile
         If the file cannot be opened or read.
     CorruptTrace
-        If no bearer in acknowledged mode is in it.
+        If no bearer is in it.
 
     Notes
     -----
@@ -58,7 +58,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     tables = {declared.name: Table.in_time(declared, scan.tables[declared.name]) for declared in _TABLES}
     times = [int(t) for table in tables.values() if len(table) for t in table["t_ns"][[0, -1]]]
     if not times:
-        raise CorruptTrace(f"{path}: PDUs of bearers in acknowledged mode, of which none can be decoded")
+        raise CorruptTrace(f"{path}: PDUs of bearers, of which none can be decoded")
     source = Source(
         path=path,
         format="rlc",
@@ -72,7 +72,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
         details=_details(facts),
     )
     both = {"ue", "bs"} <= set(facts["views"])
-    links = [rlc(facts["bearer"]["radio"], both)] * len(ENTITIES)
+    links = [rlc(facts["bearer"]["radio"], both, facts["bearer"]["mode"])] * len(ENTITIES)
     trace = Trace(source, tables, scan.issues, entities=list(ENTITIES), links=links)
     inside = _clear_text(path, facts)
     if inside is not None:
@@ -86,7 +86,7 @@ def _nothing(facts: Mapping[str, Any], ue: int | None, bearer: str | None) -> st
         return f"the bearer that measurement.toml asks for is not in it; there are {known}"
     if facts["counts"]["pdus"]:
         return (
-            "PDUs of LTE or NR, but no bearer in acknowledged mode; "
+            "PDUs of LTE or NR, but no bearer; "
             "capture at the MAC or RLC layer of a terminal that is connected"
         )
     return "no MAC, RLC or PDCP PDU in it (LINKTYPE 147, 149 or 252, or UDP with their names)"
@@ -100,6 +100,7 @@ def _details(facts: Mapping[str, Any]) -> dict[str, Any]:
         "seen_at": facts["views"],
         "pdus_by_kind": {name: count for name, count in facts["counts"].items() if count},
         "bearers": bearers[:_SHOWN],
+        "pdcp_sn_bits": facts["pdcp_bits"] or None,
         "ip_packets_in_the_clear": facts["packets"],
     }
     if len(bearers) > _SHOWN:

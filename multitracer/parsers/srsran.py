@@ -9,7 +9,7 @@ from typing import Any
 
 from multitracer import native
 from multitracer.errors import Issue
-from multitracer.link.bearerlog import LAST, POLL, UPLINK, Bearer, Bearers, Wanted, trace_of
+from multitracer.link.bearerlog import LAST, PART, POLL, UPLINK, Bearer, Bearers, Wanted, trace_of
 from multitracer.registry import Parser
 from multitracer.trace import Trace
 
@@ -116,7 +116,7 @@ def _data(bearer: Bearer, t_ns: int, record: int, uplink: bool, fields: dict[byt
     # Numbers of 12 bits and of 18; a segment that is not the first says where it begins.
     header = (2 if bearer.highest < 1 << 12 and sn < 1 << 12 else 3) + (2 if start else 0)
     flags = (UPLINK if uplink else 0) | (LAST if segment in (b"full", b"last") else 0)
-    flags |= POLL if fields.get(b"p") == b"1" else 0
+    flags |= (POLL if fields.get(b"p") == b"1" else 0) | (PART if segment != b"full" else 0)
     bearer.data(t_ns, record, flags, sn, start, max(size - header, 0))
     return True
 

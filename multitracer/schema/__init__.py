@@ -31,6 +31,7 @@ from multitracer.schema.link import (
     LINK_RADIO as LINK_RADIO,
     RESET_CAUSES as RESET_CAUSES,
 )
+from multitracer.schema.rlc import RLC_KINDS as RLC_KINDS, RLC_PDUS as RLC_PDUS, RLC_SDUS as RLC_SDUS
 from multitracer.schema.simulators import (
     BEARER_DIRECTIONS as BEARER_DIRECTIONS,
     BEARER_LAYERS as BEARER_LAYERS,
@@ -77,6 +78,8 @@ SCHEMAS: dict[str, Schema] = {
         LINK_FRAMES,
         LINK_EVENTS,
         LINK_RADIO,
+        RLC_PDUS,
+        RLC_SDUS,
         DCCP_PACKETS,
         DCCP_STATES,
         ENERGY,

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use multitracer_core::issue::Issues;
-use multitracer_core::rlc::Radio;
 use multitracer_core::rlc::capture::{self, Summary, Wanted};
+use multitracer_core::rlc::pdus::Pdus;
 use multitracer_core::rlc::track::{Kind, Row, View, track};
+use multitracer_core::rlc::{Mode, Radio};
 use multitracer_core::tracker::Tracker;
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -49,6 +50,10 @@ fn read_rlc<'py>(
     let wanted = Wanted { ue, bearer, view: view.map(view_named).transpose()? };
     let found = py.detach(|| capture::read(&path, &wanted)).map_err(error_to_python)?;
     let tables = link_tables(py, found.tracked.frames, found.tracked.events)?;
+    let (offsets_known, mut sdus) = (!found.sdus.records.is_empty(), found.sdus);
+    let units = std::mem::take(&mut sdus.sdus);
+    tables.set_item("rlc_sdus", table!(py, units, t_ns, end_ns, record, entity, offset, length, pdcp))?;
+    set_pdus(py, &tables, found.tracked.pdus)?;
     let blocks = found.blocks;
     tables.set_item("link_radio", table!(py, blocks, t_ns, record, entity, airtime_ns, rate_bps, attempt))?;
     let facts = facts(py, found.packets.records, found.packets.resolution_ns)?;
@@ -70,14 +75,15 @@ fn read_rlc<'py>(
     let bearers = found.bearers.iter().map(|one| summary(py, one)).collect::<PyResult<Vec<_>>>()?;
     facts.set_item("bearers", bearers)?;
     facts.set_item("views", found.views)?;
-    facts.set_item("packets", found.sdus.records.len())?;
-    facts.set_item("ciphered", found.sdus.unreadable)?;
-    if !found.sdus.records.is_empty() {
+    facts.set_item("packets", sdus.records.len())?;
+    facts.set_item("ciphered", sdus.unreadable)?;
+    facts.set_item("pdcp_bits", sdus.pdcp_bits)?;
+    if offsets_known {
         let mut inner = Issues::default();
         let mut offsets = Vec::new();
         let (connections, columns) = py.detach(|| {
             let mut tracker = Tracker::new(true);
-            (offsets, inner) = found.sdus.segments(&mut tracker);
+            (offsets, inner) = sdus.segments(&mut tracker);
             tracker.finish(&mut inner)
         });
         let tcp = PyDict::new(py);
@@ -89,11 +95,25 @@ fn read_rlc<'py>(
     Ok((tables, listed(&found.issues), facts))
 }
 
+fn set_pdus(py: Python<'_>, tables: &Bound<'_, PyDict>, rows: Pdus) -> PyResult<()> {
+    let table = table!(
+        py, rows, t_ns, record, entity, action, kind, number, epoch, start, length, last, poll, part,
+        attempt, duplicate, offset
+    );
+    tables.set_item("rlc_pdus", table)
+}
+
 fn summary<'py>(py: Python<'py>, one: &Summary) -> PyResult<Bound<'py, PyDict>> {
     let told = PyDict::new(py);
     told.set_item("radio", if one.radio == Radio::Lte { "lte" } else { "nr" })?;
     told.set_item("ue", one.ue)?;
     told.set_item("bearer", &one.bearer)?;
+    let mode = match one.mode {
+        Mode::Acknowledged => "am",
+        Mode::Unacknowledged => "um",
+        Mode::Transparent => "tm",
+    };
+    told.set_item("mode", mode)?;
     told.set_item("sn_bits", one.sn_bits)?;
     told.set_item("data_pdus", one.data)?;
     told.set_item("data_bytes", one.bytes)?;
@@ -105,7 +125,7 @@ fn summary<'py>(py: Python<'py>, one: &Summary) -> PyResult<Bound<'py, PyDict>> 
 type Longs<'py> = PyReadonlyArray1<'py, i64>;
 
 /// `kinds`: 0 data, 1 status, 2 NACK, 3 re-establishment, 4 handover. `flags`: 1 uplink, 2 last byte of its PDU or
-/// SDU, 4 poll. A log without bytes: PDUs of one number and length are the same.
+/// SDU, 4 poll, 8 a segment. A log without bytes: PDUs of one number and length are the same.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 fn track_rlc<'py>(
@@ -147,12 +167,14 @@ fn track_rlc<'py>(
                 length: number(length),
                 last: flags & 2 != 0,
                 poll: flags & 4 != 0,
+                part: flags & 8 != 0,
                 hash: 0,
             }
         })
         .collect();
     let found = py.detach(|| track(sn_bits, &rows, |_| view));
     let tables = link_tables(py, found.frames, found.events)?;
+    set_pdus(py, &tables, found.pdus)?;
     let facts = facts(py, rows_count as u64, 1)?;
     Ok((tables, listed(&found.issues), facts))
 }

@@ -7,8 +7,10 @@ use super::Radio;
 use super::framing::{Channel, Layer, Mode, Pdu};
 use super::pdu::{Data, Pdu as Rlc};
 use super::track::{Kind, Row};
-use super::{lte, mac, nr};
+use super::{lte, mac, nr, um};
 
+/// In rows of PDUs that have no number.
+const NO_SN: u32 = u32::MAX;
 /// MAC PDUs of a terminal that a repetition is compared with.
 const RECENT: usize = 64;
 /// More terminals than any cell serves: what more there is comes from damage.
@@ -19,6 +21,7 @@ pub(crate) struct Key {
     pub(crate) radio: Radio,
     pub(crate) ue: u32,
     pub(crate) channel: Channel,
+    pub(crate) mode: Mode,
     pub(crate) sn_bits: u8,
 }
 
@@ -116,6 +119,7 @@ impl Bearers {
             length: 0,
             last: false,
             poll: false,
+            part: false,
             hash: 0,
         };
         if pdu.crc == Some(false) {
@@ -169,16 +173,20 @@ impl Bearers {
                 if !self.is_known_or_room(pdu.radio, ue) {
                     return Ok(());
                 }
-                let key = Key { radio: pdu.radio, ue, channel, sn_bits };
+                let key = Key { radio: pdu.radio, ue, channel, mode: Mode::Acknowledged, sn_bits };
                 self.acknowledged(&blank(Kind::Data), key, true, long_li, pdu.payload)
             }
             Layer::Rlc { channel: Channel::Ccch, .. } => {
                 self.common_control(&blank(Kind::Data), pdu.radio, ue, pdu.payload);
                 Ok(())
             }
-            Layer::Rlc { .. } => {
+            Layer::Rlc { mode, sn_bits, channel, .. } => {
                 self.counts.other_modes += 1;
-                Ok(())
+                if !self.is_known_or_room(pdu.radio, ue) {
+                    return Ok(());
+                }
+                let key = Key { radio: pdu.radio, ue, channel, mode, sn_bits };
+                self.unacknowledged(&blank(Kind::Data), key, pdu.payload)
             }
         }
     }
@@ -193,7 +201,7 @@ impl Bearers {
             self.common_control(blank, radio, ue, sdu);
         } else if signalling.contains(&lcid) {
             let sn_bits = if radio == Radio::Lte { 10 } else { 12 };
-            let key = Key { radio, ue, channel: Channel::Srb(lcid), sn_bits };
+            let key = Key { radio, ue, channel: Channel::Srb(lcid), mode: Mode::Acknowledged, sn_bits };
             // Ciphered or not, RLC headers are in the clear; what is no RLC PDU was counted.
             let _ = self.acknowledged(blank, key, true, false, sdu);
         } else {
@@ -201,7 +209,8 @@ impl Bearers {
             let channel = Channel::Drb(lcid - signalling.end());
             let lengths: &[u8] = if radio == Radio::Lte { &[10, 16] } else { &[12, 18] };
             for &sn_bits in lengths {
-                let _ = self.acknowledged(blank, Key { radio, ue, channel, sn_bits }, false, false, sdu);
+                let key = Key { radio, ue, channel, mode: Mode::Acknowledged, sn_bits };
+                let _ = self.acknowledged(blank, key, false, false, sdu);
             }
         }
     }
@@ -250,7 +259,14 @@ impl Bearers {
                 bearer.rows.push(Row { kind: Kind::Status, sn: ack, ..*blank });
                 for nack in nacks {
                     bearer.nacks += 1;
-                    bearer.rows.push(Row { kind: Kind::Nack, sn: nack.sn, length: nack.count, ..*blank });
+                    bearer.rows.push(Row {
+                        kind: Kind::Nack,
+                        sn: nack.sn,
+                        length: nack.count,
+                        part: nack.part.is_some(),
+                        start: nack.part.map_or(0, |part| part.0),
+                        ..*blank
+                    });
                 }
             }
             Err(why) => {
@@ -262,13 +278,40 @@ impl Bearers {
     }
 }
 
+impl Bearers {
+    fn unacknowledged(&mut self, blank: &Row, key: Key, data: &[u8]) -> Result<(), &'static str> {
+        let bearer = self.bearers.entry(key).or_default();
+        bearer.told = true;
+        if key.mode == Mode::Transparent {
+            bearer.data += 1;
+            bearer.bytes += data.len() as u64;
+            let length = data.len() as u32;
+            bearer.rows.push(Row { sn: NO_SN, length, last: true, hash: hash(&data), ..*blank });
+            return Ok(());
+        }
+        match um::decode(key.radio, data, key.sn_bits) {
+            Ok((sn, found)) => {
+                bearer.data(blank, &found, key.sn_bits);
+                if let (None, Some(row)) = (sn, bearer.rows.last_mut()) {
+                    row.sn = NO_SN;
+                }
+                Ok(())
+            }
+            Err(why) => {
+                bearer.malformed += 1;
+                Err(why)
+            }
+        }
+    }
+}
+
 impl Bearer {
     fn data(&mut self, blank: &Row, found: &Data<'_>, sn_bits: u8) {
         self.data += 1;
         self.bytes += found.data.len() as u64;
         let before = &mut self.last[usize::from(!blank.uplink)];
         if let Some(before) = *before {
-            let step = found.sn.wrapping_sub(before) & ((1 << sn_bits) - 1);
+            let step = found.sn.wrapping_sub(before) & ((1 << sn_bits.min(18)) - 1);
             self.steps += u64::from(step == 1);
             self.same += u64::from(step == 0);
         }
@@ -280,6 +323,7 @@ impl Bearer {
             length: found.data.len() as u32,
             last: found.last,
             poll: found.poll,
+            part: found.part,
             hash: hash(&found.data),
             ..*blank
         });

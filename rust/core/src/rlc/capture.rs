@@ -6,9 +6,10 @@ use std::path::Path;
 use super::Radio;
 pub use super::bearers::Counts;
 use super::bearers::{At, Bearers, Key};
-use super::framing::{self, Channel};
+use super::framing::{self, Channel, Mode};
 use super::sdus::{self, Packets};
 use super::track::{Row, Tracked, View, sends, track};
+use super::um;
 use crate::capture::ReadError;
 use crate::capture::frames::{Frame, frames, frames_from, frames_in_head};
 use crate::capture::transport;
@@ -37,6 +38,7 @@ pub struct Summary {
     pub radio: Radio,
     pub ue: u32,
     pub bearer: String,
+    pub mode: Mode,
     pub sn_bits: u8,
     pub data: u64,
     pub bytes: u64,
@@ -63,7 +65,7 @@ pub struct RlcCapture {
     pub tracked: Tracked,
     /// HARQ.
     pub blocks: Blocks,
-    /// The bearer in the tables; `None` if there is none in acknowledged mode.
+    /// The bearer in the tables; `None` if there is none.
     pub bearer: Option<Summary>,
     /// All bearers, the busiest first.
     pub bearers: Vec<Summary>,
@@ -171,7 +173,10 @@ impl Reading {
         let terminal = self.bearers.terminals.get(&(key.radio, key.ue));
         let marks: &[Row] = terminal.map_or(&[], |terminal| &terminal.marks);
         let rows = merged(&self.bearers.bearers[&key].rows, marks);
-        found.tracked = track(u32::from(key.sn_bits), &rows, view);
+        found.tracked = match key.mode {
+            Mode::Acknowledged => track(u32::from(key.sn_bits), &rows, view),
+            Mode::Unacknowledged | Mode::Transparent => um::track(u32::from(key.sn_bits), &rows, view),
+        };
         found.issues.take_in(&found.tracked.issues);
         for block in terminal.map_or(&[][..], |terminal| &terminal.blocks) {
             if !sends(view(block.interface), block.uplink) {
@@ -205,12 +210,12 @@ fn view_of(name: &str) -> View {
     }
 }
 
-/// Bearers in acknowledged mode, the busiest first; of those whose numbers may have two lengths, the likelier.
+/// Bearers, the busiest first, those in transparent mode last; of those whose numbers may have two lengths, the
+/// likelier.
 fn best_lengths(all: &Bearers) -> Vec<Key> {
     let mut chosen: Vec<Key> = Vec::new();
     for (key, one) in all.bearers.iter().filter(|(_, one)| one.is_plausible()) {
-        let same =
-            |other: &&mut Key| (other.radio, other.ue, other.channel) == (key.radio, key.ue, key.channel);
+        let same = |other: &&mut Key| Key { sn_bits: 0, ..**other } == Key { sn_bits: 0, ..*key };
         // Keys are in order: those of one channel follow each other.
         match chosen.last_mut().filter(same) {
             Some(other) if one.steps > all.bearers[other].steps => *other = *key,
@@ -218,7 +223,7 @@ fn best_lengths(all: &Bearers) -> Vec<Key> {
             None => chosen.push(*key),
         }
     }
-    chosen.sort_by_key(|key| std::cmp::Reverse(all.bearers[key].bytes));
+    chosen.sort_by_key(|key| (key.mode == Mode::Transparent, std::cmp::Reverse(all.bearers[key].bytes)));
     chosen
 }
 
@@ -244,6 +249,7 @@ fn summary(all: &Bearers, key: Key) -> Summary {
         radio: key.radio,
         ue: if key.ue > 0xffff { key.ue >> 16 } else { key.ue },
         bearer: name_of(key.channel),
+        mode: key.mode,
         sn_bits: key.sn_bits,
         data: one.data,
         bytes: one.bytes,

@@ -23,10 +23,13 @@ const C_RNTI: u8 = 3;
 const UDP_HEADER: usize = 8;
 
 /// Mode of an RLC entity, as the framing numbers it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    /// Nothing is added.
     Transparent,
+    /// Numbered, never sent again.
     Unacknowledged,
+    /// Numbered, reported on, sent again.
     Acknowledged,
 }
 

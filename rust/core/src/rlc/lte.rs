@@ -23,7 +23,7 @@ fn body(pdu: &[u8], sn_bits: u32, long_li: bool) -> Result<Pdu<'_>, &'static str
     let resegmented = bits.flag()?;
     let poll = bits.flag()?;
     let (begins, ends) = (!bits.flag()?, !bits.flag()?);
-    let mut more = bits.flag()?;
+    let more = bits.flag()?;
     let mut last = true;
     if sn_bits == 16 {
         last = bits.flag()? || !resegmented;
@@ -39,24 +39,8 @@ fn body(pdu: &[u8], sn_bits: u32, long_li: bool) -> Result<Pdu<'_>, &'static str
             start = bits.take(15)?;
         }
     }
-    let width = if long_li { 15 } else { 11 };
-    let bytes = bits.rest()?;
-    let mut lengths = Lengths { bytes, bits: width, count: 0 };
-    let mut taken = 0;
-    while more {
-        more = bits.flag()?;
-        let length = bits.take(width)? as usize;
-        if length == 0 {
-            return Err("a length indicator of 0");
-        }
-        lengths.count += 1;
-        taken += length;
-    }
-    let data = bits.rest()?;
-    if taken > data.len() {
-        return Err("length indicators beyond the end of an RLC PDU");
-    }
-    Ok(Pdu::Data(Data { sn, poll, start, last, begins, ends, lengths, data }))
+    let (lengths, data) = Lengths::read(&mut bits, more, if long_li { 15 } else { 11 })?;
+    Ok(Pdu::Data(Data { sn, poll, start, last, part: resegmented, begins, ends, lengths, data }))
 }
 
 fn status(pdu: &[u8], sn_bits: u32) -> Result<Pdu<'_>, &'static str> {

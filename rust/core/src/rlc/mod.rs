@@ -1,9 +1,9 @@
-//! RLC in acknowledged mode, of LTE and NR: what is sent, sent again, reported missing, and begun anew.
+//! RLC of LTE and NR: what is sent, sent again, reported missing, and begun anew.
 //!
 //! * `framing`, `mac`: what captures wrap around a PDU,
-//! * `pdu`, `lte`, `nr`: headers and status reports,
-//! * [`capture`]: captures to bearers; [`sdus`]: the packets in the PDUs of one,
-//! * [`track`]: PDUs of one bearer, from whichever reader, to the rows of every link.
+//! * `pdu`, `lte`, `nr`: headers and status reports; `um`: of the modes without any,
+//! * [`capture`]: captures to bearers; [`sdus`]: the packets in the PDUs of one, [`pdcp`]: their numbers,
+//! * [`track`]: PDUs of one bearer, from whichever reader, to the rows of every link; [`pdus`]: to those of RLC.
 
 mod bearers;
 pub mod capture;
@@ -12,10 +12,15 @@ mod framing;
 mod lte;
 mod mac;
 mod nr;
+pub mod pdcp;
 mod pdu;
+pub mod pdus;
 pub mod sdus;
 pub mod track;
+mod um;
 mod way;
+
+pub use framing::Mode;
 
 /// Radio access technology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

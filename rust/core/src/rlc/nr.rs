@@ -34,6 +34,7 @@ fn body(pdu: &[u8], sn_bits: u32) -> Result<Pdu<'_>, &'static str> {
         poll,
         start,
         last,
+        part: segment != 0,
         begins: segment <= 1,
         ends: last,
         lengths: Lengths::default(),

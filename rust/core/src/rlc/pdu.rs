@@ -19,6 +19,8 @@ pub(crate) struct Data<'a> {
     pub(crate) start: u32,
     /// Whether the data reaches the end of that PDU or SDU.
     pub(crate) last: bool,
+    /// Whether it is a segment of that PDU or SDU.
+    pub(crate) part: bool,
     /// Whether it begins and ends with an SDU.
     pub(crate) begins: bool,
     pub(crate) ends: bool,
@@ -35,7 +37,31 @@ pub(crate) struct Lengths<'a> {
     pub(crate) count: usize,
 }
 
-impl Lengths<'_> {
+impl<'a> Lengths<'a> {
+    /// The length indicators of so many bits each that follow where `more` says so, and the data behind them.
+    pub(crate) fn read(
+        bits: &mut Bits<'a>,
+        mut more: bool,
+        width: u32,
+    ) -> Result<(Self, &'a [u8]), &'static str> {
+        let mut lengths = Lengths { bytes: bits.rest()?, bits: width, count: 0 };
+        let mut taken = 0;
+        while more {
+            more = bits.flag()?;
+            let length = bits.take(width)? as usize;
+            if length == 0 {
+                return Err("a length indicator of 0");
+            }
+            lengths.count += 1;
+            taken += length;
+        }
+        let data = bits.rest()?;
+        if taken > data.len() {
+            return Err("length indicators beyond the end of an RLC PDU");
+        }
+        Ok((lengths, data))
+    }
+
     pub(crate) fn get(&self, index: usize) -> usize {
         let mut bits = Bits::new(self.bytes);
         bits.skip(index as u64 * u64::from(self.bits + 1) + 1);

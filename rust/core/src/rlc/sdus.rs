@@ -9,10 +9,11 @@ use std::path::Path;
 use super::Radio;
 use super::bearers::{Key, hash};
 use super::capture::pdu_of;
-use super::framing::{Layer, Mode, Pdu as Framed};
+use super::framing::{Channel, Layer, Mode, Pdu as Framed};
+use super::pdcp::Sdus;
 use super::pdu::{Data, Pdu};
 use super::track::{View, sends};
-use super::{lte, mac, nr};
+use super::{lte, mac, nr, um};
 use crate::capture::frames::frames;
 use crate::capture::{IcmpError, ReadError, Sink, read_from};
 use crate::issue::Issues;
@@ -35,6 +36,10 @@ pub struct Packets {
     pub offsets: Vec<i64>,
     /// SDUs that are no IP packet in the clear.
     pub unreadable: u64,
+    /// All SDUs, ciphered or not.
+    pub sdus: Sdus,
+    /// Bits of their numbers; 0 if not known.
+    pub pdcp_bits: u32,
 }
 
 impl Packets {
@@ -96,15 +101,21 @@ pub(crate) fn packets(
             }
         }
     })?;
+    if matches!(key.channel, Channel::Drb(_)) {
+        reading.found.pdcp_bits = reading.found.sdus.read_numbers(key.radio);
+    }
     Ok(reading.found)
 }
+
+/// An SDU that is being put together: its bytes, the first one's place in the stream, and when it was sent.
+type Part = Option<(Vec<u8>, i64, i64)>;
 
 struct Reading<'a> {
     key: Key,
     placed: &'a Frames,
     next: usize,
-    /// The SDU that is being put together in each direction, its first byte in the stream, and the next one.
-    parts: [Option<(Vec<u8>, i64)>; 2],
+    /// By direction, and the next byte.
+    parts: [Part; 2],
     expected: [i64; 2],
     /// SDUs of late, to leave out what a handover had sent again.
     recent: VecDeque<u64>,
@@ -164,24 +175,34 @@ impl<'a> Reading<'a> {
                     }
                 });
                 for part in parts {
-                    self.acknowledged(at, pdu.uplink, false, part);
+                    self.pdu(at, pdu.uplink, false, part);
                 }
             }
-            Layer::Rlc { mode: Mode::Acknowledged, sn_bits, channel, long_li }
-                if (sn_bits, channel) == (self.key.sn_bits, self.key.channel) =>
+            Layer::Rlc { mode, sn_bits, channel, long_li }
+                if (mode, sn_bits, channel) == (self.key.mode, self.key.sn_bits, self.key.channel) =>
             {
-                self.acknowledged(at, pdu.uplink, long_li, pdu.payload);
+                self.pdu(at, pdu.uplink, long_li, pdu.payload);
             }
             _ => {}
         }
     }
 
-    fn acknowledged(&mut self, at: (i64, u64), uplink: bool, long_li: bool, bytes: &[u8]) {
-        let decoded = match self.key.radio {
-            Radio::Lte => lte::decode(bytes, self.key.sn_bits, long_li),
-            Radio::Nr => nr::decode(bytes, self.key.sn_bits),
+    fn pdu(&mut self, at: (i64, u64), uplink: bool, long_li: bool, bytes: &[u8]) {
+        let pdu = match (self.key.mode, self.key.radio) {
+            (Mode::Transparent, _) => return,
+            (Mode::Unacknowledged, radio) => match um::decode(radio, bytes, self.key.sn_bits) {
+                Ok((_, pdu)) => pdu,
+                Err(_) => return,
+            },
+            (Mode::Acknowledged, radio) => {
+                let decoded = match radio {
+                    Radio::Lte => lte::decode(bytes, self.key.sn_bits, long_li),
+                    Radio::Nr => nr::decode(bytes, self.key.sn_bits),
+                };
+                let Ok(Pdu::Data(pdu)) = decoded else { return };
+                pdu
+            }
         };
-        let Ok(Pdu::Data(pdu)) = decoded else { return };
         let Some((offset, attempt)) = self.place(at.1) else { return };
         if attempt > 0 || offset < 0 {
             return;
@@ -203,16 +224,17 @@ impl<'a> Reading<'a> {
             let (part, behind) = rest.split_at(length);
             rest = behind;
             if index > 0 || pdu.begins {
-                self.parts[way] = Some((Vec::new(), offset));
+                self.parts[way] = Some((Vec::new(), offset, at.0));
             }
             offset += part.len() as i64;
-            let Some((sdu, _)) = &mut self.parts[way] else { continue };
+            let Some((sdu, ..)) = &mut self.parts[way] else { continue };
             sdu.extend_from_slice(part);
             if sdu.len() > LARGEST {
                 self.parts[way] = None;
             } else if (!last || pdu.ends)
-                && let Some((sdu, first)) = self.parts[way].take()
+                && let Some((sdu, first, begun_ns)) = self.parts[way].take()
             {
+                self.found.sdus.push((begun_ns, at.0), at.1, way, first, &sdu);
                 self.sdu(at, way, &sdu, first);
             }
         }
@@ -269,7 +291,6 @@ fn ip_behind_pdcp(sdu: &[u8]) -> Option<(usize, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rlc::framing::Channel;
 
     fn ip(fill: u8) -> Vec<u8> {
         let mut packet = vec![fill; 30];
@@ -289,7 +310,7 @@ mod tests {
     }
 
     fn key(radio: Radio, sn_bits: u8) -> Key {
-        Key { radio, ue: 1, channel: Channel::Drb(1), sn_bits }
+        Key { radio, ue: 1, channel: Channel::Drb(1), mode: Mode::Acknowledged, sn_bits }
     }
 
     #[test]
@@ -303,18 +324,20 @@ mod tests {
         let mut reading = Reading::new(key(Radio::Lte, 10), &rows);
         // At last the third PDU's bytes once more behind a new start: known already.
         for (record, pdu) in [&first, &second, &second, &third, &second, &third].into_iter().enumerate() {
-            reading.acknowledged((5, record as u64 + 1), true, false, pdu);
+            reading.pdu((5, record as u64 + 1), true, false, pdu);
         }
         assert_eq!(
             (reading.found.records.as_slice(), reading.found.offsets.as_slice()),
             (&[2, 4][..], &[102, 134][..])
         );
         assert!(reading.found.file.ends_with(&ip(8)));
+        let sdus = &reading.found.sdus;
+        assert_eq!((sdus.offset[..2].to_vec(), sdus.length[..2].to_vec()), (vec![100, 132], vec![32, 32]));
         // Without the PDU between, there is no packet to put together.
         let rows = placed(&[(1, 0, 0), (2, 42, 0)]);
         let mut reading = Reading::new(key(Radio::Lte, 10), &rows);
-        reading.acknowledged((5, 1), true, false, &first);
-        reading.acknowledged((5, 2), true, false, &third);
+        reading.pdu((5, 1), true, false, &first);
+        reading.pdu((5, 2), true, false, &third);
         assert!(reading.found.records.is_empty());
     }
 
@@ -323,9 +346,9 @@ mod tests {
         let sdu = [&[0x80, 0, 1][..], &ip(9)].concat();
         let rows = placed(&[(1, 0, 0), (2, 10, 0), (3, 33, 0)]);
         let mut reading = Reading::new(key(Radio::Nr, 12), &rows);
-        reading.acknowledged((5, 1), false, false, &[&[0x90, 0][..], &sdu[..10]].concat());
-        reading.acknowledged((6, 2), false, false, &[&[0xa0, 0, 0, 10][..], &sdu[10..]].concat());
-        reading.acknowledged((7, 3), false, false, &[&[0xc0, 1][..], &[0x80; 40]].concat());
+        reading.pdu((5, 1), false, false, &[&[0x90, 0][..], &sdu[..10]].concat());
+        reading.pdu((6, 2), false, false, &[&[0xa0, 0, 0, 10][..], &sdu[10..]].concat());
+        reading.pdu((7, 3), false, false, &[&[0xc0, 1][..], &[0x80; 40]].concat());
         assert_eq!((reading.found.records.as_slice(), reading.found.unreadable), (&[2][..], 1));
         assert_eq!(reading.found.offsets, [3]);
     }

@@ -3,7 +3,8 @@
 //! A status report is an RR whose N(R) is ACK_SN, and a SREJ for each NACK. Entity 0 is the terminal, 1 the
 //! base station.
 
-use super::way::{Piece, SMALL, Way};
+use super::pdus::{self, PduRow, Pdus};
+use super::way::{Heard, Piece, Placed, SMALL, Way};
 use crate::issue::Issues;
 use crate::linktable::{EVT, EventRow, Events, FrameRow, Frames, RCV, SND, cause_code, kind_code};
 
@@ -14,7 +15,7 @@ pub enum Kind {
     Data,
     /// A status report: `sn` is ACK_SN.
     Status,
-    /// One NACK of the report before it: `sn` is NACK_SN, `length` how many PDUs.
+    /// One NACK of the report before it: `sn` is NACK_SN, `length` how many PDUs; `part`: from `start` on.
     Nack,
     /// The connection is re-established or set up anew: `cause` of the reset.
     Reestablishment,
@@ -50,6 +51,8 @@ pub struct Row {
     pub length: u32,
     pub last: bool,
     pub poll: bool,
+    /// A segment of a PDU (LTE) or SDU (NR).
+    pub part: bool,
     pub hash: u64,
 }
 
@@ -60,6 +63,8 @@ pub struct Tracked {
     pub frames: Frames,
     /// Status reports, resets.
     pub events: Events,
+    /// Both, as RLC sees them.
+    pub pdus: Pdus,
     /// Damage and doubt.
     pub issues: Issues,
 }
@@ -122,8 +127,7 @@ impl Bearer {
         let (entity, action) = if sent { (way, SND) } else { (1 - way, RCV) };
         match row.kind {
             Kind::Data => self.data(row, way, entity, action),
-            Kind::Status => self.event((row.t_ns, row.record), entity, action, "RR", row.sn as i32, ""),
-            Kind::Nack => self.event((row.t_ns, row.record), entity, action, "SREJ", row.sn as i32, ""),
+            Kind::Status | Kind::Nack => self.report(row, way, entity, action),
             Kind::Reestablishment if self.is_settled() => {
                 self.begin((row.t_ns, row.record), 0, "reestablishment")
             }
@@ -152,13 +156,27 @@ impl Bearer {
         self.mark.is_some() || self.reset.is_some_and(|(_, done)| !done[way])
     }
 
+    /// A status report, or one of its NACKs, about the other direction.
+    fn report(&mut self, row: &Row, way: usize, entity: usize, action: i8) {
+        let (word, kind) = if row.kind == Kind::Status { ("RR", pdus::STATUS) } else { ("SREJ", pdus::NACK) };
+        let at = (row.t_ns, row.record);
+        self.event(at, entity, action, word, row.sn as i32, "");
+        let about = &self.ways[1 - way];
+        self.found.pdus.push(PduRow {
+            number: about.number_of(row.sn),
+            epoch: about.epoch(),
+            start: if row.part { row.start.min(i32::MAX as u32) as i32 } else { -1 },
+            length: row.length,
+            ..PduRow::new(at, entity, action, kind)
+        });
+    }
+
     fn data(&mut self, row: &Row, way: usize, entity: usize, action: i8) {
         let piece =
             Piece { sn: row.sn, start: row.start, length: row.length, last: row.last, hash: row.hash };
-        let (offset, attempt, duplicate);
+        let (place, attempt);
         if action == RCV && self.seen_sent[way] {
-            let (place, had) = self.ways[way].hear(&piece);
-            (offset, attempt, duplicate) = (place, 0, had);
+            (place, attempt) = (self.ways[way].hear(&piece), 0);
         } else {
             let fresh = !self.ways[way].used();
             let placed = self.ways[way].send(piece, self.is_armed(way));
@@ -178,10 +196,26 @@ impl Bearer {
                 let record = row.record as u64;
                 self.found.issues.add_many("lost-events", u64::from(placed.missing), record, detail);
             }
-            (offset, attempt) = (placed.offset, if action == SND { placed.attempt } else { 0 });
             // Of what its sender does not tell, the receiver's first line is not always the first transmission.
-            duplicate = action == RCV && self.ways[way].hear(&piece).1;
+            attempt = if action == SND { placed.attempt } else { 0 };
+            let had = action == RCV && self.ways[way].hear(&piece).had;
+            let Placed { offset, number, epoch, .. } = placed;
+            place = Heard { offset, number, epoch, had };
         }
+        let (offset, duplicate) = (place.offset, place.had);
+        self.found.pdus.push(PduRow {
+            number: place.number,
+            epoch: place.epoch,
+            start: row.start.min(i32::MAX as u32) as i32,
+            length: row.length,
+            last: row.last,
+            poll: row.poll,
+            part: row.part,
+            attempt,
+            duplicate,
+            offset,
+            ..PduRow::new((row.t_ns, row.record), entity, action, pdus::DATA)
+        });
         self.found.frames.push(FrameRow {
             ns: row.sn as i32,
             offset,
@@ -250,6 +284,7 @@ mod tests {
             length: 40,
             last: true,
             poll: false,
+            part: false,
             hash,
         }
     }
@@ -285,6 +320,7 @@ mod tests {
             assert!(found.issues.is_empty());
             assert!(found.frames.attempt.iter().all(|attempt| *attempt == 0));
             assert_eq!(found.frames.offset.last(), Some(&(119 * 40)));
+            assert_eq!((found.pdus.number.last(), found.pdus.epoch.last()), (Some(&119), Some(&1)));
         }
     }
 
@@ -328,6 +364,8 @@ mod tests {
         assert_eq!(found.frames.attempt, [0, 0, 0, 1, 0, 0]);
         assert_eq!(found.frames.duplicate, [0, 0, 0, 0, 0, 1]);
         assert_eq!((found.events.action, found.events.nr), (vec![0, 0, 1], vec![2, 0, 2]));
+        assert_eq!(found.pdus.kind, [0, 0, 0, 1, 2, 1, 0, 0, 0]);
+        assert_eq!(found.pdus.number, [0, 1, 1, 2, 0, 2, 0, 0, 0]);
         // A base station alone: what it has received is numbered all the same.
         let first = data(1, true, 0);
         let alone = [first, Row { t_ns: 2, ..first }, data(3, true, 1)];

@@ -31,6 +31,9 @@ struct Known {
     attempt: i16,
     /// The first piece: length and hash.
     first: (u32, u64),
+    /// Its place in the order of all numbers.
+    number: i64,
+    epoch: i32,
     /// What the peer has received of it.
     heard: Vec<(u32, u32)>,
 }
@@ -39,6 +42,9 @@ struct Known {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) offset: i64,
+    /// See [`super::pdus::Pdus`].
+    pub(crate) number: i64,
+    pub(crate) epoch: i32,
     /// 0 for the first transmission.
     pub(crate) attempt: i16,
     /// PDUs before it that the capture does not have.
@@ -47,10 +53,24 @@ pub(crate) struct Placed {
     pub(crate) restart: bool,
 }
 
+/// What a receiver got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// -1 if it is not known what it is.
+    pub(crate) offset: i64,
+    pub(crate) number: i64,
+    pub(crate) epoch: i32,
+    /// It had it already.
+    pub(crate) had: bool,
+}
+
 #[derive(Debug)]
 pub(crate) struct Way {
     modulus: u32,
     next: Option<u32>,
+    /// The number that `next` will have.
+    number: i64,
+    epoch: i32,
     offset: i64,
     /// Bytes of the last new PDU: those that were missed are taken for as long.
     usual: u32,
@@ -63,6 +83,8 @@ impl Way {
         Way {
             modulus: 1 << sn_bits.clamp(1, 18),
             next: None,
+            number: 0,
+            epoch: 0,
             offset: 0,
             usual: 0,
             known: HashMap::new(),
@@ -96,16 +118,41 @@ impl Way {
             None if small && (armed || self.modulus - ahead > FEW) => self.restart(sn, piece),
             Some(known) => known.again(&piece),
             // Sent before the capture began, or missed.
-            None => Placed { offset: -1, attempt: 1, missing: 0, restart: false },
+            None => {
+                Placed { offset: -1, number: -1, epoch: self.epoch, attempt: 1, missing: 0, restart: false }
+            }
         }
     }
 
+    /// The number of what a status report names; -1 if nothing near it was sent.
+    pub(crate) fn number_of(&self, sn: u32) -> i64 {
+        let sn = sn % self.modulus;
+        if let Some(known) = self.known.get(&sn) {
+            return known.number;
+        }
+        let before = sn.wrapping_sub(1) & (self.modulus - 1);
+        if let Some(known) = self.known.get(&before) {
+            return known.number + 1;
+        }
+        match self.next {
+            Some(next) if sn.wrapping_sub(next) & (self.modulus - 1) <= FEW => {
+                self.number + i64::from(sn.wrapping_sub(next) & (self.modulus - 1))
+            }
+            _ => -1,
+        }
+    }
+
+    /// New starts so far.
+    pub(crate) fn epoch(&self) -> i32 {
+        self.epoch
+    }
+
     /// The peer receives a piece that this entity sent: its place, and whether the peer had it already.
-    pub(crate) fn hear(&mut self, piece: &Piece) -> (i64, bool) {
+    pub(crate) fn hear(&mut self, piece: &Piece) -> Heard {
         let sn = piece.sn % self.modulus;
         let old = self.before.get_mut(&sn).filter(|known| known.is_same(piece));
         let Some(known) = self.known.get_mut(&sn).filter(|known| known.is_same(piece)).or(old) else {
-            return (-1, false);
+            return Heard { offset: -1, number: -1, epoch: self.epoch, had: false };
         };
         let (from, to) = (piece.start, piece.start.saturating_add(piece.length));
         let had = known.heard.iter().any(|&(a, b)| a <= from && to <= b);
@@ -117,11 +164,12 @@ impl Way {
                 _ => {}
             }
         }
-        (known.offset + i64::from(from), had)
+        Heard { offset: known.offset + i64::from(from), number: known.number, epoch: known.epoch, had }
     }
 
     fn restart(&mut self, sn: u32, piece: Piece) -> Placed {
         self.before = std::mem::take(&mut self.known);
+        self.epoch += 1;
         self.new_number(sn, piece, sn, true)
     }
 
@@ -132,11 +180,20 @@ impl Way {
         let half = self.modulus / 2;
         for number in 0..missing {
             let lost = sn.wrapping_sub(missing - number) & (self.modulus - 1);
-            self.insert(lost, Known::unseen(self.offset, self.usual), half);
+            self.insert(lost, Known::unseen(self.offset, self.usual, (self.number, self.epoch)), half);
             self.offset += i64::from(self.usual);
+            self.number += 1;
         }
-        self.insert(sn, Known::new(self.offset, &piece), half);
-        let placed = Placed { offset: self.offset + i64::from(piece.start), attempt: 0, missing, restart };
+        self.insert(sn, Known::new(self.offset, &piece, (self.number, self.epoch)), half);
+        let placed = Placed {
+            offset: self.offset + i64::from(piece.start),
+            number: self.number,
+            epoch: self.epoch,
+            attempt: 0,
+            missing,
+            restart,
+        };
+        self.number += 1;
         self.offset += i64::from(piece.start) + i64::from(piece.length);
         self.next = Some((sn + 1) & (self.modulus - 1));
         placed
@@ -160,13 +217,23 @@ impl Way {
 }
 
 impl Known {
-    fn new(offset: i64, piece: &Piece) -> Self {
+    fn new(offset: i64, piece: &Piece, (number, epoch): (i64, i32)) -> Self {
         let reach = piece.start.saturating_add(piece.length);
         let first = if piece.start == 0 { (piece.length, piece.hash) } else { (0, 0) };
-        Known { offset, reach, whole: piece.last, upto: reach, attempt: 0, first, heard: Vec::new() }
+        Known {
+            offset,
+            reach,
+            whole: piece.last,
+            upto: reach,
+            attempt: 0,
+            first,
+            number,
+            epoch,
+            heard: Vec::new(),
+        }
     }
 
-    fn unseen(offset: i64, length: u32) -> Self {
+    fn unseen(offset: i64, length: u32, (number, epoch): (i64, i32)) -> Self {
         Known {
             offset,
             reach: length,
@@ -174,6 +241,8 @@ impl Known {
             upto: length,
             attempt: 0,
             first: (0, 0),
+            number,
+            epoch,
             heard: Vec::new(),
         }
     }
@@ -193,6 +262,8 @@ impl Known {
         let end = piece.start.saturating_add(piece.length);
         let placed = |known: &Known, attempt| Placed {
             offset: known.offset + i64::from(piece.start),
+            number: known.number,
+            epoch: known.epoch,
             attempt,
             missing: 0,
             restart: false,
@@ -229,6 +300,11 @@ mod tests {
         (found.offset, found.attempt, found.missing, found.restart)
     }
 
+    fn heard(way: &mut Way, sn: u32, hash: u64) -> (i64, i64, bool) {
+        let found = way.hear(&piece(sn, 0, 40, hash));
+        (found.offset, found.number, found.had)
+    }
+
     #[test]
     fn new_again_and_missed() {
         let mut way = Way::new(10);
@@ -242,9 +318,11 @@ mod tests {
         assert_eq!(sent(&mut way, 1, 9), (120, 1, 0, false));
         // Before the capture began.
         assert_eq!(sent(&mut way, 900, 9), (-1, 1, 0, false));
-        assert_eq!(way.hear(&piece(1023, 0, 40, 2)), (40, false));
-        assert_eq!(way.hear(&piece(1023, 0, 40, 2)), (40, true));
-        assert_eq!(way.hear(&piece(500, 0, 40, 2)), (-1, false));
+        assert_eq!(heard(&mut way, 1023, 2), (40, 1, false));
+        assert_eq!(heard(&mut way, 1023, 2), (40, 1, true));
+        assert_eq!(heard(&mut way, 500, 2), (-1, -1, false));
+        // SN 1023, 0 and 3 are the second, third and sixth; what lies ahead is counted on.
+        assert_eq!([1023, 3, 4, 14, 600].map(|sn| way.number_of(sn)), [1, 5, 6, 16, -1]);
     }
 
     #[test]
@@ -256,7 +334,8 @@ mod tests {
         assert_eq!(sent(&mut way, 0, 1000), (28000, 0, 0, true));
         assert_eq!(sent(&mut way, 1, 1001), (28040, 0, 0, false));
         // What was on its way when the sender began anew.
-        assert_eq!(way.hear(&piece(699, 0, 40, 699)), (27960, false));
+        assert_eq!(heard(&mut way, 699, 699), (27960, 699, false));
+        assert_eq!((way.epoch(), way.number_of(1)), (1, 701));
         // The same bytes again are no new start; other bytes are.
         assert_eq!(sent(&mut way, 0, 1000), (28000, 1, 0, false));
         assert_eq!(sent(&mut way, 0, 7), (28080, 0, 0, true));

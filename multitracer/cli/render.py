@@ -209,6 +209,7 @@ def _link(console: Console, contract: Object) -> None:
     )
     for entity in link["retransmissions"].get("entities", []):
         _line(console, f"  {entity['entity']}", words.entity(entity))
+    _bearer(console, contract["other"].get("bearer", {}))
     if link["flow_control"] is not None:
         _line(console, "Flow control", words.flow_control(link["flow_control"]))
     _line(console, "Resets", words.count(len(link["resets"]), "link reset"))
@@ -223,6 +224,16 @@ def _link(console: Console, contract: Object) -> None:
         drops = link["local_drops"]
         at = ", ".join(f"{drop['t']:.1f}" for drop in drops[:SHOWN])
         _line(console, "Local drops", words.count(len(drops), "segment") + (f", at {at} s" if drops else ""))
+
+
+def _bearer(console: Console, found: Object) -> None:
+    if found:
+        from multitracer.cli import bearer
+
+        name = f"{found['bearer'] or ''}, RLC {found['mode'].upper()}".lstrip(", ")
+        _line(console, "Radio bearer", name)
+        for label, text in bearer.lines(found):
+            _line(console, label, text)
 
 
 def _dccp(console: Console, contract: Object, found: Object) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from multitracer.alignment.anchors import Anchors
-from multitracer.alignment.voting import Vote, vote
+from multitracer.alignment.voting import Stretches, Vote, agreeing, vote
 from multitracer.clocks import Int
 from multitracer.table import Array, Table
 
@@ -21,6 +22,7 @@ MAX_DRIFT = 500e-6
 _ENOUGH = 0.35
 _FEW = 5
 _MAX_WAY_NS = 5_000_000_000
+_GROUP = 50e-6  # skews that are looked at together before each by itself
 _SKEWS = np.concatenate([[0.0], *([s, -s] for s in np.arange(1, 41) * 12.5e-6)])
 
 
@@ -151,9 +153,9 @@ def _track(found: Anchors, packets: Packets, hint: int | None) -> list[list[Loca
     runs: list[list[_Stretch]] = []
     last = _Stretch(edges[0], edges[0], shift, int(t[0]), skew)
     for start, stop in pairwise(edges):
-        inside = (record >= start) & (record < stop)
-        origin = int(t[inside][0])
-        reach = packets.delivery_ns + round(MAX_DRIFT / 4 * abs(int(t[inside].max()) - last.origin_ns))
+        inside = t[_between(record, start, stop)]
+        origin = int(inside[0])
+        reach = packets.delivery_ns + round(MAX_DRIFT / 4 * abs(int(inside.max()) - last.origin_ns))
         expected = last.at(origin)
         part = _locate(found, packets, start, stop, origin, skew, (expected - reach, expected + reach))
         stepped = part is None or part[0].votes < _ENOUGH * part[0].voters
@@ -182,7 +184,7 @@ def _move_ends(found: Anchors, packets: Packets, runs: list[list[_Stretch]], end
     record, _ = found.in_file_order()
     for before, after in pairwise(runs):
         a, b = before[-1], after[0]
-        inside = record[(record >= a.first) & (record < b.end)]
+        inside = record[_between(record, a.first, b.end)]
         fits = []
         for stretch in (a, b):
             located = _pairs_at(found, packets, a.first, b.end, stretch)
@@ -201,8 +203,10 @@ def _move_ends(found: Anchors, packets: Packets, runs: list[list[_Stretch]], end
 
 def _pairs_at(found: Anchors, packets: Packets, start: int, end: int, stretch: _Stretch) -> Located:
     """Pairs of anchors and packets at a known shift."""
-    wake = np.flatnonzero((found.wake_record >= start) & (found.wake_record < end))
-    finish = np.flatnonzero((found.end_record >= start) & (found.end_record < end))
+    wake, finish = (
+        np.arange(part.start, part.stop)
+        for part in (_between(found.wake_record, start, end), _between(found.end_record, start, end))
+    )
     wake_ns = _straight(found.wake_ns[wake], stretch.origin_ns, stretch.skew) + stretch.shift_ns
     end_ns = _straight(found.end_ns[finish], stretch.origin_ns, stretch.skew) + stretch.shift_ns
     into = np.searchsorted(packets.into_ns, wake_ns, side="right") - 1
@@ -225,8 +229,8 @@ def _first_shift(
     record, t = found.in_file_order()
     origin = int(t[np.searchsorted(record, start)])
     for near in nears:
-        for skew in _SKEWS.tolist() if packets.delivery_ns == _DELIVERY_NS else [0.0]:
-            part = _locate(found, packets, start, end, origin, skew, near)
+        for skew, stretches in _skews(found, packets, start, end, origin, near):
+            part = _locate(found, packets, start, end, origin, skew, near, stretches)
             if part is None:
                 continue
             share = part[0].votes / part[0].voters
@@ -239,6 +243,50 @@ def _first_shift(
     return None, 0.0
 
 
+def _skews(
+    found: Anchors, packets: Packets, start: int, end: int, origin: int, near: tuple[int, int] | None
+) -> Iterator[tuple[float, Stretches | None]]:
+    """Skews to be tried, none first, and where, if not near some shift; what cannot be right is left out."""
+    yield 0.0, None
+    if packets.delivery_ns != _DELIVERY_NS:
+        return
+    groups: dict[int, Stretches | None] = {}
+    for skew in _SKEWS[1:].tolist():
+        group = round(skew / _GROUP)
+        if near is None and group not in groups:
+            # Within a group, clocks part by no more than this until the end of the stretch.
+            ballots, lasts_ns = _ballots(found, packets, start, end, origin, group * _GROUP, near)
+            spread_ns = int(np.ceil(_GROUP / 2 * lasts_ns)) + 1
+            groups[group] = agreeing(ballots, spread_ns, _ENOUGH / 2)
+        stretches = groups.get(group)
+        if stretches != []:
+            yield skew, stretches
+
+
+def _ballots(
+    found: Anchors,
+    packets: Packets,
+    start: int,
+    end: int,
+    origin: int,
+    skew: float,
+    near: tuple[int, int] | None,
+) -> tuple[list[tuple[Array, Array, int, int]], int]:
+    """Anchors in a part of the log that vote for packets; how long the part lasts from `origin` on."""
+    wake, finish = (
+        found.wake_ns[_between(found.wake_record, start, end)],
+        found.end_ns[_between(found.end_record, start, end)],
+    )
+    lasts_ns = max((int(np.abs(part - origin).max()) for part in (wake, finish) if len(part)), default=0)
+    slot = found.slot_ns + packets.delivery_ns
+    heads = packets.into_ns if near is not None else _heads(packets, found.slot_ns)
+    ballots = [
+        (_straight(wake, origin, skew), heads, slot, 0),
+        (_straight(finish, origin, skew), packets.out_ns, 0, packets.delivery_ns),
+    ]
+    return ballots, lasts_ns
+
+
 def _locate(
     found: Anchors,
     packets: Packets,
@@ -247,23 +295,22 @@ def _locate(
     origin: int,
     skew: float,
     near: tuple[int, int] | None,
+    stretches: Stretches | None = None,
 ) -> tuple[Located, Vote] | None:
     """The shift with most votes in a part of the log, and the pairs that it makes."""
-    wake = (found.wake_record >= start) & (found.wake_record < end)
-    finish = (found.end_record >= start) & (found.end_record < end)
-    wake_ns, end_ns = (
-        _straight(found.wake_ns[wake], origin, skew),
-        _straight(found.end_ns[finish], origin, skew),
-    )
-    slot = found.slot_ns + packets.delivery_ns
-    heads = packets.into_ns
-    if near is None:
-        heads = _heads(packets, found.slot_ns)
-    ballot = vote([(wake_ns, heads, slot, 0), (end_ns, packets.out_ns, 0, packets.delivery_ns)], near)
+    ballots, _ = _ballots(found, packets, start, end, origin, skew, near)
+    # What fewer vote for is no answer; half of the share leaves room for what a sample of the events says.
+    ballot = vote(ballots, near, _ENOUGH / 2 if near is None else 0.0, stretches)
     if ballot is None:
         return None
     stretch = _Stretch(start, end, (ballot.low_ns + ballot.high_ns) // 2, origin, skew)
     return _pairs_at(found, packets, start, end, stretch), ballot
+
+
+def _between(record: Array, start: int, end: int) -> slice:
+    """Rows of the records from `start` to before `end`, which are in order."""
+    first, last = np.searchsorted(record, [start, end]).tolist()
+    return slice(first, max(first, last))
 
 
 def _straight(t_ns: Array, origin: int, skew: float) -> Array:

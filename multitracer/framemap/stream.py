@@ -226,7 +226,8 @@ def _bytes(rows: Table, raw: dict[int, IpPacket]) -> list[tuple[int, bytes]]:
     found = []
     for record, length in zip(rows["record"].tolist(), rows["ip_length"].tolist(), strict=True):
         packet = raw.get(record)
-        found.append((packet.length, packet.data) if packet is not None else (length, b""))
+        # A format without the packet's length has -1.
+        found.append((packet.length, packet.data) if packet is not None else (max(length, 0), b""))
     return found
 
 

@@ -19,7 +19,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyo3(signature = (packets, address, short_protocol, flags, accm, vj))]
 fn framed_sizes(
     py: Python<'_>,
-    packets: Vec<(usize, PyBackedBytes)>,
+    packets: Vec<(i64, PyBackedBytes)>,
     address: bool,
     short_protocol: bool,
     flags: u8,
@@ -27,7 +27,10 @@ fn framed_sizes(
     vj: Option<(bool, bool)>,
 ) -> (Ints<'_>, Ints<'_>) {
     let framing = Framing { address, short_protocol, flags, accm, vj };
-    let packets: Vec<_> = packets.iter().map(|(length, data)| Packet { length: *length, data }).collect();
+    let packets: Vec<_> = packets
+        .iter()
+        .map(|(length, data)| Packet { length: usize::try_from(*length).unwrap_or(0), data })
+        .collect();
     let (known, unseen) = py.detach(|| sizes(framing, &packets));
     (known.into_pyarray(py), unseen.into_pyarray(py))
 }

@@ -14,7 +14,7 @@
 //!
 //! Memory is fixed: tables that forget, so that in doubt a packet counts.
 
-use crate::segment::{Segment, flags::SYN};
+use crate::segment::{Address, Segment, flags::SYN};
 
 const PACKETS: usize = 4096;
 const DIRECTIONS: usize = 2048;
@@ -62,49 +62,62 @@ impl Default for Copies {
 
 impl Copies {
     /// Whether a segment was captured before; `point` is where it was seen now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_copy(&mut self, segment: &Segment, point: u32) -> bool {
         let direction = direction_of(segment);
         let hash = packet_of(segment, direction);
-        let identified = segment.ip_id != 0;
         // A copy that a sender makes has the TTL of the first; without identification, the path may have changed.
-        let hops = if identified { u32::from(segment.ttl) } else { 0 };
+        let (hops, place) = match segment.ip_id {
+            0 => (0, hash),
+            // Packets that share an identification meet in one place, where the later one puts out the earlier.
+            id => (u32::from(segment.ttl), direction.wrapping_add(u64::from(id).wrapping_mul(SPREAD))),
+        };
         // Never 0, which means that a place is free.
         let point = ((point ^ hops << 24).wrapping_mul(0x9e37_79b1) >> 16) as u16 | 1;
-        // Packets that share an identification meet in one place, where the later one puts out the earlier.
-        let place = if identified {
-            direction.wrapping_add(u64::from(segment.ip_id).wrapping_mul(SPREAD))
-        } else {
-            hash
-        };
         let known = &mut self.packets[place as usize % PACKETS];
-        let same = known.hash == hash;
-        let meaningful =
-            self.directions[direction as usize % DIRECTIONS].observe(direction, segment.ip_id, same);
-        let age = segment.t_ns.abs_diff(known.t_ns);
-        if !same || age > if identified { ELSEWHERE_NS } else { UNIDENTIFIED_NS } {
-            *known = Packet { hash, t_ns: segment.t_ns, points: [point, 0, 0, 0] };
+        let ids = &mut self.directions[direction as usize % DIRECTIONS];
+        if known.hash == hash {
+            return known.seen_again(segment, point, ids.observe(direction, segment.ip_id, true));
+        }
+        ids.observe(direction, segment.ip_id, false);
+        *known = Packet { hash, t_ns: segment.t_ns, points: [point, 0, 0, 0] };
+        false
+    }
+}
+
+impl Packet {
+    /// Whether what is the same as this packet is a copy of it; `meaningful` if identifications tell packets apart.
+    #[inline(never)]
+    fn seen_again(&mut self, segment: &Segment, point: u16, meaningful: bool) -> bool {
+        let identified = segment.ip_id != 0;
+        let age = segment.t_ns.abs_diff(self.t_ns);
+        if age > if identified { ELSEWHERE_NS } else { UNIDENTIFIED_NS } {
+            self.renew(segment.t_ns, point);
             return false;
         }
-        if known.points.contains(&point) {
+        if self.points.contains(&point) {
             let at_once = identified && age <= AT_ONCE_NS && (meaningful || segment.has(SYN));
             if !at_once {
-                *known = Packet { hash, t_ns: segment.t_ns, points: [point, 0, 0, 0] };
+                self.renew(segment.t_ns, point);
             }
             return at_once;
         }
-        match known.points.iter_mut().find(|place| **place == 0) {
+        match self.points.iter_mut().find(|place| **place == 0) {
             Some(place) => *place = point,
             // More points than a host has: not what this is about.
             None => return false,
         }
         true
     }
+
+    fn renew(&mut self, t_ns: i64, point: u16) {
+        (self.t_ns, self.points) = (t_ns, [point, 0, 0, 0]);
+    }
 }
 
 impl Direction {
     /// Take note of an identification; whether they mean something.
-    #[inline]
+    #[inline(always)]
     fn observe(&mut self, direction: u64, id: u16, same: bool) -> bool {
         let tag = (direction >> 32) as u32;
         if self.tag != tag {
@@ -127,35 +140,27 @@ fn mix(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// In pieces of four bytes: an IPv4 address was just written as such, and a wider load would wait for the stores.
 #[inline(always)]
-fn spread(address: &[u8; 16], first: u64) -> u64 {
-    let (words, _) = address.as_chunks::<4>();
-    let word = |at: usize| u64::from(u32::from_ne_bytes(words[at]));
-    let mut sum = word(3).wrapping_mul(first);
-    if word(0) != 0 {
-        // IPv6: the rest of the address as well.
-        for at in 0..3 {
-            sum = (sum.rotate_left(21) ^ word(at)).wrapping_mul(SPREAD);
-        }
-    }
-    sum
+fn spread(address: &Address, first: u64) -> u64 {
+    let [high, low] = address.halves();
+    (low ^ high.wrapping_mul(SPREAD).rotate_left(29)).wrapping_mul(first)
 }
 
 #[inline(always)]
 fn direction_of(segment: &Segment) -> u64 {
-    let ports = u64::from(segment.source.1) << 16 | u64::from(segment.destination.1);
-    let source = spread(&segment.source.0.0, 0xa076_1d64_78bd_642f);
-    let destination = spread(&segment.destination.0.0, 0xe703_7ed1_a0b4_28db);
+    // Not by 16 bits, which would be read as 32 where 16 were just written, and wait for the store to be through.
+    let ports = u64::from(segment.source.1) << 20 | u64::from(segment.destination.1);
+    let source = spread(&segment.source.0, 0xa076_1d64_78bd_642f);
+    let destination = spread(&segment.destination.0, 0xe703_7ed1_a0b4_28db);
     mix(source ^ ports, destination)
 }
 
 #[inline(always)]
 fn packet_of(segment: &Segment, direction: u64) -> u64 {
     let numbers = u64::from(segment.seq) << 32 | u64::from(segment.ack);
-    // 16 bits, 9, 16, and what is left for the length.
-    let (flags, id) = (u64::from(segment.flags), u64::from(segment.ip_id));
-    let rest = u64::from(segment.length) << 41 | id << 25 | flags << 16 | u64::from(segment.window);
+    // 9 bits, 16, 16, and what is left for the length.
+    let (window, id) = (u64::from(segment.window), u64::from(segment.ip_id));
+    let rest = u64::from(segment.length) << 41 | id << 25 | window << 9 | u64::from(segment.flags);
     let options = &segment.options;
     let (value, echo) = options.timestamps.unwrap_or((0, 0));
     let stamps = u64::from(value) << 32 | u64::from(echo);

@@ -47,8 +47,9 @@ pub(crate) struct Totals {
     pub(crate) tunnels: TunnelCounts,
     pub(crate) bytes: u64,
     pub(crate) captured_bytes: u64,
-    /// Earliest and latest time stamp.
-    pub(crate) span: Option<(i64, i64)>,
+    /// Earliest and latest time stamp, once there is a record.
+    first_ns: i64,
+    last_ns: i64,
     previous_ns: i64,
     fraction_overflow: Tally,
     backwards: Tally,
@@ -89,17 +90,21 @@ impl Totals {
         if record.fraction_overflow {
             self.fraction_overflow.hit(record.number);
         }
-        let t = record.t_ns;
-        self.span = match self.span {
-            None => Some((t, t)),
-            Some((first, last)) => {
-                if t < self.previous_ns {
-                    self.backwards.hit(record.number);
-                }
-                Some((first.min(t), last.max(t)))
-            }
-        };
-        self.previous_ns = t;
+        let t_ns = record.t_ns;
+        if self.records == 1 {
+            (self.first_ns, self.last_ns) = (t_ns, t_ns);
+        } else if t_ns < self.previous_ns {
+            self.backwards.hit(record.number);
+            self.first_ns = self.first_ns.min(t_ns);
+        } else {
+            self.last_ns = self.last_ns.max(t_ns);
+        }
+        self.previous_ns = t_ns;
+    }
+
+    /// Earliest and latest time stamp.
+    pub(crate) fn span(&self) -> Option<(i64, i64)> {
+        (self.records > 0).then_some((self.first_ns, self.last_ns))
     }
 }
 
@@ -135,7 +140,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     }
 
     /// Decode one record.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record(&mut self, record: &Record<'_>) {
         self.totals.observe(record);
         if !self.sink.wants(record.number) {
@@ -165,34 +170,34 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         self.totals.kinds.add(kind);
     }
 
-    #[inline]
+    #[inline(always)]
     fn packet(&mut self, record: &Record<'_>, cut: &mut bool) -> Result<Kind, Stop> {
         self.path = Path::default();
         self.place = record.interface << 8 ^ record.link.place(record.data);
         let at = record.link.network(record.data, record.wire_length, &mut self.path)?;
-        let wire = record.wire_length - at as u32;
-        let packet = ip::parse(&record.data[at..], wire, &mut self.segment)?;
-        // Some tools write the captured length into both fields: the IP header knows better.
-        *cut |= self.segment.ip_length > wire;
+        let (data, wire) = (&record.data[at..], record.wire_length - at as u32);
         self.segment.t_ns = record.t_ns;
         self.segment.record = record.number;
         self.segment.checksum = Checksum::Unverified;
-        if packet.protocol == TCP && packet.fragment.is_none() {
-            self.tcp(&packet)
-        } else {
-            self.other(packet)
+        if let Some((tcp, length)) = ip::plain_tcp(data, wire, &mut self.segment) {
+            *cut |= self.segment.ip_length > wire;
+            return self.tcp(tcp, length, false);
         }
+        self.other(data, wire, cut)
     }
 
     /// Whatever needs a closer look; kept apart so that the way to TCP stays in registers.
     #[inline(never)]
-    fn other(&mut self, packet: ip::Packet<'_>) -> Result<Kind, Stop> {
+    fn other(&mut self, data: &[u8], wire: u32, cut: &mut bool) -> Result<Kind, Stop> {
+        let packet = ip::parse(data, wire, &mut self.segment)?;
+        // Some tools write the captured length into both fields: the IP header knows better.
+        *cut |= self.segment.ip_length > wire;
         let mut packet = packet.transport()?;
         // Every turn is a tunnel deeper, and `Path` bounds how deep.
         loop {
             match (packet.fragment, packet.protocol) {
                 (Some(fragment), _) => return Ok(self.fragment(&packet, fragment)),
-                (None, TCP) => return self.tcp(&packet),
+                (None, TCP) => return self.tcp(packet.payload, packet.payload_length, packet.rerouted),
                 (None, ICMP | ICMPV6) => return Ok(self.icmp(&packet)),
                 (None, protocol) => {
                     let (data, wire) = (packet.payload, packet.payload_length);
@@ -215,11 +220,11 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     }
 
     #[inline(always)]
-    fn tcp(&mut self, packet: &ip::Packet<'_>) -> Result<Kind, Stop> {
+    fn tcp(&mut self, data: &[u8], length: u32, rerouted: bool) -> Result<Kind, Stop> {
         let segment = &mut self.segment;
-        tcp::parse(packet.payload, packet.payload_length, segment)?;
-        if packet.payload.len() == packet.payload_length as usize && !packet.rerouted {
-            let verdict = checksum::verify(&segment.source.0, &segment.destination.0, packet.payload);
+        tcp::parse(data, length, segment)?;
+        if data.len() == length as usize && !rerouted {
+            let verdict = checksum::verify(&segment.source.0, &segment.destination.0, data);
             segment.checksum = verdict.to_checksum();
             match verdict {
                 Verdict::Good => {}

@@ -69,15 +69,15 @@ impl<S: Sink + ?Sized> Work for Follow<'_, S> {
         let Follow { sink, issues, gauge } = self;
         let mut decoder = Decoder::new(sink);
         let (mut first_ns, mut last_ns) = (i64::MAX, i64::MIN);
-        while let Some(record) = reader.next_record()? {
-            decoder.record(&record);
+        reader.each(|record| {
+            decoder.record(record);
             first_ns = first_ns.min(record.t_ns);
             last_ns = last_ns.max(record.t_ns);
             // This thread alone writes them.
             gauge.records.store(record.number, Ordering::Relaxed);
             gauge.first_ns.store(first_ns, Ordering::Relaxed);
             gauge.last_ns.store(last_ns, Ordering::Relaxed);
-        }
+        })?;
         Ok(super::concluded(&decoder.finish(), &mut reader, issues))
     }
 }

@@ -52,14 +52,40 @@ pub(crate) fn parse<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Res
     }
 }
 
+/// The TCP segment, as captured and its length on the wire, of the most usual packet: IPv4 without options, not a
+/// fragment, with all 20 bytes of the TCP header. `None` for whatever else [`parse`] takes, or complains of.
+#[inline(always)]
+pub(crate) fn plain_tcp<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Option<(&'a [u8], u32)> {
+    let (fixed, payload) = data.split_first_chunk::<20>()?;
+    let length = u32::from(be16(fixed, 2));
+    let plain = fixed[0] == 0x45 && fixed[9] == TCP && be16(fixed, 6) & 0x3fff == 0;
+    if !plain || length < 40 || wire < 20 {
+        return None;
+    }
+    v4_fields(fixed, length, segment);
+    let length = length - 20;
+    Some((&payload[..payload.len().min(length as usize)], length))
+}
+
+#[inline(always)]
+fn v4_fields(fixed: &[u8; 20], length: u32, segment: &mut Segment) {
+    segment.source.0 = Address::v4([fixed[12], fixed[13], fixed[14], fixed[15]]);
+    segment.destination.0 = Address::v4([fixed[16], fixed[17], fixed[18], fixed[19]]);
+    segment.ip_length = length;
+    segment.ip_id = be16(fixed, 4);
+    segment.ttl = fixed[8];
+    segment.ecn = fixed[1] & 3;
+}
+
 #[inline(always)]
 fn v4<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Result<Packet<'a>, Stop> {
     require(data, wire, 20, "packet shorter than an IPv4 header")?;
-    let header = usize::from(data[0] & 0x0f) * 4;
+    let Some(fixed) = data.first_chunk::<20>() else { return Err(Stop::Kind(Kind::HeaderCut)) };
+    let header = usize::from(fixed[0] & 0x0f) * 4;
     if header < 20 {
         return Err(Stop::Malformed("IPv4 header length below 20"));
     }
-    let length = match be16(data, 2) {
+    let length = match be16(fixed, 2) {
         0 => length_of_record(wire)?,
         total => u32::from(total),
     };
@@ -67,22 +93,17 @@ fn v4<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Result<Packet<'a>
         return Err(Stop::Malformed("IPv4 total length below the header length"));
     }
     let data = &data[..data.len().min(length as usize)];
-    let flags = be16(data, 6);
+    let flags = be16(fixed, 6);
     let fragment = (flags & 0x3fff != 0).then(|| Fragment {
-        id: u32::from(be16(data, 4)),
+        id: u32::from(be16(fixed, 4)),
         offset: u32::from(flags & 0x1fff) * 8,
         more: flags & 0x2000 != 0,
         kind: Kind::Ipv4Fragment,
     });
-    segment.source.0 = Address::v4([data[12], data[13], data[14], data[15]]);
-    segment.destination.0 = Address::v4([data[16], data[17], data[18], data[19]]);
-    segment.ip_length = length;
-    segment.ip_id = be16(data, 4);
-    segment.ttl = data[8];
-    segment.ecn = data[1] & 3;
+    v4_fields(fixed, length, segment);
     Ok(Packet {
         v6: false,
-        protocol: data[9],
+        protocol: fixed[9],
         fragment,
         rerouted: false,
         payload: data.get(header..).unwrap_or_default(),

@@ -7,7 +7,9 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::thread;
 
+mod ahead;
 mod checksum;
 mod copies;
 pub mod datagram;
@@ -125,7 +127,7 @@ pub fn read_with<S: Sink + ?Sized>(
     issues: &mut Issues,
     progress: Option<&Progress>,
 ) -> Result<CaptureInfo, ReadError> {
-    decode_all(Source::open(path, progress)?, sink, issues)
+    thread::scope(|scope| decode_all(Source::open_ahead(scope, path, progress)?, sink, issues))
 }
 
 /// As [`read_with`], from any bytes: standard input, a test.
@@ -196,9 +198,7 @@ impl<S: Sink + ?Sized> Work for Decode<'_, S> {
 
     fn run(self, mut reader: impl Reader) -> Result<Self::Output, ReadError> {
         let mut decoder = Decoder::new(self.sink);
-        while let Some(record) = reader.next_record()? {
-            decoder.record(&record);
-        }
+        reader.each(|record| decoder.record(record))?;
         Ok(concluded(&decoder.finish(), &mut reader, self.issues))
     }
 }

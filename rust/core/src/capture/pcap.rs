@@ -7,12 +7,15 @@ use std::collections::BTreeMap;
 use super::ReadError;
 use super::info::{Facts, Interface};
 use super::link::{self, LinkType};
-use super::record::{Damage, Reader, Record};
+use super::record::{ByteOrder, Damage, Reader, Record};
 use super::source::Source;
 use crate::issue::Issues;
 
 /// Bytes of the file header.
 pub(crate) const FILE_HEADER: usize = 24;
+
+/// Bytes of a record header, but for one variant.
+const RECORD_HEADER: usize = 16;
 
 /// What tcpdump and Wireshark write at most; a larger snap length in the file header raises it.
 const USUAL_LIMIT: u32 = 262_144;
@@ -64,12 +67,52 @@ impl FileHeader {
     }
 
     fn record_header(&self) -> usize {
-        if self.modified { 24 } else { 16 }
+        if self.modified { 24 } else { RECORD_HEADER }
     }
 
     fn limit(&self) -> u32 {
         self.snaplen.clamp(USUAL_LIMIT, HARD_LIMIT)
     }
+
+    /// The fields of a record header.
+    #[inline(always)]
+    fn fields(&self, bytes: &[u8; RECORD_HEADER]) -> Fields {
+        let order = if self.big_endian { ByteOrder::Big } else { ByteOrder::Little };
+        let (seconds, fraction) = (order.u32(bytes, 0), order.u32(bytes, 4));
+        let (mut captured, mut original) = (order.u32(bytes, 8), order.u32(bytes, 12));
+        if self.lengths != LengthOrder::CapturedFirst
+            && (self.lengths == LengthOrder::OriginalFirst || captured > original)
+        {
+            std::mem::swap(&mut captured, &mut original);
+        }
+        Fields { seconds, fraction, captured, original: original.max(captured) }
+    }
+
+    #[inline(always)]
+    fn record<'a>(&self, number: u64, link: LinkType, fields: &Fields, data: &'a [u8]) -> Record<'a> {
+        let (unit, per_second) = if self.nanosecond { (1, 1_000_000_000) } else { (1_000, 1_000_000) };
+        Record {
+            number,
+            // Seconds are unsigned: captures stay readable until 2106. Neither product can overflow.
+            t_ns: i64::from(fields.seconds) * 1_000_000_000 + i64::from(fields.fraction) * unit,
+            fraction_overflow: fields.fraction >= per_second,
+            original_length: fields.original,
+            wire_length: fields.original.saturating_sub(self.fcs),
+            link,
+            link_type: self.link_type,
+            interface: 0,
+            data,
+        }
+    }
+}
+
+/// What a record header says.
+#[derive(Debug, Clone, Copy)]
+struct Fields {
+    seconds: u32,
+    fraction: u32,
+    captured: u32,
+    original: u32,
 }
 
 /// Byte order, resolution and variant that a magic number stands for.
@@ -123,6 +166,28 @@ impl<'p> Records<'p> {
         Ok(Records { source, header, link, number: 0, pending: 0, damage: None })
     }
 
+    /// The records that are whole within the window, but for what is odd about the next: that is left to
+    /// [`Reader::next_record`].
+    #[inline(always)]
+    fn each_in_window(&mut self, work: &mut impl FnMut(&Record<'_>)) {
+        let (header, link) = (self.header, self.link);
+        let (header_length, limit) = (header.record_header(), header.limit());
+        let (mut left, mut number) = (self.source.bytes(), self.number);
+        while let Some(head) = left.first_chunk() {
+            let fields = header.fields(head);
+            let end = header_length + fields.captured as usize;
+            if fields.captured > limit || left.len() < end {
+                break;
+            }
+            number += 1;
+            work(&header.record(number, link, &fields, &left[header_length..end]));
+            left = &left[end..];
+        }
+        let passed = self.source.bytes().len() - left.len();
+        self.number = number;
+        self.source.consume(passed);
+    }
+
     #[cold]
     fn ended(&mut self, inside: &str) {
         self.damage = Damage::at_end(&self.source, self.number + 1, inside);
@@ -139,7 +204,7 @@ impl<'p> Records<'p> {
 }
 
 impl Reader for Records<'_> {
-    #[inline]
+    #[inline(never)]
     fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         self.source.consume(self.pending);
         self.pending = 0;
@@ -148,39 +213,33 @@ impl Reader for Records<'_> {
             self.ended("record header");
             return Ok(None);
         }
-        let header = self.source.bytes();
-        let field = |at| u32_of(header, at, self.header.big_endian);
-        let (seconds, fraction) = (field(0), field(4));
-        let (mut captured, mut original) = (field(8), field(12));
-        if self.header.lengths != LengthOrder::CapturedFirst
-            && (self.header.lengths == LengthOrder::OriginalFirst || captured > original)
-        {
-            std::mem::swap(&mut captured, &mut original);
-        }
-        if captured > self.header.limit() {
-            self.impossible(captured);
+        let Some(head) = self.source.bytes().first_chunk() else { return Ok(None) };
+        let fields = self.header.fields(head);
+        if fields.captured > self.header.limit() {
+            self.impossible(fields.captured);
             return Ok(None);
         }
-        let length = header_length + captured as usize;
+        let length = header_length + fields.captured as usize;
         if !self.source.ensure(length)? {
             self.ended("record");
             return Ok(None);
         }
         self.number += 1;
         self.pending = length;
-        let (unit, per_second) = if self.header.nanosecond { (1, 1_000_000_000) } else { (1_000, 1_000_000) };
-        Ok(Some(Record {
-            number: self.number,
-            // Seconds are unsigned: captures stay readable until 2106. Neither product can overflow.
-            t_ns: i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * unit,
-            fraction_overflow: fraction >= per_second,
-            original_length: original.max(captured),
-            wire_length: original.max(captured).saturating_sub(self.header.fcs),
-            link: self.link,
-            link_type: self.header.link_type,
-            interface: 0,
-            data: &self.source.bytes()[header_length..length],
-        }))
+        let data = &self.source.bytes()[header_length..length];
+        Ok(Some(self.header.record(self.number, self.link, &fields, data)))
+    }
+
+    #[inline(always)]
+    fn each(&mut self, mut work: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
+        loop {
+            self.source.consume(std::mem::take(&mut self.pending));
+            self.each_in_window(&mut work);
+            match self.next_record()? {
+                Some(record) => work(&record),
+                None => return Ok(()),
+            }
+        }
     }
 
     fn damage(&self) -> Option<&Damage> {

@@ -12,6 +12,18 @@ pub(crate) trait Reader {
     /// The next record, or `None` at the end or at the first damage.
     fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError>;
 
+    /// All records that are left, up to the end or the first damage.
+    #[inline(always)]
+    fn each(&mut self, mut work: impl FnMut(&Record<'_>)) -> Result<(), ReadError>
+    where
+        Self: Sized,
+    {
+        while let Some(record) = self.next_record()? {
+            work(&record);
+        }
+        Ok(())
+    }
+
     /// Why reading stopped, if not at the end of the file.
     fn damage(&self) -> Option<&Damage>;
 
@@ -89,13 +101,13 @@ impl ByteOrder {
 
     #[inline(always)]
     pub(crate) fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let b = [bytes[at], bytes[at + 1]];
+        let b = array(bytes, at);
         if self == ByteOrder::Big { u16::from_be_bytes(b) } else { u16::from_le_bytes(b) }
     }
 
     #[inline(always)]
     pub(crate) fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let b = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        let b = array(bytes, at);
         if self == ByteOrder::Big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) }
     }
 
@@ -128,10 +140,18 @@ pub(crate) fn require(data: &[u8], wire: u32, needed: usize, what: &'static str)
 
 #[inline(always)]
 pub(crate) fn be16(data: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([data[at], data[at + 1]])
+    u16::from_be_bytes(array(data, at))
 }
 
 #[inline(always)]
 pub(crate) fn be32(data: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]])
+    u32::from_be_bytes(array(data, at))
+}
+
+/// One check for all bytes, where an index for each would have one for each.
+#[inline(always)]
+fn array<const N: usize>(data: &[u8], at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&data[at..at + N]);
+    bytes
 }

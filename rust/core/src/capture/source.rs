@@ -2,12 +2,14 @@
 
 use std::io::{self, Read};
 use std::path::Path;
+use std::thread::Scope;
 
+use super::ahead::{Ahead, BLOCK, ROOM};
 use super::{Progress, ReadError};
 use crate::input::{self, Opened, Stop};
 
-/// Large enough that the system call is lost in the noise, small enough to stay in the cache.
-const BUFFER: usize = 256 * 1024;
+/// Files that are smaller are read before a thread for it has begun.
+const WORTH_A_THREAD: u64 = 1 << 20;
 
 /// How the bytes came to an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub(crate) enum End {
 
 /// A window that moves over the bytes of a source; memory holds the window, never the file.
 pub(crate) struct Source<'p> {
-    reader: Box<dyn Read + Send + 'p>,
+    supply: Supply<'p>,
     progress: Option<&'p Progress>,
     compressed: Option<&'static str>,
     buffer: Vec<u8>,
@@ -33,7 +35,32 @@ pub(crate) struct Source<'p> {
     end: Option<End>,
 }
 
+/// Where the bytes come from.
+enum Supply<'p> {
+    Reader(Box<dyn Read + Send + 'p>),
+    Ahead(Ahead),
+}
+
 impl<'p> Source<'p> {
+    /// Open a file, of which the next blocks are read on another thread if it is large enough.
+    pub(crate) fn open_ahead<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        path: &Path,
+        progress: Option<&'p Progress>,
+    ) -> Result<Self, ReadError>
+    where
+        'p: 'scope,
+    {
+        let opened = input::open(path, progress).map_err(early)?;
+        // A pipe may be silent for as long as it likes: nobody shall wait for a thread that reads it.
+        let worth_it = opened.size.is_some_and(|size| size >= WORTH_A_THREAD);
+        let mut source = Self::of(opened, progress);
+        if worth_it && let Supply::Reader(reader) = source.supply {
+            source.supply = Supply::Ahead(Ahead::begin(scope, reader));
+        }
+        Ok(source)
+    }
+
     /// Open a file.
     pub(crate) fn open(path: &Path, progress: Option<&'p Progress>) -> Result<Self, ReadError> {
         Ok(Self::of(input::open(path, progress).map_err(early)?, progress))
@@ -54,8 +81,8 @@ impl<'p> Source<'p> {
 
     fn of(opened: Opened<'p>, progress: Option<&'p Progress>) -> Self {
         let compressed = opened.compression.map(input::Compression::name);
-        let buffer = vec![0; BUFFER];
-        Source { reader: opened.reader, progress, compressed, buffer, start: 0, filled: 0, end: None }
+        let (supply, buffer) = (Supply::Reader(opened.reader), vec![0; ROOM + BLOCK]);
+        Source { supply, progress, compressed, buffer, start: 0, filled: 0, end: None }
     }
 
     /// Name of the compression, if any.
@@ -105,24 +132,61 @@ impl<'p> Source<'p> {
     #[cold]
     #[inline(never)]
     fn fill(&mut self, count: usize) -> Result<bool, ReadError> {
-        self.buffer.copy_within(self.start..self.filled, 0);
-        self.filled -= self.start;
-        self.start = 0;
-        if self.buffer.len() < count {
-            self.buffer.resize(count.next_power_of_two(), 0);
-        }
-        while self.filled < count && self.end.is_none() {
+        while self.filled - self.start < count && self.end.is_none() {
             if self.progress.is_some_and(Progress::cancelled) {
                 return Err(ReadError::Cancelled);
             }
-            match self.reader.read(&mut self.buffer[self.filled..]) {
-                Ok(0) => self.end = Some(End::Clean),
-                Ok(n) => self.filled += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => self.end = Some(self.classify(e)?),
+            match &mut self.supply {
+                Supply::Ahead(ahead) => match ahead.next() {
+                    None => self.end = Some(End::Clean),
+                    Some(Ok((block, length))) => self.go_on_with(block, length),
+                    Some(Err(error)) => self.end = Some(self.classify(error)?),
+                },
+                Supply::Reader(_) => self.read_on(count)?,
             }
         }
-        Ok(self.filled >= count)
+        Ok(self.filled - self.start >= count)
+    }
+
+    /// What is left moves to before a block that was read ahead; or the block behind it, if that is more than there
+    /// is room.
+    fn go_on_with(&mut self, mut block: Vec<u8>, length: usize) {
+        let left = self.filled - self.start;
+        if left <= ROOM {
+            block[ROOM - left..ROOM].copy_from_slice(&self.buffer[self.start..self.filled]);
+            std::mem::swap(&mut self.buffer, &mut block);
+            (self.start, self.filled) = (ROOM - left, ROOM + length);
+        } else {
+            self.make_room(left + length);
+            self.buffer[left..left + length].copy_from_slice(&block[ROOM..ROOM + length]);
+            self.filled += length;
+        }
+        if let Supply::Ahead(ahead) = &self.supply {
+            ahead.reuse(block);
+        }
+    }
+
+    /// Move what is left to the start of a buffer of at least so many bytes.
+    fn make_room(&mut self, count: usize) {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.filled, 0);
+            (self.start, self.filled) = (0, self.filled - self.start);
+        }
+        if self.buffer.len() < count {
+            self.buffer.resize(count.next_power_of_two(), 0);
+        }
+    }
+
+    fn read_on(&mut self, count: usize) -> Result<(), ReadError> {
+        self.make_room(count);
+        let Supply::Reader(reader) = &mut self.supply else { return Ok(()) };
+        match reader.read(&mut self.buffer[self.filled..]) {
+            Ok(0) => self.end = Some(End::Clean),
+            Ok(n) => self.filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => self.end = Some(self.classify(e)?),
+        }
+        Ok(())
     }
 
     /// A decoder's complaint ends the data; an error of the file itself ends the reading.

@@ -9,7 +9,7 @@ use crate::segment::{Options, Segment};
 /// Decode a header into `segment`; `wire` counts the bytes on the wire, header included.
 ///
 /// Returns the length of the header.
-#[inline]
+#[inline(always)]
 pub(crate) fn parse(data: &[u8], wire: u32, segment: &mut Segment) -> Result<u32, Stop> {
     if wire < 20 {
         return Err(Stop::Malformed("segment shorter than a TCP header"));
@@ -38,7 +38,7 @@ pub(crate) fn parse(data: &[u8], wire: u32, segment: &mut Segment) -> Result<u32
 }
 
 /// Read options up to their end, or to the first that is cut or impossible.
-#[inline]
+#[inline(always)]
 fn parse_options(mut bytes: &[u8], options: &mut Options) {
     // Nearly every segment of a modern connection: NOP, NOP, timestamps.
     if let [1, 1, 8, 10, rest @ ..] = bytes
@@ -47,6 +47,13 @@ fn parse_options(mut bytes: &[u8], options: &mut Options) {
         options.timestamps = Some((be32(value, 0), be32(value, 4)));
         bytes = &rest[8..];
     }
+    if !bytes.is_empty() {
+        parse_others(bytes, options);
+    }
+}
+
+#[inline(never)]
+fn parse_others(mut bytes: &[u8], options: &mut Options) {
     loop {
         bytes = match bytes {
             [] | [0, ..] => return,

@@ -31,6 +31,8 @@ pub struct Opened<'p> {
     pub reader: Box<dyn Read + Send + 'p>,
     /// What they were compressed with.
     pub compression: Option<Compression>,
+    /// Bytes of the file, as they are in it; `None` of what is no file.
+    pub size: Option<u64>,
 }
 
 /// Open a file, a FIFO or standard input (`-`).
@@ -44,7 +46,11 @@ pub fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> io::Result<Opene
         return from_reader(Cursor::new(head).chain(pipe), progress);
     }
     match place(path)? {
-        Place::File => from_reader(File::open(path)?, progress),
+        Place::File => {
+            let file = File::open(path)?;
+            let size = Some(file.metadata()?.len());
+            Ok(Opened { size, ..from_reader(file, progress)? })
+        }
         Place::Pipe => from_reader(pipe::open(path)?, progress),
     }
 }
@@ -67,7 +73,7 @@ pub fn from_reader<'p>(
         None => Box::new(whole) as Box<dyn Read + Send + 'p>,
         Some(compression) => Box::new(Limited::new(compression.decoder(whole)?, count)),
     };
-    Ok(Opened { reader, compression })
+    Ok(Opened { reader, compression, size: None })
 }
 
 /// The first `count` decompressed bytes; fewer if there are no more, the compression is damaged, or a pipe

@@ -3,18 +3,64 @@
 use super::outcome::{AckKind, AckOutcome, State};
 use super::selective::delivered;
 use super::sender::Sender;
+use super::sending::CONTROL;
 use super::verdicts::Brought;
 use crate::segment::{Segment, flags};
 
 impl Sender {
     /// The other side sent something, with an ACK or without.
+    #[inline]
     pub fn arrived(&mut self, segment: &Segment) {
         self.last_in_ns = Some(segment.t_ns);
         self.last_in_syn = segment.has(flags::SYN) && !segment.has(flags::ACK);
     }
 
     /// The other side sent a segment with acknowledgment number `ack` for this direction.
+    #[inline]
     pub fn on_ack(&mut self, segment: &Segment, ack: i64) -> AckOutcome {
+        if self.is_undisturbed() && segment.options.sack_count == 0 && segment.flags & CONTROL == 0 {
+            if self.snd_una < ack && ack <= self.snd_max {
+                return self.on_next_ack(segment, ack);
+            }
+            if ack == self.snd_una && segment.length > 0 {
+                return self.on_data_only(segment);
+            }
+        }
+        self.on_any_ack(segment, ack)
+    }
+
+    /// Nothing was lost or reordered so far, and nothing sent to probe.
+    #[inline]
+    fn is_undisturbed(&self) -> bool {
+        self.history.is_none() && self.sacked.is_empty() && !self.probe_out && self.probe_byte.is_none()
+    }
+
+    /// What [`Sender::on_any_ack`] does with a plain ACK of some of what was sent, while nothing has disturbed.
+    #[inline]
+    fn on_next_ack(&mut self, segment: &Segment, ack: i64) -> AckOutcome {
+        let sent_ns = self.deliver_in_order(ack);
+        let rtt_ns = self.measure(segment, ack, sent_ns, None);
+        self.moved(segment.t_ns, ack);
+        self.heard(segment, true);
+        AckOutcome { kind: AckKind::Advance, rtt_ns }
+    }
+
+    /// The same with data that acknowledges nothing new.
+    #[inline]
+    fn on_data_only(&mut self, segment: &Segment) -> AckOutcome {
+        self.heard(segment, false);
+        AckOutcome { kind: AckKind::Repeat, rtt_ns: None }
+    }
+
+    #[inline]
+    fn heard(&mut self, segment: &Segment, news: bool) {
+        self.last_window_raw = Some(segment.window);
+        self.last_in_news = news;
+        self.arrived(segment);
+    }
+
+    #[inline(never)]
+    fn on_any_ack(&mut self, segment: &Segment, ack: i64) -> AckOutcome {
         let t_ns = segment.t_ns;
         let mut outcome = AckOutcome::default();
         let mut brought = Brought { snd_una: self.snd_una, state: self.state, ..Brought::default() };
@@ -23,8 +69,7 @@ impl Sender {
         let fresh_sack = brought.fresh_sack;
         let sack_rtt_ns = sacked_ns.map(|sent_ns| t_ns - sent_ns);
         let window_changed = self.last_window_raw.is_some_and(|last| last != segment.window);
-        self.last_window_raw = Some(segment.window);
-        let control = segment.has(flags::SYN) || segment.has(flags::FIN) || segment.has(flags::RST);
+        let control = segment.flags & CONTROL != 0;
         if ack > self.snd_una {
             outcome.kind = AckKind::Advance;
             outcome.rtt_ns = self.advance(segment, ack, fack, sack_rtt_ns, &mut brought);
@@ -48,8 +93,7 @@ impl Sender {
         if let (Some(rtt_ns), false) = (sack_rtt_ns, outcome.kind == AckKind::Advance) {
             self.sample_by_sack(t_ns, rtt_ns);
         }
-        self.last_in_news = fresh_sack || matches!(outcome.kind, AckKind::Advance | AckKind::Duplicate);
-        self.arrived(segment);
+        self.heard(segment, fresh_sack || matches!(outcome.kind, AckKind::Advance | AckKind::Duplicate));
         brought.kind = outcome.kind;
         if self.probe_out && ack >= self.probe_high {
             self.answer_probe(ack, &brought);
@@ -82,29 +126,14 @@ impl Sender {
         if ack > self.snd_max {
             self.snd_max = ack;
         }
-        let (first, last, retransmitted) = if self.history.is_none() && fack == i64::MIN {
+        let sent_ns = if self.history.is_none() && fack == i64::MIN {
             self.deliver_in_order(ack)
         } else {
             self.deliver(t_ns, ack, fack, brought)
         };
-        let mut sample_ns = None;
-        if let (Some(first), Some(last), false) = (first, last, retransmitted) {
-            sample_ns = Some(t_ns - last);
-            self.rtt.add(t_ns - last);
-            self.rto.sample((t_ns - first) / 1000, ack, self.snd_max);
-        } else if let Some(rtt_ns) = sack_rtt_ns.or_else(|| self.rtt_by_timestamp(segment)) {
-            self.rto.sample(rtt_ns / 1000, ack, self.snd_max);
-        }
+        let sample_ns = self.measure(segment, ack, sent_ns, sack_rtt_ns);
         self.sacked.remove_below(ack);
-        self.snd_una = ack;
-        if self.fin_seq.is_some() && self.outstanding.is_empty() {
-            // Nothing is to come: what a finished connection keeps should be little.
-            self.outstanding.release();
-        }
-        self.dupacks = 0;
-        self.expiries = 0;
-        self.timer_start_ns = t_ns;
-        self.totals.last_advance_ns = Some(t_ns);
+        self.moved(t_ns, ack);
         // Without SACK, the state is held until something above the recovery point is acknowledged (RFC 6582).
         let done = if self.sack_permitted {
             ack >= self.recover
@@ -117,27 +146,57 @@ impl Sender {
         sample_ns
     }
 
+    /// The round-trip time that an ACK measures, by when the first and the last was sent that it covers.
+    #[inline]
+    fn measure(
+        &mut self,
+        segment: &Segment,
+        ack: i64,
+        sent_ns: Option<(i64, i64)>,
+        sack_rtt_ns: Option<i64>,
+    ) -> Option<i64> {
+        let t_ns = segment.t_ns;
+        if let Some((first, last)) = sent_ns {
+            self.rtt.add(t_ns - last);
+            self.rto.sample((t_ns - first) / 1000, ack, self.snd_max);
+            return Some(t_ns - last);
+        }
+        if let Some(rtt_ns) = sack_rtt_ns.or_else(|| self.rtt_by_timestamp(segment)) {
+            self.rto.sample(rtt_ns / 1000, ack, self.snd_max);
+        }
+        None
+    }
+
+    /// The cumulative point moves.
+    #[inline]
+    fn moved(&mut self, t_ns: i64, ack: i64) {
+        self.snd_una = ack;
+        if self.fin_seq.is_some() && self.outstanding.is_empty() {
+            // Nothing is to come: what a finished connection keeps should be little.
+            self.outstanding.release();
+        }
+        self.dupacks = 0;
+        self.expiries = 0;
+        self.timer_start_ns = t_ns;
+        self.totals.last_advance_ns = Some(t_ns);
+    }
+
     /// What an ACK covers where nothing was lost or reordered so far: when the first and the last of it were sent.
-    fn deliver_in_order(&mut self, ack: i64) -> (Option<i64>, Option<i64>, bool) {
-        let (mut first, mut last, mut rack_ns) = (None::<i64>, None::<i64>, self.rack_ns);
+    #[inline]
+    fn deliver_in_order(&mut self, ack: i64) -> Option<(i64, i64)> {
+        let (mut sent_ns, mut rack_ns) = (None::<(i64, i64)>, self.rack_ns);
         self.outstanding.acknowledge(ack, |run| {
-            first.get_or_insert(run.last_ns);
-            last = Some(run.last_ns);
+            let (first, _) = sent_ns.unwrap_or((run.last_ns, 0));
+            sent_ns = Some((first, run.last_ns));
             rack_ns = rack_ns.max(run.last_ns);
         });
         self.rack_ns = rack_ns;
-        (first, last, false)
+        sent_ns
     }
 
-    /// The same in general, and whether any of it was sent more than once.
-    fn deliver(
-        &mut self,
-        t_ns: i64,
-        ack: i64,
-        fack: i64,
-        brought: &mut Brought,
-    ) -> (Option<i64>, Option<i64>, bool) {
-        let (mut first, mut last, mut retransmitted) = (None::<i64>, None::<i64>, false);
+    /// The same in general; `None` if any of it was sent more than once.
+    fn deliver(&mut self, t_ns: i64, ack: i64, fack: i64, brought: &mut Brought) -> Option<(i64, i64)> {
+        let (mut sent_ns, mut retransmitted) = (None::<(i64, i64)>, false);
         let mut rack_ns = self.rack_ns;
         let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
         let (mut late, sacked) = (i64::MAX, &self.sacked);
@@ -149,8 +208,8 @@ impl Sender {
                     arrived.push(*run);
                 }
             } else if !run.sacked() {
-                first.get_or_insert(run.last_ns);
-                last = Some(run.last_ns);
+                let (first, _) = sent_ns.unwrap_or((run.last_ns, 0));
+                sent_ns = Some((first, run.last_ns));
                 brought.original |= run.end <= recover && sacked.overlap(run.seq, run.end) == 0;
                 // Of a super-segment, part may be known already.
                 if run.seq < fack && sacked.overlap(run.seq, run.seq + 1) == 0 {
@@ -162,7 +221,7 @@ impl Sender {
         self.rack_ns = rack_ns;
         arrived.iter().for_each(|run| self.retransmission_arrived(run));
         self.reordered(late, fack);
-        (first, last, retransmitted)
+        sent_ns.filter(|_| !retransmitted)
     }
 
     /// The receiver took the byte of a window probe: it was data.

@@ -38,6 +38,19 @@ impl Connection {
         }
     }
 
+    /// 0 or 1 for a segment between these ends; `None` for others.
+    #[inline(always)]
+    pub(super) fn way(&self, segment: &Segment) -> Option<usize> {
+        let [first, second] = &self.endpoints;
+        if segment.source == *first && segment.destination == *second {
+            Some(0)
+        } else if segment.source == *second && segment.destination == *first {
+            Some(1)
+        } else {
+            None
+        }
+    }
+
     /// 0 or 1.
     #[inline]
     pub fn direction(&self, segment: &Segment) -> usize {
@@ -45,6 +58,7 @@ impl Connection {
     }
 
     /// Whether a SYN means that the ports are used again, for a new connection.
+    #[inline]
     pub fn is_reused_by(&self, segment: &Segment) -> bool {
         if !segment.has(flags::SYN) || segment.has(flags::ACK) {
             return false;
@@ -71,24 +85,27 @@ impl Connection {
         self.senders[direction].rtt.min()
     }
 
-    /// Track a segment; the row that describes it.
-    pub fn track(&mut self, segment: &Segment) -> Row {
-        let direction = self.direction(segment);
-        self.first_ns = self.first_ns.min(segment.t_ns);
-        self.last_ns = self.last_ns.max(segment.t_ns);
-        let (left, right) = self.senders.split_at_mut(1);
-        let (own, peer) =
-            if direction == 0 { (&mut left[0], &mut right[0]) } else { (&mut right[0], &mut left[0]) };
+    /// Track a segment of a direction; the row that describes it, if the table is to have it.
+    #[inline(always)]
+    pub fn track<const TABLE: bool>(&mut self, segment: &Segment, direction: usize) -> Row {
+        if segment.t_ns > self.last_ns {
+            self.last_ns = segment.t_ns;
+        } else {
+            self.first_ns = self.first_ns.min(segment.t_ns);
+        }
+        let [first, second] = &mut self.senders;
+        let (own, peer) = if direction == 0 { (first, second) } else { (second, first) };
         let syn = segment.has(flags::SYN);
         own.totals.segments += 1;
         let corrupted = is_corrupted(own, segment);
-        if !corrupted {
-            learn_options(own, segment);
+        if syn && !corrupted {
+            learn_options(own, peer, segment);
         }
         let seq = own.unwrap(segment.seq, syn);
         let ack = if segment.has(flags::ACK) { peer.unwrap(segment.ack, false) } else { -1 };
         let (mut sent, mut acked) = (SendOutcome::default(), AckOutcome::default());
-        let window = window_bytes(own, peer, segment);
+        let raw = i64::from(segment.window);
+        let window = if syn { raw } else { own.window_shift.map_or(-1, |shift| raw << shift) };
         if !corrupted {
             count_flags(own, segment);
             own.totals.max_window = own.totals.max_window.max(window);
@@ -111,13 +128,14 @@ impl Connection {
             ack_kind: acked.kind as u8,
             flight: own.flight(),
             rtt_ns: acked.rtt_ns.unwrap_or(-1),
-            sack_high: sack_high(peer, segment, ack),
+            sack_high: if TABLE { sack_high(peer, segment, ack) } else { -1 },
         }
     }
 }
 
 /// Whether a segment was damaged on its way: its checksum is wrong while others of its sender were right.
 /// (Where all are wrong, the network card was to fill them in.) The receiver discards it, so it moves no state.
+#[inline(always)]
 fn is_corrupted(own: &mut Sender, segment: &Segment) -> bool {
     match segment.checksum {
         Checksum::Good => own.totals.good_checksums += 1,
@@ -133,10 +151,8 @@ fn is_corrupted(own: &mut Sender, segment: &Segment) -> bool {
     false
 }
 
-fn learn_options(own: &mut Sender, segment: &Segment) {
-    if !segment.has(flags::SYN) {
-        return;
-    }
+#[cold]
+fn learn_options(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
     if own.isn.is_none() {
         if own.space.is_none() {
             own.space = Some(Unwrapper::new(segment.seq));
@@ -146,27 +162,28 @@ fn learn_options(own: &mut Sender, segment: &Segment) {
     own.mss = segment.options.mss.or(own.mss);
     own.window_scale = segment.options.window_scale.or(own.window_scale);
     own.sack_permitted |= segment.options.sack_permitted;
+    own.window_shift = window_shift(own, peer);
+    peer.window_shift = window_shift(peer, own);
 }
 
+#[inline(always)]
 fn count_flags(own: &mut Sender, segment: &Segment) {
+    if segment.flags & (flags::RST | flags::ECE) == 0 && segment.ecn != 3 {
+        return;
+    }
     own.totals.rst += u32::from(segment.has(flags::RST));
     own.totals.ece += u64::from(segment.has(flags::ECE) && !segment.has(flags::SYN));
     own.totals.ce += u64::from(segment.ecn == 3);
 }
 
-/// The window that `own` advertises, in bytes; -1 while the scale is unknown (RFC 7323 section 2.2).
-fn window_bytes(own: &Sender, peer: &Sender, segment: &Segment) -> i64 {
-    let raw = i64::from(segment.window);
-    if segment.has(flags::SYN) {
-        return raw;
-    }
-    if own.isn.is_none() {
-        return -1;
-    }
+/// By how many bits the windows that `own` advertises are shifted; `None` while that is unknown (RFC 7323
+/// section 2.2). Only SYNs change it.
+fn window_shift(own: &Sender, peer: &Sender) -> Option<u8> {
+    own.isn?;
     match (own.window_scale, peer.window_scale, peer.isn) {
-        (Some(own), Some(_), _) => raw << own.min(14),
-        (Some(_), None, None) => -1,
-        _ => raw,
+        (Some(own), Some(_), _) => Some(own.min(14)),
+        (Some(_), None, None) => None,
+        _ => Some(0),
     }
 }
 

@@ -2,25 +2,19 @@
 
 use crate::segment::{Address, Segment};
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 /// One end of a connection.
 pub type Endpoint = (Address, u16);
 
 /// Both ends, the smaller first, so that both directions have the same key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowKey {
     low: Endpoint,
     high: Endpoint,
 }
 
 impl FlowKey {
-    /// Key of a segment's flow.
-    #[inline]
-    pub fn of(segment: &Segment) -> Self {
-        Self::between(segment.source, segment.destination)
-    }
-
     /// Key of the flow between two ends.
     #[inline]
     pub fn between(a: Endpoint, b: Endpoint) -> Self {
@@ -28,22 +22,27 @@ impl FlowKey {
     }
 }
 
-/// A multiply-and-fold hash: keys are addresses and ports, and an attacker who chooses them to collide makes
-/// buckets long but not wrong; the seed differs from run to run.
-#[derive(Default)]
+impl Hash for FlowKey {
+    /// In whole words.
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for (address, port) in [self.low, self.high] {
+            let [first, second] = address.halves();
+            state.write_u64(first ^ u64::from(port));
+            state.write_u64(second);
+        }
+    }
+}
+
+/// A multiply-and-fold hash. Keys are addresses and ports: its seed differs from table to table, lest who chooses
+/// them can make them collide.
 pub struct FlowHasher(u64);
 
 impl Hasher for FlowHasher {
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0u8; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
         }
-    }
-
-    fn write_u16(&mut self, value: u16) {
-        self.write_u64(u64::from(value));
     }
 
     #[inline]
@@ -52,39 +51,104 @@ impl Hasher for FlowHasher {
         self.0 = (product as u64) ^ ((product >> 64) as u64);
     }
 
-    fn write_usize(&mut self, value: usize) {
-        self.write_u64(value as u64);
-    }
-
     fn finish(&self) -> u64 {
         self.0
     }
 }
 
+/// Begins a hash with a seed.
+struct Seed(u64);
+
+impl Default for Seed {
+    fn default() -> Self {
+        Seed(RandomState::new().build_hasher().finish())
+    }
+}
+
+impl BuildHasher for Seed {
+    type Hasher = FlowHasher;
+
+    #[inline]
+    fn build_hasher(&self) -> FlowHasher {
+        FlowHasher(self.0)
+    }
+}
+
+/// Flows that are looked for before the table is.
+const RECENT: usize = 256;
+
 /// The newest connection of each flow.
-#[derive(Default)]
 pub struct FlowTable {
-    newest: HashMap<FlowKey, u32, BuildHasherDefault<FlowHasher>>,
-    last: Option<(FlowKey, u32)>,
+    newest: HashMap<FlowKey, u32, Seed>,
+    /// The newest connection of the last flow that came to each place; of both its directions it is the same.
+    recent: Box<[u32; RECENT]>,
+}
+
+impl Default for FlowTable {
+    fn default() -> Self {
+        FlowTable { newest: HashMap::default(), recent: Box::new([u32::MAX; RECENT]) }
+    }
 }
 
 impl FlowTable {
+    /// The connection that a segment's flow had last, if that was looked for not long ago: it is if its ends are
+    /// those of the segment.
+    #[inline]
+    pub fn guess(&self, segment: &Segment) -> u32 {
+        self.recent[place(segment.source, segment.destination)]
+    }
+
     /// The connection that a flow had last.
     #[inline]
-    pub fn get(&mut self, key: FlowKey) -> Option<u32> {
-        if let Some((last, index)) = self.last
-            && last == key
-        {
-            return Some(index);
-        }
-        let index = *self.newest.get(&key)?;
-        self.last = Some((key, index));
+    pub fn get(&mut self, a: Endpoint, b: Endpoint) -> Option<u32> {
+        let index = *self.newest.get(&FlowKey::between(a, b))?;
+        self.recent[place(a, b)] = index;
         Some(index)
     }
 
     /// A flow has a new connection.
-    pub fn set(&mut self, key: FlowKey, index: u32) {
-        self.newest.insert(key, index);
-        self.last = Some((key, index));
+    pub fn set(&mut self, a: Endpoint, b: Endpoint, index: u32) {
+        self.newest.insert(FlowKey::between(a, b), index);
+        self.recent[place(a, b)] = index;
+    }
+}
+
+/// The same for both directions.
+#[inline(always)]
+fn place(a: Endpoint, b: Endpoint) -> usize {
+    let ends = a.0.halves()[1] ^ b.0.halves()[1] ^ u64::from(a.1 ^ b.1);
+    (ends.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn end(host: u8, port: u16) -> Endpoint {
+        (Address::v4([10, 0, 0, host]), port)
+    }
+
+    proptest! {
+        /// Whatever flows come in whatever order, also where many share a place of the recent ones: the newest
+        /// connection of a flow is found, in both directions, and a guess is the newest one of some flow.
+        #[test]
+        fn finds_the_newest(steps in prop::collection::vec((0u8..3, 0u8..3, 0u16..400, any::<bool>()), 1..600)) {
+            let (mut table, mut plain) = (FlowTable::default(), HashMap::new());
+            for (index, (host, other, port, new)) in steps.into_iter().enumerate() {
+                let (a, b) = (end(host, port), end(other, 80));
+                let key = FlowKey::between(a, b);
+                if new {
+                    table.set(a, b, index as u32);
+                    plain.insert((key.low, key.high), index as u32);
+                }
+                let known = plain.get(&(key.low, key.high)).copied();
+                prop_assert_eq!(table.get(b, a), known);
+                if known.is_some() {
+                    prop_assert_eq!(table.recent[place(a, b)], known.unwrap_or_default());
+                    prop_assert_eq!(place(a, b), place(b, a));
+                }
+            }
+        }
     }
 }

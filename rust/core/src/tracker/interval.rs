@@ -17,18 +17,29 @@ impl IntervalSet {
         self.insert_with(left, right, |_, _| {})
     }
 
+    /// Add `[left, right)` if it continues the last interval; whether it does.
+    #[inline]
+    pub fn extend(&mut self, left: i64, right: i64) -> bool {
+        match self.intervals.back_mut() {
+            Some(last) if left == last.1 => {
+                last.1 = right;
+                self.total += right - left;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Like [`IntervalSet::insert`], and calls `added` for each part that was not in the set.
     pub fn insert_with(&mut self, left: i64, right: i64, mut added: impl FnMut(i64, i64)) -> i64 {
         if right <= left {
             return 0;
         }
-        match self.intervals.back_mut() {
-            Some(last) if left == last.1 => {
-                last.1 = right;
-                self.total += right - left;
-                added(left, right);
-                return 0;
-            }
+        if self.extend(left, right) {
+            added(left, right);
+            return 0;
+        }
+        match self.intervals.back() {
             Some(last) if left < last.1 => {}
             _ => {
                 self.intervals.push_back((left, right));
@@ -119,6 +130,12 @@ impl IntervalSet {
             place = self.intervals.following(place);
         }
         bytes.min(enough)
+    }
+
+    /// No bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.intervals.is_empty()
     }
 
     /// Bytes in the set.

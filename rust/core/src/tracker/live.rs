@@ -2,7 +2,7 @@
 
 use super::Tracker;
 use super::connection::Connection;
-use super::flow::{FlowKey, FlowTable};
+use super::flow::FlowTable;
 use crate::issue::Issues;
 
 impl Tracker {
@@ -35,7 +35,7 @@ impl Tracker {
         // In their order, so that the newest of a flow is set last.
         for (index, connection) in self.connections.iter().enumerate() {
             let [a, b] = connection.endpoints;
-            self.flows.set(FlowKey::between(a, b), index as u32);
+            self.flows.set(a, b, index as u32);
         }
         let (over, _) = Tracker { connections: over, ..Tracker::default() }.finish(issues);
         (kept, over)

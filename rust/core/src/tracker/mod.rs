@@ -44,7 +44,7 @@ pub use undo::{TAKEN_BACK, TakenBack};
 use crate::capture::{IcmpError, Sink};
 use crate::issue::Issues;
 use crate::segment::Segment;
-use flow::{FlowKey, FlowTable};
+use flow::FlowTable;
 use std::collections::HashMap;
 
 /// Tracks all connections of one capture.
@@ -99,27 +99,46 @@ impl Tracker {
         }
     }
 
-    fn connection(&mut self, segment: &Segment) -> u32 {
-        let key = FlowKey::of(segment);
-        match self.flows.get(key) {
-            Some(index) if !self.connections[index as usize].is_reused_by(segment) => index,
-            _ => {
-                let index = self.connections.len() as u32;
+    /// Number of a segment's connection, and its direction in it.
+    #[inline]
+    fn connection(&mut self, segment: &Segment) -> (usize, usize) {
+        let index = self.flows.guess(segment) as usize;
+        if let Some(connection) = self.connections.get(index)
+            && let Some(direction) = connection.way(segment)
+            && !connection.is_reused_by(segment)
+        {
+            return (index, direction);
+        }
+        self.look_up(segment)
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, segment: &Segment) -> (usize, usize) {
+        let (source, destination) = (segment.source, segment.destination);
+        let known = self.flows.get(source, destination).map(|index| index as usize);
+        let index = match known.filter(|&index| !self.connections[index].is_reused_by(segment)) {
+            Some(index) => index,
+            None => {
+                let index = self.connections.len();
                 self.connections.push(Connection::new(segment));
-                self.flows.set(key, index);
+                self.flows.set(source, destination, index as u32);
                 index
             }
-        }
+        };
+        (index, self.connections[index].direction(segment))
     }
 }
 
 impl Sink for Tracker {
     #[inline]
     fn segment(&mut self, segment: &Segment) {
-        let index = self.connection(segment);
-        let row = self.connections[index as usize].track(segment);
-        if let Some(columns) = &mut self.columns {
-            columns.push(segment, index, &row);
+        let (index, direction) = self.connection(segment);
+        let connection = &mut self.connections[index];
+        match &mut self.columns {
+            None => _ = connection.track::<false>(segment, direction),
+            Some(columns) => {
+                columns.push(segment, index as u32, &connection.track::<true>(segment, direction))
+            }
         }
     }
 

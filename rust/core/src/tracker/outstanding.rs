@@ -62,6 +62,7 @@ impl Outstanding {
     }
 
     /// Nothing outstanding.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
@@ -86,9 +87,25 @@ impl Outstanding {
     /// `[seq, end)` was sent, for the first time or again.
     pub fn send(&mut self, seq: i64, end: i64, t_ns: i64) {
         match self.queue.back() {
-            Some(last) if seq < last.end => self.send_again(seq, end, t_ns),
-            _ => self.queue.push_back(Sent::once(seq, end, t_ns)),
+            Some(last) if seq < last.end => {
+                self.send_again(seq, end, t_ns);
+                self.give_up();
+            }
+            _ => self.send_next(seq, end, t_ns),
         }
+    }
+
+    /// The same of what lies behind all of them.
+    #[inline]
+    pub fn send_next(&mut self, seq: i64, end: i64, t_ns: i64) {
+        self.queue.push_back(Sent::once(seq, end, t_ns));
+        if self.queue.len() > CAPACITY {
+            self.give_up();
+        }
+    }
+
+    #[cold]
+    fn give_up(&mut self) {
         while self.queue.len() > CAPACITY {
             self.queue.pop_front();
         }
@@ -143,6 +160,7 @@ impl Outstanding {
     }
 
     /// Everything below `ack` has arrived; `acked` sees each run (or part of a run) that was outstanding.
+    #[inline]
     pub fn acknowledge(&mut self, ack: i64, mut acked: impl FnMut(&Sent)) {
         while let Some(run) = self.queue.front_mut() {
             if run.end <= ack {

@@ -1,7 +1,6 @@
 //! ICMP errors and the segments that they quote: which connection, which byte.
 
 use super::Tracker;
-use super::flow::FlowKey;
 use crate::capture::IcmpError;
 
 /// An ICMP error, joined to the connection that it is about.
@@ -25,7 +24,7 @@ impl Tracker {
         if self.columns.is_none() {
             return;
         }
-        let connection = self.flows.get(FlowKey::between(error.source, error.destination)).map(|index| {
+        let connection = self.flows.get(error.source, error.destination).map(|index| {
             let direction = u8::from(error.source != self.connections[index as usize].endpoints[0]);
             (index, direction)
         });

@@ -22,6 +22,8 @@ pub struct Sender {
     /// The other side's window for this direction: raw field of its last segment, and its scale.
     pub(super) mss: Option<u16>,
     pub(super) window_scale: Option<u8>,
+    /// Bits by which this side's windows are shifted, where that is known.
+    pub(super) window_shift: Option<u8>,
     pub(super) sack_permitted: bool,
     pub(super) timestamps: bool,
     pub(super) largest_segment: u32,

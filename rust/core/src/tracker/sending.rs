@@ -9,20 +9,23 @@ use super::timeout::{Timeout, Vote};
 use super::undo::TakenBack;
 use crate::segment::{Segment, flags};
 
+/// Flags of a segment that is more than data and an ACK.
+pub(super) const CONTROL: u16 = flags::SYN | flags::FIN | flags::RST;
+
 impl Sender {
     /// This side sent a segment whose first sequence number is `seq`.
+    #[inline]
     pub fn on_send(&mut self, segment: &Segment, seq: i64) -> SendOutcome {
         let t_ns = segment.t_ns;
-        let length = i64::from(segment.length);
-        let (syn, fin) = (segment.has(flags::SYN), segment.has(flags::FIN));
-        let end = seq + length + i64::from(syn) + i64::from(fin);
-        let mut outcome = SendOutcome::default();
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
-        if end > seq && !segment.has(flags::RST) {
-            outcome = self.send_data(segment, seq, end, ts_val);
-        } else if self.is_probe(seq, length) && self.totals.data_segments > 0 {
-            self.totals.probe_segments += 1;
-        }
+        let plain = segment.flags & CONTROL == 0;
+        let outcome = if plain && segment.length == 0 {
+            self.send_nothing(seq, 0)
+        } else if plain && self.goes_on(segment, seq) {
+            self.send_next(segment, seq, ts_val)
+        } else {
+            self.send_any(segment, seq, ts_val)
+        };
         if let Some(val) = ts_val {
             self.timestamps = true;
             self.ts_first.get_or_insert((val, t_ns));
@@ -31,6 +34,81 @@ impl Sender {
         self.last_out_ns = Some(t_ns);
         self.totals.max_flight = self.totals.max_flight.max(self.flight());
         outcome
+    }
+
+    /// No sequence number is used: an ACK, perhaps as a probe.
+    #[inline]
+    fn send_nothing(&mut self, seq: i64, length: i64) -> SendOutcome {
+        let probes = self.is_probe(seq, length) && self.totals.data_segments > 0;
+        self.totals.probe_segments += u64::from(probes);
+        SendOutcome::default()
+    }
+
+    /// Whether data (more than a byte: no probe) begins where all that was sent before ends, without a gap in what
+    /// was seen of it. It counts as sent then.
+    #[inline]
+    fn goes_on(&mut self, segment: &Segment, seq: i64) -> bool {
+        segment.length > 1 && seq == self.snd_max && self.sent.extend(seq, seq + i64::from(segment.length))
+    }
+
+    /// What [`Sender::send_any`] does with a segment that [`goes_on`](Sender::goes_on).
+    #[inline]
+    fn send_next(&mut self, segment: &Segment, seq: i64, ts_val: Option<u32>) -> SendOutcome {
+        let (t_ns, end) = (segment.t_ns, seq + i64::from(segment.length));
+        self.count_data(segment);
+        if self.outstanding.is_empty() {
+            self.timer_start_ns = t_ns;
+        } else if !self.reacts(t_ns) {
+            self.probe_by_new_data(t_ns, end);
+        }
+        if self.history.is_some() {
+            self.new_data_after_loss(segment);
+        }
+        self.outstanding.send_next(seq, end, t_ns);
+        if self.snd_una == seq {
+            self.ts_head_before = ts_val;
+        }
+        self.snd_max = end;
+        SendOutcome { duplicate: 0, transmission: 1, cause: Cause::None }
+    }
+
+    #[inline(never)]
+    fn send_any(&mut self, segment: &Segment, seq: i64, ts_val: Option<u32>) -> SendOutcome {
+        let length = i64::from(segment.length);
+        let (syn, fin) = (segment.has(flags::SYN), segment.has(flags::FIN));
+        let end = seq + length + i64::from(syn) + i64::from(fin);
+        if end > seq && !segment.has(flags::RST) {
+            self.send_data(segment, seq, end, ts_val)
+        } else {
+            self.send_nothing(seq, length)
+        }
+    }
+
+    #[inline]
+    fn count_data(&mut self, segment: &Segment) {
+        self.totals.data_segments += 1;
+        self.totals.data_bytes += u64::from(segment.length);
+        self.totals.first_data_ns.get_or_insert(segment.t_ns);
+        self.totals.last_data_ns = Some(segment.t_ns);
+        self.largest_segment = self.largest_segment.max(segment.length);
+    }
+
+    /// New data is sent while other data is on its way, and not in answer to anything.
+    fn probe_by_new_data(&mut self, t_ns: i64, end: i64) {
+        if !self.probe_due(t_ns, self.rto.rto_us() * 1000) {
+            return;
+        }
+        // The probe may as well be the next new segment (RFC 8985 section 7.3).
+        self.totals.new_data_probes += 1;
+        (self.probe_out, self.probe_high) = (true, end);
+        self.timer_start_ns = t_ns;
+        let history = self.history.get_or_insert_default();
+        (history.probes, history.probe_repeats) = (Some(true), false);
+    }
+
+    fn new_data_after_loss(&mut self, segment: &Segment) {
+        self.confirm_taken_back(false, false);
+        self.follow_lone_tail(segment.t_ns, self.wire_segments(segment.length));
     }
 
     /// A keep-alive or window probe of the Linux and BSD form: the byte before the first unacknowledged one.
@@ -44,11 +122,7 @@ impl Sender {
         let (syn, fin) = (segment.has(flags::SYN), segment.has(flags::FIN));
         let data = seq + i64::from(syn);
         if length > 0 {
-            self.totals.data_segments += 1;
-            self.totals.data_bytes += length as u64;
-            self.totals.first_data_ns.get_or_insert(t_ns);
-            self.totals.last_data_ns = Some(t_ns);
-            self.largest_segment = self.largest_segment.max(segment.length);
+            self.count_data(segment);
         }
         if length == 1 && self.is_probe(seq, length) && self.sent.overlap(data, data + 1) == 1 {
             self.totals.probe_segments += 1;
@@ -81,20 +155,11 @@ impl Sender {
         } else {
             if seq < self.snd_max && length > 0 {
                 self.totals.out_of_order += 1;
-            } else if !self.outstanding.is_empty()
-                && !self.reacts(t_ns)
-                && self.probe_due(t_ns, self.rto.rto_us() * 1000)
-            {
-                // The probe may as well be the next new segment (RFC 8985 section 7.3).
-                self.totals.new_data_probes += 1;
-                (self.probe_out, self.probe_high) = (true, end);
-                self.timer_start_ns = t_ns;
-                let history = self.history.get_or_insert_default();
-                (history.probes, history.probe_repeats) = (Some(true), false);
+            } else if !self.outstanding.is_empty() && !self.reacts(t_ns) {
+                self.probe_by_new_data(t_ns, end);
             }
             if length > 0 && self.history.is_some() {
-                self.confirm_taken_back(false, false);
-                self.follow_lone_tail(t_ns, self.wire_segments(segment.length));
+                self.new_data_after_loss(segment);
             }
         }
         if self.outstanding.is_empty() {

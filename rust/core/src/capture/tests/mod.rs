@@ -1,3 +1,4 @@
+mod ahead;
 mod build;
 mod files;
 mod fragments;

@@ -5,6 +5,7 @@ The tcpprobe and siftr logs are constructed out of a sample's tcp_probe events (
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -238,16 +239,20 @@ def test_iperf3_of_the_program(shared: Path) -> None:
 
 
 def test_tcpinfo_reads_a_struct_of_any_length(tmp_path: Path) -> None:
-    from multitracer.parsers.tcpinfo import decode
-
     values = {"acked": 7, "sent": 9, "cwnd": 10, "mss": 1448, "srtt_us": 20, "rto_us": 30, "retrans": 2}
-    whole = decode(made.tcp_info(values))
+    record = json.loads(made.tcpinfo_lines(1).splitlines()[1])
+    lines = []
+    for length in (*range(0, 241, 3), 240):
+        record["Attributes"][2] = base64.b64encode(made.tcp_info(values, length)).decode() or None
+        lines.append(json.dumps(record))
+    trace = mt.open_trace(written(tmp_path, "log", "\n".join([*lines, ""])))
+    whole = row(trace, -1)
     assert (whole["bytes_acked"], whole["bytes_sent"], whole["srtt_ns"]) == (7, 9, 20_000)
     assert (whole["rto_ns"], whole["mss"], whole["retrans_total"], whole["notsent"]) == (30_000, 1448, 2, 0)
-    for length in range(241):
-        part = decode(made.tcp_info(values, length))
-        assert part.items() <= whole.items()
-    assert "bytes_sent" not in decode(made.tcp_info(values, 207))
+    for at in range(len(lines) - 1):
+        part = row(trace, at)
+        assert all(part[name] in (-1, value) for name, value in whole.items() if name != "record")
+    assert [name for name, value in row(trace, 0).items() if value != -1 and name.endswith("_ns")] == ["t_ns"]
 
 
 def test_tcpinfo_dirty(tmp_path: Path) -> None:

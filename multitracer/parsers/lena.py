@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
-from array import array
 from typing import Any
 
 from multitracer import native, schema
 from multitracer.errors import CorruptTrace
-from multitracer.jsonlog import Tally
 from multitracer.lazy import np
 from multitracer.registry import Parser
 from multitracer.table import Table
@@ -38,7 +35,6 @@ _COLUMNS: tuple[tuple[str, int], ...] = (
     ("pdu_min_bytes", 1),
     ("pdu_max_bytes", 1),
 )
-_MEASURED = 10  # columns from here on are absent, or "nan", where nothing was received
 _DIGITS = 6
 
 
@@ -63,19 +59,13 @@ def parse(path: str) -> Trace:
 
     Reference: ns-3 ``src/lte/helper/radio-bearer-stats-calculator.cc``.
     """
-    tally, rows = Tally(path), _Rows()
-    lines = native.Lines(path)
-    for number, line in lines:
-        if not line.strip() or line.startswith(b"%"):
-            continue
-        fault = rows.add(number, line)
-        if fault is not None:
-            tally.add(fault, number, line[:100].decode("utf-8", "replace"))
-    found = np.frombuffer(rows.found, dtype=np.float64).reshape(-1, len(rows.names))
-    count = len(found)
+    scan = native.scan_lena(path, [(unit, _limit(name)) for name, unit in _COLUMNS])
+    found = scan.tables["bearer_totals"]
+    count = len(found["record"])
     if not count:
         raise CorruptTrace(f"{path}: no interval of a bearer can be read; is it cut or another format?")
-    columns: dict[str, Any] = {name: found[:, place] for place, name in enumerate(rows.names)}
+    columns: dict[str, Any] = {name: found[str(place)] for place, (name, _) in enumerate(_COLUMNS)}
+    columns["record"] = found["record"]
     layer, direction = _named(path)
     columns["layer"] = np.full(count, schema.BEARER_LAYERS.index(layer), dtype=np.int8)
     columns["direction"] = np.full(count, schema.BEARER_DIRECTIONS.index(direction), dtype=np.int8)
@@ -97,54 +87,13 @@ def parse(path: str) -> Trace:
             **{name: int(totals[name].sum()) for name in ("tx_bytes", "rx_bytes", "tx_pdus", "rx_pdus")},
         },
     )
-    return Trace(source, {"bearer_totals": totals}, tally.issues(lines.issues))
+    return Trace(source, {"bearer_totals": totals}, scan.issues)
 
 
-class _Rows:
-    """Numbers of all lines, one after the other, in the order of `names`."""
-
-    def __init__(self) -> None:
-        self.names = ("record", *(name for name, _ in _COLUMNS))
-        self.found = array("d")
-        self._limits = {
-            name: None
-            if schema.BEARER_TOTALS.by_name[name].dtype == "float64"
-            else int(np.iinfo(schema.BEARER_TOTALS.by_name[name].dtype).max)
-            for name, _ in _COLUMNS
-        }
-
-    def add(self, number: int, line: bytes) -> str | None:
-        """Take a line; the code of an issue where it is none."""
-        words = line.split()
-        if not _MEASURED <= len(words) <= len(_COLUMNS):
-            return "unparsed-line"
-        row: list[float] = [number]
-        for place, (name, unit) in enumerate(_COLUMNS):
-            value = _number(words[place]) if place < len(words) else math.nan
-            limit = self._limits[name]
-            if math.isnan(value) and place < _MEASURED:
-                return "bad-number"
-            if limit is None:
-                row.append(value)
-            elif math.isnan(value):
-                row.append(-1)
-            elif value * unit > limit:
-                return "bad-number"
-            else:
-                row.append(round(value * unit))
-        if row[2] < row[1]:
-            return "bad-number"
-        self.found.extend(row)
-        return None
-
-
-def _number(word: bytes) -> float:
-    """A number that is neither negative nor infinite; NaN for anything else."""
-    try:
-        value = float(word)
-    except ValueError:
-        return math.nan
-    return value if 0 <= value < math.inf else math.nan
+def _limit(name: str) -> float | None:
+    """From where on values do not fit a column; None of one with decimals."""
+    kind = np.dtype(schema.BEARER_TOTALS.by_name[name].dtype)
+    return None if kind.kind == "f" else 2.0 ** (8 * kind.itemsize - 1)
 
 
 def _named(path: str) -> tuple[str, str]:

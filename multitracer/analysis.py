@@ -46,7 +46,8 @@ class Analyzer:
     needs : tuple of str
         Names of tables that must have rows ("segments", "link_frames", ...), of points ("snd", "rcv"), and of
         other analyzers whose results it uses ("result:link_resets"). The pipeline orders by them and answers
-        "inconclusive: needs ..." for what is missing. Results that are used only if present: `uses`.
+        "inconclusive: needs ..." for what is missing; of tables joined by "|", one is enough. Results that
+        are used only if present: `uses`.
     run : callable
         ``run(measurement, results) -> Result``.
     specific : bool

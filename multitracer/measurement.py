@@ -179,6 +179,10 @@ class Measurement:
         found = self.tables.get(name)
         return found if found is not None else Table.empty(schema.SCHEMAS[name])
 
+    def rows(self, *names: str) -> int:
+        """Rows of these tables together."""
+        return sum(len(self.tables[name]) for name in names if name in self.tables)
+
     def flow(self, conn: int, direction: int, source: int | None) -> Table:
         """Segments of one connection and direction at one capture, in time order.
 

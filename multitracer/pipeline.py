@@ -25,6 +25,7 @@ from multitracer.errors import (
     UsageError,
 )
 from multitracer.measurement import Measurement
+from multitracer.questions import Question
 from multitracer.results import Analysis
 from multitracer.trace import Trace
 
@@ -42,6 +43,8 @@ SUMMARY_BYTES = 64 << 20
 """A lone capture above this size is summarised where the caller leaves it open."""
 
 _PROVIDERS = {
+    "link_frames|link_events": "a link log",
+    "link_frames|link_events|segments": "a link log, or a capture at the data sender",
     "segments": "a packet capture with TCP segments (pcap, pcapng)",
     "retransmissions": "a packet capture with retransmissions",
     "timeouts": "a packet capture",
@@ -248,8 +251,8 @@ def analyze(
     UsageError
         An unknown name in `only`.
     """
-    known: dict[str, Analyzer] = registry.analyzers()
-    wanted = [name for name in known if _arises(known[name], measurement)] if only is None else list(only)
+    known = registry.analyzers()
+    wanted = [name for name in known if _arises(known, name, measurement)] if only is None else list(only)
     for name in wanted:
         if name not in known:
             raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")
@@ -258,7 +261,11 @@ def analyze(
     for done, name in enumerate(order):
         if progress:
             progress(done, len(order), name)
-        results[name] = _answer(known[name], measurement, results)
+        reason = _missing(registry.question(known, name), measurement, results)
+        if reason is not None:
+            results[name] = Result(name, inconclusive=f"needs {reason}")
+        else:
+            results[name] = _answer(known[name], measurement, results)
     return Analysis(measurement, {name: results[name] for name in known if name in wanted})
 
 
@@ -329,13 +336,16 @@ def _answer(analyzer: Analyzer, measurement: Measurement, results: Mapping[str, 
         return Result(analyzer.name, inconclusive=f"the analyzer failed: {error!r}")
 
 
-def _arises(analyzer: Analyzer, measurement: Measurement) -> bool:
+def _arises(known: Mapping[str, Analyzer], name: str, measurement: Measurement) -> bool:
     """Whether a question is to be asked at all: one about a special kind of trace only where there is one."""
-    return not analyzer.specific or _missing(analyzer, measurement, {}) is None
+    question = registry.question(known, name)
+    return not question.specific or _missing(question, measurement, {}) is None
 
 
-def _missing(analyzer: Analyzer, measurement: Measurement, results: Mapping[str, Result]) -> str | None:
-    for need in analyzer.needs:
+def _missing(
+    question: Question | Analyzer, measurement: Measurement, results: Mapping[str, Result]
+) -> str | None:
+    for need in question.needs:
         if need.startswith("result:"):
             name = need.removeprefix("result:")
             if name not in results:
@@ -348,7 +358,7 @@ def _missing(analyzer: Analyzer, measurement: Measurement, results: Mapping[str,
                 return _PROVIDERS[need]
         elif measurement.summarised and need in ("segments", "retransmissions", "timeouts"):
             return "single segments, which a summary does not keep (large capture): use --full"
-        elif len(measurement.table(need)) == 0:
+        elif not measurement.rows(*need.split("|")):
             return _PROVIDERS.get(need, f"rows in the table {need}")
     return None
 
@@ -361,9 +371,9 @@ def _order(known: Mapping[str, Analyzer], wanted: list[str]) -> list[str]:
         name = todo.pop()
         if name in graph:
             continue
-        analyzer = known[name]
-        before = [need.removeprefix("result:") for need in analyzer.needs if need.startswith("result:")]
-        before += [use.removeprefix("result:") for use in analyzer.uses]
+        question = registry.question(known, name)
+        before = [need.removeprefix("result:") for need in question.needs if need.startswith("result:")]
+        before += [use.removeprefix("result:") for use in question.uses]
         graph[name] = [other for other in before if other in known and other != name]
         todo += graph[name]
     try:

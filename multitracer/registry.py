@@ -15,12 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from multitracer.questions import QUESTIONS, Question
 from multitracer.trace import Layer, Trace
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from multitracer.analysis import Analyzer
 
 PARSERS = {
     "pcap": "multitracer.parsers.pcap:PCAP",
@@ -158,17 +161,23 @@ def load(reference: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-class Parsers(Mapping[str, Parser]):
-    """Parsers by name, each loaded when it is asked for: most files need few of them."""
+T = TypeVar("T")
+
+
+class _Lazy(Mapping[str, T], Generic[T]):
+    """What a group holds by name, each loaded when it is asked for: most files need few of them."""
+
+    group: str
+    builtin: Mapping[str, str]
 
     def __init__(self) -> None:
-        self._loaded = _added("multitracer.parsers", PARSERS)
-        self._names = [*PARSERS, *self._loaded]
+        self._loaded = _added(self.group, self.builtin)
+        self._names = [*self.builtin, *self._loaded]
 
-    def __getitem__(self, name: str) -> Parser:
+    def __getitem__(self, name: str) -> T:
         if name not in self._loaded:
-            self._loaded[name] = load(PARSERS[name])
-        found: Parser = self._loaded[name]
+            self._loaded[name] = load(self.builtin[name])
+        found: T = self._loaded[name]
         return found
 
     def __contains__(self, name: object) -> bool:
@@ -181,14 +190,33 @@ class Parsers(Mapping[str, Parser]):
         return len(self._names)
 
 
+class Parsers(_Lazy[Parser]):
+    """Parsers by name."""
+
+    group = "multitracer.parsers"
+    builtin = PARSERS
+
+
+class Analyzers(_Lazy[Any]):
+    """Analyzers by name."""
+
+    group = "multitracer.analyzers"
+    builtin = ANALYZERS
+
+
 def parsers() -> Parsers:
     """All parsers by name."""
     return Parsers()
 
 
-def analyzers() -> dict[str, Any]:
+def analyzers() -> Mapping[str, Analyzer]:
     """All analyzers by name."""
-    return _collect("multitracer.analyzers", ANALYZERS)
+    return Analyzers()
+
+
+def question(known: Mapping[str, Analyzer], name: str) -> Question | Analyzer:
+    """What an analyzer needs; a built-in one is not loaded for it."""
+    return QUESTIONS[name] if isinstance(known, Analyzers) and name in QUESTIONS else known[name]
 
 
 def plots() -> dict[str, Any]:
@@ -200,7 +228,7 @@ def _collect(group: str, builtin: dict[str, str]) -> dict[str, Any]:
     return {name: load(reference) for name, reference in builtin.items()} | _added(group, builtin)
 
 
-def _added(group: str, builtin: dict[str, str]) -> dict[str, Any]:
+def _added(group: str, builtin: Mapping[str, str]) -> dict[str, Any]:
     """What plug-ins add to a group."""
     found: dict[str, Any] = {}
     for entry in _plugins(group):

@@ -32,6 +32,7 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("linktype", 1),
     ("trace", 2),
     ("tcptables", 1),
+    ("questions", 0),
     ("registry", 3),
     ("measurement", 3),
     ("analysis", 3),

@@ -217,6 +217,18 @@ def test_missing_input_is_inconclusive(monkeypatch: pytest.MonkeyPatch, need: st
             float(answer)
 
 
+@pytest.mark.parametrize("name", registry.ANALYZERS)
+def test_what_is_known_without_loading_is_what_the_analyzer_says(name: str) -> None:
+    known = registry.analyzers()
+    loaded = known[name]
+    assert registry.question(known, name) == (loaded.needs, loaded.uses, loaded.specific)
+
+
+def test_one_of_several_tables_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = analyze(monkeypatch, analyzer("a", needs=("link_frames|link_events",)))
+    assert analysis.a.inconclusive == "needs a link log"
+
+
 def test_refusal_is_inconclusive_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = analyze(monkeypatch, analyzer("a", value=UsageError("no data there")), analyzer("b"))
     assert analysis.a.inconclusive == "no data there"

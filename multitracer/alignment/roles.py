@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from multitracer.lazy import np
 from multitracer.table import Array, Table
 
 TELLING_NS = 500_000

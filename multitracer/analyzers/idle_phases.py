@@ -197,4 +197,5 @@ ANALYZER = Analyzer(
     question="When was the link idle though it could have carried data, and why?",
     uses=("flow_control", "timeouts", "link_resets", "local_drops"),
     run=run,
+    needs=("link_frames|link_events|segments",),
 )

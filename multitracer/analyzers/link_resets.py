@@ -167,4 +167,5 @@ ANALYZER = Analyzer(
     question="When was the link reset, what did it flush, and how long did TCP stand still?",
     uses=("timeouts",),
     run=run,
+    needs=("link_frames|link_events",),
 )

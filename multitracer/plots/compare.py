@@ -66,14 +66,14 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
         f"{len(progress):,} transfers compared" if len(progress) > 1 else "1 transfer",
         tuple(panels),
         window,
-        subtitle="each from its own first TCP event",
+        subtitle="each from its own first TCP event; how long, and how much of its link was used",
         theme="dark" if options.dark else "light",
     )
 
 
 def _words(subject: Subject, seconds: float) -> str:
     value = number(summary(subject.results, "utilization").get("value"))
-    used = "" if value is None else f", {100 * value:.1f} % used"
+    used = "" if value is None else f", {100 * value:.1f} %"
     return f"{subject.name}: {seconds:,.0f} s{used}"
 
 

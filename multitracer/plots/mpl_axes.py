@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Entry = Series | Marks | Spans | Pieces
 SOLID = 0.55  # least opacity of a bar in a lane
 WHOLE = ("bytes", "packets", "measurements")  # units that no tick divides
+_ROUND = (1, 2, 2.5, 5, 10)
 CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
 
@@ -48,7 +49,8 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
         axes.grid(False, axis="y")
     else:
         axes.set_ylim(*panel.limits(canvas.figure.window))
-        axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", integer=panel.y.unit in WHOLE))
+        whole = panel.y.unit in WHOLE
+        axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", steps=_ROUND, integer=whole))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.10g}"))
         _text(axes.set_ylabel(drawable(str(panel.y), 60), color=theme.ink, fontsize=11))
     if last:
@@ -78,7 +80,7 @@ def _time_axis(canvas: Canvas, axes: Axes) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: clock(value, decimals)))
         label = day_label(canvas)
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=14, steps=[1, 2, 2.5, 5, 10]))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=14, steps=_ROUND))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.12g}"))
     _text(axes.set_xlabel(label, color=canvas.theme.ink, fontsize=11))
 

@@ -64,7 +64,8 @@ def _lines(canvas: Canvas, axes: Axes, pieces: Pieces, seen: Indices) -> None:
     lines = LineCollection(
         list(np.stack([begin, end], axis=1)),
         colors=look.color,
-        linestyles=look.dash,
+        # A range is one stroke, whatever the dashes of its curve.
+        linestyles="solid" if pieces.role.startswith("curve") else look.dash,
         linewidths=look.width,
         alpha=look.alpha,
         zorder=5.2 if pieces.ends == "dimension" else 3.6,

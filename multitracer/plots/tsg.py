@@ -132,7 +132,7 @@ def _answers(selection: Selection, acks: Table) -> Iterator[Marks]:
     sacked = (acks["sack_count"] > 0) & (acks["sack_high"] >= 0)
     if sacked.any():
         rows = acks.where(sacked)
-        yield _mark(selection, rows, rows["sack_high"], "S", "sack", "S: selectively acknowledged up to here")
+        yield _mark(selection, rows, rows["sack_high"], "S", "sack", "S: acknowledged by SACK to here")
     closed = acks["window"] == 0
     if closed.any():
         rows = acks.where(closed)

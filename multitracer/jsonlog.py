@@ -74,6 +74,8 @@ def items(value: Any) -> list[Any]:
 def number(found: Mapping[str, Any], key: str) -> float | None:
     """A finite number of sane size; None if it is absent or something else."""
     value = found.get(key)
+    if type(value) is int:  # nearly always; bool is another type
+        return value if -_NUMBER_LIMIT <= value <= _NUMBER_LIMIT else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, float) and not math.isfinite(value):
@@ -83,6 +85,9 @@ def number(found: Mapping[str, Any], key: str) -> float | None:
 
 def whole(found: Mapping[str, Any], key: str, scale: int = 1) -> int:
     """A number times `scale` as a column holds it; -1 if it is absent, negative or too large."""
+    value = found.get(key)
+    if type(value) is int and 0 <= value * scale <= _NUMBER_LIMIT:
+        return value * scale
     value = number(found, key)
     if value is None or value < 0 or value * scale > _NUMBER_LIMIT:
         return -1
@@ -130,9 +135,13 @@ class Rows:
         names = dict.fromkeys(name for row in self._rows for name in row)
         columns = {}
         for name in names:
+            values = [row.get(name, -1) for row in self._rows]
+            try:
+                column = np.array(values, np.int64)
+            except OverflowError:
+                column = np.array([v if -_NUMBER_LIMIT < v < _NUMBER_LIMIT else -1 for v in values], np.int64)
             limits = np.iinfo(self._schema.by_name[name].dtype)
-            values = (row.get(name, -1) for row in self._rows)
-            columns[name] = np.array([v if limits.min <= v <= limits.max else -1 for v in values], np.int64)
+            columns[name] = np.where((column >= limits.min) & (column <= limits.max), column, -1)
         columns.setdefault("t_ns", np.empty(0, np.int64))
         return Table.filled(self._schema, len(self._rows), columns).sorted_by("t_ns")
 

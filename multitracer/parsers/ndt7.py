@@ -64,7 +64,8 @@ def parse(path: str) -> Trace:
     if not result:
         raise CorruptTrace(f"{path}: the JSON ends early or is damaged; copy the file again")
     rows, tally = jsonlog.Rows(schema.TCP_STATES), jsonlog.Tally(path)
-    flows: list[Flow] = []
+    sockets: dict[tuple[str, str], Flow | None] = {}
+    flows: dict[Flow, int] = {}
     details: dict[str, Any] = {"version": str(result.get("Version", ""))[:40], "tests": []}
     number = 0
     for test in ("Download", "Upload"):
@@ -81,13 +82,15 @@ def parse(path: str) -> Trace:
             if start_ns is None or elapsed < 0:
                 tally.add("bad-number", number, "a measurement without TCPInfo, or without a time")
                 continue
-            flow = _flow(result, jsonlog.mapping(found.get("ConnectionInfo")))
+            connection = jsonlog.mapping(found.get("ConnectionInfo"))
+            ends = str(connection.get("Server")), str(connection.get("Client"))
+            if ends not in sockets:
+                sockets[ends] = _flow(result, connection)
+            flow = sockets[ends]
             if flow is None:
                 tally.add("bad-number", number, "a measurement without addresses and ports")
                 continue
-            if flow not in flows:
-                flows.append(flow)
-            place = flows.index(flow)
+            place = flows.setdefault(flow, len(flows))
             rows.add({"t_ns": start_ns + elapsed, "record": number, "flow": place, **_row(info)})
     if not len(rows):
         raise CorruptTrace(f"{path}: no server measurement with TCPInfo can be read")
@@ -103,7 +106,7 @@ def parse(path: str) -> Trace:
         resolution_ns=_US,
         details=details,
     )
-    return Trace(source, {"tcp_states": states}, tally.issues(rows.disorder(path)), flows)
+    return Trace(source, {"tcp_states": states}, tally.issues(rows.disorder(path)), list(flows))
 
 
 def _row(info: Mapping[str, Any]) -> dict[str, int]:

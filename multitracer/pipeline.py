@@ -203,7 +203,7 @@ def recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Parse
     asked = list(known)
     if native.capture_format(head) is not None:
         asked = [name for name in known if name in registry.CAPTURES or name not in registry.PARSERS]
-    claims = [known[name] for name in asked if known[name].sniff(head)]
+    claims = [known[name] for name in asked if known[name].claims(path, head)]
     if len(claims) != 1:
         native.forget(path)
     if not claims:

@@ -127,6 +127,9 @@ class Parser:
     sniff : callable
         ``sniff(head: bytes) -> bool``: whether the first bytes of the (decompressed) file are of this format.
         Judges structure only, never raises.
+    named : callable or None
+        ``named(path)``: whether a file of this name may be of this format, where any table of numbers has its
+        structure; None if content alone decides.
     parse : callable
         ``parse(path: str) -> Trace``. Raises `CorruptTrace` if nothing can be used, `UnreadableFile` on I/O
         errors.
@@ -144,6 +147,11 @@ class Parser:
     parse: Callable[[str], Trace]
     summarise: Callable[[str], Trace] | None = None
     configured: Callable[[str, Mapping[str, Any]], Trace] | None = None
+    named: Callable[[str], bool] | None = None
+
+    def claims(self, path: str, head: bytes) -> bool:
+        """Whether a file with these first bytes is of this format."""
+        return (self.named is None or self.named(path)) and self.sniff(head)
 
     @property
     def page(self) -> str:

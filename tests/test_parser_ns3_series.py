@@ -9,7 +9,7 @@ import pytest
 
 import multitracer as mt
 from multitracer import registry
-from multitracer.errors import CorruptTrace, UsageError
+from multitracer.errors import CorruptTrace, UnknownFormat, UsageError
 
 DATA = Path(__file__).parent / "data"
 SERIES = DATA / "formats" / "ns3-series"
@@ -145,6 +145,19 @@ def test_what_is_not_a_series(head: bytes, tmp_path: Path) -> None:
     file.write_text("nothing\n")
     with pytest.raises(CorruptTrace, match=r"x\.data"):
         PARSER.parse(str(file))
+
+
+def test_numbers_alone_are_no_series(tmp_path: Path) -> None:
+    numbers = "1 2\n2 3\n3 5\n"
+    for name in ("table.txt", "results.dat", "counts", "cwndfoo.dat"):
+        (tmp_path / name).write_text(numbers)
+        with pytest.raises(UnknownFormat, match="--format"):
+            mt.open_trace(tmp_path / name)
+        trace = mt.open_trace(tmp_path / name, format="ns3-series")
+        assert trace.tables["series"]["value"].tolist() == [2, 3, 5]
+    for name in ("a.cwnd", "cwnd-and-rtt.dat", "run7-ssth.data.gz"):
+        (tmp_path / name).write_text(numbers)
+        assert mt.open_trace(tmp_path / name).source.format == "ns3-series"
 
 
 def test_public_series(shared: Path) -> None:

@@ -138,7 +138,7 @@ def _is_trace(path: str) -> bool:
         head = native.head(path, HEAD_BYTES)
     except MultiTracerError:
         return False
-    return any(parser.sniff(head) for parser in registry.parsers().values())
+    return any(parser.claims(path, head) for parser in registry.parsers().values())
 
 
 def _unit(root: str, name: str, paths: list[str], whole: bool) -> Unit:

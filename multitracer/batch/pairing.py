@@ -64,7 +64,7 @@ def _layer(path: str) -> str:
     from multitracer import native
 
     head = native.head(path, 65536)
-    claims = [parser.layer for parser in parsers().values() if parser.sniff(head)]
+    claims = [parser.layer for parser in parsers().values() if parser.claims(path, head)]
     return claims[0] if claims else ""
 
 

@@ -111,13 +111,22 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     return Trace(source, {"series": series}, scan.issues, flows)
 
 
+def named(path: str) -> bool:
+    """Whether the name of a file holds a variable: numbers in two columns may be anything else."""
+    return bool(_variables(path))
+
+
 def _named(path: str) -> str | None:
     """The variable that the name of a file holds as a word; None if it holds none or several."""
+    found = _variables(path)
+    return found[0] if len(found) == 1 else None
+
+
+def _variables(path: str) -> list[str]:
     words = re.sub(r"[^a-z]+", "-", os.path.basename(path).lower())
-    found = [
+    return [
         name for name, called, _ in _VARIABLES if re.search(rf"(?:^|-)(?:{called})(?:-|$)", words) is not None
     ]
-    return found[0] if len(found) == 1 else None
 
 
 def _flows(path: str, settings: Mapping[str, Any]) -> list[Flow]:
@@ -137,4 +146,5 @@ PARSER = Parser(
     sniff=sniff,
     parse=parse,
     configured=configured,
+    named=named,
 )

@@ -166,7 +166,7 @@ def _discards(given_up: Table, found: Direction) -> dict[str, Any]:
             for reason in given_up.schema.by_name["reason"].categories
         },
         "pdus_unconfirmed": unconfirmed(found)[0],
-        "certain": not np.any(words == "unfilled"),
+        "certain": not np.any((words == "unfilled") | (words == "held")),
     }
 
 

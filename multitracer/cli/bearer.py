@@ -48,6 +48,7 @@ def _told(way: Object) -> Iterator[str]:
         parts = {
             "unsent": "before it was sent (PDCP number skipped)",
             "reset": "in a reset",
+            "held": "received before a reset, behind what was not",
             "unfilled": "never came, or the log lacks it",
         }
         why = ", ".join(f"{given_up[key]:,} {text}" for key, text in parts.items() if given_up[key])

@@ -27,11 +27,14 @@ class InterfaceQueue:
     ----------
     marked : int
         Packets that got the CE mark.
+    entered_ns : int
+        When the packet that was taken last had come.
     """
 
     def __init__(self, settings: QueueSettings, on_drop: DropFn) -> None:
         self.settings = settings
         self.marked = 0
+        self.entered_ns = 0
         self._on_drop = on_drop
         self._queue: deque[tuple[int, bytes]] = deque()
         self._bytes = 0
@@ -70,7 +73,7 @@ class InterfaceQueue:
         if not self._codel:
             if not self._queue:
                 return None
-            _, packet = self._queue.popleft()
+            self.entered_ns, packet = self._queue.popleft()
             self._bytes -= len(packet)
             return packet
         return self._codel_dequeue(t_ns)
@@ -80,10 +83,10 @@ class InterfaceQueue:
         if not self._queue:
             self._first_above_ns = 0
             return None, False
-        entered_ns, packet = self._queue.popleft()
+        self.entered_ns, packet = self._queue.popleft()
         self._bytes -= len(packet)
         self._max_packet = max(self._max_packet, len(packet))
-        if t_ns - entered_ns < self._target_ns or self._bytes <= self._max_packet:
+        if t_ns - self.entered_ns < self._target_ns or self._bytes <= self._max_packet:
             self._first_above_ns = 0
             return packet, False
         if self._first_above_ns == 0:

@@ -40,8 +40,17 @@ class PduCoder:
         self.sn_bits = _SHORT_SN if window <= 1 << (_SHORT_SN - 1) else _LONG_SN
         self.li_bits = _SHORT_LI if payload_bytes <= _LARGEST_SHORT else _LONG_LI
 
-    def data(self, sn: int, poll: bool, data: bytes, cuts: Sequence[int], begins: bool, ends: bool) -> bytes:
-        """A data PDU.
+    def data(
+        self,
+        sn: int,
+        poll: bool,
+        data: bytes,
+        cuts: Sequence[int],
+        begins: bool,
+        ends: bool,
+        part: tuple[int, bool] | None = None,
+    ) -> bytes:
+        """A data PDU, or a segment of one.
 
         Parameters
         ----------
@@ -52,18 +61,23 @@ class PduCoder:
             Places within `data` at which one packet ends and the next begins.
         begins, ends : bool
             Whether it begins and ends with a packet.
+        part : (int, bool), optional
+            Of a segment: its first byte within the PDU, and whether it reaches its end.
         """
+        start, last = part if part is not None else (0, False)
         bits = [
             (1, 1),
-            (0, 1),
+            (int(part is not None), 1),
             (int(poll), 1),
             (int(not begins), 1),
             (int(not ends), 1),
             (int(bool(cuts)), 1),
         ]
         if self.sn_bits == _LONG_SN:
-            bits.append((0, 2))
+            bits += [(int(last), 1), (0, 1)]
         bits.append((sn % (1 << self.sn_bits), self.sn_bits))
+        if part is not None:
+            bits += [(start, 16)] if self.sn_bits == _LONG_SN else [(int(last), 1), (start, 15)]
         before = 0
         for place, cut in enumerate(cuts):
             bits += [(int(place + 1 < len(cuts)), 1), (cut - before, self.li_bits)]

@@ -277,6 +277,10 @@ class RlcAmSettings(QueueSettings):
         How long the receiver waits for a missing PDU before reporting it.
     harq_jitter_ms : float
         A PDU is late by up to this (lower-layer retransmissions), so that PDUs arrive out of order.
+    discard_ms : float
+        A packet that waited longer for its first PDU is given up, with the number that PDCP gave it; 0: none.
+    resegment_bytes : int
+        What is sent again goes in segments of at most that many bytes, one a place; 0: whole.
     handover_at_s : tuple of float
         Times of handovers to another cell, from the first slot on, ascending.
     handover_ms : float
@@ -302,6 +306,8 @@ class RlcAmSettings(QueueSettings):
     status_prohibit_ms: float = 120.0
     reordering_ms: float = 40.0
     harq_jitter_ms: float = 0.0
+    discard_ms: float = 0.0
+    resegment_bytes: int = 0
     handover_at_s: tuple[float, ...] = ()
     handover_ms: float = 60.0
     handover_forwards: bool = True
@@ -323,6 +329,8 @@ class RlcAmSettings(QueueSettings):
         within("status_prohibit_ms", self.status_prohibit_ms, 0.0, 1e6)
         within("reordering_ms", self.reordering_ms, 0.0, 1e6)
         within("harq_jitter_ms", self.harq_jitter_ms, 0.0, 1e6)
+        within("discard_ms", self.discard_ms, 0.0, 1e6)
+        within("resegment_bytes", self.resegment_bytes, 0, 65_535)
         within("handover_ms", self.handover_ms, 0.0, 1e6)
         for at_s in self.handover_at_s:
             within("handover_at_s", at_s, 0.0, 1e6)

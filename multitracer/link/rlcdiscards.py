@@ -18,7 +18,7 @@ from multitracer.measurement import Measurement
 from multitracer.schema.rlc import DISCARD_REASONS, DISCARDS
 from multitracer.table import Array, Table
 
-_UNSENT, _RESET, _UNFILLED = range(len(DISCARD_REASONS))
+_UNSENT, _RESET, _HELD, _UNFILLED = range(len(DISCARD_REASONS))
 _LEAPS = 512  # PDCP numbers that are not given up at once
 
 
@@ -98,7 +98,6 @@ def _skipped(found: Direction, held: Units) -> list[tuple[int, int, int, int, in
     """PDCP numbers that never were in an SDU."""
     table = held.table
     rows = np.flatnonzero(table["pdcp"] >= 0)
-    starts = _epochs(found)
     have = set(table["pdcp"][rows].tolist())
     made = []
     before = -1
@@ -106,15 +105,25 @@ def _skipped(found: Direction, held: Units) -> list[tuple[int, int, int, int, in
     for row in rows.tolist():
         number = int(table["pdcp"][row])
         if highest < number <= highest + _LEAPS:
-            across = bool(np.any((starts > held.first[before]) & (starts <= held.first[row])))
-            reason = _RESET if across else _UNSENT
+            cut = _is_cut(found, held, before, row)
+            lost = [one for one in range(highest + 1, number) if one not in have]
             made += [
-                (int(table["t_ns"][row]), reason, -1, lost, -1)
-                for lost in range(highest + 1, number)
-                if lost not in have
+                (int(table["t_ns"][row]), _RESET if cut and one == highest + 1 else _UNSENT, -1, one, -1)
+                for one in lost
             ]
         highest, before = max(highest, number), row
     return made
+
+
+def _is_cut(found: Direction, held: Units, before: int, row: int) -> bool:
+    """Whether the numbering began anew in the middle of an SDU that follows another."""
+    starts = _epochs(found)
+    new = starts[(starts > held.last[before]) & (starts <= held.first[row])]
+    if not len(new):
+        return False
+    sent = found.sent.where((found.sent["number"] >= 0) & (found.sent["number"] < new[0]))
+    reach = int((sent["offset"] + sent["length"]).max(initial=0))
+    return reach > int(held.table["offset"][before]) + int(held.table["length"][before])
 
 
 def _given_up(found: Direction, held: Units) -> list[tuple[int, int, int, int, int]]:
@@ -122,18 +131,28 @@ def _given_up(found: Direction, held: Units) -> list[tuple[int, int, int, int, i
     _, sure = unconfirmed(found)
     table = held.table
     starts = _epochs(found)
+    # The first number of each epoch that never came: all behind it waited for it.
+    missing = np.setdiff1d(found.transmissions[0], sure)
+    waits = len(found.heard) > 0
     again = {number: row for row, number in enumerate(table["pdcp"].tolist())}
     made = []
     for row in range(len(table)):
         first, last = int(held.first[row]), int(held.last[row])
         later = starts[starts > last]
         whole = np.searchsorted(sure, last, side="right") - np.searchsorted(sure, first)
-        if not len(later) or first < 0 or whole > last - first:
+        if not len(later) or first < 0:
             continue
+        reason = _RESET
+        if whole > last - first:
+            begun = int(starts[starts <= first].max(initial=0))
+            at = int(np.searchsorted(missing, begun))
+            if not waits or at == len(missing) or missing[at] > first:
+                continue
+            reason = _HELD
         pdcp = int(table["pdcp"][row])
         if pdcp >= 0 and again[pdcp] > row:
             continue
-        made.append((int(table["end_ns"][row]), _RESET, first, pdcp, int(table["length"][row])))
+        made.append((int(table["end_ns"][row]), reason, first, pdcp, int(table["length"][row])))
     return made
 
 

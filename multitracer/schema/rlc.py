@@ -88,7 +88,7 @@ REORDERINGS = Schema(
     ),
 )
 
-DISCARD_REASONS = ("unsent", "reset", "unfilled")
+DISCARD_REASONS = ("unsent", "reset", "held", "unfilled")
 
 DISCARDS = Schema(
     "discards",
@@ -100,9 +100,10 @@ DISCARDS = Schema(
             "reason",
             "int8",
             "",
-            "unsent: PDCP numbered it and RLC never sent it; reset: sent, and not confirmed when the "
-            "numbering began anew, nor sent again then; unfilled: lost in unacknowledged mode, if the log is "
-            "whole",
+            "unsent: PDCP numbered it and RLC never sent it; reset: sent at least in part, and not "
+            "confirmed when the numbering began anew, nor handed over again then; held: received whole then, "
+            "behind something that was not: its receiver may have delivered or dropped it; unfilled: lost in "
+            "unacknowledged mode, if the log is whole",
             "",
             DISCARD_REASONS,
         ),

@@ -1,8 +1,8 @@
 """Lines a second and core of every text format, from the file to tables, and what whole commands take.
 
 Each log of `textlogs.py` is made, read by `multitracer.open_trace` in a process of its own (its processor
-time, without that of starting Python), and by `multitracer info`. The last column is what a loop over the lines
-in Python takes that does nothing but split them into words: no parser in Python could be faster.
+time, without that of starting Python), and by `multitracer info`. The last column is what a loop over the
+lines in Python takes that does nothing but split them into words: no parser in Python could be faster.
 
 Usage: python benchmarks/bench_text.py [--formats FORMAT,...] [--lines N] [--runs N]
 """

@@ -188,8 +188,8 @@ def ns3_lena(count: int) -> Text:
     for at in range(count - 1):
         begin = at // 2 * 0.25
         yield (
-            f"{begin:g}\t{begin + 0.25:g}\t1\t{1 + at % 2}\t{1 + at % 2}\t3\t114\t246114\t113\t243918\t0.003\t"
-            "0\t0.003\t0.003\t2158.57\t280.116\t81\t2196\t\n"
+            f"{begin:g}\t{begin + 0.25:g}\t1\t{1 + at % 2}\t{1 + at % 2}\t3\t114\t246114\t113\t243918\t"
+            "0.003\t0\t0.003\t0.003\t2158.57\t280.116\t81\t2196\t\n"
         )
 
 
@@ -212,7 +212,8 @@ def flowmonitor(count: int) -> Text:
     for at in range(1, flows + 1):
         yield (
             f'    <Flow flowId="{at}" sourceAddress="10.1.{at >> 8 & 255}.{at & 255}" '
-            f'destinationAddress="10.2.0.1" protocol="6" sourcePort="{1024 + at % 60000}" destinationPort="80">\n    </Flow>\n'
+            f'destinationAddress="10.2.0.1" protocol="6" '
+            f'sourcePort="{1024 + at % 60000}" destinationPort="80">\n    </Flow>\n'
         )
     yield "  </Ipv4FlowClassifier>\n</FlowMonitor>\n"
 

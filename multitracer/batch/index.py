@@ -14,6 +14,7 @@ from multitracer.batch.pictures import histogram, study_chart
 from multitracer.batch.study import Pivot
 from multitracer.report.document import asset as report_asset, policy
 from multitracer.report.markup import Child, Markup, join, raw, tag
+from multitracer.report.tables import headings_row
 from multitracer.report.words import count, duration, rate, share, spelled
 
 MOST_ROWS = 5_000
@@ -362,8 +363,10 @@ def _unread(found: Batch) -> Markup:
 def _table(
     label: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], id_: str | None = None
 ) -> Markup:
-    head = [tag("th", tag("button", heading, type="button"), scope="col") for heading in headings]
-    body = [tag("tr", [_cell(cell) for cell in row]) for row in rows]
+    found = [tuple(row) for row in rows]
+    numbers = {at for row in found for at, cell in enumerate(row) if isinstance(cell, tuple)}
+    head = headings_row(headings, numbers)
+    body = [tag("tr", [_cell(cell) for cell in row]) for row in found]
     table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_="sortable", id=id_)
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
 

@@ -331,6 +331,8 @@ class Panel:
         if high <= low:
             high = low + max(1.0, abs(low) * 1e-3)
         margin = 0.05 * (high - low)
+        if any(series.kind == "bars" for series in self.series):
+            margin *= 2.0  # words stand on bars
         return (low if self.zero and low == 0.0 else low - margin), high + margin
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,13 +36,28 @@ class Row:
     stretch: tuple[float, float] | None = None
 
 
+def headings_row(headings: Sequence[str], numbers: Container[int]) -> list[Markup]:
+    """Headings that sort a table; those of numbers stand over them, on the right."""
+    return [
+        tag(
+            "th",
+            tag("button", heading, type="button"),
+            scope="col",
+            class_="number" if at in numbers else None,
+        )
+        for at, heading in enumerate(headings)
+    ]
+
+
 def sortable(name: str, title: str, headings: Sequence[str], rows: Iterable[Row], note: str = "") -> Markup:
     """A table with its heading; empty markup if there are no rows."""
     found = list(rows)
     if not found:
         return Markup("")
     shown = found[:MOST_ROWS]
-    head = [tag("th", tag("button", heading, type="button"), scope="col") for heading in headings]
+    head = headings_row(
+        headings, {at for row in shown for at, cell in enumerate(row.cells) if isinstance(cell, Number)}
+    )
     notes = [note] if note else []
     if len(found) > len(shown):
         notes.append(f"The first {len(shown):,} of {len(found):,} rows; multitracer analyze --json has all.")

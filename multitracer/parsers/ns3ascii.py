@@ -12,6 +12,7 @@ from multitracer.lazy import np
 from multitracer.linktype import LinkType
 from multitracer.registry import Parser
 from multitracer.table import Array, Table
+from multitracer.tcptables import TRACKED
 from multitracer.trace import Source, Trace
 
 # Wi-Fi devices tell the mode before the place of what they receive, and behind it of what they send.
@@ -20,12 +21,8 @@ _LINE = re.compile(
     rb"(?:\w+ +)?(?:/NodeList/\d+/\S+ )?(?:\w+ )?ns3::[A-Z]\w+ \(",
     re.MULTILINE,
 )
-_TABLES = {
-    "segments": schema.SEGMENTS,
-    "retransmissions": schema.RETRANSMISSIONS,
-    "timeouts": schema.TIMEOUTS,
-    "episodes": schema.EPISODES,
-}
+# What the tracker has of a host; of ICMP nothing is in these traces.
+_TABLES = {table.name: table for table in TRACKED if table is not schema.ICMP_ERRORS}
 _QUEUES = LinkType(
     "ns3-queues",
     "queues of ns-3 devices",

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::super::fault::Fault;
 use super::event::{Event, Layer};
+use crate::linktable::{EVT, FrameRow, Frames, RCV, SND};
 
 /// Events of the link; the position is the code in the column. `lost` is a packet that a queue, a router or an agent
 /// dropped, `given_up` one that the MAC sent as often as it may; the rest are frames.
@@ -17,26 +18,8 @@ const RTS: i8 = 5;
 const CTS: i8 = 6;
 const ACK: i8 = 7;
 
-const SND: i8 = 0;
-const RCV: i8 = 1;
-const EVT: i8 = 2;
-
 const MAX_ENTITIES: usize = 1 << 14;
 const MAX_REASONS: usize = 1 << 10;
-
-/// Frames of the MAC with data, one row per sending and reception.
-#[derive(Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Frames {
-    pub t_ns: Vec<i64>,
-    pub record: Vec<i64>,
-    pub entity: Vec<i16>,
-    pub action: Vec<i8>,
-    /// The packet's number in the simulation.
-    pub ns: Vec<i32>,
-    pub length: Vec<i32>,
-    pub attempt: Vec<i16>,
-}
 
 /// Control frames and drops.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -89,6 +72,7 @@ pub(super) struct LinkRows {
     nodes: Vec<Node>,
     reasons: HashMap<Vec<u8>, i16>,
     last: Option<(Place, i16)>,
+    /// Frames of the MAC with data; `ns` is the packet's number in the simulation.
     frames: Frames,
     events: Events,
     energy: Energy,
@@ -199,14 +183,13 @@ impl LinkRows {
             *sent = Some((event.uid, attempt)).filter(|_| !is_arp(event.packet));
         }
         if self.keep {
-            let frames = &mut self.frames;
-            frames.t_ns.push(event.t_ns);
-            frames.record.push(record as i64);
-            frames.entity.push(entity);
-            frames.action.push(if event.kind == b's' { SND } else { RCV });
-            frames.ns.push((event.uid & 0x7fff_ffff) as i32);
-            frames.length.push(event.size);
-            frames.attempt.push(attempt);
+            let action = if event.kind == b's' { SND } else { RCV };
+            self.frames.push(FrameRow {
+                ns: (event.uid & 0x7fff_ffff) as i32,
+                length: event.size,
+                attempt,
+                ..FrameRow::new((event.t_ns, record as i64), entity, action)
+            });
         }
         Ok(())
     }

@@ -10,11 +10,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 pub use ends::{HEADER_BYTES, Level, View, address};
-pub use frames::{Energy, Events, Frames, KINDS};
+pub use frames::{Energy, Events, KINDS};
 
 use super::fault::{Fault, Order, Resolution};
 use super::lines::Lines;
 use crate::issue::Issues;
+use crate::linktable::Frames;
 use ends::Ends;
 use event::Event;
 use frames::LinkRows;

@@ -23,6 +23,7 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("transfer", 4),
     ("intervals", 0),
     ("table", 1),
+    ("grouped", 2),
     ("native", 1),
     ("derived", 0),
     ("parts", 0),

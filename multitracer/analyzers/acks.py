@@ -12,12 +12,15 @@ from multitracer.measurement import Connection, Measurement
 from multitracer.schema import ACK_KINDS
 from multitracer.schema.results import ACK_BUNCHES
 from multitracer.table import Array, Table
-from multitracer.transfer.transit import Times, data_at, near_sender, valid_acks
+from multitracer.transfer.sides import Sides, sides
+from multitracer.transfer.transit import Times, data_at, valid_acks
 
 _COMPRESSED = 0.5
 """ACKs closer than this share of the spacing of the data that they acknowledge are compressed."""
 
 _LEAST_BUNCH = 3
+_SHOWN = 100
+"""Times at zero that are listed of a connection."""
 _DELAYED_NS = 500_000_000
 """The latest that a receiver may delay an ACK (RFC 9293 section 3.8.6.3)."""
 
@@ -34,46 +37,47 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     section 3.8.6.1 (zero window).
     """
     tables, entries = [], []
-    for connection in m.connections:
-        source = near_sender(m)
-        if connection.summaries and source not in connection.summaries:
-            source = min(connection.summaries)
-        data, acks = data_at(m, connection, source), valid_acks(m, connection, source)
-        data = data.where(data["length"] > 0)
-        if not len(data) or not len(acks):
-            continue
-        table, compression = _compression(m, connection, data, acks)
+    for both in sides(m):
+        carrying = both.counted(both.data_of[both.data["length"] > 0])
+        answered = both.counted(both.acks_of)
+        kinds, windows = _kinds(both), _windows(m, both)
+        table, compressions = _compression(m, both)
         tables.append(table)
-        entries.append(
-            {
-                "conn": connection.index,
-                "acks": _kinds(acks),
-                "compression": compression,
-                "delayed": _delayed(m, connection),
-                "window": _window(m, acks),
-            }
-        )
+        for at, connection in enumerate(both.connections):
+            if carrying[at] and answered[at]:
+                entries.append(
+                    {
+                        "conn": connection.index,
+                        "acks": kinds[at],
+                        "compression": compressions[at],
+                        "delayed": _delayed(m, connection),
+                        "window": windows[at],
+                    }
+                )
     if not entries:
         return Result("acks", inconclusive="needs data and its ACKs in one capture")
     return Result("acks", {"connections": entries}, {"bunches": Table.concat(ACK_BUNCHES, tables)})
 
 
-def _kinds(acks: Table) -> dict[str, int]:
-    counts = np.bincount(acks["ack_kind"].astype(np.int64), minlength=len(ACK_KINDS))
-    return {"total": len(acks), **{name: int(counts[code]) for code, name in enumerate(ACK_KINDS) if name}}
+def _kinds(both: Sides) -> list[dict[str, int]]:
+    codes = both.acks_of * len(ACK_KINDS) + both.acks["ack_kind"]
+    counts = np.bincount(codes, minlength=len(both) * len(ACK_KINDS)).reshape(len(both), -1)
+    told = []
+    for row in counts.tolist():
+        named = {name: count for name, count in zip(ACK_KINDS, row, strict=True) if name}
+        told.append({"total": sum(row), **named})
+    return told
 
 
-def _compression(
-    m: Measurement, connection: Connection, data: Table, acks: Table
-) -> tuple[Table, dict[str, Any]]:
+def _compression(m: Measurement, both: Sides) -> tuple[Table, list[dict[str, Any]]]:
     """Runs of ACKs that arrived closer together than half the spacing of the data that they acknowledge."""
-    advancing = acks.where(_advances(acks["ack"]))
-    sent_ns = _sent_ns(data, advancing["ack"])
-    known = sent_ns >= 0
-    t_ns, sent_ns = advancing["t_ns"][known], sent_ns[known]
-    record, number = advancing["record"][known], advancing["ack"][known]
+    rows = np.flatnonzero(both.advancing(both.acks_of, both.acks["ack"]))
+    sent_ns = _sent_ns(both, both.acks_of[rows], both.acks["ack"][rows])
+    rows, sent_ns = rows[sent_ns >= 0], sent_ns[sent_ns >= 0]
+    of, t_ns, number = both.acks_of[rows], both.acks["t_ns"][rows], both.acks["ack"][rows]
     apart_ns, spaced_ns = np.diff(t_ns), np.diff(sent_ns)
-    close = (spaced_ns > 0) & (apart_ns < _COMPRESSED * spaced_ns)
+    pairs = (of[1:] == of[:-1]) & (spaced_ns > 0)
+    close = pairs & (apart_ns < _COMPRESSED * spaced_ns)
     first, last = _runs(close)
     keep = last - first + 1 >= _LEAST_BUNCH
     first, last = first[keep], last[keep]
@@ -82,23 +86,32 @@ def _compression(
         {
             "t_ns": t_ns[first],
             "end_ns": t_ns[last],
-            "conn": np.full(len(first), connection.index),
+            "conn": both.acks["conn"][rows[first]],
             "acks": last - first + 1,
             "bytes": number[last] - number[first],
             "data_span_ns": sent_ns[last] - sent_ns[first],
-            "record": record[first],
+            "record": both.acks["record"][rows[first]],
         },
     )
-    judged = int(np.count_nonzero(spaced_ns > 0))
-    point = m.sources[int(acks["source"][0])].point
-    return table, {
-        "pairs": judged,
-        "compressed": int(np.count_nonzero(close)),
-        "share": round(float(np.count_nonzero(close)) / judged, 6) if judged else 0.0,
-        "bunches": len(first),
-        "longest": int((last - first + 1).max(initial=0)),
-        "basis": "sender's capture" if point == "snd" else "not seen at the sender: a lower bound",
-    }
+    longest = np.zeros(len(both), dtype=np.int64)
+    np.maximum.at(longest, of[first], last - first + 1)
+    counts = (both.counted(of[:-1][pairs]), both.counted(of[:-1][close]), both.counted(of[first]), longest)
+    found = []
+    for source, judged, compressed, bunches, most in zip(
+        both.sources, *(count.tolist() for count in counts), strict=True
+    ):
+        near = m.sources[source].point == "snd"
+        found.append(
+            {
+                "pairs": judged,
+                "compressed": compressed,
+                "share": round(compressed / judged, 6) if judged else 0.0,
+                "bunches": bunches,
+                "longest": most,
+                "basis": "sender's capture" if near else "not seen at the sender: a lower bound",
+            }
+        )
+    return table, found
 
 
 def _runs(close: Array) -> tuple[Times, Times]:
@@ -112,15 +125,20 @@ def _advances(numbers: Times) -> Array:
     return np.asarray(np.diff(highest, prepend=np.int64(-1)) > 0, dtype=np.bool_)
 
 
-def _sent_ns(data: Table, numbers: Times) -> Times:
+def _sent_ns(both: Sides, of: Times, numbers: Times) -> Times:
     """When the byte before each ACK number was sent; -1 if more than once (Karn) or never."""
-    ends = data["seq"] + data["length"]
-    order = np.argsort(ends, kind="stable")
-    at = np.minimum(np.searchsorted(ends[order], numbers), len(order) - 1)
+    data = both.data.where(both.data["length"] > 0)
+    data_of = both.data_of[both.data["length"] > 0]
+    if not len(data):
+        return np.full(len(numbers), -1, dtype=np.int64)
+    seq, ends = data["seq"], data["seq"] + data["length"]
+    keys = both.key(data_of, ends)
+    order = np.argsort(keys, kind="stable")
+    at = np.minimum(np.searchsorted(keys[order], both.key(of, numbers)), len(order) - 1)
     row = order[at]
-    fits = (data["seq"][row] < numbers) & (ends[row] >= numbers)
-    repeated = np.unique(data["seq"][data["duplicate"] > 0])
-    once = ~np.isin(data["seq"][row], repeated)
+    fits = (data_of[row] == of) & (seq[row] < numbers) & (ends[row] >= numbers)
+    begins = both.key(data_of, seq)
+    once = ~np.isin(begins[row], begins[data["duplicate"] > 0])
     return np.where(fits & once, data["t_ns"][row], -1)
 
 
@@ -155,31 +173,38 @@ def _delayed(m: Measurement, connection: Connection) -> dict[str, Any] | None:
     }
 
 
-def _window(m: Measurement, acks: Table) -> dict[str, Any]:
-    """What the receiver offered: the largest and smallest window, updates, and times at zero."""
-    known = acks.where(acks["window"] >= 0)
-    updates = int(np.count_nonzero(acks.words("ack_kind") == "window_update"))
-    if not len(known):
-        return {"largest": None, "smallest": None, "updates": updates, "zero": [], "zero_s": None}
-    zero = known["window"] == 0
-    edges = np.diff(np.concatenate([[0], zero.astype(np.int8), [0]]))
-    begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    times = np.append(known["t_ns"], known["t_ns"][-1])
-    spans = [(int(times[begin]), int(times[end])) for begin, end in zip(begins, ends, strict=True)]
-    return {
-        "largest": int(known["window"].max()),
-        "smallest": int(known["window"].min()),
-        "updates": updates,
-        "zero": [
-            {
-                "start": round(m.seconds(begin), 6),
-                "end": round(m.seconds(end), 6),
-                "record": int(known["record"][row]),
-            }
-            for (begin, end), row in list(zip(spans, begins, strict=True))[:100]
-        ],
-        "zero_s": round(sum(end - begin for begin, end in spans) / 1e9, 6),
-    }
+def _windows(m: Measurement, both: Sides) -> list[dict[str, Any]]:
+    """What each receiver offered: the largest and smallest window, updates, and times at zero."""
+    acks, window = both.acks, both.acks["window"]
+    updates = both.counted(both.acks_of[acks["ack_kind"] == acks.code("ack_kind", "window_update")])
+    rows = np.flatnonzero(window >= 0)
+    of, window, t_ns = both.acks_of[rows], window[rows].astype(np.int64), acks["t_ns"][rows]
+    largest, smallest = np.full(len(both), -1), np.full(len(both), np.iinfo(np.int64).max)
+    np.maximum.at(largest, of, window)
+    np.minimum.at(smallest, of, window)
+    told: list[dict[str, Any]] = [
+        {"largest": most, "smallest": least, "updates": count, "zero": [], "zero_s": 0.0}
+        if most >= 0
+        else {"largest": None, "smallest": None, "updates": count, "zero": [], "zero_s": None}
+        for most, least, count in zip(largest.tolist(), smallest.tolist(), updates.tolist(), strict=True)
+    ]
+    zero, new = window == 0, np.diff(of, prepend=-1) > 0
+    begins = np.flatnonzero(zero & (new | ~np.append(False, zero[:-1])[: len(zero)]))
+    # A run ends with the next ACK that opens the window, or the last one of its connection.
+    ends = np.flatnonzero(zero & np.append(new[1:] | ~zero[1:], True)[: len(zero)])
+    inside = np.append(~new[1:], False)[: len(zero)]
+    closed_ns = np.zeros(len(both), dtype=np.int64)
+    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+        until = int(t_ns[end + 1 if inside[end] else end])
+        entry = told[int(of[begin])]
+        closed_ns[of[begin]] += until - int(t_ns[begin])
+        if len(entry["zero"]) < _SHOWN:
+            span = (round(m.seconds(int(t_ns[begin])), 6), round(m.seconds(until), 6))
+            record = int(acks["record"][rows[begin]])
+            entry["zero"].append({"start": span[0], "end": span[1], "record": record})
+    for at in np.flatnonzero(closed_ns).tolist():
+        told[at]["zero_s"] = round(int(closed_ns[at]) / 1e9, 6)
+    return told
 
 
 ANALYZER = Analyzer(

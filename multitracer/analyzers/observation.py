@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.intervals import intervals, subtract, total
 from multitracer.measurement import Connection, Measurement
-from multitracer.table import Table
-from multitracer.transfer.transit import data_at, near_sender, valid_acks
+from multitracer.transfer.sides import Sides, sides
+from multitracer.transfer.transit import Times
 
 _DIRECTIONS = ("forward", "reverse")
 _WHERE = {"snd": "sender's", "rcv": "receiver's", "mid": "mid-path"}
@@ -32,12 +31,13 @@ _FILES = {
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """State the limits of every connection by the capture that stands for its sender."""
     statements: list[dict[str, Any]] = []
-    for connection in m.connections:
-        if not connection.summaries:
-            continue
-        source = _source(m, connection)
-        for code, text in _limits(m, connection, source):
-            statements.append({"conn": connection.index, "code": code, "text": text})
+    for both in sides(m):
+        unseen = _unseen_bytes(both).tolist()
+        for connection, source, missing in zip(both.connections, both.sources, unseen, strict=True):
+            if not connection.summaries:
+                continue
+            for code, text in _limits(m, connection, source, missing):
+                statements.append({"conn": connection.index, "code": code, "text": text})
     for index, trace in enumerate(m.traces):
         for issue in trace.issues:
             if issue.code in _FILES and trace.source.layer == "tcp":
@@ -46,18 +46,11 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("observation", {"statements": statements})
 
 
-def _source(m: Measurement, connection: Connection) -> int:
-    preferred = near_sender(m)
-    if preferred is not None and preferred in connection.summaries:
-        return preferred
-    return min(connection.summaries)
-
-
 def _where(m: Measurement, source: int) -> str:
     return f"the {_WHERE.get(m.sources[source].point or '', 'only')}"
 
 
-def _limits(m: Measurement, connection: Connection, source: int) -> list[tuple[str, str]]:
+def _limits(m: Measurement, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
     summary = connection.summaries[source]
     data = summary[_DIRECTIONS[connection.data_dir]]
     acks = summary[_DIRECTIONS[1 - connection.data_dir]]
@@ -70,7 +63,7 @@ def _limits(m: Measurement, connection: Connection, source: int) -> list[tuple[s
         found.append(("receiver_side", _receiver_side(data)))
     elif point != "snd":
         found.append(("mid_path", _MID_PATH))
-    found += _holes(m, connection, source)
+    found += _holes(m, connection, source, unseen)
     if not (data["syn"] and acks["syn"]) and (whole or not (data["syn"] or acks["syn"])):
         counted = m.sources[source].clock == "simulation" and data["syn"]
         found.append(("no_handshake", _COUNTED if counted else _NO_HANDSHAKE))
@@ -109,25 +102,18 @@ def _receiver_side(data: Mapping[str, Any]) -> str:
     )
 
 
-def _holes(m: Measurement, connection: Connection, source: int) -> list[tuple[str, str]]:
+def _holes(m: Measurement, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
     """Bytes that were acknowledged and never captured, and segments that came behind later ones."""
-    rows = data_at(m, connection, source)
-    data = rows.where(rows["length"] > 0)
-    acks = valid_acks(m, connection, source)
     late = connection.summaries[source][_DIRECTIONS[connection.data_dir]]["out_of_order"]
     found = []
-    if len(data) and len(acks):
-        fin = rows.where((rows["flags"] & 1) > 0)
-        last = int((fin["seq"] + fin["length"]).min()) if len(fin) else int(acks["ack"].max())
-        unseen = _unseen_bytes(data, min(int(acks["ack"].max()), last))
-        if unseen > 0:
-            found.append(
-                (
-                    "capture_loss",
-                    f"{unseen:,} bytes were acknowledged that it never saw: the capture lost packets; they "
-                    "are missing from the counts and are not losses of the network",
-                )
+    if unseen > 0:
+        found.append(
+            (
+                "capture_loss",
+                f"{unseen:,} bytes were acknowledged that it never saw: the capture lost packets; they "
+                "are missing from the counts and are not losses of the network",
             )
+        )
     if late and m.sources[source].point == "snd":
         found.append(
             (
@@ -147,10 +133,25 @@ def _holes(m: Measurement, connection: Connection, source: int) -> list[tuple[st
     return found
 
 
-def _unseen_bytes(data: Table, reached: int) -> int:
-    """Bytes between the first that was seen and the highest acknowledged that no segment carried."""
-    sent = intervals(np.column_stack([data["seq"], data["seq"] + data["length"]]))
-    return total(subtract(intervals([(int(data["seq"].min()), reached)]), sent))
+def _unseen_bytes(both: Sides) -> Times:
+    """By connection: bytes from the first seen to the highest acknowledged that no segment carried."""
+    data, acks = both.data, both.acks
+    ends = data["seq"] + data["length"]
+    reached, last = np.full(len(both), both.low), np.full(len(both), both.low + both.span)
+    np.maximum.at(reached, both.acks_of, acks["ack"])
+    closing = (data["flags"] & 1) > 0
+    np.minimum.at(last, both.data_of[closing], ends[closing])
+    reached = np.minimum(reached, last)
+    rows = np.flatnonzero(data["length"] > 0)
+    rows = rows[np.argsort(both.key(both.data_of[rows], data["seq"][rows]), kind="stable")]
+    of, start = both.data_of[rows], data["seq"][rows]
+    covered = both.highest(of, ends[rows])
+    # Up to the next segment of the same connection; behind the last one, to the end.
+    following = np.append(of[1:] == of[:-1], False) if len(of) else np.zeros(0, dtype=np.bool_)
+    until = np.where(following, np.minimum(np.append(start[1:], 0)[: len(of)], reached[of]), reached[of])
+    missing = np.zeros(len(both), dtype=np.int64)
+    np.add.at(missing, of, np.maximum(until - covered, 0))
+    return missing
 
 
 ANALYZER = Analyzer(

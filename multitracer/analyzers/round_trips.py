@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Connection, Measurement
+from multitracer.grouped import Grouped
+from multitracer.measurement import Measurement
 from multitracer.schema.sender import RTT_SAMPLES, RTT_WAYS
 from multitracer.table import Table
-from multitracer.transfer.transit import Flags, Times, data_at, near_sender, valid_acks
+from multitracer.transfer.sides import Sides, quantiles, sides
+from multitracer.transfer.transit import Flags, Times
 
 _LATEST_NS = 86_400_000_000_000
 """Longer than a day is an error of a clock."""
+_STAMPS = 1 << 33
+"""More than there are timestamps."""
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
@@ -29,84 +33,97 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     Karn and Partridge, SIGCOMM 1987; RFC 6298 section 3; RFC 7323 section 4.
     """
     tables, entries = [], []
-    for connection in m.connections:
-        source = _source(m, connection)
-        data, acks = data_at(m, connection, source), valid_acks(m, connection, source)
-        if not len(acks):
-            continue
-        found = [_by_segment(data, acks), _by_timestamp(data, acks)]
-        entry: dict[str, Any] = {"conn": connection.index, "point": m.sources[source].point}
-        for way, (rows, rtt_ns, again) in enumerate(found):
-            tables.append(_table(rows, rtt_ns, again, way))
-            entry[RTT_WAYS[way]] = _statistics(rtt_ns, again)
-        entry["kernel"] = _kernel(m, connection)
-        entry["why_not"] = _why_not(entry, data, acks)
-        entries.append(entry)
+    states = m.table("tcp_states")
+    logged = Grouped(states["conn"], states["dir"])
+    for both in sides(m):
+        found = [_by_segment(both), _by_timestamp(both)]
+        tables += [_table(both, *samples, way) for way, samples in enumerate(found)]
+        told = [_statistics(both, *samples) for samples in found]
+        stamped = _any(both, both.data_of, both.data["ts_val"] >= 0)
+        stamped &= _any(both, both.acks_of, both.acks["ts_ecr"] >= 0)
+        acks = both.counted(both.acks_of)
+        for at, connection in enumerate(both.connections):
+            if not acks[at]:
+                continue
+            entry: dict[str, Any] = {"conn": connection.index, "point": m.sources[both.sources[at]].point}
+            entry |= {RTT_WAYS[way]: statistics.get(at) for way, statistics in enumerate(told)}
+            entry["kernel"] = _kernel(states, logged.rows(connection.index, connection.data_dir))
+            entry["why_not"] = _why_not(entry, bool(stamped[at]))
+            entries.append(entry)
     if not entries:
         return Result("round_trips", inconclusive="needs data and its ACKs in one capture")
-    return Result("round_trips", {"connections": entries}, {"rtt_samples": Table.concat(RTT_SAMPLES, tables)})
+    return Result("round_trips", {"connections": entries}, {"rtt_samples": _by_connection(tables)})
 
 
-def _source(m: Measurement, connection: Connection) -> int:
-    near = near_sender(m)
-    return near if near is not None and near in connection.summaries else min(connection.summaries, default=0)
+def _by_segment(both: Sides) -> tuple[Times, Times, Flags]:
+    """As the tracker found them: from the newest segment that an ACK covers, if none of them went twice.
+
+    Rows of ACKs, round trips, and which are of what had been sent again.
+    """
+    rows = np.flatnonzero(both.acks["rtt_ns"] >= 0)
+    return rows, both.acks["rtt_ns"][rows], np.zeros(len(rows), dtype=np.bool_)
 
 
-def _by_segment(data: Table, acks: Table) -> tuple[Table, Times, Flags]:
-    """As the tracker found them: from the newest segment that an ACK covers, if none of them went twice."""
-    rows = acks.where(acks["rtt_ns"] >= 0)
-    return rows, rows["rtt_ns"], np.zeros(len(rows), dtype=np.bool_)
-
-
-def _by_timestamp(data: Table, acks: Table) -> tuple[Table, Times, Flags]:
+def _by_timestamp(both: Sides) -> tuple[Times, Times, Flags]:
     """ACKs that advance, from the first segment that carried the stamp that they echo (RTTM)."""
-    sent = data.where(data["ts_val"] >= 0)
-    highest = np.maximum.accumulate(acks["ack"]) if len(acks) else acks["ack"]
-    advancing = np.diff(highest, prepend=np.int64(0)) > 0
-    echoing = acks.where(advancing & (acks["ts_ecr"] >= 0))
-    if not len(sent) or not len(echoing):
-        return echoing.where(np.zeros(len(echoing), dtype=np.bool_)), *_nothing()
-    values, first = np.unique(sent["ts_val"], return_index=True)
-    at = np.minimum(np.searchsorted(values, echoing["ts_ecr"]), len(values) - 1)
-    rtt_ns = echoing["t_ns"] - sent["t_ns"][first[at]]
-    good = (values[at] == echoing["ts_ecr"]) & (rtt_ns > 0) & (rtt_ns <= _LATEST_NS)
+    sent = np.flatnonzero(both.data["ts_val"] >= 0)
+    echoed = both.acks["ts_ecr"]
+    rows = np.flatnonzero(both.advancing(both.acks_of, both.acks["ack"]) & (echoed >= 0))
+    if not len(sent) or not len(rows):
+        return rows[:0], rows[:0], np.zeros(0, dtype=np.bool_)
+    values, first = np.unique(both.data_of[sent] * _STAMPS + both.data["ts_val"][sent], return_index=True)
+    wanted = both.acks_of[rows] * _STAMPS + echoed[rows]
+    at = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
+    rtt_ns = both.acks["t_ns"][rows] - both.data["t_ns"][sent[first[at]]]
+    good = (values[at] == wanted) & (rtt_ns > 0) & (rtt_ns <= _LATEST_NS)
     # Beyond Karn: the tracker took no sample from this ACK, for what it covers had been sent again.
-    return echoing.where(good), rtt_ns[good], (echoing["rtt_ns"] < 0)[good]
+    return rows[good], rtt_ns[good], both.acks["rtt_ns"][rows[good]] < 0
 
 
-def _nothing() -> tuple[Times, Flags]:
-    return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
-
-
-def _table(rows: Table, rtt_ns: Times, again: Flags, way: int) -> Table:
-    columns = {name: rows[name] for name in ("t_ns", "source", "record", "conn")}
+def _table(both: Sides, rows: Times, rtt_ns: Times, again: Flags, way: int) -> Table:
+    acks = both.acks.where(rows)
+    columns = {name: acks[name] for name in ("t_ns", "source", "record", "conn")}
     ways = np.full(len(rows), way, dtype=np.int8)
     return Table(RTT_SAMPLES, {**columns, "way": ways, "rtt_ns": rtt_ns, "again": again.astype(np.int8)})
 
 
-def _statistics(rtt_ns: Times, again: Flags) -> dict[str, Any] | None:
-    if not len(rtt_ns):
-        return None
-    low, middle, high = np.percentile(rtt_ns, (0, 50, 95))
+def _by_connection(tables: list[Table]) -> Table:
+    """One table: connection after connection, one way after the other."""
+    table = Table.concat(RTT_SAMPLES, tables)
+    return table.where(np.lexsort((table["way"], table["conn"])))
+
+
+def _any(both: Sides, of: Times, flags: Flags) -> Flags:
+    return both.counted(of[flags]) > 0
+
+
+def _statistics(both: Sides, rows: Times, rtt_ns: Times, again: Flags) -> dict[int, dict[str, Any]]:
+    """For each connection that has samples."""
+    of = both.acks_of[rows]
+    samples, twice = both.counted(of), both.counted(of[again])
+    told = quantiles(rtt_ns, of, len(both), (0, 0.5, 0.95, 1)).tolist()
     return {
-        "samples": len(rtt_ns),
-        "of_what_was_sent_again": int(np.count_nonzero(again)),
-        "min_ms": round(float(low) / 1e6, 3),
-        "median_ms": round(float(middle) / 1e6, 3),
-        "p95_ms": round(float(high) / 1e6, 3),
-        "max_ms": round(float(rtt_ns.max()) / 1e6, 3),
+        at: {
+            "samples": int(samples[at]),
+            "of_what_was_sent_again": int(twice[at]),
+            "min_ms": round(low / 1e6, 3),
+            "median_ms": round(middle / 1e6, 3),
+            "p95_ms": round(high / 1e6, 3),
+            "max_ms": round(most / 1e6, 3),
+        }
+        for at, (low, middle, high, most) in zip(np.flatnonzero(samples).tolist(), told, strict=True)
     }
 
 
-def _kernel(m: Measurement, connection: Connection) -> dict[str, Any] | None:
+def _kernel(states: Table, rows: Times) -> dict[str, Any] | None:
     """The sender's smoothed round trip, its smallest and its timeout, as the kernel's log has them."""
-    states = m.table("tcp_states")
-    states = states.where((states["conn"] == connection.index) & (states["dir"] == connection.data_dir))
-    srtt = states["srtt_ns"][states["srtt_ns"] > 0]
+    if not len(rows):
+        return None
+    srtt, smallest, timeout = (
+        values[values > 0] for values in (states[name][rows] for name in ("srtt_ns", "min_rtt_ns", "rto_ns"))
+    )
     if not len(srtt):
         return None
-    smallest = states["min_rtt_ns"][states["min_rtt_ns"] > 0]
-    timeout = states["rto_ns"][states["rto_ns"] > 0]
     return {
         "samples": len(srtt),
         "srtt_median_ms": round(float(np.median(srtt)) / 1e6, 3),
@@ -116,14 +133,13 @@ def _kernel(m: Measurement, connection: Connection) -> dict[str, Any] | None:
     }
 
 
-def _why_not(entry: Mapping[str, Any], data: Table, acks: Table) -> dict[str, str]:
+def _why_not(entry: Mapping[str, Any], stamped: bool) -> dict[str, str]:
     """For each way without an answer: why."""
     found = {}
     if entry["segment"] is None:
         found["segment"] = "no ACK for data that was sent once"
     if entry["timestamp"] is None:
-        used = bool(np.any(data["ts_val"] >= 0)) and bool(np.any(acks["ts_ecr"] >= 0))
-        found["timestamp"] = "no echo of a captured segment" if used else "no timestamps option"
+        found["timestamp"] = "no echo of a captured segment" if stamped else "no timestamps option"
     if entry["kernel"] is None:
         found["kernel"] = "no kernel log of the sender with SRTT"
     return found

@@ -29,12 +29,12 @@ def arrivals(m: Measurement, connections: list[Summary]) -> list[Finding]:
     connections : list of dict
         As in the result of `connections`.
     """
-    found = (_one(m, entry) for entry in connections)
+    known = {one.index: one for one in m.connections}
+    found = (_one(m, known.get(entry["index"]), entry) for entry in connections)
     return [finding for finding in found if finding is not None]
 
 
-def _one(m: Measurement, entry: Summary) -> Finding | None:
-    connection = next((one for one in m.connections if one.index == entry["index"]), None)
+def _one(m: Measurement, connection: Connection | None, entry: Summary) -> Finding | None:
     source = near_sender(m)
     if connection is None or source is None:
         return None

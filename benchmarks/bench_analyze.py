@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from captures import count_packets, record, synthesise
 
@@ -44,10 +44,12 @@ class Cost(NamedTuple):
     peak_mb: float
 
 
-def measure(command: list[str]) -> Cost:
+def measure(command: list[str], source: IO[bytes] | None = None) -> Cost:
     """Wall-clock and processor time and peak resident memory of one process; its output goes nowhere."""
     begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+    process = subprocess.Popen(
+        command, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT
+    )
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - begin
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,6 +1,6 @@
 """Captures for the benchmarks of growth, written by NumPy in a moment: connections, losses, reordering.
 
-Usage: python benchmarks/generate.py KIND COUNT FILE
+Usage: python benchmarks/generate.py KIND COUNT FILE    (``-`` is standard output)
 
 Each kind makes one thing large: ``bulk`` packets of one clean transfer, ``connections`` that are short,
 ``holes`` open in the scoreboard at once, ``wide`` one hole with all that follows it selectively acknowledged,
@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -101,16 +103,15 @@ def between(*parts: Packets) -> Packets:
     return np.stack(parts, axis=1).reshape(-1)
 
 
-def bulk(count: int) -> Packets:
-    """Two segments and an ACK, over and over: `count` packets."""
-    number = np.arange(count // 3)
-    return np.concatenate(
-        [handshake(), between(data(2 * number), data(2 * number + 1), acks(2 * number + 2))]
-    )
+def bulk(count: int, first: int = 0) -> Packets:
+    """Two segments and an ACK, over and over: `count` packets, or those from `first` on."""
+    number = np.arange(first // 3, count // 3)
+    packets = between(data(2 * number), data(2 * number + 1), acks(2 * number + 2))
+    return packets if first else np.concatenate([handshake(), packets])
 
 
-def connections(count: int) -> Packets:
-    """`count` connections of ten packets, one after the other."""
+def connections(count: int, first: int = 0) -> Packets:
+    """`count` connections of ten packets, one after the other, or those from `first` on."""
     number = np.array([0])
     end = acks(2)
     end["flags"] = FIN | ACK
@@ -120,9 +121,9 @@ def connections(count: int) -> Packets:
     one = np.concatenate(
         [handshake(), data(number), acks(1), data(number + 1), acks(2), last[:1], end, last[1:]]
     )
-    packets = np.tile(one, count)
-    which = np.repeat(np.arange(count), len(one))
-    client = np.tile(one["source_port"] == 40000, count)
+    packets = np.tile(one, count - first)
+    which = np.repeat(np.arange(first, count), len(one))
+    client = np.tile(one["source_port"] == 40000, count - first)
     port, address = 1024 + which % 60000, 0x0A000001 + which // 60000
     for end_name, here in (("source", client), ("target", ~client)):
         packets[end_name][here] = address[here]
@@ -176,21 +177,49 @@ def shuffled(count: int) -> Packets:
 KINDS = {f.__name__: f for f in (bulk, connections, holes, wide, scattered, reordered, shuffled)}
 
 
-def write(path: Path, kind: str, count: int, jitter: bool = False) -> int:
+STREAMED = {"bulk": (bulk, 300_000), "connections": (connections, 30_000)}
+"""Kinds that are made in pieces of so many, whatever their count."""
+
+
+def pieces(kind: str, count: int) -> Iterator[Packets]:
+    """All packets, a part at a time."""
+    if kind not in STREAMED:
+        yield KINDS[kind](count)
+        return
+    make, size = STREAMED[kind]
+    for first in range(0, max(count, 1), size):
+        yield make(min(first + size, count), first)
+
+
+def write_to(file: BinaryIO, kind: str, count: int, jitter: bool = False) -> int:
     """Write a capture; the number of its packets. With jitter, times are not at equal distances."""
-    packets = KINDS[kind](count).astype(RECORD)  # joining arrays turns their bytes to the machine's order
-    packets["original"] = np.maximum(14 + packets["ip_length"].astype("u4"), KEPT)
-    t_us = np.arange(len(packets), dtype="u8") * STEP_US
-    if jitter:
-        t_us = np.cumsum(np.random.default_rng(7).exponential(STEP_US, len(packets))).astype("u8")
-    packets["t_s"], packets["t_us"] = 1_700_000_000 + t_us // 1_000_000, t_us % 1_000_000
+    random = np.random.default_rng(7)
+    file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, KEPT, 1))
+    written, passed_us = 0, 0.0
+    for part in pieces(kind, count):
+        packets = part.astype(RECORD)  # joining arrays turns their bytes to the machine's order
+        packets["original"] = np.maximum(14 + packets["ip_length"].astype("u4"), KEPT)
+        if jitter:
+            steps = passed_us + np.cumsum(random.exponential(STEP_US, len(packets)))
+            t_us, passed_us = steps.astype("u8"), float(steps[-1])
+        else:
+            t_us = np.arange(written, written + len(packets), dtype="u8") * STEP_US
+        packets["t_s"], packets["t_us"] = 1_700_000_000 + t_us // 1_000_000, t_us % 1_000_000
+        file.write(packets.data)
+        written += len(packets)
+    return written
+
+
+def write(path: Path, kind: str, count: int, jitter: bool = False) -> int:
+    """The same into a file."""
     with path.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, KEPT, 1))
-        packets.tofile(file)
-    return len(packets)
+        return write_to(file, kind, count, jitter)
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 4 or sys.argv[1] not in KINDS:
         sys.exit(__doc__)
-    print(f"{write(Path(sys.argv[3]), sys.argv[1], int(sys.argv[2])):,} packets")
+    if sys.argv[3] == "-":
+        write_to(sys.stdout.buffer, sys.argv[1], int(sys.argv[2]))
+    else:
+        print(f"{write(Path(sys.argv[3]), sys.argv[1], int(sys.argv[2])):,} packets")

@@ -2,8 +2,8 @@
 
 Every kind of `generate.py` is written at sizes that grow tenfold and analysed by a whole process,
 `multitracer analyze --json --summary`; long ones come through a pipe, made while they are read. The last
-column is the time per packet, start-up taken out, against that of the size before: about 1 is linear, about 10
-is quadratic. Caches fill up: a step to 2 need not go on.
+column is the time per packet, start-up taken out, against that of the size before: about 1 is linear, about
+10 is quadratic. Caches fill up: a step to 2 need not go on.
 
 Usage: python benchmarks/bench_scale.py [--kinds KIND,...] [--smallest N] [--largest PACKETS] [--runs N]
 """

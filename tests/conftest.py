@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support_samples import SAMPLE_NAMES, SAMPLES, Run
+from support_samples import PATIENCE_S, SAMPLE_NAMES, SAMPLES, Run
 
 # The checks of a change try the same cases every time; at a desk, new ones are looked for. Neither judges by
 # the clock: a busy machine takes a second for what takes a millisecond.
@@ -71,6 +71,8 @@ def run() -> Run:
 
     def call(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
         words = [sys.executable, "-m", "multitracer", *map(str, arguments)]
-        return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, **options)
+        return subprocess.run(
+            words, capture_output=True, text=True, timeout=PATIENCE_S, check=False, **options
+        )
 
     return call

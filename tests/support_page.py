@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support_samples import PATIENCE_S
 
 FLAGS = [
     "--headless",
@@ -21,7 +22,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-WAIT_MS = 30_000
+WAIT_MS = 1000 * PATIENCE_S
 
 
 @dataclass
@@ -44,6 +45,7 @@ def browser(profile: Path) -> Iterator[Any]:
         context = driver.chromium.launch_persistent_context(
             profile, executable_path=chromium, args=FLAGS, viewport={"width": 1200, "height": 900}
         )
+        context.set_default_timeout(WAIT_MS)
         yield context
         context.close()
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support_lab import Outcome, run
+from support_samples import PATIENCE_S
 
 from multitracer.lab.rlc_pdus import PduWriter
 
@@ -46,7 +47,7 @@ def tshark(path: Path, *fields: str, display: str = "") -> list[list[str]]:
         pytest.skip("tshark is not installed")
     words = ["tshark", "-r", str(path), *TSHARK, "-T", "fields", *(f"-e{name}" for name in fields)]
     words += ["-Y", display] if display else []
-    told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120).stdout
+    told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
     return [line.split("\t") for line in told.splitlines()]
 
 

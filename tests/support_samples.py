@@ -10,4 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "sample_traces"
 SAMPLE_NAMES = ("flow-control", "link-resets-sack", "link-resets-vj", "local-drops", "spurious-timeouts")
 
+PATIENCE_S = 240
+"""How long is waited for what takes a second on an idle machine: a busy one is no fault."""
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

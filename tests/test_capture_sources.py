@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support_samples import SAMPLES, Run
+from support_samples import PATIENCE_S, SAMPLES, Run
 
 import multitracer as mt
 from multitracer import native, packet, registry, remote
@@ -115,7 +115,7 @@ def test_a_pipe_is_read_as_the_file(source: Path, tmp_path: Path) -> None:
     os.mkfifo(fifo)
     thread = feed(fifo, source.read_bytes())
     trace = open_trace(fifo)
-    thread.join(10)
+    thread.join(PATIENCE_S)
     expected = open_trace(source)
     assert trace.source.records == expected.source.records
     assert trace.source.format == expected.source.format
@@ -137,7 +137,7 @@ def test_a_pipe_of_no_known_format_is_let_go(tmp_path: Path) -> None:
     thread.start()
     with pytest.raises(mt.errors.UnknownFormat, match="not a trace"):
         open_trace(fifo)
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert broken.is_set()
 
 
@@ -150,10 +150,12 @@ def test_pipes_of_a_directory_are_left_alone(tmp_path: Path) -> None:
 def test_standard_input(run: Run) -> None:
     words = [sys.executable, "-m", "multitracer", "info", "-", "--json"]
     with CAPTURE.open("rb") as stdin:
-        piped = subprocess.run(words, stdin=stdin, capture_output=True, text=True, timeout=60, check=True)
+        piped = subprocess.run(
+            words, stdin=stdin, capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        )
     assert '"records": 449' in piped.stdout
     assert '"path": "-"' in piped.stdout
-    done = subprocess.run(words, input=b"", capture_output=True, timeout=60, check=False)
+    done = subprocess.run(words, input=b"", capture_output=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 3
     assert b"empty" in done.stdout
     twice = run("analyze", "-", "-")
@@ -170,7 +172,7 @@ def test_interrupted_while_waiting_for_a_pipe(tmp_path: Path) -> None:
         descriptor = os.open(fifo, os.O_WRONLY)
         try:
             process.send_signal(2)
-            assert process.wait(20) == 130
+            assert process.wait(PATIENCE_S) == 130
         finally:
             os.close(descriptor)
 

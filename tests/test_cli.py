@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support_samples import Run
+from support_samples import PATIENCE_S, Run
 
 from multitracer.cli import main as cli_main
 from multitracer.cli.common import parse_formats
@@ -108,7 +108,7 @@ def test_unreadable_file(tmp_path: Path, samples: Path) -> None:
         if shutil.which("setpriv") is None:
             pytest.skip("running as root, and setpriv is not installed")
         words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *words]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     refused(done, 3, str(path), "ermission denied")
 
 

@@ -9,12 +9,14 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
+from support_samples import PATIENCE_S
 
 import multitracer as mt
 from multitracer.cli import live
@@ -38,6 +40,17 @@ def piped(*words: str, path: str = "-", **options: Any) -> subprocess.Popen[byte
     )
 
 
+def until(process: subprocess.Popen[bytes], holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """The first running summary of which something holds; when that comes is up to the machine."""
+    assert process.stdout is not None
+    while True:
+        text = process.stdout.readline()
+        assert text, "it ended before"
+        running: dict[str, Any] = json.loads(text)["running"]
+        if holds(running):
+            return running
+
+
 def parsed(output: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Running summaries, and the last line."""
     lines = [json.loads(text) for text in output.splitlines()]
@@ -48,7 +61,11 @@ def parsed(output: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 def analyzed(data: bytes, *words: str) -> dict[str, Any]:
     """What ``analyze`` says of the same bytes on standard input."""
     done = subprocess.run(
-        [*COMMAND[:-1], "-", "--json", *words], input=data, capture_output=True, timeout=60, check=True
+        [*COMMAND[:-1], "-", "--json", *words],
+        input=data,
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
     return dict(json.loads(done.stdout))
 
@@ -72,11 +89,10 @@ def test_a_pipe_says_the_same(detail: str) -> None:
     data = CAPTURE.read_bytes()
     process = piped("--json", "--interval", "0.1", detail)
     assert process.stdin is not None
-    assert process.stdout is not None
     process.stdin.write(data[:50_000])
     process.stdin.flush()
-    first = json.loads(process.stdout.readline())["running"]
-    output, errors = process.communicate(data[50_000:], timeout=60)
+    first = until(process, lambda running: running["records"] > 0)
+    output, errors = process.communicate(data[50_000:], timeout=PATIENCE_S)
     running, last = parsed(output)
     assert (process.returncode, errors) == (0, b"")
     assert 0 < first["records"] < last["sources"][0]["records"]
@@ -90,16 +106,12 @@ def test_a_signal_ends_a_file_that_grows(tmp_path: Path, number: signal.Signals)
     path, data = tmp_path / "growing.pcap", CAPTURE.read_bytes()
     path.write_bytes(data[:60_000])
     process = piped("--json", "--interval", "0.1", path=str(path))
-    assert process.stdout is not None
-    seen = 0
-    while seen < 60_000:
-        seen = json.loads(process.stdout.readline())["running"]["bytes_read"]
+    until(process, lambda running: running["bytes_read"] >= 60_000)
     with path.open("ab") as file:
         file.write(data[60_000:-9])
-    while seen < len(data) - 9:
-        seen = json.loads(process.stdout.readline())["running"]["bytes_read"]
+    until(process, lambda running: running["bytes_read"] >= len(data) - 9)
     process.send_signal(number)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=PATIENCE_S)
     _, last = parsed(output)
     assert (process.returncode, errors) == (0, b"")
     there = [{**entry, "source": "-"} for entry in last["connections"]]
@@ -114,12 +126,11 @@ def test_a_writer_that_goes_on_does_not_keep_it(tmp_path: Path) -> None:
     assert process.stdout is not None
     process.stdin.write(HEADER + connection(1000))
     process.stdin.flush()
-    while json.loads(process.stdout.readline())["running"]["records"] < 2:
-        pass
+    until(process, lambda running: running["records"] >= 2)
     process.send_signal(signal.SIGINT)
     # The pipe stays open, and is silent.
     _, last = parsed(process.stdout.read())
-    assert (process.wait(timeout=60), len(last["connections"]), last["issues"][0]["code"]) == (
+    assert (process.wait(timeout=PATIENCE_S), len(last["connections"]), last["issues"][0]["code"]) == (
         0,
         1,
         "missing-handshake",
@@ -139,7 +150,7 @@ def test_nobody_reads_the_output() -> None:
     process.stdin.flush()
     process.stdout.readline()
     process.stdout.close()
-    assert process.wait(timeout=60) == 141
+    assert process.wait(timeout=PATIENCE_S) == 141
     assert process.stderr.read() == b""
     process.stderr.close()
     process.stdin.close()
@@ -152,8 +163,9 @@ def test_text_without_a_terminal() -> None:
     data = CAPTURE.read_bytes()
     process.stdin.write(data[:50_000])
     process.stdin.flush()
-    first = process.stdout.readline().decode()
-    output, _ = process.communicate(data[50_000:], timeout=60)
+    while (first := process.stdout.readline().decode()) == "no packets yet\n":
+        pass  # on a busy machine the first summary comes before the first packet
+    output, _ = process.communicate(data[50_000:], timeout=PATIENCE_S)
     assert "packets (+" in first
     assert "1 connection, 1 active" in first
     assert "Connection 0: 10.77.31.1:45856" in output.decode()
@@ -166,7 +178,7 @@ def test_text_before_the_first_packet() -> None:
     process.stdin.write(HEADER)
     process.stdin.flush()
     assert process.stdout.readline() == b"no packets yet\n"
-    output, _ = process.communicate(connection(1000), timeout=60)
+    output, _ = process.communicate(connection(1000), timeout=PATIENCE_S)
     assert b"Connection 0" in output
 
 
@@ -175,7 +187,7 @@ def test_strict_tells_a_cut_record() -> None:
         [*COMMAND, "-", "--strict"],
         input=CAPTURE.read_bytes()[:-5],
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 4
@@ -188,7 +200,7 @@ def test_a_named_pipe(tmp_path: Path) -> None:
     writer = threading.Thread(target=path.write_bytes, args=(HEADER + connection(1000),))
     writer.start()
     with Follower(path) as follower:
-        assert follower.wait(60)
+        assert follower.wait(PATIENCE_S)
         assert len(follower.measurement().connections) == 1
     writer.join()
 
@@ -198,7 +210,7 @@ def test_the_longest_silent_are_left_out(tmp_path: Path) -> None:
     path.write_bytes(HEADER + b"".join(connection(port) for port in range(1000, 1040)))
     with Follower(path, connections=8) as follower:
         follower.stop()
-        assert follower.wait(60)
+        assert follower.wait(PATIENCE_S)
         running = follower.running(busiest=2)
         measurement = follower.measurement()
     assert (running["connections"], running["bytes"]["sent"]) == (40, 4000)
@@ -213,7 +225,7 @@ def test_the_longest_silent_are_left_out(tmp_path: Path) -> None:
 def test_running_counts_are_those_of_the_end(tmp_path: Path) -> None:
     with Follower(CAPTURE) as follower:
         follower.stop()
-        follower.wait(60)
+        follower.wait(PATIENCE_S)
         running = follower.running()
         found = mt.analyze(follower.measurement()).to_dict()["connections"][0]
     assert running["retransmissions"] == found["retransmissions"]
@@ -244,7 +256,7 @@ def test_options_of_following_need_it() -> None:
 
 
 def test_an_empty_pipe_is_an_error() -> None:
-    done = subprocess.run([*COMMAND, "-"], input=b"", capture_output=True, timeout=60, check=False)
+    done = subprocess.run([*COMMAND, "-"], input=b"", capture_output=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 3
     assert b"the file is empty" in done.stderr
 
@@ -291,7 +303,7 @@ def test_the_table_on_a_terminal() -> None:
 
     with Follower(CAPTURE) as follower:
         follower.stop()
-        follower.wait(60)
+        follower.wait(PATIENCE_S)
         found = follower.running()
     for width, has_more in ((80, False), (140, True)):
         console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115

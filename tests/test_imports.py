@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from support_samples import PATIENCE_S
 
 PACKAGE = Path(__file__).resolve().parent.parent / "multitracer"
 
@@ -211,7 +212,7 @@ def loaded_after(code: str) -> set[str]:
     """Top-level names of the modules that a fresh interpreter has loaded after some code."""
     code += "\nimport sys; sys.stderr.write(' '.join(sorted(sys.modules)))"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True
     )
     return {name.split(".")[0] for name in done.stderr.split()}
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support_samples import PATIENCE_S
 
 from multitracer import pipeline, registry
 from multitracer.analysis import Analyzer, Result
@@ -282,7 +283,7 @@ def test_of_a_capture_few_parsers_are_loaded(samples: Path) -> None:
         "print([name for name in sys.modules if name.startswith('multitracer.parsers.')])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True
     )
     assert "multitracer.parsers.pcap" in done.stdout
     assert "multitracer.parsers.ns2" not in done.stdout

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support_samples import ROOT, SAMPLE_NAMES, SAMPLES, Run
+from support_samples import PATIENCE_S, ROOT, SAMPLE_NAMES, SAMPLES, Run
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
@@ -48,7 +48,12 @@ def test_there_are_commands() -> None:
 def test_python(here: Path) -> None:
     code = "import matplotlib; matplotlib.use('Agg')\n" + PYTHON[0]
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=here, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert (here / "resets.png").stat().st_size > 10_000
@@ -56,7 +61,7 @@ def test_python(here: Path) -> None:
 
 def test_demo(tmp_path: Path) -> None:
     words = [sys.executable, str(ROOT / "scripts" / "demo.py"), str(SAMPLES), str(tmp_path / "out")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=2 * PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     names = {path.name for path in SAMPLES.iterdir() if path.is_dir()}
     assert names > set(SAMPLE_NAMES)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import support_wifi as wifi
 from hypothesis import given, settings, strategies as st
+from support_samples import PATIENCE_S
 from support_wifi import AP, BARE, HEADERS, RETRY, Heard, capture, data, exchange
 
 import multitracer as mt
@@ -276,7 +277,7 @@ def test_headers_of_the_radiotap_library(shared: Path, tmp_path: Path) -> None:
 
 def tshark(path: Path, *fields: str, only: str = "wlan") -> list[list[str]]:
     words = ["tshark", "-r", str(path), "-Y", only, "-T", "fields", *(f"-e{field}" for field in fields)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     return [line.split("\t") for line in done.stdout.splitlines()]
 
 

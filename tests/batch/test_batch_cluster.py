@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from support_batch import fleet
+from support_samples import PATIENCE_S
 
 import multitracer as mt
 
@@ -43,67 +44,70 @@ print(json.dumps({"rows": frame["name"].tolist(), "mtu": mtu, "records": len(rec
 """
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-def answers(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-        return True
-    return False
-
-
 @contextlib.contextmanager
-def process(*words: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    one = subprocess.Popen(
-        [sys.executable, "-m", *words], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+def process(
+    log: Path, *words: str, environment: dict[str, str]
+) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[str], str]]]:
+    """A Python module at work; and what a pattern finds in what it says, once it says it."""
+    with log.open("wb") as output:
+        one = subprocess.Popen(
+            [sys.executable, "-u", "-m", *words], env=environment, stdout=output, stderr=output
+        )
+
+    def said(pattern: str) -> str:
+        until = time.monotonic() + PATIENCE_S
+        while (found := re.search(pattern, log.read_text(errors="replace"))) is None:
+            assert one.poll() is None, f"{words[0]} ended: {log.read_text(errors='replace')[-2000:]}"
+            assert time.monotonic() < until, f"{words[0]} says nothing of {pattern}"
+            time.sleep(0.05)
+        return found[1]
+
     try:
-        yield one
+        yield one, said
     finally:
         one.kill()
         one.wait()
 
 
 def test_worker_killed_over_s3(tmp_path: Path) -> None:
-    s3, head = free_port(), free_port()
-    environment = os.environ | ENVIRONMENT | {"FSSPEC_S3_ENDPOINT_URL": f"http://127.0.0.1:{s3}"}
     names = ("flow-control", "link-resets-vj", "local-drops", "link-resets-sack", "spurious-timeouts")
     root = fleet(tmp_path / "runs", names)
-    worker = ("distributed.cli.dask_worker", f"tcp://127.0.0.1:{head}", "--nthreads", "1", "--no-dashboard")
+    environment = os.environ | ENVIRONMENT
 
     def python(code: str, *words: str) -> str:
         return subprocess.run(
             [sys.executable, "-W", "ignore", "-c", code, *words],
-            env=environment, capture_output=True, text=True, check=True, timeout=60,
+            env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE_S,
         ).stdout  # fmt: skip
 
     with contextlib.ExitStack() as stack:
 
-        def start(*words: str) -> subprocess.Popen[bytes]:
-            return stack.enter_context(process(*words, environment=environment))
+        def start(name: str, *words: str) -> tuple[subprocess.Popen[bytes], Callable[[str], str]]:
+            return stack.enter_context(process(tmp_path / f"{name}.log", *words, environment=environment))
 
-        start("moto.server", "-H", "127.0.0.1", "-p", str(s3))
-        start("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(head), "--no-dashboard")
-        until = time.monotonic() + 60
-        while not (answers(s3) and answers(head)) and time.monotonic() < until:
-            time.sleep(0.1)
-        start(*worker, "--no-nanny", "--local-directory", str(tmp_path / "w1"))
-        victim = start(*worker, "--no-nanny", "--local-directory", str(tmp_path / "w2"))
+        # Each takes a port that is free and tells which.
+        _, said = start("s3", "moto.server", "-H", "127.0.0.1", "-p", "0")
+        environment["FSSPEC_S3_ENDPOINT_URL"] = said(r"Running on (http://127\.0\.0\.1:\d+)")
+        _, said = start(
+            "head", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"
+        )
+        head = said(r"Scheduler at: +(tcp://127\.0\.0\.1:\d+)")
+        worker = ("distributed.cli.dask_worker", head, "--nthreads", "1", "--no-dashboard")
+        start("w1", *worker, "--no-nanny", "--local-directory", str(tmp_path / "w1"))
+        victim, said = start("w2", *worker, "--no-nanny", "--local-directory", str(tmp_path / "w2"))
+        said(r"(Registered to)")
         python(COPY, str(root))
         words = ["batch", "s3://traces/runs", "-o", "s3://results/today", "--json", "--pages", "none"]
-        words += ["--scheduler", f"tcp://127.0.0.1:{head}", "--partition-by", "mtu"]
+        words += ["--scheduler", head, "--partition-by", "mtu"]
         run = subprocess.Popen(
             [sys.executable, "-m", "multitracer", *words],
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         look = "import s3fs; print(len(s3fs.S3FileSystem().glob('results/today/measurements/*/result.json')))"
-        while run.poll() is None and int(python(look)) < 1 and time.monotonic() < until:
+        while run.poll() is None and int(python(look)) < 1:
             time.sleep(0.05)
         victim.kill()
-        printed, complaints = run.communicate(timeout=90)
+        printed, complaints = run.communicate(timeout=PATIENCE_S)
         assert run.returncode == 0, complaints
         found = json.loads(printed)
         assert (found["done"], found["failed"]) == (5, [])
@@ -115,16 +119,14 @@ def test_worker_killed_over_s3(tmp_path: Path) -> None:
 
 def test_workers_of_dask_from_http_give_what_processes_give(tmp_path: Path) -> None:
     pytest.importorskip("aiohttp")
-    root, port = fleet(tmp_path / "runs"), free_port()
-    server = ("http.server", "-b", "127.0.0.1", "-d", str(root), str(port))
-    with process(*server, environment=dict(os.environ)):
-        until = time.monotonic() + 30
-        while not answers(port) and time.monotonic() < until:
-            time.sleep(0.05)
-        words = ["batch", f"http://127.0.0.1:{port}", "-o", str(tmp_path / "dask"), "--dask", "2", "--json"]
+    root = fleet(tmp_path / "runs")
+    server = ("http.server", "-b", "127.0.0.1", "-d", str(root), "0")
+    with process(tmp_path / "http.log", *server, environment=dict(os.environ)) as (_, said):
+        address = said(r"\((http://127\.0\.0\.1:\d+)/\)")
+        words = ["batch", address, "-o", str(tmp_path / "dask"), "--dask", "2", "--json"]
         words += ["--pages", "none"]
         run = subprocess.run(
-            [sys.executable, "-m", "multitracer", *words], capture_output=True, text=True, timeout=120
+            [sys.executable, "-m", "multitracer", *words], capture_output=True, text=True, timeout=PATIENCE_S
         )
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)["measurements"] == sorted(path.name for path in root.iterdir())

@@ -13,7 +13,7 @@ import dpkt
 import numpy as np
 import pandas as pd
 import pytest
-from support_samples import SAMPLES
+from support_samples import PATIENCE_S, SAMPLES
 
 import multitracer as mt
 from multitracer.errors import UsageError
@@ -96,7 +96,7 @@ def test_pcap_by_verdict_is_what_tshark_sees(tmp_path, verdict, sample, expected
         pytest.skip("needs tshark")
     words = ["tshark", "-n", "-r", str(target), "-o", "tcp.check_checksum:TRUE", "-T", "fields"]
     words += ["-e", "tcp.checksum.status", "-e", "frame.len", "-e", "frame.cap_len"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert len(rows) == expected
     if verdict == "damaged":

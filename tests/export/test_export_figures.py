@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support_samples import SAMPLES
+from support_samples import PATIENCE_S, SAMPLES
 
 import multitracer as mt
 from multitracer import registry
@@ -117,7 +117,10 @@ def test_xplot_opens_it(kind, tmp_path):
     built = hostile() if kind == "hostile" else figure(kind)
     for path in xplot.write(built, str(tmp_path / "a.xpl")):
         done = subprocess.run(
-            ["xvfb-run", "-a", "timeout", "2", "xplot.org", path], capture_output=True, text=True, timeout=60
+            ["xvfb-run", "-a", "timeout", "2", "xplot.org", path],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
         )
         # It stays open until it is told to go; what it cannot read it refuses at once.
         assert (done.returncode, done.stderr) == (124, ""), done.stdout
@@ -130,7 +133,7 @@ def test_xplot_says_what_it_cannot_read(tmp_path):
     path = tmp_path / "bad.xpl"
     path.write_text("double double\nnonsense 1 2\n")
     words = ["xvfb-run", "-a", "timeout", "2", "xplot.org", str(path)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode not in (0, 124)
 
 
@@ -163,7 +166,7 @@ def test_gnuplot_draws_it(kind, tmp_path):
     built = hostile() if kind == "hostile" else figure(kind)
     paths = gnuplot.write(built, str(tmp_path / "gp"))
     words = ["gnuplot", Path(paths[0]).name]
-    done = subprocess.run(words, cwd=tmp_path / "gp", capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, cwd=tmp_path / "gp", capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr.lower() or kind in ("layers", "hostile")
     assert (tmp_path / "gp" / "figure.png").read_bytes().startswith(b"\x89PNG")

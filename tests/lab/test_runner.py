@@ -21,6 +21,7 @@ from typing import Any
 
 import dpkt
 import pytest
+from support_samples import PATIENCE_S
 
 from multitracer.errors import MultiTracerError
 from multitracer.lab.fleet import Outcome, read_fleet, run_fleet
@@ -228,21 +229,16 @@ def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, number: signal
         process.stdin.close()
         while b"transfer" not in (line := said.readline()):
             assert line, "the run ended before it began"
-        children = _family(process.pid)
-        spaces = {_namespace(pid) for pid in children} - {_namespace(os.getpid()), None}
-        # The guardian and the reader of the trace instance name it.
-        commands = " ".join(_command(pid) for pid in children)
-        instances = set(re.findall(r"/instances/(multitracer-\d+)", commands))
-        assert len(children) >= 5
-        assert len(spaces) == 2
-        assert len(instances) == 1
+        # What was started may not be what it will be yet: a child names its program when it has been loaded.
+        _eventually(lambda: _is_complete(*_started(process.pid)), "not all children started")
+        children, spaces, instances = _started(process.pid)
         assert instances <= set(_instances())
         process.send_signal(number)
-        process.wait(20)
+        process.wait(PATIENCE_S)
     # The kernel and the guardian finish a killed run's cleaning a moment later.
-    _eventually(lambda: not [pid for pid in children if _alive(pid)], "processes")
-    _eventually(lambda: not spaces & {_namespace(int(pid)) for pid in _pids()}, "namespaces")
-    _eventually(lambda: not instances & set(_instances()), "trace instance")
+    _eventually(lambda: not [pid for pid in children if _alive(pid)], "processes left behind")
+    _eventually(lambda: not spaces & {_namespace(int(pid)) for pid in _pids()}, "namespaces left behind")
+    _eventually(lambda: not instances & set(_instances()), "trace instance left behind")
     assert not (tmp_path / "out").exists()
     if number != signal.SIGKILL:
         assert list(tmp_path.iterdir()) == []
@@ -318,8 +314,21 @@ def _instances() -> list[str]:
         os.close(mount)
 
 
+def _started(root: int) -> tuple[list[int], set[str | None], set[str]]:
+    """Children of a run, their network namespaces, and the trace instances that their commands name."""
+    children = _family(root)
+    spaces = {_namespace(pid) for pid in children} - {_namespace(os.getpid()), None}
+    # The guardian and the reader of the trace instance name it.
+    commands = " ".join(_command(pid) for pid in children)
+    return children, spaces, set(re.findall(r"/instances/(multitracer-\d+)", commands))
+
+
+def _is_complete(children: list[int], spaces: set[str | None], instances: set[str]) -> bool:
+    return len(children) >= 5 and len(spaces) == 2 and len(instances) == 1
+
+
 def _eventually(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while not holds():
-        assert time.monotonic() < deadline, f"{what} left behind"
+        assert time.monotonic() < deadline, what
         time.sleep(0.1)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support_samples import PATIENCE_S
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "notebooks"
 NAMES = ("first_look", "why_is_it_slow", "compare_a_fleet", "study")
@@ -22,7 +23,7 @@ def executed(path: Path) -> Any:
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
     notebook = nbformat.read(path, as_version=4)
     client = nbclient.NotebookClient(
-        notebook, timeout=120, resources={"metadata": {"path": str(FOLDER)}}, record_timing=False
+        notebook, timeout=PATIENCE_S, resources={"metadata": {"path": str(FOLDER)}}, record_timing=False
     )
     client.execute()
     for cell in notebook.cells:

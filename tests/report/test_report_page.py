@@ -182,7 +182,7 @@ def test_the_hover_names_the_segment_and_its_verdict(page):
     shown.mouse.move(x - 3, y - 3)
     shown.mouse.move(x, y)
     card = shown.locator(".bk-Tooltip >> text=/timeout, genuine; after 14\\.\\d+ s of silence, timer 1 RTO/")
-    card.first.wait_for(timeout=5_000)
+    card.first.wait_for()
 
 
 def test_a_legend_entry_hides_its_series(page):

@@ -135,9 +135,9 @@ def track_rlc(
 
 def sniff_wifi(head: bytes) -> bool: ...
 def read_wifi(paths: list[str], station: bytes | None = None, retry_limit: int | None = None) -> TextScan:
-    """Tables link_frames, link_events, link_radio.
+    """Tables link_frames, link_events, link_radio, link_air.
 
-    Facts: counts, links, link_count, retry_limit, repeats, span.
+    Facts: counts, links, link_count, retry_limit, repeats, span, arrivals, air_step_ns.
     """
 
 def capture_format(head: bytes) -> str | None: ...

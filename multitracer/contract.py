@@ -37,6 +37,7 @@ _PLACED = frozenset(
         "fairness",
         "idle_losses",
         "rtt_deviation",
+        "air",
         "energy",
         "diagnosis",
     }
@@ -75,6 +76,7 @@ def analysis_object(measurement: Measurement, results: Results) -> Object:
         "fairness": _summary(results, "fairness") or None,
         "idle_losses": _summary(results, "idle_losses") or None,
         "rtt_deviation": _summary(results, "rtt_deviation") or None,
+        "air": _summary(results, "air") or None,
         "energy": _summary(results, "energy") or None,
         "diagnosis": _summary(results, "diagnosis").get("sentences", []),
         "other": {name: result.summary for name, result in results.items() if name not in _PLACED},

@@ -301,6 +301,13 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "Put the monitor closer, on the right channel and width, with an antenna for every stream.",
     ),
     IssueKind(
+        "block-ack-unread",
+        "info",
+        "A block ACK of a reserved kind, cut short, or to a station whose association was not seen; what it "
+        "acknowledged is not known.",
+        "Capture from before the stations associate, without a snap length that cuts control frames.",
+    ),
+    IssueKind(
         "header-desync",
         "warning",
         "A header decompressor lost its state: TCP headers behind this place cannot be restored.",

@@ -84,6 +84,7 @@ ANALYZERS = {
     "fairness": "multitracer.analyzers.fairness:ANALYZER",
     "idle_losses": "multitracer.analyzers.idle_losses:ANALYZER",
     "rtt_deviation": "multitracer.analyzers.rtt_deviation:ANALYZER",
+    "air": "multitracer.analyzers.air:ANALYZER",
     "energy": "multitracer.analyzers.energy:ANALYZER",
     "flow_totals": "multitracer.analyzers.flow_totals:ANALYZER",
     "diagnosis": "multitracer.analyzers.diagnosis:ANALYZER",

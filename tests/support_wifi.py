@@ -56,6 +56,39 @@ def block_ack(start: int, bits: int, *, to: bytes = STA, by: bytes = AP, tid: in
     return struct.pack("<HH", 0x0094, 0) + to + by + struct.pack("<HHQ", tid << 12 | 5, start << 4, bits)
 
 
+def block_ack_of(control: int, rest: bytes, *, to: bytes = STA, by: bytes = AP) -> bytes:
+    """A block ACK of any kind: its BA control and what follows."""
+    return struct.pack("<HH", 0x0094, 0) + to + by + struct.pack("<H", control) + rest
+
+
+def msdu(packets: Iterable[bytes]) -> bytes:
+    """The body of an A-MSDU: each packet behind its LLC header, addresses and a length."""
+    body = b""
+    for packet in packets:
+        body += bytes(-len(body) % 4) + AP + STA + struct.pack(">H", len(packet)) + packet
+    return body
+
+
+def segment(seq: int, length: int = 100) -> bytes:
+    """A packet of TCP in the clear, with its LLC header."""
+    tcp = struct.pack(">HHIIBBHHH", 40000, 5001, seq, 1, 0x50, 0x10, 65535, 0, 0) + bytes(length)
+    ends = bytes([10, 0, 0, 1, 10, 0, 0, 2])
+    head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(tcp), seq % 65536, 0, 64, 6, 0)
+    return LLC_IP + head + ends + tcp
+
+
+def beacon(held: int = 0, *, ap: bytes = AP) -> bytes:
+    """A beacon that announces something for stations whose identifiers are bits of `held` (below 16)."""
+    fixed = struct.pack("<QHH", 0, 100, 0x0421)
+    control = struct.pack("<HH", 0x0080, 0) + b"\xff" * 6 + ap + ap + struct.pack("<H", 0)
+    return control + fixed + bytes([5, 5, 0, 1, 0]) + struct.pack("<H", held)
+
+
+def ps_poll(aid: int) -> bytes:
+    """A dozing station asks for what is held back."""
+    return struct.pack("<HH", 0x00A4, 0xC000 | aid) + AP + STA
+
+
 def management(subtype: int, body: bytes = b"", *, down: bool = False, ap: bytes = AP) -> bytes:
     """Deauthentication is 12, authentication 11, reassociation request 2."""
     addresses = STA + ap + ap if down else ap + STA + ap

@@ -111,6 +111,7 @@ def summary(contract: Object, console: Console | None = None) -> None:
     _together(console, contract)
     _totals(console, contract["other"].get("flow_totals", {}).get("flows", []))
     _link(console, contract)
+    _air(console, contract["air"])
     _utilization(console, contract)
     _clocks(console, contract["clocks"])
     _observation(console, contract["other"].get("observation", {}))
@@ -224,6 +225,22 @@ def _link(console: Console, contract: Object) -> None:
         drops = link["local_drops"]
         at = ", ".join(f"{drop['t']:.1f}" for drop in drops[:SHOWN])
         _line(console, "Local drops", words.count(len(drops), "segment") + (f", at {at} s" if drops else ""))
+
+
+def _air(console: Console, found: Object | None) -> None:
+    if found is None:
+        return
+    from multitracer.cli import air
+
+    _heading(console, "Air")
+    for label, text in air.lines(found):
+        _line(console, label, text)
+    rows = air.rates(found, SHOWN)
+    if rows:
+        table = _table("=from", "#rate", "#MCS", "#sent", "#share", "#again", "#airtime")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
 
 
 def _bearer(console: Console, found: Object) -> None:

@@ -99,7 +99,7 @@ def sniff_wifi(head: bytes) -> bool:
 
 
 def read_wifi(path: str, *, station: bytes | None = None, retry_limit: int | None = None) -> Scan:
-    """Tables `link_frames`, `link_events` and `link_radio` of a capture of 802.11 frames.
+    """Tables `link_frames`, `link_events`, `link_radio` and `link_air` of a capture of 802.11 frames.
 
     Parameters
     ----------

@@ -73,6 +73,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
             declared.name: Table.in_time(declared, scan.tables[declared.name])
             for declared in (schema.LINK_FRAMES, schema.LINK_EVENTS, schema.LINK_RADIO)
         }
+    trace.tables[schema.LINK_AIR.name] = Table.in_time(schema.LINK_AIR, scan.tables[schema.LINK_AIR.name])
     inside = _clear_text(path, facts["repeats"])
     if inside is not None:
         trace.others.append(inside)
@@ -115,7 +116,13 @@ def _of_link(facts: Mapping[str, Any]) -> dict[str, Any]:
         name: {"address": side["address"], **{key: n for key, n in side.items() if isinstance(n, int) and n}}
         for name, side in zip(_entities(chosen), (chosen[0], chosen[1]), strict=True)
     }
-    found |= {name: chosen[name] for name in ("roams", "power_changes") if chosen[name]}
+    found |= {
+        name: chosen[name] for name in ("roams", "power_changes", "asked_for", "held_back") if chosen[name]
+    }
+    if chosen["held_back_ns"]:
+        found["held_back_s"] = round(chosen["held_back_ns"] / 1e9, 6)
+    if facts["arrivals"]:
+        found["arrivals"] = [_arrival(facts["span"][0], *one) for one in facts["arrivals"]]
     if facts["retry_limit"] is not None:
         found["retry_limit"] = facts["retry_limit"]
     if others:
@@ -123,6 +130,31 @@ def _of_link(facts: Mapping[str, Any]) -> dict[str, Any]:
             {"between": [link[side]["address"] for side in (0, 1)], "bytes": _bytes(link)} for link in others
         ]
     return found
+
+
+def _arrival(
+    begin_ns: int,
+    asked_ns: int | None,
+    associated_ns: int | None,
+    keyed_ns: int | None,
+    keys_ns: int | None,
+    data_ns: int | None,
+    fast: bool,
+) -> dict[str, Any]:
+    """How long a station took from its first request to the next data, and what of it was for what."""
+    steps = [one for one in (asked_ns, associated_ns, keyed_ns, keys_ns, data_ns) if one is not None]
+    found: dict[str, Any] = {
+        "t_s": round((steps[0] - begin_ns) / 1e9, 6),
+        "took_ms": round((steps[-1] - steps[0]) / 1e6, 3),
+    }
+    for name, first, last in (
+        ("association_ms", asked_ns, associated_ns),
+        ("keys_ms", keyed_ns, keys_ns),
+        ("first_data_ms", keys_ns if keys_ns is not None else associated_ns, data_ns),
+    ):
+        if first is not None and last is not None:
+            found[name] = round((last - first) / 1e6, 3)
+    return found | ({"fast_transition": True} if fast else {})
 
 
 def _bytes(link: Mapping[int, Mapping[str, Any]]) -> int:

@@ -24,6 +24,7 @@ from multitracer.schema.dccp import (
 from multitracer.schema.energy import ENERGY as ENERGY
 from multitracer.schema.link import (
     LINK_ACTIONS as LINK_ACTIONS,
+    LINK_AIR as LINK_AIR,
     LINK_EVENTS as LINK_EVENTS,
     LINK_FRAMES as LINK_FRAMES,
     LINK_KINDS as LINK_KINDS,
@@ -78,6 +79,7 @@ SCHEMAS: dict[str, Schema] = {
         LINK_FRAMES,
         LINK_EVENTS,
         LINK_RADIO,
+        LINK_AIR,
         RLC_PDUS,
         RLC_SDUS,
         DCCP_PACKETS,

@@ -106,3 +106,20 @@ LINK_RADIO = Schema(
         Column("attempt", "int16", "", "0 for the first attempt on the air; -1 if unknown"),
     ),
 )
+
+LINK_AIR = Schema(
+    "link_air",
+    "Who had the air, as a monitor heard it: a row for each tenth of a second, at its first frame.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        Column("own_ns", "int64", "ns", "airtime of the link that was read: data, answers, management"),
+        Column("others_ns", "int64", "ns", "airtime of other stations and networks"),
+        Column("everybody_ns", "int64", "ns", "airtime of beacons, probes and frames to groups"),
+        Column("damaged_ns", "int64", "ns", "airtime of frames that arrived damaged, whoever sent them"),
+        Column("frames", "int32", "", "frames heard"),
+        Column("own_frames", "int32", "", "frames of the link that was read"),
+        Column("unknown_frames", "int32", "", "frames whose airtime the capture does not tell"),
+    ),
+)

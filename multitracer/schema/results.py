@@ -74,6 +74,19 @@ XOFF_INTERVALS = Schema(
     ),
 )
 
+AIR_RATES = Schema(
+    "air_rates",
+    "Transmissions of data by side, rate and modulation.",
+    (
+        _ENTITY,
+        Column("rate_bps", "int64", "bits/s", "rate of the physical layer; -1 if absent"),
+        Column("mcs", "int16", "", "index of modulation and coding; -1 if absent"),
+        Column("transmissions", "int64", "", "heard"),
+        Column("retries", "int64", "", "of them sent before"),
+        Column("airtime_ns", "int64", "ns", "on the air, as far as it is told"),
+    ),
+)
+
 LINK_RESETS = Schema(
     "link_resets",
     "Link resets, one row per reset however many lines and entities report it.",
@@ -199,6 +212,7 @@ RESULT_SCHEMAS: dict[str, Schema] = {
         TRENDS,
         LINK_ENTITIES,
         XOFF_INTERVALS,
+        AIR_RATES,
         LINK_RESETS,
         LOCAL_DROPS,
         IDLE_PHASES,

@@ -38,6 +38,21 @@ fn read_wifi(
     let radio =
         table!(py, rows, t_ns, record, entity, airtime_ns, rate_bps, mcs, signal_dbm, channel_mhz, attempt);
     tables.set_item("link_radio", radio)?;
+    let rows = found.air;
+    let air = table!(
+        py,
+        rows,
+        t_ns,
+        record,
+        own_ns,
+        others_ns,
+        everybody_ns,
+        damaged_ns,
+        frames,
+        own_frames,
+        unknown_frames
+    );
+    tables.set_item("link_air", air)?;
     let facts = facts(py, found.counts.records, found.resolution_ns)?;
     facts.set_item("span", found.counts.first_ns.zip(found.counts.last_ns))?;
     facts.set_item("counts", counts(py, &found.counts)?)?;
@@ -46,7 +61,18 @@ fn read_wifi(
     facts.set_item("link_count", found.link_count)?;
     facts.set_item("retry_limit", found.retry_limit)?;
     facts.set_item("repeats", found.repeats)?;
+    let arrivals: Vec<_> = found.arrivals.iter().map(arrival).collect();
+    facts.set_item("arrivals", arrivals)?;
+    facts.set_item("air_step_ns", wifi::STEP_NS)?;
     Ok((tables, listed(&found.issues), facts))
+}
+
+/// Asked, associated, first and last message of the key handshake, next data; whether by fast transition.
+type Arrival = (Option<i64>, Option<i64>, Option<i64>, Option<i64>, Option<i64>, bool);
+
+fn arrival(found: &wifi::Return) -> Arrival {
+    let (first, last) = found.keyed_ns.unzip();
+    (found.asked_ns, found.associated_ns, first, last, found.data_ns, found.fast_transition)
 }
 
 fn counts<'py>(py: Python<'py>, found: &Counts) -> PyResult<Bound<'py, PyDict>> {
@@ -67,7 +93,13 @@ fn counts<'py>(py: Python<'py>, found: &Counts) -> PyResult<Bound<'py, PyDict>> 
         ("acks_paired", found.acks_paired),
         ("acks_alone", found.acks_alone),
         ("block_acknowledged", found.block_acknowledged),
+        ("block_acks", found.block_acks),
         ("block_acks_unread", found.block_acks_unread),
+        ("block_ack_requests", found.block_ack_requests),
+        ("soundings", found.soundings),
+        ("not_captured", found.not_captured),
+        ("ps_polls", found.ps_polls),
+        ("beacons", found.beacons),
         ("aggregates", found.aggregates),
         ("aggregated_frames", found.aggregated_frames),
         ("group_addressed", found.group_addressed),
@@ -110,5 +142,8 @@ fn link_facts<'py>(py: Python<'py>, link: &LinkFacts) -> PyResult<Bound<'py, PyD
     told.set_item("resets", counts.resets)?;
     told.set_item("power_changes", counts.power_changes)?;
     told.set_item("roams", link.roams)?;
+    told.set_item("asked_for", counts.asked_for)?;
+    told.set_item("held_back", counts.held_back)?;
+    told.set_item("held_back_ns", counts.held_back_ns)?;
     Ok(told)
 }

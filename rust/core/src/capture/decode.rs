@@ -5,6 +5,7 @@ use super::copies::Copies;
 use super::fragment::{First, Reassembly};
 use super::ip::{self, TCP};
 use super::kinds::{Kind, KindCounts};
+use super::link::LinkType;
 use super::record::{Record, Stop};
 use super::tunnel::{Path, TunnelCounts};
 use super::{Sink, icmp, inner, tcp};
@@ -113,6 +114,7 @@ pub(crate) struct Decoder<'s, S: Sink + ?Sized> {
     sink: &'s mut S,
     totals: Totals,
     fragments: Reassembly,
+    wifi_parts: super::wifiparts::Parts,
     copies: Copies,
     /// Tunnels around the packet being decoded.
     path: Path,
@@ -128,6 +130,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
             sink,
             totals: Totals::default(),
             fragments: Reassembly::default(),
+            wifi_parts: super::wifiparts::Parts::default(),
             copies: Copies::default(),
             path: Path::default(),
             place: 0,
@@ -150,6 +153,10 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         let kind = match self.packet(record, &mut cut) {
             Ok(kind) | Err(Stop::Kind(kind)) => kind,
             Err(Stop::Malformed(why)) => self.malformed(record.number, why),
+        };
+        let kind = match kind {
+            Kind::WifiFragment | Kind::WifiAggregate => self.wifi(record, kind, &mut cut),
+            other => other,
         };
         match kind {
             Kind::TcpHeaderCut => self.totals.options_cut.hit(record.number),
@@ -208,6 +215,34 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
                 }
             }
         }
+    }
+
+    /// An 802.11 frame with several packets, or with the last part of one.
+    #[cold]
+    fn wifi(&mut self, record: &Record<'_>, kind: Kind, cut: &mut bool) -> Kind {
+        let mut found = kind;
+        let mut each = |decoder: &mut Self, data: &[u8], wire_length: usize| {
+            let inner = Record { link: LinkType::Llc, data, wire_length: wire_length as u32, ..*record };
+            let kind = match decoder.packet(&inner, cut) {
+                Ok(kind) | Err(Stop::Kind(kind)) => kind,
+                Err(Stop::Malformed(why)) => decoder.malformed(record.number, why),
+            };
+            // A record is counted once: as TCP, if there is any in it.
+            if found != Kind::Tcp {
+                found = kind;
+            }
+        };
+        match self.wifi_parts.take(record) {
+            super::wifiparts::Inside::Nothing => {}
+            super::wifiparts::Inside::Whole(packet) => each(self, &packet.data, packet.wire),
+            super::wifiparts::Inside::Several { body, wire } => {
+                for (begin, length) in crate::wifi::subframes(body, wire) {
+                    let data = body.get(begin..).unwrap_or_default();
+                    each(self, &data[..data.len().min(length)], length);
+                }
+            }
+        }
+        found
     }
 
     #[cold]

@@ -82,8 +82,12 @@ kinds! {
     WifiProtected = "wifi-protected",
     /// An 802.11 frame that arrived damaged.
     WifiBadFcs = "wifi-bad-fcs",
-    /// An 802.11 data frame without data, or a fragment.
+    /// An 802.11 data frame without data.
     WifiOther = "wifi-other",
+    /// An 802.11 frame with a part of a packet whose other parts follow or are missing.
+    WifiFragment = "wifi-fragment",
+    /// An 802.11 frame with several packets (A-MSDU) of which none can be read.
+    WifiAggregate = "wifi-aggregate",
     /// MPLS without IP or Ethernet in it.
     Mpls = "mpls",
     /// An 802.3 frame with an LLC header: spanning tree, CDP, IS-IS.

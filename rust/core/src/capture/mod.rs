@@ -37,6 +37,7 @@ mod tests;
 pub mod transport;
 mod tunnel;
 mod wifi;
+mod wifiparts;
 mod without;
 
 pub use crate::input::Progress;

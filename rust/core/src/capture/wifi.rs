@@ -1,4 +1,5 @@
-//! 802.11 frames: only as far as an unprotected data frame's IP packet.
+//! 802.11 frames: only as far as an unprotected data frame's IP packet. `wifiparts` reads those that hold
+//! several, or a part of one.
 //!
 //! Reference: IEEE 802.11 section 9.2; radiotap.org; the PPI and AVS header definitions.
 
@@ -31,21 +32,20 @@ pub(crate) fn frame(data: &[u8], wire: u32, at: usize, padded: bool) -> Result<(
     if control & 0x4000 != 0 {
         return Err(Stop::Kind(Kind::WifiProtected));
     }
-    // Fragments are not put together: the first has the headers, but not all of the bytes.
-    if data[at + 22] & 0xf != 0 {
-        return Err(Stop::Kind(Kind::WifiOther));
+    if data[at + 22] & 0xf != 0 || control & 0x0400 != 0 {
+        return Err(Stop::Kind(Kind::WifiFragment));
     }
     let four_addresses = control & 0x0300 == 0x0300;
     let mut length = if four_addresses { 30 } else { 24 };
-    let mut aggregated = false;
     if subtype & 8 != 0 {
         require(data, wire, at + length + 2, "frame ends inside its QoS control")?;
-        aggregated = data[at + length] & 0x80 != 0;
+        if data[at + length] & 0x80 != 0 {
+            return Err(Stop::Kind(Kind::WifiAggregate));
+        }
         length += if control & 0x8000 != 0 { 6 } else { 2 };
     }
     let body = at + if padded { length.next_multiple_of(4) } else { length };
-    // An A-MSDU's first subframe: addresses and a length.
-    Ok((Layer::Llc, body + if aggregated { 14 } else { 0 }))
+    Ok((Layer::Llc, body))
 }
 
 /// Behind a radiotap header, of which only padding and the verdict on the frame check sequence matter.

@@ -1,13 +1,17 @@
-//! How long a frame was on the air, from its rate, its length and its preamble.
+//! How long frames were on the air, from their rate, their length and their preamble.
 //!
 //! Reference: IEEE 802.11-2020 sections 15.2 (DSSS), 16.2 (CCK), 17.4.3 (OFDM), 18.3 (ERP), 19.4.3 (HT),
-//! 21.4.3 (VHT).
+//! 21.4.3 (VHT), 9.7.1 (A-MPDU); 802.11ax-2021 section 27.4.3 (HE).
 
+use super::he::He;
 use super::radio::{Modulation, Radio};
 
 /// Time between a frame and its acknowledgement at most: SIFS of 5 GHz and of OFDM in 2.4 GHz with its
 /// signal extension.
 pub const SIFS_NS: i64 = 16_000;
+
+/// Bytes of a transmission at most (HE: 6 500 631); a header that says more is damaged.
+const LONGEST: u64 = 1 << 23;
 
 /// Rate of the physical layer, bits per second.
 pub fn rate_bps(modulation: Modulation) -> Option<u64> {
@@ -24,19 +28,24 @@ pub fn rate_bps(modulation: Modulation) -> Option<u64> {
 /// MCS index, as its standard numbers it.
 pub fn mcs(modulation: Modulation) -> Option<u8> {
     match modulation {
-        Modulation::Ht { mcs, .. } | Modulation::Vht { mcs, .. } | Modulation::He { mcs, .. } => Some(mcs),
+        Modulation::Ht { mcs, .. } | Modulation::Vht { mcs, .. } | Modulation::He(He { mcs, .. }) => {
+            Some(mcs)
+        }
         _ => None,
     }
 }
 
-/// Nanoseconds on the air of a frame of `length` bytes with its frame check sequence; `first`: with a
-/// preamble of its own, as not the later frames of an A-MPDU have one.
-pub fn airtime_ns(radio: &Radio, length: usize, first: bool) -> Option<i64> {
-    let bits = 8 * length as u64;
+/// Nanoseconds on the air of a transmission of `length` bytes with their frame check sequences: one frame, or
+/// the frames of an A-MPDU with what is between them.
+///
+/// The packet extension of HE, up to 16 us, is told by no field: only L-SIG knows it.
+pub fn airtime_ns(radio: &Radio, length: u64) -> Option<i64> {
+    if length > LONGEST {
+        return None;
+    }
+    let bits = 8 * length;
     match radio.modulation {
-        // The training fields of HE have lengths that its radiotap field need not tell.
-        Modulation::Unknown | Modulation::He { .. } => None,
-        Modulation::Legacy { rate_bps: 0 } => None,
+        Modulation::Unknown | Modulation::Legacy { rate_bps: 0 } => None,
         Modulation::Legacy { rate_bps }
             if matches!(rate_bps, 1_000_000 | 2_000_000 | 5_500_000 | 11_000_000) =>
         {
@@ -51,28 +60,30 @@ pub fn airtime_ns(radio: &Radio, length: usize, first: bool) -> Option<i64> {
         }
         modulation => {
             let (per_symbol, symbol_ns) = symbol(modulation)?;
-            let on_air =
-                (16 * u64::from(first) + bits + 6 * u64::from(first)).div_ceil(per_symbol) * symbol_ns;
-            Some((on_air + if first { preamble_ns(modulation) } else { 0 }) as i64)
+            let tail = if matches!(modulation, Modulation::He(He { ldpc: true, .. })) { 0 } else { 6 };
+            let on_air = (16 + bits + tail).div_ceil(per_symbol.max(1)) * symbol_ns;
+            Some((on_air + preamble_ns(modulation)) as i64)
         }
     }
 }
 
-/// Data bits of a subcarrier times 6, of one stream, by MCS 0 to 11.
-const SIXTHS: [u64; 12] = [3, 6, 9, 12, 18, 24, 27, 30, 36, 40, 45, 50];
+/// Data bits of a subcarrier times 12, of one stream, by MCS 0 to 13; the last two are of 802.11be.
+const TWELFTHS: [u64; 14] = [6, 12, 18, 24, 36, 48, 54, 60, 72, 80, 90, 100, 108, 120];
 
 /// Bits of a symbol and its length.
 fn symbol(modulation: Modulation) -> Option<(u64, u64)> {
-    if let Modulation::He { mcs, streams, carriers, guard_ns } = modulation {
-        let bits = SIXTHS.get(usize::from(mcs))? * u64::from(carriers) * u64::from(streams.clamp(1, 8)) / 6;
-        return Some((bits, 12_800 + u64::from(guard_ns)));
+    if let Modulation::He(He { mcs, streams, carriers, guard_ns, dual, .. }) = modulation {
+        // MCS 15: the lowest modulation, each bit on two subcarriers.
+        let twelfths = if mcs == 15 { 3 } else { *TWELFTHS.get(usize::from(mcs))? };
+        let bits = twelfths * u64::from(carriers) * u64::from(streams.clamp(1, 16)) / 12;
+        return Some((if dual { bits / 2 } else { bits }, 12_800 + u64::from(guard_ns)));
     }
     let (mcs, streams, width, short) = match modulation {
         Modulation::Ht { mcs, width_mhz, short_guard, .. } if mcs < 32 => {
             (mcs % 8, u64::from(mcs / 8 + 1), width_mhz, short_guard)
         }
         Modulation::Vht { mcs, streams, width_mhz, short_guard }
-            if mcs < 10 && (1..=8).contains(&streams) =>
+            if mcs < 12 && (1..=8).contains(&streams) =>
         {
             (mcs, u64::from(streams), width_mhz, short_guard)
         }
@@ -84,18 +95,55 @@ fn symbol(modulation: Modulation) -> Option<(u64, u64)> {
         160 => 468,
         _ => 52,
     };
-    Some((SIXTHS[usize::from(mcs)] * carriers / 6 * streams, if short { 3_600 } else { 4_000 }))
+    Some((TWELFTHS[usize::from(mcs)] * carriers * streams / 12, if short { 3_600 } else { 4_000 }))
 }
 
 fn preamble_ns(modulation: Modulation) -> u64 {
-    // A long training field per stream; three streams use four.
-    let fields = |streams: u64| if streams == 3 { 4 } else { streams };
+    // A long training field per stream, and one more where their number is odd.
+    let fields = |streams: u64| if streams > 1 { streams.next_multiple_of(2) } else { 1 };
     match modulation {
         Modulation::Ht { mcs, greenfield, .. } => {
             let training = 4_000 * fields(u64::from(mcs / 8 + 1));
             if greenfield { 20_000 + training } else { 32_000 + training }
         }
         Modulation::Vht { streams, .. } => 36_000 + 4_000 * fields(u64::from(streams)),
+        Modulation::He(sent) => u64::from(sent.preamble_ns),
         _ => 20_000,
+    }
+}
+
+/// The transmission that the frames of an A-MPDU make together: each gets the time that it adds.
+#[derive(Debug, Default)]
+pub struct Transmission {
+    aggregate: Option<u32>,
+    length: u64,
+    spent_ns: i64,
+}
+
+/// A delimiter before each frame, and padding behind it.
+const DELIMITER: u64 = 4;
+
+impl Transmission {
+    /// Add a frame of `length` bytes with its frame check sequence: its airtime, and whether a transmission
+    /// begins with it.
+    pub fn frame(&mut self, radio: &Radio, length: usize) -> (Option<i64>, bool) {
+        let begins = radio.aggregate.is_none() || radio.aggregate != self.aggregate;
+        if begins {
+            *self = Transmission { aggregate: radio.aggregate, ..Transmission::default() };
+        }
+        // All frames of VHT and later go in aggregates, if only of one.
+        let wrapped = radio.aggregate.is_some()
+            || matches!(radio.modulation, Modulation::Vht { .. } | Modulation::He(_));
+        // A frame alone lasts as long as L-SIG says; of several, others may not have been heard.
+        if radio.aggregate.is_none() && radio.told_ns.is_some() {
+            return (radio.told_ns, true);
+        }
+        let own = length as u64;
+        let whole = self.length + own + if wrapped { DELIMITER } else { 0 };
+        let Some(all_ns) = airtime_ns(radio, whole) else { return (None, begins) };
+        let added = all_ns - self.spent_ns;
+        self.length = if wrapped { whole.next_multiple_of(4) } else { whole };
+        self.spent_ns = all_ns;
+        (Some(added.max(0)), begins)
     }
 }

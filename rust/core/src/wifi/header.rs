@@ -13,6 +13,8 @@ pub mod control {
     pub const TO_DS: u16 = 0x0100;
     /// From it.
     pub const FROM_DS: u16 = 0x0200;
+    /// Another fragment follows.
+    pub const MORE: u16 = 0x0400;
     /// Sent before.
     pub const RETRY: u16 = 0x0800;
     /// The station will doze.

@@ -59,6 +59,32 @@ pub(super) struct Data {
     pub radio: RadioRow,
     /// Frames of this sender that were not seen before it, by the counter that all its frames share.
     pub shared_gap: u16,
+    /// It carries keys, not data: the link does not flow again by it.
+    pub key: bool,
+    /// It begins a transmission.
+    pub begins: bool,
+}
+
+/// What a station does on its way back to an access point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It authenticates or asks to be associated; `fast`: by fast transition.
+    Asked { fast: bool },
+    /// It may send.
+    Associated,
+}
+
+/// How a station came to its access point: when each step was first seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Return {
+    pub asked_ns: Option<i64>,
+    pub associated_ns: Option<i64>,
+    /// First and last message of the handshake that makes keys.
+    pub keyed_ns: Option<(i64, i64)>,
+    pub fast_transition: bool,
+    /// The next data.
+    pub data_ns: Option<i64>,
 }
 
 /// Why a link stood still.
@@ -94,6 +120,11 @@ pub struct LinkCounts {
     pub not_seen_acknowledged: [u64; 2],
     pub resets: u64,
     pub power_changes: u64,
+    /// How often a dozing station asked for what was held back for it.
+    pub asked_for: u64,
+    /// Times in which the access point announced that it held back something, and their sum.
+    pub held_back: u64,
+    pub held_back_ns: i64,
 }
 
 #[derive(Debug, Default)]
@@ -109,6 +140,13 @@ pub(super) struct Link {
     pending: Option<Reset>,
     power: Vec<((i64, u64), bool)>,
     dozing: bool,
+    /// Since when the access point announces that it holds something back.
+    held_since: Option<i64>,
+    /// Frames of the transmission that a side sent last.
+    latest: [Vec<usize>; 2],
+    /// How the station came to its access point, each time; the last may be under way.
+    pub arrivals: Vec<Return>,
+    arriving: Option<Return>,
     shared_unseen: Vec<(u8, Unseen)>,
     next: [i64; 2],
     epoch: u32,
@@ -116,6 +154,10 @@ pub(super) struct Link {
     pub roams: u64,
 }
 
+/// Frames of an A-MPDU at most.
+const AGGREGATE: usize = 1024;
+/// Arrivals that are told.
+const ARRIVALS: usize = 1000;
 /// Counter of frames without a traffic identifier.
 const SHARED: u8 = 16;
 
@@ -126,7 +168,10 @@ impl Link {
 
     /// A data frame; its place in the list, and whether it had been seen before.
     pub(super) fn data(&mut self, data: &Data) -> (usize, bool) {
-        self.flows_again();
+        if !data.key {
+            self.flows_again();
+            self.arrived(data.at.0);
+        }
         let side = usize::from(data.side);
         let counter = data.tid.unwrap_or(SHARED);
         let space = self.spaces.entry((data.side, counter)).or_default();
@@ -152,6 +197,12 @@ impl Link {
             unit.failed = failed;
         }
         let attempt = unit.attempt;
+        if data.begins {
+            self.latest[side].clear();
+        }
+        if self.latest[side].len() < AGGREGATE {
+            self.latest[side].push(index);
+        }
         self.sent.push(Sent { at: data.at, unit: index, attempt, radio: RadioRow { attempt, ..data.radio } });
         if data.sent_status.is_some_and(|(failed, _)| !failed) && !data.no_ack {
             self.acknowledge(index, data.at, false);
@@ -201,11 +252,31 @@ impl Link {
     }
 
     /// A block ACK of what `side` sent; how many frames it acknowledges that nothing did before.
-    pub(super) fn block_ack(&mut self, side: u8, tid: u8, start: u16, bitmap: &[u8], at: (i64, u64)) -> u64 {
+    pub(super) fn block_ack(
+        &mut self,
+        side: u8,
+        tid: u8,
+        start: u16,
+        bitmap: &[u8],
+        fragments: bool,
+        at: (i64, u64),
+    ) -> u64 {
         let Some(space) = self.spaces.get_mut(&(side, tid)) else { return 0 };
         let before = self.counts.acknowledged[usize::from(side)];
-        for index in space.acknowledged(start, bitmap) {
+        let told = if fragments { space.fragments(start, bitmap) } else { space.acknowledged(start, bitmap) };
+        for index in told {
             self.acknowledge(index, at, true);
+        }
+        self.counts.acknowledged[usize::from(side)] - before
+    }
+
+    /// An answer to all that `side` sent last, or to its one frame of a counter.
+    pub(super) fn all_acknowledged(&mut self, side: u8, tid: u8, at: (i64, u64)) -> u64 {
+        let before = self.counts.acknowledged[usize::from(side)];
+        for index in std::mem::take(&mut self.latest[usize::from(side)]) {
+            if tid >= 8 || self.units[index].counter == tid {
+                self.acknowledge(index, at, true);
+            }
         }
         self.counts.acknowledged[usize::from(side)] - before
     }
@@ -216,6 +287,63 @@ impl Link {
             self.dozing = dozing;
             self.power.push((at, dozing));
             self.counts.power_changes += 1;
+        }
+        if !dozing {
+            self.fetched(at.0);
+        }
+    }
+
+    /// The access point announces that it has something for a station that dozes.
+    pub(super) fn held_back(&mut self, t_ns: i64) {
+        if self.dozing && self.held_since.is_none() {
+            self.held_since = Some(t_ns);
+            self.counts.held_back += 1;
+        }
+    }
+
+    /// The station asks for it without waking up for long.
+    pub(super) fn asked_for(&mut self, at: (i64, u64)) {
+        self.counts.asked_for += 1;
+        self.fetched(at.0);
+    }
+
+    fn fetched(&mut self, t_ns: i64) {
+        if let Some(since) = self.held_since.take() {
+            self.counts.held_back_ns += t_ns.saturating_sub(since).max(0);
+        }
+    }
+
+    /// The station is on its way to an access point.
+    pub(super) fn returns(&mut self, t_ns: i64, step: Step) {
+        match step {
+            Step::Asked { fast } => {
+                let arrival = self.arriving.get_or_insert_default();
+                arrival.asked_ns = arrival.asked_ns.or(Some(t_ns));
+                arrival.fast_transition |= fast;
+            }
+            Step::Associated => {
+                let arrival = self.arriving.get_or_insert_default();
+                arrival.associated_ns = arrival.associated_ns.or(Some(t_ns));
+            }
+        }
+    }
+
+    /// A message of the handshake that makes keys.
+    pub(super) fn keyed(&mut self, t_ns: i64) {
+        // Keys are changed now and then while data flows: that is no arrival.
+        if let Some(arrival) = &mut self.arriving {
+            let first = arrival.keyed_ns.map_or(t_ns, |(first, _)| first);
+            arrival.keyed_ns = Some((first, t_ns));
+        }
+    }
+
+    fn arrived(&mut self, t_ns: i64) {
+        // Before it is associated, a station's frames are of the time before.
+        if self.arriving.is_some_and(|arrival| arrival.associated_ns.is_some())
+            && let Some(arrival) = self.arriving.take()
+            && self.arrivals.len() < ARRIVALS
+        {
+            self.arrivals.push(Return { data_ns: Some(t_ns), ..arrival });
         }
     }
 

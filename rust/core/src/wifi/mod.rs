@@ -1,16 +1,24 @@
 //! Captures of 802.11 frames, as a monitor hears them: transmissions, acknowledgements, what was not seen.
 //!
-//! One file per layer: `radio` (what capture headers say), `header` (addresses and numbers), `payload` (what is
-//! carried), `airtime`, `space` (one sequence counter), `link` (a station and its access point), `monitor`
-//! (frames in their order), `rows` (columns).
+//! One file per layer: `radio` (what capture headers say: `radiotap` with `he`, and older `cards`), `header`
+//! (addresses and numbers), `payload` (what is carried), `airtime`, `space` (one sequence counter), `link` (a
+//! station and its access point), `monitor` (frames in their order) with `management`, `answers` (block ACKs of
+//! all kinds, by `blockack`) and `air` (who had it), `rows` (columns).
 
+mod air;
 mod airtime;
+mod answers;
+mod blockack;
 mod bytes;
+mod cards;
+mod he;
 mod header;
 mod link;
+mod management;
 mod monitor;
 mod payload;
 mod radio;
+mod radiotap;
 mod rows;
 mod space;
 #[cfg(test)]
@@ -24,8 +32,9 @@ use crate::capture::records::{RawRecord, first_record, records, records_from};
 use crate::issue::Issues;
 use crate::linktable::{Events, Frames};
 
+pub use air::{AirRows, STEP_NS};
 pub use header::{Mac, NAMES};
-pub use link::LinkCounts;
+pub use link::{LinkCounts, Return};
 pub use monitor::Counts;
 pub use radio::{Modulation, Radio, decode as decode_radio};
 pub use rows::RadioRows;
@@ -35,6 +44,9 @@ use rows::Output;
 
 /// Links that are listed, busiest first.
 const LISTED: usize = 20;
+
+pub(crate) use header::{Header, control, decode as decode_header};
+pub(crate) use payload::subframes;
 
 /// What is asked of a capture.
 #[derive(Debug, Clone, Copy, Default)]
@@ -65,6 +77,10 @@ pub struct WifiCapture {
     pub events: Events,
     /// A row for each transmission.
     pub radio: RadioRows,
+    /// Who had the air; the chosen link is the own.
+    pub air: AirRows,
+    /// How the station of the chosen link came to its access point.
+    pub arrivals: Vec<Return>,
     /// All frames of the capture.
     pub counts: Counts,
     /// The busiest links; the chosen one first.
@@ -122,26 +138,30 @@ pub fn read_from(reader: impl Read + Send, wanted: Wanted) -> Result<WifiCapture
 }
 
 fn finish(monitor: Monitor, issues: Issues, resolution_ns: i64, wanted: Wanted) -> WifiCapture {
-    let mut links = monitor.links;
+    let mut links: Vec<(u32, link::Link)> = (0u32..).zip(monitor.links).collect();
     let size = |link: &link::Link| link.counts.bytes.iter().sum::<u64>();
     let asked = |link: &link::Link| wanted.station.is_some_and(|station| link.sides.contains(&station));
-    links.sort_by_key(|link| (!asked(link), std::cmp::Reverse(size(link)), link.sides));
+    links.sort_by_key(|(_, link)| (!asked(link), std::cmp::Reverse(size(link)), link.sides));
+    let own = links.first().map_or(u32::MAX, |(number, _)| *number);
+    let air = monitor.air.rows(own);
     let mut found = WifiCapture {
         counts: monitor.counts,
         link_count: links.len() as u64,
         repeats: monitor.repeats,
         resolution_ns,
         issues: monitor.issues,
+        air,
         ..WifiCapture::default()
     };
     found.issues.take_in(&issues);
     let mut out = Output::default();
-    for (place, link) in links.iter_mut().take(LISTED).enumerate() {
+    for (place, (_, link)) in links.iter_mut().take(LISTED).enumerate() {
         let limit = link.judge(wanted.retry_limit);
         if place == 0 {
             found.retry_limit = limit;
             link.rows(&mut out);
             report(link, &mut found.issues);
+            found.arrivals = std::mem::take(&mut link.arrivals);
         }
         found.links.push(LinkFacts {
             sides: [(link.role(0), link.sides[0]), (link.role(1), link.sides[1])],

@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::airtime::{SIFS_NS, airtime_ns, mcs, rate_bps};
-use super::bytes::le16;
+use super::air::{Air, Who};
+use super::airtime::{SIFS_NS, Transmission, airtime_ns, mcs, rate_bps};
 use super::header::{self, Header, Mac, Short, control};
-use super::link::{Data, Link, NO_RADIO, Reset};
-use super::payload::{elements, payload, tag_of};
-use super::radio::{self, Radio};
+use super::link::{Data, Link, NO_RADIO};
+use super::payload::payload;
+use super::radio::{self, NoFrame, Radio};
 use super::rows::RadioRow;
 use crate::capture::records::RawRecord;
 use crate::issue::Issues;
@@ -22,11 +22,11 @@ const CARD_NS: i64 = 350_000;
 /// The longest frame, where the rate is not known: 2346 bytes at 1 Mb/s.
 const LONGEST_NS: i64 = 20_000_000;
 /// Any access point: the key of a station's link.
-const ANY: Mac = [0xff; 6];
+pub(super) const ANY: Mac = [0xff; 6];
 const FCS: usize = 4;
 const EAPOL: u16 = 0x888e;
 /// Stations that are told apart; frames of more are counted only.
-const MOST_LINKS: usize = 1 << 16;
+pub(super) const MOST_LINKS: usize = 1 << 16;
 
 /// Frames of a capture, counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,8 +44,16 @@ pub struct Counts {
     pub acks_alone: u64,
     /// Frames that block ACKs told of.
     pub block_acknowledged: u64,
-    /// Block ACKs of a kind that is recognised and not read.
+    /// Block ACKs of a reserved kind, too short, or to a station whose association is not in the capture.
     pub block_acks_unread: u64,
+    /// Requests for block ACKs, and their answers, whatever their kind.
+    pub block_ack_requests: u64,
+    pub block_acks: u64,
+    /// Sent for their preamble alone, and those of which only that could be received.
+    pub soundings: u64,
+    pub not_captured: u64,
+    pub ps_polls: u64,
+    pub beacons: u64,
     pub aggregates: u64,
     pub aggregated_frames: u64,
     pub group_addressed: u64,
@@ -60,7 +68,7 @@ pub struct Counts {
 
 /// The last frame that wants an acknowledgement.
 #[derive(Debug, Clone, Copy)]
-struct Pending {
+pub(super) struct Pending {
     ta: Mac,
     /// Of a data frame: link and place in its list.
     unit: Option<(usize, usize)>,
@@ -76,14 +84,17 @@ pub(super) struct Monitor {
     pub issues: Issues,
     /// Records of data that was seen before.
     pub repeats: Vec<u64>,
-    by_address: HashMap<(Mac, Mac), usize>,
+    pub(super) by_address: HashMap<(Mac, Mac), usize>,
     /// Last number of the counter that a sender's frames without a traffic identifier share.
     shared: HashMap<Mac, u16>,
-    tags: HashMap<Mac, usize>,
-    pending: Option<Pending>,
+    pub(super) tags: HashMap<Mac, usize>,
+    pub(super) pending: Option<Pending>,
     /// An acknowledgement that the capture has before its frame: for whom, and what tells its time.
     early: Option<(Mac, (i64, u64), u64)>,
-    aggregate: Option<u32>,
+    transmission: Transmission,
+    pub air: Air,
+    /// Stations by the identifiers that their access points gave them.
+    pub(super) associated: HashMap<(Mac, u16), Mac>,
     last_ns: i64,
 }
 
@@ -111,9 +122,13 @@ impl Monitor {
         let wire = (record.wire_length as usize).saturating_sub(at + tail);
         let data = record.data.get(at..).unwrap_or_default();
         let data = &data[..data.len().min(wire)];
+        if let Some(why) = radio.no_frame {
+            return self.without_frame((t_ns, number), &radio, why);
+        }
+        let (airtime_ns, begins) = self.transmission.frame(&radio, wire + FCS);
         let header = match header::decode(data, wire) {
             Ok(header) => header,
-            Err(Short::Frame) if radio.bad_fcs => return self.damaged(number),
+            Err(Short::Frame) if radio.bad_fcs => return self.damaged((t_ns, number), airtime_ns),
             Err(Short::Frame) => {
                 return self
                     .issues
@@ -128,87 +143,78 @@ impl Monitor {
         self.counts.retries += u64::from(header.has(control::RETRY));
         self.counts.protected += u64::from(header.has(control::PROTECTED));
         if radio.bad_fcs {
-            return self.damaged(number);
+            return self.damaged((t_ns, number), airtime_ns);
         }
         let length = header.length + if radio.padded { header.length.wrapping_neg() % 4 } else { 0 };
         let body = data.get(length..).unwrap_or_default();
-        let frame =
-            Frame { at: (t_ns, number), header, radio, body, wire: wire.saturating_sub(length), air: wire };
-        match header.kind >> 4 {
+        let wire = wire.saturating_sub(length);
+        let frame = Frame { at: (t_ns, number), header, radio, body, wire, airtime_ns, begins };
+        let who = match header.kind >> 4 {
             0 => self.management(&frame),
             1 => self.control(&frame),
             2 => self.data(&frame),
-            _ => self.pending = None,
-        }
+            _ => {
+                self.pending = None;
+                Who::Others
+            }
+        };
+        self.air.add((t_ns, number), who, airtime_ns);
     }
 
-    fn damaged(&mut self, number: u64) {
+    fn without_frame(&mut self, at: (i64, u64), radio: &Radio, why: NoFrame) {
+        self.pending = None;
+        match why {
+            NoFrame::Sounding => self.counts.soundings += 1,
+            NoFrame::NotCaptured => self.counts.not_captured += 1,
+        }
+        self.air.add(at, Who::Others, radio.told_ns);
+    }
+
+    fn damaged(&mut self, at: (i64, u64), airtime_ns: Option<i64>) {
         self.counts.bad_fcs += 1;
-        self.issues.add("bad-frame", number, || "wrong frame check sequence".into());
-    }
-
-    fn management(&mut self, frame: &Frame<'_>) {
-        let header = &frame.header;
-        let (Some(ta), Some(bssid)) = (header.ta, header.bssid) else { return };
-        self.counted(ta, header);
-        if let Some(tag) = elements(header.kind).and_then(|at| frame.body.get(at..)).and_then(tag_of) {
-            self.tags.insert(bssid, tag);
-        }
-        let station = if ta == bssid { header.ra } else { ta };
-        let link = self.by_address.get(&(station, ANY)).copied();
-        match header.kind & 0xf {
-            10 | 12 if !header.unicast() => {
-                for link in self.links.iter_mut().filter(|link| link.infrastructure && link.sides[1] == bssid)
-                {
-                    link.interrupted(Reset { at: frame.at, side: 1, cause: "deauth" });
-                }
-            }
-            10 | 12 => {
-                if let Some(link) = link.map(|link| &mut self.links[link])
-                    && link.sides[1] == bssid
-                {
-                    let side = u8::from(ta == bssid);
-                    link.interrupted(Reset { at: frame.at, side, cause: "deauth" });
-                }
-            }
-            // A station that asks another access point: from here on it is on its way.
-            0 | 2 | 11 if ta == station => {
-                if let Some(link) = link.map(|link| &mut self.links[link]) {
-                    let cause = if link.sides[1] == bssid { "other" } else { "roam" };
-                    link.interrupted(Reset { at: frame.at, side: 0, cause });
-                }
-            }
-            _ => {}
-        }
-        self.awaits(frame, ta, None);
+        self.air.add(at, Who::Damaged, airtime_ns);
+        self.issues.add("bad-frame", at.1, || "wrong frame check sequence".into());
     }
 
     /// Follow the counter that all frames of a sender without a traffic identifier share; frames not seen.
-    fn counted(&mut self, ta: Mac, header: &Header) -> u16 {
+    pub(super) fn counted(&mut self, ta: Mac, header: &Header) -> u16 {
         let Some(sequence) = header.sequence else { return 0 };
         let last = self.shared.insert(ta, sequence);
         let ahead = last.map_or(0, |last| sequence.wrapping_sub(last) & 0xfff);
         if (2..=1024).contains(&ahead) { ahead - 1 } else { 0 }
     }
 
-    fn control(&mut self, frame: &Frame<'_>) {
+    fn control(&mut self, frame: &Frame<'_>) -> Who {
         let header = &frame.header;
         match header.kind & 0xf {
-            13 => self.ack(frame),
+            13 => return self.ack(frame),
+            8 => self.counts.block_ack_requests += 1,
             9 => self.block_ack(frame),
-            10 => {
-                if let Some(ta) = header.ta {
-                    self.awaits(frame, ta, None);
-                }
-            }
+            10 => self.polled(frame),
             _ => self.pending = None,
         }
+        let Some(ta) = header.ta else {
+            // CTS: to whom it lets send.
+            return self
+                .by_address
+                .get(&(header.ra, ANY))
+                .map_or(Who::Others, |&link| Who::Link(link as u32));
+        };
+        if matches!(header.kind & 0xf, 8 | 10) {
+            self.awaits(frame, ta, None);
+        }
+        self.owner(header.ra, ta)
     }
 
-    fn awaits(&mut self, frame: &Frame<'_>, ta: Mac, unit: Option<(usize, usize)>) {
+    /// Whose a frame between two stations is.
+    pub(super) fn owner(&self, ra: Mac, ta: Mac) -> Who {
+        self.between(ta, ra).map_or(Who::Others, |(link, _)| Who::Link(link as u32))
+    }
+
+    pub(super) fn awaits(&mut self, frame: &Frame<'_>, ta: Mac, unit: Option<(usize, usize)>) {
         if let Some((ra, at, tsft_us)) = self.early.take() {
             // A card may hand over what it sends itself when it has the answer: its own clock puts that right.
-            let airtime_ns = airtime_ns(&frame.radio, frame.air + FCS, true).unwrap_or(LONGEST_NS);
+            let airtime_ns = frame.alone_ns().unwrap_or(LONGEST_NS);
             let apart = frame.radio.tsft_us.and_then(|sent| tsft_us.checked_sub(sent));
             let longest = (airtime_ns + SIFS_NS + CARD_NS) as u64 / 1000;
             if ra == ta && frame.header.unicast() && apart.is_some_and(|us| (1..=longest).contains(&us)) {
@@ -226,52 +232,34 @@ impl Monitor {
             unit,
             t_ns: frame.at.0,
             tsft_us: frame.radio.tsft_us,
-            airtime_ns: airtime_ns(&frame.radio, frame.air + FCS, true),
+            airtime_ns: frame.alone_ns(),
         });
     }
 
-    fn ack(&mut self, frame: &Frame<'_>) {
+    fn ack(&mut self, frame: &Frame<'_>) -> Who {
         match self.pending.take() {
             Some(pending) if pending.ta == frame.header.ra && answers(&pending, frame) => {
                 self.counts.acks_paired += 1;
                 if let Some((link, unit)) = pending.unit {
                     self.links[link].acknowledge(unit, frame.at, false);
+                    return Who::Link(link as u32);
                 }
+                self.by_address
+                    .get(&(frame.header.ra, ANY))
+                    .map_or(Who::Everybody, |&link| Who::Link(link as u32))
             }
             _ => {
                 self.counts.acks_alone += 1;
                 self.early = frame.radio.tsft_us.map(|us| (frame.header.ra, frame.at, us));
+                self.by_address
+                    .get(&(frame.header.ra, ANY))
+                    .map_or(Who::Others, |&link| Who::Link(link as u32))
             }
         }
     }
 
-    fn block_ack(&mut self, frame: &Frame<'_>) {
-        self.pending = None;
-        let Some(ta) = frame.header.ta else { return };
-        let Some((link, side)) = self.between(frame.header.ra, ta) else { return };
-        let body = frame.body;
-        if body.len() < 2 {
-            return;
-        }
-        let kind = le16(body, 0) >> 1 & 0xf;
-        let tid = (le16(body, 0) >> 12) as u8;
-        // Compressed: the length of the bitmap is what is left, as HE's fragment number says.
-        if !(kind == 2 && body.len() >= 4 + 8) {
-            self.counts.block_acks_unread += 1;
-            return;
-        }
-        let length = match body[2] & 0x0f {
-            4 => 32,
-            6 => 4,
-            _ => 8,
-        };
-        let bitmap = &body[4..body.len().min(4 + length)];
-        let found = self.links[link].block_ack(side, tid, le16(body, 2) >> 4, bitmap, frame.at);
-        self.counts.block_acknowledged += found;
-    }
-
     /// The link between a sender and a receiver, and the sender's side.
-    fn between(&self, sender: Mac, receiver: Mac) -> Option<(usize, u8)> {
+    pub(super) fn between(&self, sender: Mac, receiver: Mac) -> Option<(usize, u8)> {
         let with = |station: Mac, peer: Mac| {
             self.by_address.get(&(station, ANY)).filter(|&&link| self.links[link].sides[1] == peer)
         };
@@ -285,16 +273,16 @@ impl Monitor {
         self.by_address.get(&pair).map(|&link| (link, u8::from(sender > receiver)))
     }
 
-    fn data(&mut self, frame: &Frame<'_>) {
+    fn data(&mut self, frame: &Frame<'_>) -> Who {
         let header = &frame.header;
-        let (Some(ta), Some(sequence)) = (header.ta, header.sequence) else { return };
+        let (Some(ta), Some(sequence)) = (header.ta, header.sequence) else { return Who::Others };
         let null = !header.carries_data();
         // A null frame with a traffic identifier has any number.
         let shared_gap = if header.tid.is_none() || !header.unicast() { self.counted(ta, header) } else { 0 };
         if !header.unicast() {
             self.counts.group_addressed += 1;
             self.pending = None;
-            return;
+            return Who::Everybody;
         }
         let infrastructure = header.has(control::TO_DS) != header.has(control::FROM_DS);
         let (key, side, peer) = if infrastructure {
@@ -306,9 +294,10 @@ impl Monitor {
             (pair, u8::from(ta > header.ra), pair.1)
         };
         if null && !self.by_address.contains_key(&key) {
-            return self.awaits(frame, ta, None);
+            self.awaits(frame, ta, None);
+            return Who::Others;
         }
-        let Some(index) = self.link(key, infrastructure, peer) else { return };
+        let Some(index) = self.link(key, infrastructure, peer) else { return Who::Others };
         let link = &mut self.links[index];
         if infrastructure && link.sides[1] != peer {
             link.moved(frame.at, peer);
@@ -317,16 +306,22 @@ impl Monitor {
             link.power(frame.at, header.has(control::POWER));
         }
         if null {
-            return self.awaits(frame, ta, None);
+            self.awaits(frame, ta, None);
+        } else {
+            self.unit(frame, ta, sequence, index, side, shared_gap);
         }
-        self.unit(frame, ta, sequence, index, side, shared_gap);
+        Who::Link(index as u32)
     }
 
     fn unit(&mut self, frame: &Frame<'_>, ta: Mac, sequence: u16, index: usize, side: u8, shared_gap: u16) {
         let header = &frame.header;
         let tag = header.bssid.and_then(|bssid| self.tags.get(&bssid)).copied().unwrap_or(8);
         let found = payload(header, frame.body, frame.wire, tag);
-        self.counts.eapol += u64::from(found.ethertype == Some(EAPOL));
+        let key = found.ethertype == Some(EAPOL);
+        self.counts.eapol += u64::from(key);
+        if key {
+            self.links[index].keyed(frame.at.0);
+        }
         let data = Data {
             at: frame.at,
             side,
@@ -339,6 +334,8 @@ impl Monitor {
             sent_status: frame.radio.sent_status,
             radio: self.radio_row(frame),
             shared_gap,
+            key,
+            begins: frame.begins,
         };
         self.counts.sent_status += u64::from(data.sent_status.is_some());
         let (unit, again) = self.links[index].data(&data);
@@ -350,15 +347,13 @@ impl Monitor {
 
     fn radio_row(&mut self, frame: &Frame<'_>) -> RadioRow {
         let radio = &frame.radio;
-        let first = radio.aggregate.is_none() || radio.aggregate != self.aggregate;
-        self.aggregate = radio.aggregate;
         self.counts.aggregated_frames += u64::from(radio.aggregate.is_some());
-        self.counts.aggregates += u64::from(radio.aggregate.is_some() && first);
+        self.counts.aggregates += u64::from(radio.aggregate.is_some() && frame.begins);
         let rate = rate_bps(radio.modulation);
         self.counts.without_rate += u64::from(rate.is_none());
         self.counts.without_radio += u64::from(*radio == Radio::default());
         RadioRow {
-            airtime_ns: airtime_ns(radio, frame.air + FCS, first).unwrap_or(-1),
+            airtime_ns: frame.airtime_ns.unwrap_or(-1),
             rate_bps: rate.map_or(-1, |rate| rate as i64),
             mcs: mcs(radio.modulation).map_or(-1, i16::from),
             signal_dbm: radio.signal_dbm.map_or(0, i16::from),
@@ -381,15 +376,27 @@ impl Monitor {
 }
 
 /// A frame that arrived whole.
-struct Frame<'a> {
-    at: (i64, u64),
-    header: Header,
-    radio: Radio,
-    body: &'a [u8],
+pub(super) struct Frame<'a> {
+    pub at: (i64, u64),
+    pub header: Header,
+    pub radio: Radio,
+    pub body: &'a [u8],
     /// Bytes of the body when it was sent.
-    wire: usize,
-    /// Bytes of the frame without its check sequence.
-    air: usize,
+    pub wire: usize,
+    /// What it adds to the time that its transmission takes.
+    pub airtime_ns: Option<i64>,
+    /// A transmission begins with it: alone, or as the first of an A-MPDU.
+    pub begins: bool,
+}
+
+impl Frame<'_> {
+    /// How long it takes with a preamble of its own.
+    fn alone_ns(&self) -> Option<i64> {
+        if self.begins {
+            return self.airtime_ns;
+        }
+        airtime_ns(&self.radio, (self.header.length + self.wire + FCS) as u64)
+    }
 }
 
 /// Whether an ACK comes when the answer to a frame must: a SIFS after its end. Time stamps may be of the

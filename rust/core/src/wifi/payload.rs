@@ -35,7 +35,7 @@ pub fn payload(header: &Header, body: &[u8], wire: usize, tag: usize) -> Payload
         return Payload { length: wire, ethertype: None };
     }
     if header.aggregated {
-        return subframes(body, wire);
+        return together(body, wire);
     }
     match ethertype(body) {
         Some(ethertype) => Payload { length: wire.saturating_sub(LLC), ethertype: Some(ethertype) },
@@ -47,20 +47,25 @@ fn ethertype(body: &[u8]) -> Option<u16> {
     (body.len() >= LLC && body[..3] == SNAP).then(|| u16::from_be_bytes([body[6], body[7]]))
 }
 
-/// Sum of the packets in an A-MSDU.
-fn subframes(body: &[u8], wire: usize) -> Payload {
-    let mut found = Payload::default();
-    let mut at = 0;
-    for _ in 0..SUBFRAMES {
-        let Some(head) = body.get(at..at + SUBFRAME) else { break };
+/// The packets of an A-MSDU of `wire` bytes with their LLC headers: where each begins, and its length.
+pub fn subframes(body: &[u8], wire: usize) -> impl Iterator<Item = (usize, usize)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let begin = next + SUBFRAME;
+        let head = body.get(next..begin)?;
         let length = usize::from(u16::from_be_bytes([head[12], head[13]]));
-        if at + SUBFRAME + length > wire {
-            break;
-        }
+        next = (begin + length).next_multiple_of(4);
+        (begin + length <= wire).then_some((begin, length))
+    })
+    .take(SUBFRAMES)
+}
+
+/// Sum of the packets in an A-MSDU.
+fn together(body: &[u8], wire: usize) -> Payload {
+    let mut found = Payload::default();
+    for (begin, length) in subframes(body, wire) {
         found.length += length.saturating_sub(LLC);
-        let inside = body.get(at + SUBFRAME..).unwrap_or_default();
-        found.ethertype = found.ethertype.or_else(|| ethertype(inside));
-        at += (SUBFRAME + length).next_multiple_of(4);
+        found.ethertype = found.ethertype.or_else(|| ethertype(body.get(begin..).unwrap_or_default()));
     }
     found
 }

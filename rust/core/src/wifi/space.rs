@@ -136,6 +136,27 @@ impl Space {
         found
     }
 
+    /// Fragments that a basic block ACK acknowledges: 16 bits for each number from `start` on.
+    pub fn fragments(&mut self, start: u16, bitmap: &[u8]) -> Vec<usize> {
+        let mut found = Vec::new();
+        let Some(newest) = self.newest else { return found };
+        let ahead = (i64::from(start) - newest).rem_euclid(MODULUS);
+        let first = if ahead < WINDOW { newest + ahead } else { newest + ahead - MODULUS };
+        for (number, bits) in (first..).zip(bitmap.chunks_exact(2)) {
+            let bits = u16::from_le_bytes([bits[0], bits[1]]);
+            let known = self.known.range((number, 0)..=(number, 15));
+            found.extend(
+                known.filter(|&(&(_, fragment), _)| bits >> fragment & 1 != 0).map(|(_, &(frame, _))| frame),
+            );
+            if bits & 1 != 0
+                && let Some(missing) = self.missing.get_mut(&number)
+            {
+                missing.acknowledged = true;
+            }
+        }
+        found
+    }
+
     /// The counter begins anew: what was missed stays missed.
     pub fn restart(&mut self) {
         self.newest = None;

@@ -1,6 +1,8 @@
 //! Single parts: rates, lengths, counters, headers that are cut anywhere.
 
-use super::airtime::{airtime_ns, mcs, rate_bps};
+use super::airtime::{Transmission, airtime_ns, mcs, rate_bps};
+use super::blockack::{Told, Unread, Whom, parts};
+use super::he::He;
 use super::header::{Short, decode as decode_header};
 use super::payload::{payload, tag_of};
 use super::radio::{Modulation, Radio, decode as decode_radio};
@@ -13,6 +15,8 @@ const CHANNEL_5: Radio = Radio {
     channel_mhz: Some(5180),
     signal_dbm: None,
     aggregate: None,
+    told_ns: None,
+    no_frame: None,
     fcs: false,
     bad_fcs: false,
     padded: false,
@@ -24,7 +28,10 @@ const CHANNEL_5: Radio = Radio {
 fn rates_as_the_standard_tabulates_them() {
     let ht = |mcs, width_mhz, short_guard| Modulation::Ht { mcs, width_mhz, short_guard, greenfield: false };
     let vht = |mcs, streams, width_mhz| Modulation::Vht { mcs, streams, width_mhz, short_guard: false };
-    let he = |mcs, carriers, guard_ns| Modulation::He { mcs, streams: 1, carriers, guard_ns };
+    let of = |mcs, streams, carriers, guard_ns, dual| {
+        Modulation::He(He { mcs, streams, carriers, guard_ns, dual, ldpc: true, preamble_ns: 44_000 })
+    };
+    let he = |mcs, carriers, guard_ns| of(mcs, 1, carriers, guard_ns, false);
     for (modulation, kbps) in [
         (ht(7, 20, false), 65_000),
         (ht(7, 20, true), 72_222),
@@ -33,6 +40,18 @@ fn rates_as_the_standard_tabulates_them() {
         (vht(0, 1, 20), 6_500),
         (he(11, 980, 800), 600_441),
         (he(0, 234, 3200), 7_312),
+        (he(0, 234, 800), 8_602),
+        (he(11, 234, 800), 143_382),
+        (he(9, 468, 1600), 216_666),
+        (of(11, 2, 980, 800, false), 1_200_955),
+        (of(11, 2, 1960, 800, false), 2_401_911),
+        (of(11, 8, 1960, 800, false), 9_607_794),
+        (he(11, 24, 800), 14_705),
+        (he(0, 102, 800), 3_750),
+        (of(0, 1, 234, 800, true), 4_264),
+        (he(13, 3920, 800), 2_882_352),
+        (he(12, 980, 1600), 612_500),
+        (he(15, 980, 800), 18_014),
     ] {
         assert_eq!(rate_bps(modulation).map(|rate| rate / 1000), Some(kbps), "{modulation:?}");
     }
@@ -44,9 +63,10 @@ fn rates_as_the_standard_tabulates_them() {
 fn airtime_of_an_ofdm_and_a_dsss_frame() {
     let radio = Radio { modulation: Modulation::Legacy { rate_bps: 54_000_000 }, ..CHANNEL_5 };
     // 20 us and 57 symbols: 22 bits and 1528 bytes at 216 bits each.
-    assert_eq!(airtime_ns(&radio, 1528, true), Some(248_000));
+    assert_eq!(airtime_ns(&radio, 1528), Some(248_000));
     let slow = Radio { modulation: Modulation::Legacy { rate_bps: 1_000_000 }, ..CHANNEL_5 };
-    assert_eq!(airtime_ns(&slow, 14, true), Some(304_000));
+    assert_eq!(airtime_ns(&slow, 14), Some(304_000));
+    assert_eq!(airtime_ns(&slow, u64::from(u32::MAX)), None);
 }
 
 #[test]
@@ -106,4 +126,146 @@ fn a_counter_over_its_end_and_anew() {
     assert_eq!(counts, [(1, 1, false), (2, 1, true)]);
     assert_eq!(space.place(at(10), 3, 0, true, true), Place::Again(3));
     assert!(matches!(space.place(at(11), 700, 0, false, true), Place::New(_)));
+}
+
+/// Data 1 to 6 of the HE field of a frame to one station: 80 MHz, 2 streams, MCS 11, 0.8 us, 2x training.
+const HE: [u8; 12] = [0x20, 0x42, 0x06, 0x00, 0x00, 0x2b, 0, 0, 0x82, 0x01, 0x02, 0];
+
+fn radiotap(present: u32, fields: &[u8]) -> Vec<u8> {
+    let mut header = vec![0, 0, 8 + fields.len() as u8, 0];
+    header.extend(present.to_le_bytes());
+    header.extend(fields);
+    header
+}
+
+#[test]
+fn a_frame_of_802_11ax_by_its_header() {
+    let (radio, at) = decode_radio(127, &radiotap(1 << 23, &HE)).unwrap();
+    assert_eq!(at, 20);
+    assert_eq!(rate_bps(radio.modulation), Some(1_200_955_882));
+    assert_eq!(mcs(radio.modulation), Some(11));
+    // 36 us and two training symbols of 7.2 us; 12 072 bits with a delimiter in one symbol of 16 333.
+    assert_eq!(airtime_ns(&radio, 1504), Some(36_000 + 14_400 + 13_600));
+    let Modulation::He(he) = radio.modulation else { panic!() };
+    for (change, kept) in [(0x0000u16, true), (0x4000, false), (0x0020, false)] {
+        let mut field = HE;
+        field[0] &= !(change as u8);
+        field[1] &= !((change >> 8) as u8);
+        let found = decode_radio(127, &radiotap(1 << 23, &field)).unwrap().0.modulation;
+        assert_eq!(found == Modulation::He(he), kept, "{change:#x}");
+    }
+    // Extended range: 8 us more. In answer to a trigger: 4 us more.
+    for (format, preamble_ns) in [(1, 58_400), (3, 54_400)] {
+        let mut field = HE;
+        field[0] |= format;
+        let Modulation::He(he) = decode_radio(127, &radiotap(1 << 23, &field)).unwrap().0.modulation else {
+            panic!()
+        };
+        assert_eq!(he.preamble_ns, preamble_ns);
+    }
+    // Three symbols of the second signal field.
+    let mut field = HE.to_vec();
+    field[0] |= 2;
+    field.extend([0x00, 0xc0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let Modulation::He(he) = decode_radio(127, &radiotap(3 << 23, &field)).unwrap().0.modulation else {
+        panic!()
+    };
+    assert_eq!(he.preamble_ns, 50_400 + 12_000);
+}
+
+#[test]
+fn a_legacy_signal_field_tells_how_long_the_whole_lasts() {
+    let mut fields = HE.to_vec();
+    // Length 100: 35 symbols behind 20 us.
+    fields.extend([0x03, 0x00, 0x4b, 0x06]);
+    let (radio, _) = decode_radio(127, &radiotap(1 << 23 | 1 << 27, &fields)).unwrap();
+    assert_eq!(radio.told_ns, Some(160_000));
+    assert_eq!(Transmission::default().frame(&radio, 1504), (Some(160_000), true));
+    let (sounding, _) = decode_radio(127, &radiotap(1 << 26, &[0])).unwrap();
+    assert_eq!(sounding.no_frame, Some(super::radio::NoFrame::Sounding));
+}
+
+#[test]
+fn a_frame_of_802_11be_by_its_typed_fields() {
+    let word = |word: u32| word.to_le_bytes();
+    let mut fields = Vec::new();
+    fields.extend([33, 0, 12, 0]);
+    // 320 MHz; two symbols of EHT-SIG.
+    fields.extend([word(0x2 | 4 << 15), word(1 << 17), word(0x003e_0000)].concat());
+    fields.extend([34, 0, 44, 0]);
+    // Guard interval 0.8 us; training of double length, two symbols.
+    fields.extend([word(0x14), word(2 << 9 | 1 << 11)].concat());
+    fields.extend([0; 32]);
+    // MCS 13, two streams.
+    fields.extend(word(0x92 | 13 << 20 | 1 << 24));
+    let header = radiotap(1 << 28, &fields);
+    let (radio, at) = decode_radio(127, &header).unwrap();
+    assert_eq!(at, header.len());
+    assert_eq!(rate_bps(radio.modulation).map(|rate| rate / 1000), Some(5_764_705));
+    let Modulation::He(he) = radio.modulation else { panic!() };
+    assert_eq!(he.preamble_ns, 24_000 + 8_000 + 8_000 + 4_000 + 14_400);
+    for end in 8..header.len() {
+        let mut cut = header[..end].to_vec();
+        cut[2] = end as u8;
+        let _ = decode_radio(127, &cut);
+    }
+}
+
+#[test]
+fn frames_of_an_aggregate_share_symbols_and_a_preamble() {
+    let (radio, _) = decode_radio(127, &radiotap(1 << 23, &HE)).unwrap();
+    let radio = Radio { aggregate: Some(7), ..radio };
+    let mut transmission = Transmission::default();
+    let each: Vec<_> = (0..10).map(|_| transmission.frame(&radio, 1500).0.unwrap()).collect();
+    // Ten times 1504 bytes: 120 336 bits with the service field, in eight symbols.
+    assert_eq!(each.iter().sum::<i64>(), 50_400 + 8 * 13_600);
+    assert!(each[1..].iter().all(|&ns| ns == 0 || ns == 13_600), "{each:?}");
+    let other = Radio { aggregate: Some(8), ..radio };
+    assert_eq!(transmission.frame(&other, 1500), (Some(50_400 + 13_600), true));
+}
+
+#[test]
+fn block_acks_of_all_kinds() {
+    let bits = |count: usize| vec![0xff; count];
+    let body = |control: u16, rest: &[u8]| [&control.to_le_bytes()[..], rest].concat();
+    let start = [0x50, 0x00];
+    let basic = body(3 << 12, &[&start[..], &bits(128)].concat());
+    let Ok(told) = parts(&basic) else { panic!() };
+    assert!(
+        matches!(told[..], [(Whom::Receiver, Told::Bitmap { tid: 3, start: 5, fragments: true, .. })]),
+        "{told:?}"
+    );
+    for (fragment, size) in [(0u8, 8), (2, 16), (4, 32), (6, 4), (8, 64), (10, 128)] {
+        let body = body(2 << 1, &[&[0x50 | fragment, 0][..], &bits(size)].concat());
+        let Ok(told) = parts(&body) else { panic!() };
+        assert!(matches!(told[..], [(_, Told::Bitmap { start: 5, bits, .. })] if bits.len() == size));
+        assert!(parts(&body[..body.len() - 1]).is_err());
+    }
+    // Two counters.
+    let one = |tid: u8| [&[0, tid << 4][..], &start, &bits(8)].concat();
+    let several = body(1 << 12 | 3 << 1, &[one(1), one(6)].concat());
+    let tids: Vec<_> = parts(&several)
+        .unwrap()
+        .into_iter()
+        .map(|(_, told)| if let Told::Bitmap { tid, .. } = told { tid } else { 99 })
+        .collect();
+    assert_eq!(tids, [1, 6]);
+    // Three stations: a bitmap, all of a transmission, one that is not associated.
+    let mut rest = vec![0x07, 0x00];
+    rest.extend(start);
+    rest.extend(bits(8));
+    rest.extend([0x09, 0xe8]);
+    rest.extend([0xfd, 0xff, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9]);
+    let stations = body(11 << 1, &rest);
+    let Ok(told) = parts(&stations) else { panic!() };
+    assert!(matches!(told[0], (Whom::Associated(7), Told::Bitmap { tid: 0, start: 5, .. })));
+    assert_eq!(told[1], (Whom::Associated(9), Told::All { tid: 14 }));
+    assert_eq!(told[2], (Whom::Station([2, 0, 0, 0, 0, 9]), Told::All { tid: 15 }));
+    assert_eq!(parts(&body(6 << 1, &[0; 16])).unwrap(), [(Whom::Receiver, Told::Group)]);
+    assert_eq!(parts(&body(7 << 1, &[0; 16])), Err(Unread("a block ACK of a reserved kind")));
+    for whole in [&basic, &several, &stations] {
+        for end in 0..whole.len() {
+            let _ = parts(&whole[..end]);
+        }
+    }
 }

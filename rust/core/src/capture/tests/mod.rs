@@ -10,6 +10,7 @@ mod properties;
 mod rare_links;
 mod tcps;
 mod tunnels;
+mod wifiparts;
 
 use super::{CaptureInfo, ReadError, Sink, read_from};
 use crate::issue::{Issues, Occurrences};

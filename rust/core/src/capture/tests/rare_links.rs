@@ -118,8 +118,6 @@ fn wifi_data_frames() {
     check(105, &wifi([0x08, 0x03], &[2; 6]));
     check(105, &wifi([0x88, 0x01], &[0, 0]));
     check(105, &wifi([0x88, 0x81], &[0, 0, 0, 0, 0, 0]));
-    // An aggregate: addresses and length of its first part.
-    check(105, &wifi([0x88, 0x01], &[&[0x80, 0][..], &[2; 14]].concat()));
     // Radiotap: with a time, flags, and padding behind the header.
     check(127, &[&[0, 0, 8, 0, 0, 0, 0, 0][..], &wifi([0x08, 0x02], &[])].concat());
     let flags = |flags: u8| [&[0, 0, 17, 0, 3, 0, 0, 0][..], &[9; 8], &[flags]].concat();
@@ -146,7 +144,8 @@ fn wifi_frames_without_data() {
     kind(127, &[0, 0, 8, 0, 0, 0, 0, 0x80], "malformed");
     let mut fragment = wifi([0x08, 0x02], &[]);
     fragment[22] = 0x11;
-    kind(105, &fragment, "wifi-other");
+    kind(105, &fragment, "wifi-fragment");
+    kind(105, &wifi([0x88, 0x01], &[&[0x80, 0][..], &[2; 14]].concat()), "wifi-aggregate");
 }
 
 #[test]

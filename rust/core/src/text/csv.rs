@@ -13,6 +13,8 @@ use crate::issue::Issues;
 /// Distinct words of a column; more of them mean that it holds no names.
 const MAX_WORDS: usize = 1 << 16;
 const MAX_COLUMNS: usize = 1024;
+/// Longer ones are no names, and would be kept.
+const MAX_WORD: usize = 1024;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,7 +170,7 @@ impl Column {
         }
         let place = match self.index.get(field) {
             Some(place) => *place,
-            None if self.words.len() == MAX_WORDS => return Err(Fault::NotOurs),
+            None if self.words.len() == MAX_WORDS || field.len() > MAX_WORD => return Err(Fault::NotOurs),
             None => {
                 let place = self.words.len() as i32;
                 self.words.push(excerpt(field));
@@ -280,6 +282,16 @@ mod tests {
         assert!(numbers[2].is_nan());
         assert_eq!(log.issues.iter().next().unwrap().0, "out-of-order-lines");
         assert_eq!(log.resolution_ns, 10_000_000);
+    }
+
+    #[test]
+    fn words_are_bounded() {
+        let long = "x".repeat(MAX_WORD + 1);
+        let log = read(&format!("t,n,v\n1,{long},2\n2,{},3\n", &long[1..]), b',', &LONG);
+        assert_eq!((log.record.as_slice(), log.issues.iter().next().unwrap().0), (&[3][..], "unparsed-line"));
+        let many: String = (0..=MAX_WORDS).map(|at| format!("{at},{at},0\n")).collect();
+        let log = read(&format!("t,n,v\n{many}"), b',', &LONG);
+        assert_eq!((log.t_ns.len(), log.issues.iter().next().unwrap().1.count), (MAX_WORDS, 1));
     }
 
     #[test]

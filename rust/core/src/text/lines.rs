@@ -194,6 +194,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_one_line_takes_no_more_memory_than_a_line() {
+        for (byte, longest) in [(0u8, MAX_LINE), (b'x', MAX_LINE), (b' ', 1 << 20), (b'\r', 4 << 20)] {
+            let (length, mut issues) = (32 << 20, Issues::default());
+            let mut lines = Lines::of_length(io::repeat(byte).take(length), longest);
+            assert_eq!(lines.next_line(&mut issues).unwrap(), None);
+            assert!(lines.buffer.len() <= BUFFER.max(4 * longest), "{}", lines.buffer.len());
+            assert_eq!((issues.iter().next().unwrap().0, lines.count()), ("line-too-long", 0));
+        }
+    }
+
+    #[test]
     fn an_open_last_line_is_an_issue() {
         let (lines, issues) = collect(&b"a\nb=12"[..]).unwrap();
         assert_eq!(lines, vec![(1, b"a".to_vec())]);

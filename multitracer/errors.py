@@ -295,6 +295,24 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "Errors on the air or the line do that; many of them mean another frame format.",
     ),
     IssueKind(
+        "missing-frames",
+        "warning",
+        "By their numbers, frames or PDUs of the link are not in the log.",
+        "Was the log cut, or the logger too slow? What the link itself gave up at a reset never came.",
+    ),
+    IssueKind(
+        "bad-message",
+        "warning",
+        "A message of a modem's log lacks fields or contradicts itself; it was left out.",
+        "The log was cut or changed, or is of another version; export it to XML with MobileInsight.",
+    ),
+    IssueKind(
+        "unknown-message",
+        "warning",
+        "A message of a modem's log has a layout that is not known; it was left out.",
+        "Export the log with MobileInsight to XML (docs/formats/mobileinsight.md), and read that.",
+    ),
+    IssueKind(
         "not-seen",
         "info",
         "A monitor did not see everything that the link sent; what it missed is not taken for lost.",

@@ -111,6 +111,17 @@ def rlc(radio: str, both_ends: bool, mode: str = "am") -> LinkType:
     kind = RLC_LTE if radio == "lte" else RLC_NR
     if mode != "am":
         title = kind.title.replace("acknowledged", _UNACKNOWLEDGED[mode])
-        lacks = kind.lacks | {"attempts"}
+        lacks: frozenset[Fact] = kind.lacks | {"attempts"}
         kind = replace(kind, name=f"{kind.name}-{mode}", title=title, acknowledgement="none", lacks=lacks)
     return replace(kind, observer="entities", lacks=kind.lacks - {"arrivals"}) if both_ends else kind
+
+
+def seen_by(kind: LinkType, sender: bool) -> LinkType:
+    """The same kind where one end alone tells of a direction: its sender, or its receiver.
+
+    What arrived is all that a receiver knows: a frame that was lost on the air is not in its log, nor how
+    often it was sent.
+    """
+    if sender:
+        return replace(kind, observer="sender")
+    return replace(kind, observer="receiver", lacks=kind.lacks - {"arrivals"} | {"attempts"})

@@ -9,6 +9,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.link.path import arrivals, first_rows, link_path
+from multitracer.link.sendings import sendings
 from multitracer.measurement import Measurement
 from multitracer.regression import fit
 from multitracer.schema.results import LINK_ENTITIES
@@ -43,7 +44,8 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
 
 def _entity(m: Measurement, entity: int) -> dict[str, Any]:
     frames = m.table("link_frames").sorted_by("t_ns")
-    sent = frames.where((frames["entity"] == entity) & (frames["action"] == frames.code("action", "snd")))
+    sent = sendings(m, frames)
+    sent = sent.where((sent["entity"] == entity) & (sent["action"] == sent.code("action", "snd")))
     again = sent["attempt"] > 0
     first = sent.where(first_rows(m, sent))
     # Bytes counted, not offsets: what a reset flushed before it was sent took no time on the link.
@@ -51,7 +53,9 @@ def _entity(m: Measurement, entity: int) -> dict[str, Any]:
     trend = fit((first["t_ns"] - m.t0_ns) / 1e9, np.cumsum(sizes) - sizes)
     attempts = _attempts(sent)
     start, end, count = _longest_run(sent["t_ns"], again)
-    delays = _delays(frames, first, entity)
+    # Frames that are known by their arrival alone have no delay.
+    told = m.link_type(entity).observer != "receiver"
+    delays = _delays(frames, first, entity) if told else np.zeros(0, dtype=np.int64)
     return {
         "entity": entity,
         "frames": len(sent),
@@ -119,6 +123,7 @@ def _words(m: Measurement, table: Table, row: int) -> dict[str, Any]:
     delay = {name: round(value[f"delay_{name}_ns"] / 1e6, 3) for name in ("min", "median", "max")}
     return {
         "entity": m.entities[value["entity"]],
+        "seen_by": "receiver" if m.link_type(value["entity"]).observer == "receiver" else "sender",
         "frames": value["frames"],
         "retransmitted": value["retransmitted"],
         "share": round(value["retransmitted"] / value["frames"], 6) if value["frames"] else 0.0,

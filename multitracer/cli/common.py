@@ -28,14 +28,17 @@ PIPE_CLOSED = 141
 LOSS_CODES = frozenset(
     {
         "bad-block",
+        "bad-message",
         "bad-number",
         "capture-drops",
         "capture-loss",
         "line-too-long",
         "lost-events",
         "malformed-packet",
+        "missing-frames",
         "no-timestamp",
         "options-cut",
+        "unknown-message",
         "unparsed-line",
     }
 )

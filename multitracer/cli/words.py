@@ -79,7 +79,12 @@ def timer(backoff: int, rto_s: float | None) -> str:
 
 def entity(found: Object) -> str:
     """One end of the link."""
-    parts = [f"{found['frames']:,} frames, {found['retransmitted']:,} again"]
+    # Of a sender that nobody listened to, what arrived is known.
+    unheard = found.get("seen_by") == "receiver"
+    parts = [
+        f"{found['frames']:,} frames{' that arrived' if unheard else ''}, {found['retransmitted']:,} "
+        f"{'known to be sent ' if unheard else ''}again"
+    ]
     if found.get("rate_bytes_per_s") is not None:
         parts.append(f"{found['rate_bytes_per_s']:,.0f} bytes/s of new data")
     burst = found.get("longest_burst")

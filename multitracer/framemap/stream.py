@@ -11,6 +11,7 @@ from multitracer.framemap.inside import seen_inside
 from multitracer.framemap.order import by_arrival
 from multitracer.link.path import LinkPath, arrivals, first_rows, link_path, setting
 from multitracer.link.resetlog import flushes, handshakes
+from multitracer.link.sendings import sendings
 from multitracer.measurement import Measurement
 from multitracer.rawpackets import IpPacket
 from multitracer.table import Array, Table
@@ -123,11 +124,12 @@ def _stream(
     reverse: bool,
 ) -> Stream | None:
     frames = m.table("link_frames").sorted_by("t_ns")
-    sent = frames.where(
-        (frames["entity"] == entity)
-        & (frames["action"] == frames.code("action", "snd"))
-        & (frames["offset"] >= 0)
-        & (frames["length"] > 0)
+    sent = sendings(m, frames)
+    sent = sent.where(
+        (sent["entity"] == entity)
+        & (sent["action"] == sent.code("action", "snd"))
+        & (sent["offset"] >= 0)
+        & (sent["length"] > 0)
     )
     first = sent.where(first_rows(m, sent))
     rows = m.table("segments")

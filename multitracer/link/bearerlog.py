@@ -10,7 +10,7 @@ from typing import Any
 from multitracer import fileoptions, native, schema
 from multitracer.errors import CorruptTrace, UsageError
 from multitracer.lazy import np
-from multitracer.linktype import rlc
+from multitracer.linktype import rlc, seen_by
 from multitracer.table import Table
 from multitracer.trace import Source, Trace
 
@@ -116,7 +116,10 @@ def trace_of(path: str, format: str, radio: str, sn_bits: int, found: Bearers, w
         point="+".join(ENTITIES),
         details={"radio": radio, **_facts(chosen, bearer), "sn_bits": sn_bits, "bearers": _listed(found)},
     )
-    links = [rlc(radio, both_ends=False)] * len(ENTITIES)
+    bearers = rlc(radio, both_ends=False)
+    links = [
+        bearers if wanted.view == "air" else seen_by(bearers, entity == wanted.view) for entity in ENTITIES
+    ]
     return Trace(source, tables, scan.issues, entities=list(ENTITIES), links=links)
 
 

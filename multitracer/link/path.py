@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.link.sendings import sendings
 from multitracer.linktype import LinkType
 from multitracer.measurement import Measurement
 from multitracer.table import Table
@@ -74,7 +75,8 @@ class LinkPath:
 def link_path(m: Measurement) -> LinkPath | None:
     """The direction of the link that carries the TCP data; None if the log shows no data frame being sent."""
     frames = m.table("link_frames").sorted_by("t_ns")
-    sending = frames.where(frames["action"] == frames.code("action", "snd"))
+    stood = sendings(m, frames)
+    sending = stood.where(stood["action"] == stood.code("action", "snd"))
     new = first_rows(m, sending)
     if not len(new):
         return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from multitracer.intervals import Intervals, intervals
+from multitracer.link.sendings import sendings
 from multitracer.measurement import Measurement
 from multitracer.table import Table
 
@@ -102,7 +103,7 @@ def _completed(m: Measurement, events: Table, reset: Handshake) -> int | None:
     heard = after & (events["action"] == events.code("action", "rcv"))
     answered = np.isin(events["kind"], [events.code("kind", word) for word in ("UA", "SABM")])
     answers = events["t_ns"][heard & answered]
-    frames = m.table("link_frames")
+    frames = sendings(m, m.table("link_frames"))
     sent = (frames["entity"] == reset.entity) & (frames["action"] == frames.code("action", "snd"))
     data = frames["t_ns"][sent & (frames["t_ns"] > reset.start_ns)]
     ends = [int(times.min()) for times in (answers, data) if len(times)]

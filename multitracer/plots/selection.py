@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from multitracer.errors import UsageError
+from multitracer.link.sendings import sendings
 from multitracer.measurement import Connection, Measurement
 from multitracer.plots.panel import Floats
 from multitracer.plots.plot import PlotOptions
@@ -68,7 +69,8 @@ class Selection:
     def link(self, name: str) -> Table:
         """Rows of a link table, by time, from sources on the timeline."""
         table = self.measurement.table(name)
-        return table.where(~np.isin(table["source"], unjoined(self.measurement))).sorted_by("t_ns")
+        rows = table.where(~np.isin(table["source"], unjoined(self.measurement))).sorted_by("t_ns")
+        return sendings(self.measurement, rows) if name == "link_frames" else rows
 
 
 def select(measurement: Measurement, options: PlotOptions) -> Selection:

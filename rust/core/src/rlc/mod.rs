@@ -9,6 +9,7 @@ mod bearers;
 pub mod capture;
 pub mod diag;
 mod framing;
+mod heard;
 mod lte;
 mod mac;
 mod nr;

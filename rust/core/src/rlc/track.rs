@@ -3,6 +3,7 @@
 //! A status report is an RR whose N(R) is ACK_SN, and a SREJ for each NACK. Entity 0 is the terminal, 1 the
 //! base station.
 
+use super::heard;
 use super::pdus::{self, PduRow, Pdus};
 use super::way::{Heard, Piece, Placed, SMALL, Way};
 use crate::issue::Issues;
@@ -88,6 +89,11 @@ pub fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> Tracked 
     for row in rows {
         bearer.row(row, view(row.interface));
     }
+    for way in [0, 1] {
+        if !seen_sent[way] && bearer.ways[way].used() {
+            heard::place(&mut bearer.found, 1 - way as i16);
+        }
+    }
     bearer.found
 }
 
@@ -161,7 +167,11 @@ impl Bearer {
         let (word, kind) = if row.kind == Kind::Status { ("RR", pdus::STATUS) } else { ("SREJ", pdus::NACK) };
         let at = (row.t_ns, row.record);
         self.event(at, entity, action, word, row.sn as i32, "");
-        let about = &self.ways[1 - way];
+        let about = &mut self.ways[1 - way];
+        match row.kind {
+            Kind::Status => about.acknowledged(row.sn),
+            _ => about.asked(row.sn),
+        }
         self.found.pdus.push(PduRow {
             number: about.number_of(row.sn),
             epoch: about.epoch(),
@@ -191,10 +201,10 @@ impl Bearer {
                 // It goes on as before: another identity, but no new start.
                 self.mark = None;
             }
-            if placed.missing > 0 {
+            if placed.missing > 0 && self.seen_sent[way] {
                 let detail = || format!("{} PDUs before this one are not in the log", placed.missing);
                 let record = row.record as u64;
-                self.found.issues.add_many("lost-events", u64::from(placed.missing), record, detail);
+                self.found.issues.add_many("missing-frames", u64::from(placed.missing), record, detail);
             }
             // Of what its sender does not tell, the receiver's first line is not always the first transmission.
             attempt = if action == SND { placed.attempt } else { 0 };
@@ -372,6 +382,29 @@ mod tests {
         let found = track(10, &alone, |_| View::Bs);
         assert_eq!((found.frames.duplicate, found.frames.offset), (vec![0, 1, 0], vec![0, 0, 40]));
         assert_eq!(found.frames.action, [RCV; 3]);
+    }
+
+    #[test]
+    fn what_a_receiver_has_out_of_order() {
+        let heard = |t_ns, sn, length| Row { length, hash: 0, ..data(t_ns, false, sn) };
+        let rows = [
+            heard(1, 5, 10),
+            heard(2, 8, 40),
+            Row { length: 1, ..row(3, true, Kind::Nack, 6, 0) },
+            heard(3, 7, 30),
+            heard(4, 6, 20),
+            heard(5, 7, 30),
+            heard(6, 10, 60),
+        ];
+        let found = track(10, &rows, |_| View::Ue);
+        assert_eq!(found.frames.offset, [0, 60, 30, 10, 30, 140]);
+        assert_eq!(
+            (found.frames.duplicate, found.frames.attempt),
+            (vec![0, 0, 0, 0, 1, 0], vec![0, 0, 0, 1, 1, 0])
+        );
+        let issues: Vec<_> =
+            found.issues.iter().map(|(code, seen)| (code, seen.count, seen.first_record)).collect();
+        assert_eq!(issues, [("missing-frames", 1, 6)]);
     }
 
     #[test]

@@ -8,6 +8,9 @@ const FEW: u32 = 64;
 /// Numbers that a sender may have reached before the first PDU behind a new start was captured.
 pub(crate) const SMALL: u32 = 32;
 
+/// More NACKs than a status report has.
+const MOST_ASKED: usize = 1024;
+
 /// A data PDU, or a segment of one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece {
@@ -76,6 +79,9 @@ pub(crate) struct Way {
     usual: u32,
     known: HashMap<u32, Known>,
     before: HashMap<u32, Known>,
+    /// What the last status report acknowledged, and what it asked for.
+    acked: Option<u32>,
+    asked: Vec<u32>,
 }
 
 impl Way {
@@ -89,6 +95,8 @@ impl Way {
             usual: 0,
             known: HashMap::new(),
             before: HashMap::new(),
+            acked: None,
+            asked: Vec::new(),
         }
     }
 
@@ -112,10 +120,11 @@ impl Way {
             // So many PDUs are not missed at once: what is counted for them would be invented.
             return self.new_number(sn, piece, if ahead > FEW { 0 } else { ahead }, false);
         }
+        let done = self.is_done(sn);
         match self.known.get_mut(&sn) {
             Some(known) if known.is_same(&piece) => known.again(&piece),
             Some(_) if small => self.restart(sn, piece),
-            None if small && (armed || self.modulus - ahead > FEW) => self.restart(sn, piece),
+            None if small && (armed || done || self.modulus - ahead > FEW) => self.restart(sn, piece),
             Some(known) => known.again(&piece),
             // Sent before the capture began, or missed.
             None => {
@@ -140,6 +149,25 @@ impl Way {
             }
             _ => -1,
         }
+    }
+
+    /// The peer acknowledges all numbers before `sn`, but those that it goes on to ask for.
+    pub(crate) fn acknowledged(&mut self, sn: u32) {
+        self.acked = Some(sn % self.modulus);
+        self.asked.clear();
+    }
+
+    /// The peer asks for a number.
+    pub(crate) fn asked(&mut self, sn: u32) {
+        if self.asked.len() < MOST_ASKED {
+            self.asked.push(sn % self.modulus);
+        }
+    }
+
+    /// Whether the peer has this number: nobody sends it again.
+    fn is_done(&self, sn: u32) -> bool {
+        let before = |ack: u32| (ack.wrapping_sub(sn + 1) & (self.modulus - 1)) < self.modulus / 2;
+        self.acked.is_some_and(before) && !self.asked.contains(&sn)
     }
 
     /// New starts so far.
@@ -169,6 +197,7 @@ impl Way {
 
     fn restart(&mut self, sn: u32, piece: Piece) -> Placed {
         self.before = std::mem::take(&mut self.known);
+        self.acked = None;
         self.epoch += 1;
         self.new_number(sn, piece, sn, true)
     }
@@ -343,6 +372,20 @@ mod tests {
         // Known to have begun anew: not so many were missed.
         let found = way.send(piece(3, 0, 40, 8), true);
         assert_eq!((found.missing, found.restart), (3, true));
+    }
+
+    #[test]
+    fn begun_anew_behind_what_was_acknowledged() {
+        for (acked, asked, expected) in
+            [(Some(7), None, true), (Some(7), Some(1), false), (None, None, false)]
+        {
+            let mut way = Way::new(10);
+            sent(&mut way, 5, 1);
+            sent(&mut way, 6, 2);
+            acked.iter().for_each(|sn| way.acknowledged(*sn));
+            asked.iter().for_each(|sn| way.asked(*sn));
+            assert_eq!(sent(&mut way, 1, 3).3, expected, "{acked:?} {asked:?}");
+        }
     }
 
     #[test]

@@ -166,6 +166,12 @@ class Measurement:
         """The sources, in the order that the `source` columns index."""
         return [trace.source for trace in self.traces]
 
+    @property
+    def link_is_apart(self) -> bool:
+        """Whether no link log is on the timeline: what TCP did while the link did something is unknown."""
+        grades = [clock.grade for clock in self.clocks if self.sources[clock.source].layer == "link"]
+        return bool(grades) and all(grade == "unjoined" for grade in grades)
+
     def link_type(self, entity: int) -> LinkType:
         """Of what kind the link of an entity is, and what its log cannot tell; RLP where no log says."""
         name = self.entities[entity]

@@ -360,6 +360,8 @@ def _missing(
             return "single segments, which a summary does not keep (large capture): use --full"
         elif not measurement.rows(*need.split("|")):
             return _PROVIDERS.get(need, f"rows in the table {need}")
+    if {"segments", "link_frames"} <= set(question.needs) and measurement.link_is_apart:
+        return "a link log on the timeline of the captures: state its clock_offset_s in measurement.toml"
     return None
 
 

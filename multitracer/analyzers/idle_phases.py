@@ -43,7 +43,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     Paper 4.3; METRICS: idle phase of the link, why idle.
     """
     path = link_path(m)
-    if path is None or _without(results, "flow_control"):
+    if path is None or m.link_is_apart or _without(results, "flow_control"):
         return _estimated(m, results)
     span = transfer_span(m, path)
     held = intervals(_pairs(results["flow_control"].tables["flow_control"], path.sender))

@@ -27,7 +27,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     ----------
     Paper 4.3 and 5.1, Figure 6.
     """
-    path = link_path(m)
+    path = None if m.link_is_apart else link_path(m)
     estimate = _estimate(m, results)
     if path is None or m.snd is None or not _answered(results, "flow_control", "idle_phases"):
         if estimate is None:

@@ -15,7 +15,7 @@ import multitracer as mt
 from multitracer import native
 from multitracer.errors import CorruptTrace, MultiTracerError, UsageError
 from multitracer.link.path import link_path
-from multitracer.parsers import mobileinsight, rlc, srsran
+from multitracer.parsers import rlc, srsran
 from multitracer.trace import Trace
 
 SRSRAN = """\
@@ -32,47 +32,6 @@ SRSRAN = """\
 2023-03-15T18:29:25.107000 [RLC     ] [I] ue=0 DRB1 DL: TX PDU. dc=data p=1 si=full
 2023-03-15T18:29:25.108000 [RLC     ] [I] ue=1 SRB1 UL: RX PDU. pdu_len=12 dc=data p=1 si=full sn=0 so=0
 """
-
-
-def pair(key: str, value: str) -> str:
-    return f'<pair key="{key}">{value}</pair>'
-
-
-def nested(key: str, items: list[str]) -> str:
-    rows = "".join(f'<item type="dict"><dict>{item}</dict></item>' for item in items)
-    return f'<pair key="{key}" type="list"><list>{rows}</list></pair>'
-
-
-def message(way: str, second: int, pdus: list[str], kind: str = "AM_All_PDU") -> str:
-    body = pair("RB Cfg Idx", "3") + pair("SN Length", "10") + nested(f"RLC{way} PDUs", pdus)
-    head = pair("log_msg_len", "9") + pair("type_id", f"LTE_RLC_{way}_{kind}")
-    return (
-        f"<dm_log_packet>{head}{pair('timestamp', f'2020-11-16 12:33:{second:02d}.500000')}"
-        f"{nested('Subpackets', [body])}</dm_log_packet>"
-    )
-
-
-def data(way: str, frame: tuple[int, int], sn: int, size: int, more: str = "") -> str:
-    where = pair("sys_fn", str(frame[0])) + pair("sub_fn", str(frame[1]))
-    fields = pair("pdu_bytes", str(size)) + pair("P", "1") + pair("SN", str(sn))
-    return pair("PDU TYPE", f"RLC{way} DATA") + where + fields + more
-
-
-NACK = nested("RLC CTRL NACK", [pair("NACK_SN", "6")])
-LENGTHS = nested("RLC DATA LI", [pair("LI", "9")])
-REPORT = pair("PDU TYPE", "RLCUL CTRL") + pair("sys_fn", "0") + pair("sub_fn", "4") + pair("SN", "ACK_SN = 7")
-FIRST = pair("RF", "1") + pair("SO", "0") + pair("LSF", "0")
-SECOND = pair("RF", "1") + pair("SO", "50") + pair("LSF", "1")
-PHONE = "\n".join(
-    [
-        message("DL", 1, [data("DL", (1023, 9), 5, 102), data("DL", (0, 1), 6, 105, LENGTHS)]),
-        message("UL", 1, [REPORT + NACK]),
-        message("DL", 2, [data("DL", (4, 0), 6, 54, FIRST), data("DL", (4, 1), 6, 55, SECOND)]),
-        message("DL", 2, [], "AM_Statistics"),
-        '<dm_log_packet><pair key="type_id">LTE_RLC_DL_AM_All_PDU</pair><pair></dm_log_packet>',
-        "",
-    ]
-)
 
 
 def frames(trace: Trace, *names: str) -> list[tuple[Any, ...]]:
@@ -245,49 +204,15 @@ def test_a_log_of_other_layers_says_so(tmp_path: Path) -> None:
         mt.open_trace(written(tmp_path, "gnb.log", SRSRAN.splitlines()[0] + "\n"))
 
 
-def test_messages_of_mobileinsight(tmp_path: Path) -> None:
-    path = written(tmp_path, "phone.xml", PHONE)
-    trace = mt.open_trace(path)
-    assert trace.source.format == "mobileinsight"
-    assert trace.source.details["bearer"] == "rb3"
-    rows = frames(trace, "entity", "ns", "offset", "length", "attempt", "poll")
-    assert rows == [
-        (1, 5, 0, 100, 0, 1),
-        (1, 6, 100, 101, 0, 1),
-        (1, 6, 100, 50, 1, 1),
-        (1, 6, 150, 51, 1, 1),
-    ]
-    assert np.diff(trace.tables["link_frames"]["t_ns"]).tolist() == [2_000_000, 999_000_000, 1_000_000]
-    assert signals(trace) == [(0, "RR", 7), (0, "SREJ", 6)]
-    assert [(issue.code, issue.count, issue.first_record) for issue in trace.issues] == [
-        ("unparsed-line", 1, 5)
-    ]
-    assert frames(mobileinsight.configured(path, {"seen_at": "ue"}), "action", "entity")[0] == (1, 0)
-
-
-def test_the_binary_log_is_refused_with_advice(shared: Path) -> None:
-    logs = sorted((shared / "samples" / "mobileinsight").glob("*.mi2log"))
-    assert len(logs) == 4
-    for path in logs:
-        with pytest.raises(CorruptTrace, match="export it with MobileInsight"):
-            mt.open_trace(path)
-
-
-def test_an_export_of_other_messages_says_so(shared: Path) -> None:
-    with pytest.raises(CorruptTrace, match="no RLC PDU"):
-        mt.open_trace(shared / "samples" / "mobileinsight" / "decoded_xml_head.txt")
-
-
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_text_is_survived(tmp_path: Path, draw: st.DataObject) -> None:
-    text, parser = draw.draw(st.sampled_from([(SRSRAN, srsran), (PHONE, mobileinsight)]))
-    content = bytearray(text.encode())
+    content = bytearray(SRSRAN.encode())
     for _ in range(draw.draw(st.integers(1, 6))):
         at = draw.draw(st.integers(0, len(content) - 1))
         content[at : at + draw.draw(st.integers(0, 30))] = draw.draw(st.binary(max_size=20))
     try:
-        trace = parser.parse(written(tmp_path, "damaged", bytes(content)))
+        trace = srsran.parse(written(tmp_path, "damaged", bytes(content)))
     except MultiTracerError:
         return
     assert np.all(trace.tables["link_frames"]["length"] >= 0)

@@ -6,11 +6,10 @@ import math
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from multitracer.errors import UsageError
-from multitracer.lab.settings.air import AirSettings
 
 T = TypeVar("T")
 
@@ -43,12 +42,12 @@ def from_mapping(cls: type[T], settings: Mapping[str, Any], where: str = "", bas
 def _convert(name: str, value: Any, hint: Any, current: Any) -> Any:
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         hint = next(part for part in typing.get_args(hint) if part is not type(None))
-    if hint is AirSettings:
-        if isinstance(value, AirSettings):
+    if is_dataclass(hint):
+        if isinstance(value, hint):  # type: ignore[arg-type]
             return value
         if not isinstance(value, Mapping):
             raise UsageError(f"{name}: a table is needed, not {value!r}")
-        return from_mapping(AirSettings, value, name, current)
+        return from_mapping(hint, value, name, current)  # type: ignore[arg-type]
     if typing.get_origin(hint) is tuple:
         if isinstance(value, str) or not isinstance(value, typing.Iterable):
             raise UsageError(f"{name}: a list is needed, not {value!r}")

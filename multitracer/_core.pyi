@@ -80,6 +80,12 @@ def scan_tcpinfo(path: str) -> TextScan:
 def scan_lena(path: str, columns: list[tuple[float, float | None]]) -> TextScan:
     """Table bearer_totals: record, and columns by their number as text."""
 
+def scan_srsran(path: str) -> TextScan:
+    """No table; facts: bearers (list of number of the terminal, name, rows, unknown, bytes, highest).
+
+    Rows are seven numbers each, as the columns of `track_rlc`; unknown are records of status reports.
+    """
+
 def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:
     """Table csv: t_ns, record, and columns by their number among those read, as text.
 
@@ -116,9 +122,16 @@ def read_diag(path: str, xml: bool) -> TextScan:
 
 def sniff_rlc(head: bytes) -> bool: ...
 def read_rlc(
-    path: str, ue: int | None = None, bearer: str | None = None, view: str | None = None
+    paths: list[str], ue: int | None = None, bearer: str | None = None, view: str | None = None
 ) -> TextScan:
     """Tables link_frames, link_events, link_radio; facts: counts, bearer, bearers, views, packets, tcp."""
+
+def continuation_rlc(paths: list[str]) -> list[int] | None: ...
+def read_rlc_pair(
+    paths: tuple[list[str], list[str]],
+    choices: tuple[tuple[int | None, str | None, str | None], tuple[int | None, str | None, str | None]],
+) -> tuple[TextScan, TextScan] | None:
+    """As read_rlc, of two captures of one bearer; facts: shared_pdus besides."""
 
 def track_rlc(
     sn_bits: int,

@@ -29,7 +29,9 @@ from multitracer.native.framing import (
 from multitracer.native.links import (
     read_diag as read_diag,
     read_gsmtap as read_gsmtap,
+    continuation_rlc as continuation_rlc,
     read_rlc as read_rlc,
+    read_rlc_pair as read_rlc_pair,
     read_wifi as read_wifi,
     scan_pppd as scan_pppd,
     sniff_diag as sniff_diag,
@@ -59,6 +61,7 @@ from multitracer.native.text import (
     scan_ftrace as scan_ftrace,
     scan_rlpdump as scan_rlpdump,
     scan_siftr as scan_siftr,
+    scan_srsran as scan_srsran,
     scan_ss as scan_ss,
     scan_tcpinfo as scan_tcpinfo,
     scan_tcpprobe as scan_tcpprobe,

@@ -20,6 +20,9 @@ from pathlib import Path
 import textlogs
 from bench_analyze import ENVIRONMENT, MULTITRACER, machine, measure, warm
 
+DOCUMENTS = {"ndt7": 200_000, "iperf3": 200_000}
+"""Lines at most of what is a document (of bounded size), or a test with a line for each tenth of a second."""
+
 READ = """
 import os, sys
 import numpy, multitracer
@@ -60,7 +63,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x-cwnd.log"  # a variable: ns3-series goes by the name
         for kind in options.formats.split(","):
-            lines = textlogs.write(path, kind, options.lines)
+            lines = textlogs.write(path, kind, min(options.lines, DOCUMENTS.get(kind, options.lines)))
             warm(path)
             seconds = statistics.median(reading(path) for _ in range(options.runs))
             info = measure([MULTITRACER, "info", "--json", str(path)])

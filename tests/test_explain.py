@@ -12,7 +12,7 @@ from support_samples import SAMPLES, Run
 import multitracer as mt
 from multitracer.errors import UsageError
 from multitracer.explain import Story, explain
-from multitracer.explain_rules import RULES, VOTES
+from multitracer.explain.rules import RULES, VOTES
 from multitracer.schema import CAUSES, VOTES as WORDS
 
 MS = 1_000_000

@@ -52,8 +52,6 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("contract", 6),
     ("results", 6),
     ("explain", 6),
-    ("explain_recovery", 2),
-    ("explain_rules", 1),
     ("pipeline", 6),
     ("follow", 6),
     ("inventory", 6),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer import schema
-from multitracer.explain_rules import RULES, VOTES, span_text
+from multitracer.explain.rules import RULES, VOTES, span_text
 from multitracer.table import Table
 
 _TRIGGERS = {

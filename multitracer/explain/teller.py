@@ -1,152 +1,28 @@
-"""The story of one packet or moment of a transfer, in words: what happened, by which rule, on what evidence.
-
-Every sentence carries the packet numbers that it rests on. The text is built from the tables alone; what they
-do not hold is said to be missing, not filled in.
-"""
+"""What the tables hold of one segment, sentence by sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from multitracer import schema
-from multitracer.errors import UsageError
-from multitracer.explain_recovery import episode_sentences, timer_sentence, verdict_sentences
-from multitracer.explain_rules import RULES, VOTES, seconds_text, span_text
-from multitracer.measurement import Connection, Measurement
+from multitracer.explain.recovery import episode_sentences, timer_sentence, verdict_sentences
+from multitracer.explain.rules import RULES, VOTES, seconds_text, span_text
+from multitracer.explain.story import Story
+from multitracer.measurement import Connection
 from multitracer.results import Analysis
 from multitracer.schema.results import FATES
 from multitracer.table import Table
 from multitracer.transfer.fates import Fates, fates
 from multitracer.transfer.senderstate import ACK_CLOCK_NS, SenderState, sender_state
-from multitracer.transfer.transit import near_sender
 
-_NEAR_NS = 500_000_000
 _KERNEL_NS = 5_000_000
-_STALL_NS = 200_000_000
 _STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 _LISTED = 8
 
 
-@dataclass
-class Story:
-    """What there is to say.
-
-    Attributes
-    ----------
-    kind : str
-        "retransmission", "stall", "data" or "ack".
-    title : str
-    conn, record, source : int
-        The packet that it is about: its number in the capture with that index.
-    t_s : float
-        Its time, seconds from the first TCP event.
-    lines : list of dict
-        ``{"about", "text", "records"}``: a heading, a sentence, the packets that show it.
-    """
-
-    kind: str
-    title: str
-    conn: int
-    record: int
-    source: int
-    t_s: float
-    lines: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, about: str, text: str, *records: int) -> None:
-        """One more sentence."""
-        self.lines.append({"about": about, "text": text, "records": [int(r) for r in records if r > 0]})
-
-    def to_dict(self) -> dict[str, Any]:
-        """As ``multitracer explain --json`` prints it."""
-        return dict(vars(self))
-
-
-def explain(
-    analysis: Analysis, conn: int | None = None, at_s: float | None = None, packet: int | None = None
-) -> Story:
-    """Explain a packet, or what happened at a time.
-
-    Parameters
-    ----------
-    analysis : Analysis
-    conn : int, optional
-        Connection; may be left out where there is one, or where a packet is named.
-    at_s : float, optional
-        Seconds from the first TCP event. The retransmission or stall at that time is explained, else the data
-        segment nearest to it.
-    packet : int, optional
-        Packet number in the capture next to the data sender, from 1.
-
-    Raises
-    ------
-    UsageError
-        Neither or both of time and packet; no such connection or packet; nothing near that time.
-    """
-    if (at_s is None) == (packet is None):
-        raise UsageError("explain needs either a time (--at) or a packet (--packet)")
-    m = analysis.measurement
-    source = near_sender(m)
-    source = source if source is not None else _first_capture(m)
-    rows = m.table("segments")
-    rows = rows.where(rows["source"] == source).sorted_by("t_ns")
-    if conn is not None and all(one.index != conn for one in m.connections):
-        raise UsageError(f"no connection {conn}; there are {len(m.connections)}, counted from 0")
-    if packet is not None:
-        found = np.flatnonzero(rows["record"] == packet)
-        if not len(found) or (conn is not None and int(rows["conn"][found[0]]) != conn):
-            of = f" of connection {conn}" if conn is not None else ""
-            raise UsageError(f"{m.sources[source].path}: packet {packet} is no TCP segment{of}")
-        return _Teller(analysis, rows, int(found[0]), source).tell()
-    assert at_s is not None
-    if conn is None:
-        if len(m.connections) != 1:
-            raise UsageError(f"there are {len(m.connections)} connections: name one with --conn")
-        conn = m.connections[0].index
-    row, stall = _moment(m, rows, conn, at_s)
-    return _Teller(analysis, rows, row, source).tell(stall)
-
-
-def _first_capture(m: Measurement) -> int:
-    for index, source in enumerate(m.sources):
-        if source.layer == "tcp":
-            return index
-    raise UsageError("nothing to explain: there is no packet capture")
-
-
-def _moment(m: Measurement, rows: Table, conn: int, at_s: float) -> tuple[int, bool]:
-    """The segment that a time is about, and whether it ended a stall."""
-    t_ns = m.t0_ns + round(at_s * 1e9)
-    connection = next(one for one in m.connections if one.index == conn)
-    mine = (rows["conn"] == conn) & (rows["dir"] == connection.data_dir) & (rows["length"] > 0)
-    data = np.flatnonzero(mine)
-    if not len(data):
-        raise UsageError(f"connection {conn} carried no data that could be explained")
-    times = rows["t_ns"][data]
-    again = data[rows["cause"][data] != 0]
-    close = again[np.abs(rows["t_ns"][again] - t_ns) <= _NEAR_NS // 10]
-    if len(close):
-        return int(close[np.argmin(np.abs(rows["t_ns"][close] - t_ns))]), False
-    after = int(np.searchsorted(times, t_ns, side="left"))
-    if 0 < after < len(times) and int(times[after] - times[after - 1]) >= _STALL_NS:
-        return int(data[after]), True
-    near = again[np.abs(rows["t_ns"][again] - t_ns) <= _NEAR_NS]
-    if len(near):
-        return int(near[np.argmin(np.abs(rows["t_ns"][near] - t_ns))]), False
-    best = int(np.argmin(np.abs(times - t_ns)))
-    if abs(int(times[best]) - t_ns) > _NEAR_NS:
-        first, last = m.seconds(times[0]), m.seconds(times[-1])
-        raise UsageError(
-            f"--at {at_s:g}: connection {conn} sent nothing near that time (its data is at {first:.3f} to "
-            f"{last:.3f} s)"
-        )
-    return int(data[best]), False
-
-
-class _Teller:
+class Teller:
     """Tells about one row of the segments of one capture."""
 
     def __init__(self, analysis: Analysis, rows: Table, row: int, source: int) -> None:
@@ -163,12 +39,13 @@ class _Teller:
         self.fates: Fates | None = fates(self.m, self.connection, self.dir != self.connection.data_dir)
 
     def tell(self, stall: bool = False) -> Story:
+        """All there is to say; of a segment that ended a stall, why it came so late."""
         cause = schema.CAUSES[int(self.rows["cause"][self.row])]
         length = self.end - self.seq
         kind = "retransmission" if cause else "data" if length else "ack"
         what = f"bytes {self.seq:,} to {self.end - 1:,}" if length else "no data"
         verb = f"sent again ({RULES[cause].name})" if cause else "sent for the first time"
-        title = f"Packet {self.record:,} at {self.at(self.t_ns)}: {what}" + (
+        title = f"Packet {self.record:,} at {self._at(self.t_ns)}: {what}" + (
             f", {verb}" if length or cause else ""
         )
         story = Story(
@@ -179,29 +56,29 @@ class _Teller:
             self.source,
             round(self.m.seconds(self.t_ns), 6),
         )
-        self.place(story)
+        self._place(story)
         if stall:
-            self.stall(story)
+            self._stall(story)
         if cause:
-            self.retransmission(story, cause)
+            self._retransmission(story, cause)
         elif not length:
-            self.ack(story)
+            self._ack(story)
         if length or cause:
-            self.copies(story)
-            self.kernel(story)
-            self.answer(story)
+            self._copies(story)
+            self._kernel(story)
+            self._answer(story)
         return story
 
-    def at(self, t_ns: int) -> str:
+    def _at(self, t_ns: int) -> str:
         return seconds_text(self.m.seconds(t_ns))
 
-    def mine(self, name: str) -> Table:
+    def _mine(self, name: str) -> Table:
         """Rows of a table of this connection, direction and capture."""
         table = self.m.table(name)
         keep = (table["conn"] == self.connection.index) & (table["dir"] == self.dir)
         return table.where(keep & (table["source"] == self.source))
 
-    def place(self, story: Story) -> None:
+    def _place(self, story: Story) -> None:
         point = self.m.sources[self.source].point
         if point != "snd":
             where = {"rcv": "the receiver's capture", "mid": "a capture on the path"}.get(
@@ -214,20 +91,20 @@ class _Teller:
         (begin, bport), (end, eport) = self.connection.endpoints[:: -1 if self.dir else 1]
         story.add("flow", f"{begin} port {bport} to {end} port {eport}, connection {self.connection.index}")
 
-    def retransmission(self, story: Story, cause: str) -> None:
+    def _retransmission(self, story: Story, cause: str) -> None:
         rule = RULES[cause]
         story.add("rule", f"{rule.text} ({rule.reference})")
-        table = self.mine("retransmissions")
+        table = self._mine("retransmissions")
         found = np.flatnonzero(table["record"] == self.record)
         if len(found):
-            self.evidence(story, table, int(found[0]))
+            self._evidence(story, table, int(found[0]))
             if cause != "timeout":
                 for about, text, record in verdict_sentences(table, int(found[0])):
                     story.add(about, text, record)
         if cause == "timeout":
-            self.timeout(story)
+            self._timeout(story)
 
-    def evidence(self, story: Story, table: Table, row: int) -> None:
+    def _evidence(self, story: Story, table: Table, row: int) -> None:
         value = {name: int(table[name][row]) for name in table}
         parts = []
         if value["since_sent_ns"] >= 0:
@@ -250,15 +127,15 @@ class _Teller:
             number = int(np.count_nonzero(episode["t_ns"] <= self.t_ns))
             story.add(
                 "episode",
-                f"loss recovery {value['episode']} of this direction, {self.at(begin)} to {self.at(end)}: "
+                f"loss recovery {value['episode']} of this direction, {self._at(begin)} to {self._at(end)}: "
                 f"{len(episode)} segments sent again ({counts}); this is number {number}",
                 int(episode["record"][0]),
                 int(episode["record"][-1]),
             )
-            for text, record in episode_sentences(self.mine("episodes"), value["episode"]):
+            for text, record in episode_sentences(self._mine("episodes"), value["episode"]):
                 story.add("episode", text, record)
 
-    def timeout(self, story: Story) -> None:
+    def _timeout(self, story: Story) -> None:
         timeouts = self.results.get("timeouts")
         table = timeouts.tables.get("timeouts") if timeouts is not None else None
         if table is None or not len(found := np.flatnonzero(table["record"] == self.record)):
@@ -274,7 +151,7 @@ class _Teller:
             if vote != "abstains":
                 story.add("vote", f"{name.replace('_', ' ')} says {vote}: {meaning[vote]}")
 
-    def copies(self, story: Story) -> None:
+    def _copies(self, story: Story) -> None:
         """Every sending of the first byte, with what the receiver's capture says of it."""
         rows = self.rows
         same = (rows["conn"] == self.connection.index) & (rows["dir"] == self.dir) & (rows["length"] > 0)
@@ -283,7 +160,7 @@ class _Teller:
         parts = []
         for one in copies[:_LISTED].tolist():
             record = int(rows["record"][one])
-            parts.append(f"packet {record:,} at {self.at(int(rows['t_ns'][one]))}{self.fate(record)}")
+            parts.append(f"packet {record:,} at {self._at(int(rows['t_ns'][one]))}{self._fate(record)}")
         more = f"; and {len(copies) - _LISTED} more" if len(copies) > _LISTED else ""
         records = rows["record"][copies[:_LISTED]].tolist()
         times = "once" if len(copies) == 1 else f"{len(copies)} times"
@@ -311,7 +188,7 @@ class _Teller:
             sure = "certain, by both captures: " if repeats["certain"][one] else ""
             story.add("receiver", f"{sure}this transmission was {words}", earlier)
 
-    def fate(self, record: int) -> str:
+    def _fate(self, record: int) -> str:
         known = self.fates
         if known is None:
             return ""
@@ -321,12 +198,12 @@ class _Teller:
         fate, arrived_ns, _, arrived = known.of_segments()
         word = FATES[int(fate[found[0]])]
         if word == "arrived" and arrived_ns[found[0]] >= 0:
-            return f" (arrived at {self.at(int(arrived_ns[found[0]]))})"
+            return f" (arrived at {self._at(int(arrived_ns[found[0]]))})"
         if word == "lost" and arrived[found[0]]:
             return f" (lost in part: {int(arrived[found[0]]):,} bytes arrived)"
         return f" ({word})"
 
-    def kernel(self, story: Story) -> None:
+    def _kernel(self, story: Story) -> None:
         table = self.m.table("kernel_events")
         keep = (table["conn"] == self.connection.index) & (table["dir"] == self.dir)
         own = table.where(keep).sorted_by("t_ns")
@@ -335,7 +212,7 @@ class _Teller:
         kinds = own.words("kind")
         near = np.abs(own["t_ns"] - self.t_ns) <= _KERNEL_NS
         for one in np.flatnonzero(near & (kinds == "retransmit")).tolist()[:1]:
-            when, line = self.at(int(own["t_ns"][one])), int(own["record"][one])
+            when, line = self._at(int(own["t_ns"][one])), int(own["record"][one])
             story.add("kernel", f"logged tcp_retransmit_skb at {when} (line {line})")
         states = np.flatnonzero(kinds == "cong_state")
         before = states[own["t_ns"][states] <= self.t_ns + _KERNEL_NS]
@@ -345,11 +222,11 @@ class _Teller:
             name = _STATES[value] if 0 <= value < len(_STATES) else str(value)
             story.add(
                 "kernel",
-                f"its congestion state was {name} since {self.at(int(own['t_ns'][one]))} "
+                f"its congestion state was {name} since {self._at(int(own['t_ns'][one]))} "
                 f"(line {int(own['record'][one])})",
             )
 
-    def answer(self, story: Story) -> None:
+    def _answer(self, story: Story) -> None:
         """The first ACK after it that covers it."""
         rows = self.rows
         back = (rows["conn"] == self.connection.index) & (rows["dir"] != self.dir)
@@ -361,12 +238,12 @@ class _Teller:
         record, t_ns = int(rows["record"][one]), int(rows["t_ns"][one])
         story.add(
             "answer",
-            f"packet {record:,} acknowledged it {span_text(t_ns - self.t_ns)} later, at {self.at(t_ns)} "
+            f"packet {record:,} acknowledged it {span_text(t_ns - self.t_ns)} later, at {self._at(t_ns)} "
             f"(up to byte {int(rows['ack'][one]) - 1:,})",
             record,
         )
 
-    def ack(self, story: Story) -> None:
+    def _ack(self, story: Story) -> None:
         kind = schema.ACK_KINDS[int(self.rows["ack_kind"][self.row])]
         says = {
             "advance": "acknowledges new data",
@@ -379,7 +256,7 @@ class _Teller:
         offered = f"; it offers {window:,} bytes" if window >= 0 else ""
         story.add("says", f"acknowledges up to byte {int(self.rows['ack'][self.row]) - 1:,}; {says}{offered}")
 
-    def stall(self, story: Story) -> None:
+    def _stall(self, story: Story) -> None:
         """Why nothing was sent before this segment."""
         state = sender_state(self.m, self.connection)
         own = (self.rows["conn"] == self.connection.index) & (self.rows["dir"] == self.dir)
@@ -388,8 +265,8 @@ class _Teller:
         begin = int(self.rows["t_ns"][last])
         story.add(
             "stall",
-            f"nothing was sent for {span_text(self.t_ns - begin)}, from {self.at(begin)} "
-            f"to {self.at(self.t_ns)}",
+            f"nothing was sent for {span_text(self.t_ns - begin)}, from {self._at(begin)} "
+            f"to {self._at(self.t_ns)}",
             int(self.rows["record"][last]),
             self.record,
         )
@@ -397,9 +274,9 @@ class _Teller:
             story.add("why", "the sender's own capture is missing: what it waited for cannot be known")
             return
         story.add("why", _why(state, begin, self.t_ns, bool(self.rows["duplicate"][self.row])))
-        self.idle(story, begin)
+        self._idle(story, begin)
 
-    def idle(self, story: Story, begin: int) -> None:
+    def _idle(self, story: Story, begin: int) -> None:
         result = self.results.get("idle_phases")
         if result is None or result.inconclusive is not None:
             return
@@ -408,10 +285,10 @@ class _Teller:
             over = np.flatnonzero((phase["t_ns"] < self.t_ns) & (phase["end_ns"] > begin))
             for one in over[:_LISTED].tolist():
                 cause, because = phase.words("cause")[one], phase["because"][one]
+                begin_text, end_text = (self._at(int(phase[name][one])) for name in ("t_ns", "end_ns"))
                 story.add(
                     "link",
-                    f"idle from {self.at(int(phase['t_ns'][one]))} to {self.at(int(phase['end_ns'][one]))}: "
-                    f"{cause}{f', {because}' if because else ''}",
+                    f"idle from {begin_text} to {end_text}: {cause}{f', {because}' if because else ''}",
                 )
 
 

@@ -28,8 +28,9 @@ impl Verdict {
 #[inline]
 pub(crate) fn verify(source: &Address, destination: &Address, segment: &[u8]) -> Verdict {
     // The ffff of a mapped IPv4 address is zero in ones' complement: one sum serves both families.
-    let addresses = sum(&source.0) + sum(&destination.0) + sum(&[0, 6]);
-    let pseudo = addresses + sum(&(segment.len() as u32).to_be_bytes());
+    let protocol = u64::from(u32::from_ne_bytes([0, 0, 0, 6]));
+    let addresses = halves(source) + halves(destination) + protocol;
+    let pseudo = addresses + u64::from((segment.len() as u32).to_be());
     if fold(pseudo + sum(segment)) == 0xffff {
         return Verdict::Good;
     }
@@ -51,10 +52,17 @@ fn sum(bytes: &[u8]) -> u64 {
     words.iter().map(|&w| u64::from(u32::from_ne_bytes(w))).sum::<u64>() + u64::from(u32::from_ne_bytes(last))
 }
 
-#[inline]
+#[inline(always)]
+fn halves(address: &Address) -> u64 {
+    address.halves().into_iter().map(|half| (half & 0xffff_ffff) + (half >> 32)).sum()
+}
+
+#[inline(always)]
 fn fold(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
+    sum = (sum & 0xffff_ffff) + (sum >> 32);
+    // Twice: the first may carry into bit 16, and once more with what was carried into bit 32.
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
     sum as u16
 }

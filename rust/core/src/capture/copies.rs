@@ -36,14 +36,10 @@ struct Packet {
     points: [u16; POINTS],
 }
 
-/// What is known of the identifications of a direction.
+/// What is known of the identifications of a direction, in one word, which is loaded as it was stored: from the top
+/// 32 bits that tell it from others, two flags, and the last identification.
 #[derive(Debug, Clone, Copy, Default)]
-struct Direction {
-    tag: u32,
-    id: u16,
-    varies: bool,
-    shared: bool,
-}
+struct Direction(u64);
 
 /// Remembers the last packets.
 pub(crate) struct Copies {
@@ -116,18 +112,23 @@ impl Packet {
 }
 
 impl Direction {
+    const TAG: u64 = 0xffff_ffff << 32;
+    /// Not all identifications were the same.
+    const VARIES: u64 = 1 << 16;
+    /// Two packets in a row had the same.
+    const SHARED: u64 = 1 << 17;
+
     /// Take note of an identification; whether they mean something.
     #[inline(always)]
     fn observe(&mut self, direction: u64, id: u16, same: bool) -> bool {
-        let tag = (direction >> 32) as u32;
-        if self.tag != tag {
-            *self = Direction { tag, id, varies: false, shared: false };
+        let before = self.0;
+        if (before ^ direction) >> 32 != 0 {
+            self.0 = direction & Self::TAG | u64::from(id);
         } else if !same {
-            self.varies |= self.id != id;
-            self.shared |= self.id == id;
-            self.id = id;
+            let flag = if before as u16 == id { Self::SHARED } else { Self::VARIES };
+            self.0 = before & !0xffff | flag | u64::from(id);
         }
-        self.varies && !self.shared
+        self.0 & (Self::VARIES | Self::SHARED) == Self::VARIES
     }
 }
 

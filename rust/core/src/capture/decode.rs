@@ -8,9 +8,9 @@ use super::kinds::{Kind, KindCounts};
 use super::link::LinkType;
 use super::record::{Record, Stop};
 use super::tunnel::{Path, TunnelCounts};
-use super::{Sink, icmp, inner, tcp};
+use super::{Batch, Sink, icmp, inner, tcp};
 use crate::issue::Issues;
-use crate::segment::{Checksum, Segment};
+use crate::segment::Checksum;
 
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
@@ -120,12 +120,13 @@ pub(crate) struct Decoder<'s, S: Sink + ?Sized> {
     path: Path,
     /// Where it was seen.
     place: u32,
-    /// The segment being decoded; each layer fills in its part.
-    segment: Segment,
+    /// What was decoded, and behind it the segment being decoded; each layer fills in its part.
+    batch: Batch,
 }
 
 impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     pub(crate) fn new(sink: &'s mut S) -> Self {
+        let batch = Batch::new(sink.batch_size());
         Decoder {
             sink,
             totals: Totals::default(),
@@ -134,12 +135,29 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
             copies: Copies::default(),
             path: Path::default(),
             place: 0,
-            segment: icmp::blank(),
+            batch,
         }
     }
 
-    pub(crate) fn finish(self) -> Totals {
+    pub(crate) fn finish(mut self) -> Totals {
+        self.hand_on();
         self.totals
+    }
+
+    #[inline(never)]
+    fn hand_on(&mut self) {
+        self.sink.batch(&mut self.batch);
+        self.batch.clear();
+    }
+
+    /// The segment that was decoded last is one for the sink.
+    #[inline(always)]
+    fn keep(&mut self) {
+        self.totals.tcp_segments += 1;
+        self.batch.keep();
+        if self.batch.is_full() {
+            self.hand_on();
+        }
     }
 
     /// Decode one record.
@@ -183,11 +201,12 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         self.place = record.interface << 8 ^ record.link.place(record.data);
         let at = record.link.network(record.data, record.wire_length, &mut self.path)?;
         let (data, wire) = (&record.data[at..], record.wire_length - at as u32);
-        self.segment.t_ns = record.t_ns;
-        self.segment.record = record.number;
-        self.segment.checksum = Checksum::Unverified;
-        if let Some((tcp, length)) = ip::plain_tcp(data, wire, &mut self.segment) {
-            *cut |= self.segment.ip_length > wire;
+        let segment = self.batch.place();
+        segment.t_ns = record.t_ns;
+        segment.record = record.number;
+        segment.checksum = Checksum::Unverified;
+        if let Some((tcp, length)) = ip::plain_tcp(data, wire, segment) {
+            *cut |= segment.ip_length > wire;
             return self.tcp(tcp, length, false);
         }
         self.other(data, wire, cut)
@@ -196,9 +215,10 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     /// Whatever needs a closer look; kept apart so that the way to TCP stays in registers.
     #[inline(never)]
     fn other(&mut self, data: &[u8], wire: u32, cut: &mut bool) -> Result<Kind, Stop> {
-        let packet = ip::parse(data, wire, &mut self.segment)?;
+        let segment = self.batch.place();
+        let packet = ip::parse(data, wire, segment)?;
         // Some tools write the captured length into both fields: the IP header knows better.
-        *cut |= self.segment.ip_length > wire;
+        *cut |= segment.ip_length > wire;
         let mut packet = packet.transport()?;
         // Every turn is a tunnel deeper, and `Path` bounds how deep.
         loop {
@@ -211,7 +231,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
                     let at = inner::packet(packet.v6, protocol, data, wire, &mut self.path)?;
                     let data = data.get(at..).unwrap_or_default();
                     let wire = wire.saturating_sub(at as u32);
-                    packet = ip::parse(data, wire, &mut self.segment)?.transport()?;
+                    packet = ip::parse(data, wire, self.batch.place())?.transport()?;
                 }
             }
         }
@@ -248,15 +268,18 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     #[cold]
     fn icmp(&mut self, packet: &ip::Packet<'_>) -> Kind {
         let v6 = packet.protocol == ICMPV6;
-        if let Some(error) = icmp::error(v6, packet.payload, &self.segment) {
-            self.sink.icmp_error(&error);
+        if let Some(error) = icmp::error(v6, packet.payload, self.batch.place()) {
+            self.batch.push_error(error);
+            if self.batch.is_full() {
+                self.hand_on();
+            }
         }
         if v6 { Kind::Icmpv6 } else { Kind::Icmp }
     }
 
     #[inline(always)]
     fn tcp(&mut self, data: &[u8], length: u32, rerouted: bool) -> Result<Kind, Stop> {
-        let segment = &mut self.segment;
+        let segment = self.batch.place();
         tcp::parse(data, length, segment)?;
         if data.len() == length as usize && !rerouted {
             let verdict = checksum::verify(&segment.source.0, &segment.destination.0, data);
@@ -274,8 +297,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
             self.totals.copies.hit(segment.record);
             return Ok(Kind::TcpCopy);
         }
-        self.totals.tcp_segments += 1;
-        self.sink.segment(segment);
+        self.keep();
         Ok(Kind::Tcp)
     }
 
@@ -292,16 +314,16 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     fn fragment(&mut self, packet: &ip::Packet<'_>, fragment: ip::Fragment) -> Kind {
         if packet.protocol == TCP {
             let (payload, length) = (packet.payload, packet.payload_length);
-            let header =
-                if fragment.offset == 0 { tcp::parse(payload, length, &mut self.segment).ok() } else { None };
-            let first = header.map(|tcp_header| First { segment: self.segment, tcp_header, payload: length });
-            let addresses = (self.segment.source.0, self.segment.destination.0);
-            if let Some(segment) = self.fragments.add(self.segment.t_ns, addresses, fragment, length, first) {
+            let segment = self.batch.place();
+            let header = if fragment.offset == 0 { tcp::parse(payload, length, segment).ok() } else { None };
+            let first = header.map(|tcp_header| First { segment: *segment, tcp_header, payload: length });
+            let addresses = (segment.source.0, segment.destination.0);
+            if let Some(segment) = self.fragments.add(segment.t_ns, addresses, fragment, length, first) {
                 if self.copies.is_copy(&segment, self.place) {
                     self.totals.copies.hit(segment.record);
                 } else {
-                    self.totals.tcp_segments += 1;
-                    self.sink.segment(&segment);
+                    *self.batch.place() = segment;
+                    self.keep();
                 }
             }
         }

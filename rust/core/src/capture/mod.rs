@@ -10,6 +10,7 @@ use std::path::Path;
 use std::thread;
 
 mod ahead;
+mod batch;
 mod checksum;
 mod copies;
 pub mod datagram;
@@ -41,6 +42,7 @@ mod wifiparts;
 mod without;
 
 pub use crate::input::Progress;
+pub use batch::Batch;
 pub use error::ReadError;
 pub use follow::{Gauge, follow};
 pub use icmp::IcmpError;
@@ -68,6 +70,17 @@ pub trait Sink {
 
     /// Take an ICMP error that quotes a segment.
     fn icmp_error(&mut self, _error: &IcmpError) {}
+
+    /// Take what is in a batch, in its order, or swap it for an empty one.
+    #[inline]
+    fn batch(&mut self, batch: &mut Batch) {
+        batch.deliver(self);
+    }
+
+    /// Segments that are decoded before they are handed on: few, so that they stay close at hand.
+    fn batch_size(&self) -> usize {
+        64
+    }
 
     /// Whether a record, by its number, is to be decoded at all.
     #[inline(always)]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::{CaptureInfo, IcmpError, Progress, RawPacket, ReadError, Sink, packet, read_with};
+use super::{Batch, CaptureInfo, IcmpError, Progress, RawPacket, ReadError, Sink, packet, read_with};
 use crate::issue::Issues;
 use crate::segment::{Address, Segment};
 
@@ -69,11 +69,18 @@ struct Shifted<'a, S: Sink + ?Sized> {
 impl<S: Sink + ?Sized> Sink for Shifted<'_, S> {
     #[inline]
     fn segment(&mut self, segment: &Segment) {
-        if self.before == 0 {
-            self.sink.segment(segment);
-        } else {
-            self.sink.segment(&Segment { record: self.before + segment.record, ..*segment });
-        }
+        self.sink.segment(&Segment { record: self.before + segment.record, ..*segment });
+    }
+
+    fn batch(&mut self, batch: &mut Batch) {
+        let (segments, errors) = batch.contents();
+        segments.iter_mut().for_each(|segment| segment.record += self.before);
+        errors.iter_mut().for_each(|(_, error)| error.record += self.before);
+        self.sink.batch(batch);
+    }
+
+    fn batch_size(&self) -> usize {
+        self.sink.batch_size()
     }
 
     #[inline]

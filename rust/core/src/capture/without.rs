@@ -1,6 +1,6 @@
 //! A capture without some of its records.
 
-use super::{IcmpError, Sink};
+use super::{Batch, IcmpError, Sink};
 use crate::segment::Segment;
 
 /// Passes on what is not of the records that are left out: a packet that a radio link sent again is still the
@@ -20,6 +20,14 @@ impl<S: Sink + ?Sized> Sink for Without<'_, S> {
 
     fn icmp_error(&mut self, error: &IcmpError) {
         self.sink.icmp_error(error);
+    }
+
+    fn batch(&mut self, batch: &mut Batch) {
+        self.sink.batch(batch);
+    }
+
+    fn batch_size(&self) -> usize {
+        self.sink.batch_size()
     }
 
     fn wants(&self, record: u64) -> bool {

@@ -89,4 +89,9 @@ impl Sink for Shared<'_> {
     fn icmp_error(&mut self, error: &IcmpError) {
         locked(self.0).tracker.icmp_error(error);
     }
+
+    /// Who asks is told of every segment that has come.
+    fn batch_size(&self) -> usize {
+        1
+    }
 }

@@ -25,8 +25,11 @@ pub struct Sent {
 }
 
 impl Sent {
+    const BLANK: Sent =
+        Sent { seq: 0, end: 0, first_ns: 0, last_ns: 0, transmissions: 1, filling: 0, reach: 0 };
+
     fn once(seq: i64, end: i64, t_ns: i64) -> Self {
-        Sent { seq, end, first_ns: t_ns, last_ns: t_ns, transmissions: 1, filling: 0, reach: 0 }
+        Sent { seq, end, first_ns: t_ns, last_ns: t_ns, ..Sent::BLANK }
     }
 
     /// Selectively acknowledged.
@@ -98,7 +101,12 @@ impl Outstanding {
     /// The same of what lies behind all of them.
     #[inline]
     pub fn send_next(&mut self, seq: i64, end: i64, t_ns: i64) {
-        self.queue.push_back(Sent::once(seq, end, t_ns));
+        // Filled in its place: moved there, it would be loaded in larger pieces than it was just stored in, and
+        // that waits.
+        self.queue.push_back(Sent::BLANK);
+        if let Some(run) = self.queue.back_mut() {
+            (run.seq, run.end, run.first_ns, run.last_ns) = (seq, end, t_ns, t_ns);
+        }
         if self.queue.len() > CAPACITY {
             self.give_up();
         }

@@ -1,0 +1,76 @@
+//! Segments on their way from the decoder to a sink, many at a time.
+
+use super::{IcmpError, Sink, icmp};
+use crate::segment::Segment;
+
+/// Segments in order, and the ICMP errors among them. Segments are decoded where they lie, and the places are used
+/// again and again: nothing is moved for each.
+#[derive(Debug)]
+pub struct Batch {
+    places: Box<[Segment]>,
+    filled: usize,
+    /// With the number of segments before each.
+    errors: Vec<(usize, IcmpError)>,
+}
+
+impl Batch {
+    /// Room for so many segments, at least one.
+    pub fn new(room: usize) -> Self {
+        Batch { places: vec![icmp::blank(); room.max(1)].into(), filled: 0, errors: Vec::new() }
+    }
+
+    /// The segments.
+    pub fn segments(&self) -> &[Segment] {
+        &self.places[..self.filled]
+    }
+
+    /// The segments and the errors, to change them.
+    pub fn contents(&mut self) -> (&mut [Segment], &mut [(usize, IcmpError)]) {
+        (&mut self.places[..self.filled], &mut self.errors)
+    }
+
+    /// Where the next segment is to be; what is there is of another one. Not to be asked for when full.
+    #[inline(always)]
+    pub(crate) fn place(&mut self) -> &mut Segment {
+        &mut self.places[self.filled]
+    }
+
+    /// The next place holds a segment.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self) {
+        self.filled += 1;
+    }
+
+    pub(crate) fn push_error(&mut self, error: IcmpError) {
+        self.errors.push((self.filled, error));
+    }
+
+    /// No room for another segment, or as many errors as there may be segments.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.filled == self.places.len() || self.errors.len() == self.places.len()
+    }
+
+    /// Nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.filled == 0 && self.errors.is_empty()
+    }
+
+    /// Forget what is in it.
+    pub fn clear(&mut self) {
+        self.filled = 0;
+        self.errors.clear();
+    }
+
+    /// Hand everything to a sink, one by one and in order.
+    #[inline]
+    pub fn deliver<S: Sink + ?Sized>(&self, sink: &mut S) {
+        let mut from = 0;
+        for (before, error) in &self.errors {
+            self.places[from..*before].iter().for_each(|segment| sink.segment(segment));
+            sink.icmp_error(error);
+            from = *before;
+        }
+        self.places[from..self.filled].iter().for_each(|segment| sink.segment(segment));
+    }
+}

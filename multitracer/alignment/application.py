@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from multitracer.alignment.connections import Merged
-from multitracer.alignment.flows import connections_of
+from multitracer.alignment.flows import Socket, seen, sockets
 from multitracer.alignment.relation import Pairs, Relation
 from multitracer.clocks import Fit, Line, Piece
 from multitracer.table import Array, Table
@@ -33,8 +33,9 @@ def join(
 
     Parameters and result as in `samples.join`.
     """
+    own = sockets(trace.flows, merged)
     for capture in preferred:
-        low, high = _bounds(trace, merged, segments[capture], points[capture])
+        low, high = _bounds(trace, own, merged, segments[capture], points[capture])
         if not len(low) or not len(high):
             continue
         bottom, top = int(low.max()), int(high.min())
@@ -54,40 +55,36 @@ def join(
 
 
 def _bounds(
-    trace: Trace, merged: Sequence[Merged], segments: Table, point: str | None
+    trace: Trace, own: Sequence[Socket], merged: Sequence[Merged], segments: Table, point: str | None
 ) -> tuple[Array, Array]:
     """Lower and upper bounds of the offset."""
     states, details = trace.tables["tcp_states"], trace.source.details
     block, before = (_count(details, name) for name in ("block_bytes", "bytes_before_writing"))
     start_ns = trace.source.first_ns if block else None
     lows, highs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for number, flow in enumerate(trace.flows):
-        for conn, sends in connections_of(flow, merged):
-            if point != ("snd" if sends == merged[conn].data_dir else "rcv"):
-                continue
-            rows = np.flatnonzero(states["flow"] == number)
-            sent, t_sent = _highest(segments, conn, sends)
-            written = rows[states["app_written"][rows] > 0]
-            if len(written) and len(sent):
-                highs.append(_passing(sent, t_sent, states, written, "app_written", block))
-                if start_ns is not None:
-                    place = np.searchsorted(sent, before, side="right")
-                    first = t_sent[place : place + 1] - start_ns
-                    highs.append(first)
-                    lows.append(first - _PROMPT_NS)
-            arrived, t_arrived = _highest(segments, conn, 1 - sends)
-            read = rows[states["app_read"][rows] > 0]
-            if len(read) and len(arrived):
-                lows.append(_passing(arrived, t_arrived, states, read, "app_read", -1))
-                highs.append(_passing(arrived, t_arrived, states, read, "app_read", block) + _PROMPT_NS)
+    for socket, rows, sending, receiving in seen(states, own, segments):
+        if point != ("snd" if socket.sends == merged[socket.conn].data_dir else "rcv"):
+            continue
+        sent, t_sent = _highest(segments, sending)
+        written = rows[states["app_written"][rows] > 0]
+        if len(written) and len(sent):
+            highs.append(_passing(sent, t_sent, states, written, "app_written", block))
+            if start_ns is not None:
+                place = np.searchsorted(sent, before, side="right")
+                first = t_sent[place : place + 1] - start_ns
+                highs.append(first)
+                lows.append(first - _PROMPT_NS)
+        arrived, t_arrived = _highest(segments, receiving)
+        read = rows[states["app_read"][rows] > 0]
+        if len(read) and len(arrived):
+            lows.append(_passing(arrived, t_arrived, states, read, "app_read", -1))
+            highs.append(_passing(arrived, t_arrived, states, read, "app_read", block) + _PROMPT_NS)
     return np.concatenate(lows), np.concatenate(highs)
 
 
-def _highest(segments: Table, conn: int, direction: int) -> tuple[Array, Array]:
+def _highest(segments: Table, rows: Array) -> tuple[Array, Array]:
     """Bytes of the stream seen so far, and the time of each step."""
-    rows = np.flatnonzero(
-        (segments["conn"] == conn) & (segments["dir"] == direction) & (segments["length"] > 0)
-    )
+    rows = rows[segments["length"][rows] > 0]
     # the SYN is 0: byte n of the stream has number n
     seen = np.maximum.accumulate(segments["seq"][rows] + segments["length"][rows] - 1)
     steps = np.flatnonzero(np.diff(seen, prepend=-1) > 0)

@@ -8,7 +8,7 @@ from typing import Any
 
 from multitracer.alignment import captures, declared, path, simulated
 from multitracer.alignment.finish import finish
-from multitracer.alignment.flows import connections_of
+from multitracer.alignment.flows import sockets
 from multitracer.alignment.path import FEW_MATCHES, outward
 from multitracer.alignment.relation import Relation, place_steps
 from multitracer.alignment.work import Work
@@ -233,7 +233,7 @@ def _join_kernels(work: Work) -> None:
             relation = samples.join(log, trace, work.merged, segments, span, preferred, points)
             if relation is None:
                 relation = application.join(log, trace, work.merged, segments, span, preferred, points)
-        if preferred and not any(connections_of(flow, work.merged) for flow in trace.flows):
+        if preferred and not sockets(trace.flows, work.merged):
             work.tried.add(log)
         if relation is not None:
             work.place(log, relation.fit.pieces)

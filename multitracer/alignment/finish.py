@@ -330,9 +330,9 @@ def _kernel_points(work: Work) -> None:
         return
     for source in work.layer("kernel"):
         trace = work.traces[source]
-        ends = set()
-        for flow in trace.flows:
-            for conn, sends in flows.connections_of(flow, work.merged):
-                ends.add("snd" if sends == work.merged[conn].data_dir else "rcv")
+        ends = {
+            "snd" if one.sends == work.merged[one.conn].data_dir else "rcv"
+            for one in flows.sockets(trace.flows, work.merged)
+        }
         wanted = declared.point(work.settings, trace.source.path)
         trace.source.point = wanted or "+".join(sorted(ends, reverse=True)) or None

@@ -3,26 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from multitracer.alignment.connections import Merged
+from multitracer.grouped import Grouped
 from multitracer.table import Array, Table
 from multitracer.trace import Flow
 
 _WRAP = 1 << 32
 
 
-def connections_of(flow: Flow, merged: Sequence[Merged]) -> list[tuple[int, int]]:
-    """Connections that a socket may be, each with the direction in which the socket sends."""
-    local, remote = (flow.local_address, flow.local_port), (flow.remote_address, flow.remote_port)
-    found = []
+class Socket(NamedTuple):
+    """A socket of a kernel log as one of the connections that it may be.
+
+    Attributes
+    ----------
+    flow : int
+        Its number in the log.
+    conn : int
+    sends : int
+        The direction in which it sends.
+    """
+
+    flow: int
+    conn: int
+    sends: int
+
+
+def sockets(flows: Sequence[Flow], merged: Sequence[Merged]) -> list[Socket]:
+    """Sockets of a log that belong to a connection; to several, if a port was used again."""
+    known: dict[tuple[tuple[str, int], tuple[str, int]], list[int]] = {}
     for index, common in enumerate(merged):
-        if common.endpoints == (local, remote):
-            found.append((index, 0))
-        elif common.endpoints == (remote, local):
-            found.append((index, 1))
+        first, second = common.endpoints
+        known.setdefault((first, second), []).append(index)
+    found = []
+    for number, flow in enumerate(flows):
+        local, remote = (flow.local_address, flow.local_port), (flow.remote_address, flow.remote_port)
+        mine = [Socket(number, index, 0) for index in known.get((local, remote), ())]
+        if local != remote:
+            mine += [Socket(number, index, 1) for index in known.get((remote, local), ())]
+        found += sorted(mine, key=lambda socket: socket.conn)
     return found
+
+
+class Seen(NamedTuple):
+    """What a capture has of a socket, and a log: rows of their tables.
+
+    Attributes
+    ----------
+    socket : Socket
+    states : array
+        Rows of the log's table that are the socket's.
+    sent, received : array
+        Rows of the capture's segments.
+    """
+
+    socket: Socket
+    states: Array
+    sent: Array
+    received: Array
+
+
+def seen(log: Table, found: Sequence[Socket], segments: Table) -> list[Seen]:
+    """Rows of every socket in a table of a kernel log, and in the segments of a capture."""
+    logged, captured = Grouped(log["flow"]), Grouped(segments["conn"], segments["dir"])
+    return [
+        Seen(
+            one,
+            logged.rows(one.flow),
+            captured.rows(one.conn, one.sends),
+            captured.rows(one.conn, 1 - one.sends),
+        )
+        for one in found
+    ]
 
 
 def assign(

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from multitracer.alignment.connections import Merged
-from multitracer.alignment.flows import connections_of
+from multitracer.alignment.flows import Seen, Socket, seen, sockets
 from multitracer.alignment.relation import Pairs, Relation
 from multitracer.alignment.voting import best_shift
 from multitracer.clocks import Fit, fit, fit_median
@@ -57,8 +57,9 @@ def join(
     Reference: FORMATS "Two facts that shape the design".
     """
     best: tuple[int, Relation] | None = None
+    found = sockets(trace.flows, merged)
     for capture in preferred:
-        for candidate in _candidates(index, trace, merged, segments[capture], capture, span_ns):
+        for candidate in _candidates(index, trace, found, segments[capture], capture, span_ns):
             half = candidate.fit.pieces[0].half_width_ns
             if best is None or half * 4 < best[0]:
                 best = (half, candidate)
@@ -70,7 +71,7 @@ def join(
 def _candidates(
     index: int,
     trace: Trace,
-    merged: Sequence[Merged],
+    own: Sequence[Socket],
     segments: Table,
     capture: int,
     span_ns: tuple[int, int],
@@ -83,24 +84,20 @@ def _candidates(
     by_resend: list[tuple[Array, Array]] = []
     by_next: list[tuple[Array, Array]] = []
     by_packet: list[tuple[Array, Array]] = []
-    for number, flow in enumerate(trace.flows):
-        for conn, sends in connections_of(flow, merged):
-            towards = (segments["conn"] == conn) & (segments["dir"] != sends)
-            if states is not None:
-                rows = np.flatnonzero(states["flow"] == number)
-                by_ack.append(_by_ack_number(states, rows, segments, np.flatnonzero(towards)))
-                arrivals = rows[states["data_length"][rows] > 0]
-                data = np.flatnonzero(towards & (segments["length"] > 0))
-                by_arrival.append((arrivals, data))
-                own = np.flatnonzero(
-                    (segments["conn"] == conn) & (segments["dir"] == sends) & (segments["length"] > 0)
-                )
-                by_next.append(_by_next_number(states, rows, segments, own))
-                by_packet += _by_trigger(states, rows, segments, conn, sends)
-            if events is not None:
-                sent = (events["flow"] == number) & (events["kind"] == events.code("kind", "retransmit"))
-                again = (segments["conn"] == conn) & (segments["dir"] == sends) & (segments["length"] > 0)
-                by_resend.append((np.flatnonzero(sent), np.flatnonzero(again)))
+    carrying = segments["length"] > 0
+    if states is not None:
+        for one in seen(states, own, segments):
+            by_ack.append(_by_ack_number(states, one.states, segments, one.received))
+            arrivals = one.states[states["data_length"][one.states] > 0]
+            by_arrival.append((arrivals, one.received[carrying[one.received]]))
+            by_next.append(_by_next_number(states, one.states, segments, one.sent[carrying[one.sent]]))
+            by_packet += _by_trigger(states, one)
+    if events is not None:
+        resent = events["kind"] == events.code("kind", "retransmit")
+        by_resend = [
+            (one.states[resent[one.states]], one.sent[carrying[one.sent]])
+            for one in seen(events, own, segments)
+        ]
     found = []
     if states is not None:
         relation = _from_rows(index, capture, by_ack, states, segments, span_ns, "ack number")
@@ -148,15 +145,13 @@ def _by_next_number(states: Table, rows: Array, segments: Table, data: Array) ->
     return rows[::-1][at_event[i]], data[at_segment[j]]
 
 
-def _by_trigger(
-    states: Table, rows: Array, segments: Table, conn: int, sends: int
-) -> list[tuple[Array, Array]]:
+def _by_trigger(states: Table, one: Seen) -> list[tuple[Array, Array]]:
     """Rows that a segment sent or received made, and the packets among which it is (siftr)."""
-    found = []
-    for word, direction in (("received", 1 - sends), ("sent", sends)):
-        packets = np.flatnonzero((segments["conn"] == conn) & (segments["dir"] == direction))
-        found.append((rows[states["trigger"][rows] == states.code("trigger", word)], packets))
-    return found
+    trigger = states["trigger"][one.states]
+    return [
+        (one.states[trigger == states.code("trigger", word)], packets)
+        for word, packets in (("received", one.received), ("sent", one.sent))
+    ]
 
 
 def _from_afar(

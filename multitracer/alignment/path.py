@@ -9,7 +9,7 @@ import numpy as np
 from multitracer import schema
 from multitracer.alignment import captures, connections, declared, roles
 from multitracer.alignment.connections import Merged
-from multitracer.alignment.flows import connections_of
+from multitracer.alignment.flows import sockets
 from multitracer.alignment.relation import Nominal
 from multitracer.alignment.work import Work
 from multitracer.errors import AlignmentError, Issue
@@ -107,7 +107,7 @@ def place_simulated(work: Work) -> None:
     nominal = work.nominal[work.reference]
     for source in [*work.path, *work.layer("kernel"), *work.layer("link")]:
         flows = work.traces[source].flows
-        ours = not flows or any(connections_of(flow, work.merged) for flow in flows)
+        ours = not flows or bool(sockets(flows, work.merged))
         if source != work.reference and work.simulated(source) and ours:
             work.nominal[source] = Nominal(nominal.pieces, free=False)
 

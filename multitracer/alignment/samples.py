@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from multitracer.alignment.connections import Merged
-from multitracer.alignment.flows import connections_of
+from multitracer.alignment.flows import Socket, seen, sockets
 from multitracer.alignment.relation import Pairs, Relation
 from multitracer.clocks import Fit, Line, Piece
 from multitracer.table import Array, Table
@@ -40,8 +40,9 @@ def join(
 
     Parameters and result as in `kernel.join`; `points` are the observation points of the captures.
     """
+    own = sockets(trace.flows, merged)
     for capture in preferred:
-        low, high = _bounds(trace, merged, segments[capture], points[capture])
+        low, high = _bounds(trace.tables["tcp_states"], own, merged, segments[capture], points[capture])
         if len(low) < _FEW:
             continue
         bottom, top, agree = _common_stretch(low, high)
@@ -82,30 +83,25 @@ def _common_stretch(low: Array, high: Array) -> tuple[int, int, int]:
 
 
 def _bounds(
-    trace: Trace, merged: Sequence[Merged], segments: Table, point: str | None
+    states: Table, own: Sequence[Socket], merged: Sequence[Merged], segments: Table, point: str | None
 ) -> tuple[Array, Array]:
     """Lower and upper bound of the offset by sample."""
-    states = trace.tables["tcp_states"]
     lows, highs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for number, flow in enumerate(trace.flows):
-        mine = states["flow"] == number
-        for conn, sends in connections_of(flow, merged):
-            acks = (segments["conn"] == conn) & (segments["dir"] != sends) & (segments["ack"] >= 0)
-            data = (segments["conn"] == conn) & (segments["dir"] == sends) & (segments["length"] > 0)
-            highest = np.maximum.accumulate(segments["ack"][acks])
-            sent = np.cumsum(segments["length"][data], dtype=np.int64)
-            rows = np.flatnonzero(mine & (states["bytes_acked"] > 0))
-            syn = _syn_counted(states["bytes_acked"][rows], highest)
-            near = point == ("snd" if sends == merged[conn].data_dir else "rcv")
-            t = states["t_ns"][rows]
-            low, high = _between_changes(
-                states["bytes_acked"][rows] + syn, t, highest, segments["t_ns"][acks]
-            )
-            lows.append(low)
-            highs.append(high if near else np.full_like(high, _UNBOUNDED))
-            low, high = _between_changes(states["bytes_sent"][rows], t, sent, segments["t_ns"][data])
-            lows.append(low if near else np.full_like(low, -_UNBOUNDED))
-            highs.append(high)
+    for socket, rows, sending, acks in seen(states, own, segments):
+        acks = acks[segments["ack"][acks] >= 0]
+        data = sending[segments["length"][sending] > 0]
+        highest = np.maximum.accumulate(segments["ack"][acks])
+        sent = np.cumsum(segments["length"][data], dtype=np.int64)
+        rows = rows[states["bytes_acked"][rows] > 0]
+        syn = _syn_counted(states["bytes_acked"][rows], highest)
+        near = point == ("snd" if socket.sends == merged[socket.conn].data_dir else "rcv")
+        t = states["t_ns"][rows]
+        low, high = _between_changes(states["bytes_acked"][rows] + syn, t, highest, segments["t_ns"][acks])
+        lows.append(low)
+        highs.append(high if near else np.full_like(high, _UNBOUNDED))
+        low, high = _between_changes(states["bytes_sent"][rows], t, sent, segments["t_ns"][data])
+        lows.append(low if near else np.full_like(low, -_UNBOUNDED))
+        highs.append(high)
     return np.concatenate(lows), np.concatenate(highs)
 
 

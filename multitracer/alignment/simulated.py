@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer import schema
-from multitracer.alignment.flows import connections_of
+from multitracer.alignment.flows import sockets
 from multitracer.table import Array, Table
 from multitracer.trace import Flow, Trace
 
@@ -44,7 +44,8 @@ def name_sockets(work: Work) -> None:
         if not work.simulated(source) or variable is None or set(trace.tables) != {"series"}:
             continue
         if trace.flows:
-            found = next(iter(connections_of(trace.flows[0], work.merged)), None)
+            named = sockets(trace.flows[:1], work.merged)
+            found = (named[0].conn, named[0].sends) if named else None
             how = "measurement.toml"
         else:
             found, how = _by_times(work, trace)

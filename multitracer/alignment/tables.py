@@ -10,6 +10,7 @@ import numpy as np
 from multitracer.alignment import connections, flows
 from multitracer.alignment.relation import Nominal
 from multitracer.errors import Issue
+from multitracer.grouped import Grouped
 from multitracer.table import Array, Table
 
 if TYPE_CHECKING:
@@ -82,10 +83,11 @@ def _common(table: Table, source: int, clock: Nominal) -> dict[str, Any]:
 def _relative(work: Work, table: Table) -> dict[str, Array]:
     """snd_una and snd_nxt relative to the base of the direction in which the socket sends."""
     una, nxt = table["snd_una"].copy(), table["snd_nxt"].copy()
+    grouped = Grouped(table["conn"], table["dir"])
     for conn in np.unique(table["conn"][table["conn"] >= 0]).tolist():
         merged = work.merged[conn]
         for direction in (0, 1):
-            rows = np.flatnonzero((table["conn"] == conn) & (table["dir"] == direction))
+            rows = grouped.rows(conn, direction)
             if not len(rows):
                 continue
             guess = merged.ranges[direction][0]

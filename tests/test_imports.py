@@ -23,6 +23,7 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("link", 4),
     ("transfer", 4),
     ("intervals", 0),
+    ("words", 0),
     ("table", 1),
     ("grouped", 2),
     ("native", 1),

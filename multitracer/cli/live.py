@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from multitracer.cli import render, words
+from multitracer.words import rate
 
 Object = Mapping[str, Any]
 
@@ -63,15 +64,10 @@ def drawn(name: str, found: Object, width: int = 120, height: int = 40) -> Group
         )
         lines.add_row(
             *one["endpoints"],
-            _rate(one["throughput_bps"]),
+            rate(one["throughput_bps"]),
             f"{one['retransmissions']['total']:,}",
             "" if one["srtt_ms"] is None else words.duration(one["srtt_ms"] / 1e3),
             *(more if roomy else ()),
         )
     ending = Text("Ctrl-C ends with the whole summary", "dim")
     return Group(grid, Text(), lines, ending) if lines.row_count else Group(grid, ending)
-
-
-def _rate(bits_per_s: float | None) -> str:
-    """As `words.rate`, without bytes."""
-    return words.rate(bits_per_s).partition(" (")[0]

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from multitracer import words
+from multitracer.words import duration as duration
+
 Object = Mapping[str, Any]
 
 CAUSES = {
@@ -18,29 +21,15 @@ CAUSES = {
 
 
 def count(number: int, thing: str) -> str:
-    """``3 link resets``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}" if number else f"no {thing}s"
-
-
-def duration(seconds: float) -> str:
-    """A time span with three or four digits."""
-    if seconds >= 100:
-        return f"{seconds:,.0f} s"
-    if seconds >= 1:
-        return f"{seconds:.2f} s"
-    if seconds >= 1e-3:
-        return f"{seconds * 1e3:.3g} ms"
-    return f"{seconds * 1e6:.3g} us"
+    """``3 link resets``, ``no link resets``."""
+    return words.count(number, thing) if number else f"no {thing}s"
 
 
 def rate(bits_per_s: float | None) -> str:
     """A data rate in the unit that suits it, and in bytes while it is slow."""
-    if bits_per_s is None:
-        return "unknown"
-    for limit, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s")):
-        if bits_per_s >= limit:
-            return f"{bits_per_s / limit:.3g} {unit}"
-    return f"{bits_per_s / 1e3:.3g} kbit/s ({bits_per_s / 8:,.0f} bytes/s)"
+    if bits_per_s is None or bits_per_s >= 1e6:
+        return words.rate(bits_per_s)
+    return f"{words.rate(bits_per_s)} ({bits_per_s / 8:,.0f} bytes/s)"
 
 
 def size(count_bytes: int) -> str:

@@ -56,6 +56,18 @@ def folder(path: str) -> str:
     return path
 
 
+def named(path: str, names: list[str], ending: str) -> list[str]:
+    """Paths in a directory, which is made: one for each name, in their order.
+
+    Raises
+    ------
+    UsageError
+        If the directory cannot be made.
+    """
+    place = folder(path)
+    return [os.path.join(place, name + ending) for name in distinct(names)]
+
+
 def file_name(words: str) -> str:
     """A name as a file name: letters, digits, `_` and `-` only, at most 60 of them."""
     return _UNSAFE.sub("_", words)[:60].strip("_-") or "series"

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from multitracer.errors import UsageError
-from multitracer.export.files import distinct, folder, writing
+from multitracer.export.files import named, writing
 
 if TYPE_CHECKING:
     from multitracer.results import Analysis
@@ -73,8 +73,7 @@ def write(analysis: Analysis, path: str, kind: str, name: str | None = None) -> 
         return [path]
     wanted = [name] if name is not None else names(analysis)
     found = [(one, rows) for one in wanted if len(rows := table(analysis, one))]
-    folder(path)
-    paths = [os.path.join(path, one + ENDINGS[kind]) for one in distinct([one for one, _ in found])]
+    paths = named(path, [one for one, _ in found], ENDINGS[kind])
     for (_, rows), target in zip(found, paths, strict=True):
         _one(rows, target, kind)
     return paths

@@ -7,11 +7,9 @@ Paper 4.2, 4.5: "the plot data for each plot is generated into separate files"; 
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 
-from multitracer.export.files import distinct, folder, line, writing
+from multitracer.export.files import line, named, writing
 from multitracer.plots.panel import Figure, Floats
 
 
@@ -39,8 +37,7 @@ def write(figure: Figure, path: str) -> list[str]:
                 # A time/event plot (RlpSnd_rst): a stroke over the height of the panel.
                 x, y = np.repeat(marks.x, 2), np.tile([low, high], len(marks.x))
                 found.append((marks.name, x, y, False))
-    folder(path)
-    names = [os.path.join(path, f"{name}.xg") for name in distinct([name for name, *_ in found])]
+    names = named(path, [name for name, *_ in found], ".xg")
     for target, (name, x, y, dots) in zip(names, found, strict=True):
         with writing(target) as file:
             file.write(f"TitleText: {line(figure.title)}\n")

@@ -1,0 +1,29 @@
+"""Numbers in words, for people: what the command line and the pages say alike."""
+
+from __future__ import annotations
+
+
+def duration(seconds: float, micro: str = "us") -> str:
+    """A time span with three or four digits; `micro` is how microseconds are written."""
+    if seconds >= 100:
+        return f"{seconds:,.0f} s"
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    if seconds >= 1e-3:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds * 1e6:.3g} {micro}"
+
+
+def rate(bits_per_s: float | None) -> str:
+    """A data rate in the unit that suits it."""
+    if bits_per_s is None:
+        return "unknown"
+    for limit, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s")):
+        if bits_per_s >= limit:
+            return f"{bits_per_s / limit:.3g} {unit}"
+    return f"{bits_per_s / 1e3:.3g} kbit/s"
+
+
+def count(number: int, thing: str, things: str = "") -> str:
+    """``3 link resets``; `things` where the plural is not made with an s."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"

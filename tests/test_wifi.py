@@ -351,14 +351,31 @@ def test_packets_of_encrypted_frames_by_length_order_and_arrival(missed: float) 
     arrived = np.where(lost, -1, left + 4_000_000 + chance.integers(0, 800_000, 600))
     seen = np.flatnonzero(chance.random(600) >= missed)
     heard = np.where(lost[seen], -1, left[seen])
-    index, agreement = by_arrival(seen % 4096, size[seen], heard, size, arrived)
-    found = index >= 0
-    assert np.count_nonzero(index[found] != seen[found]) <= 0.01 * len(seen)
-    assert np.count_nonzero(found) >= 0.9 * len(seen)
-    assert agreement > 0.8
-    none, nothing = by_arrival(seen % 4096, size[seen], np.full(len(seen), -1), size, arrived)
-    assert (none == -1).all()
-    assert nothing == 0
+    found = by_arrival(seen % 4096, size[seen], heard, size, arrived)
+    known = found.packet >= 0
+    assert np.count_nonzero(found.packet[known] != seen[known]) <= 0.01 * len(seen)
+    assert np.count_nonzero(known) >= 0.9 * len(seen)
+    assert np.count_nonzero(found.packet[found.sure] != seen[found.sure]) <= 0.002 * len(seen)
+    assert found.agreement > 0.95
+    assert found.complete == (missed == 0)
+    nothing = by_arrival(seen % 4096, size[seen], np.full(len(seen), -1), size, arrived)
+    assert (nothing.packet == -1).all()
+    assert nothing.agreement == 0
+
+
+def test_behind_a_drop_arrivals_tell_frames_apart() -> None:
+    """A queue drops packets of a transfer of one length: every frame has its own all the same."""
+    chance = np.random.default_rng(11)
+    size = np.full(400, 1500)
+    left = np.cumsum(1e6 + chance.exponential(4e5, 400)).astype(np.int64)
+    dropped = chance.random(400) < 0.02
+    arrived = np.where(dropped, -1, left + 5_000_000 + chance.exponential(1e6, 400).astype(np.int64))
+    arrived[~dropped] = np.maximum.accumulate(arrived[~dropped])
+    sent = np.flatnonzero(~dropped)
+    found = by_arrival(np.arange(len(sent)) % 4096, size[sent], left[sent], size, arrived)
+    assert dropped.any()
+    assert found.packet.tolist() == sent.tolist()
+    assert found.sure.mean() > 0.95
 
 
 def test_behind_a_drop_sizes_alone_are_no_proof() -> None:

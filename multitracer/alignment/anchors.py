@@ -63,6 +63,8 @@ def anchors_of(trace: Trace, entity: int) -> Anchors:
     short = frames["length"][sent] < payload
     woken = sent[np.flatnonzero(np.concatenate([[True], short[:-1]]))] if len(sent) else sent
     ends = received[frames["length"][received] < payload]
+    if trace.links and trace.links[entity].observer == "monitor" and trace.links[entity].unit == "packet":
+        ends = _carrying(frames, entity, ends)
     return Anchors(
         frames["t_ns"][woken],
         frames["record"][woken],
@@ -72,6 +74,22 @@ def anchors_of(trace: Trace, entity: int) -> Anchors:
         int(np.maximum(frames["length"][sent], 0).sum()),
         int(frames["length"][received].sum()),
     )
+
+
+def _carrying(frames: Table, entity: int, acknowledged: Array) -> Array:
+    """Rows of the frames that were acknowledged, of those that were sent once.
+
+    A monitor sees the acknowledgement. The receiver handed the packet on before: as the frame had come, and
+    if it was sent again, perhaps when it had come first.
+    """
+    sent = np.flatnonzero((frames["entity"] != entity) & (frames["action"] == _SND))
+    offsets, at, count = np.unique(frames["offset"][sent], return_index=True, return_counts=True)
+    if not len(offsets):
+        return acknowledged[:0]
+    place = np.minimum(np.searchsorted(offsets, frames["offset"][acknowledged]), len(offsets) - 1)
+    once = (offsets[place] == frames["offset"][acknowledged]) & (count[place] == 1)
+    rows: Array = sent[at[place[once]]]
+    return np.asarray(rows[frames["attempt"][rows] == 0])
 
 
 def _payload_bytes(trace: Trace, frames: Table) -> int:

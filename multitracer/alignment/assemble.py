@@ -163,12 +163,17 @@ def _link_relations(
     work: Work, log: int, sides: Mapping[tuple[int, int], int], on: Sequence[int]
 ) -> list[Relation]:
     """Each entity against the capture on its side."""
-    from multitracer.alignment import linkinside, linklog
+    from multitracer.alignment import linkair, linkinside, linklog
     from multitracer.alignment.linksearch import Packets
 
     found: list[Relation] = []
-    if not on or _missed_share(work.traces[log]) > _DEAF:
+    if not on:
         return found
+    deaf = _missed_share(work.traces[log]) > _DEAF
+    if linkair.is_monitored(work, log):
+        found = linkair.join(work, log, (on[0], on[-1]), None, deaf)
+    if found or deaf:
+        return _trusted(work, found)
     hint = 0 if work.traces[log].source.clock == "realtime" else None
     tries = [
         (entity, sides[log, entity], on[0] if sides[log, entity] == 0 else on[-1])
@@ -199,9 +204,16 @@ def _link_relations(
     # A capture of unknown place is next to one entity, not to both.
     if len(on) == 1 and alone is None and not readable:
         found = sorted(found, key=lambda r: -r.evidence["votes"] / r.evidence["voters"])[:1]
-    # The one against the reference first: it carries no error of another capture's clock.
-    found.sort(key=lambda r: (r.fit.bound_ns is None, r.a != work.reference, r.fit.bound_ns or 0))
+    found = _trusted(work, found)
+    if found and linkair.is_monitored(work, log):
+        # Now that it is known about when: packet by packet.
+        found = _trusted(work, linkair.join(work, log, (on[0], on[-1]), found[0], deaf)) or found
     return found
+
+
+def _trusted(work: Work, found: list[Relation]) -> list[Relation]:
+    """The one against the reference first: it carries no error of another capture's clock."""
+    return sorted(found, key=lambda r: (r.fit.bound_ns is None, r.a != work.reference, r.fit.bound_ns or 0))
 
 
 def _missed_share(trace: Trace) -> float:

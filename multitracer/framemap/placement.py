@@ -98,8 +98,10 @@ def by_content(stream: Stream, offsets: Int) -> Placement:
     rows = np.flatnonzero(offsets >= 0)
     first = offsets[rows]
     length = np.array([stream.packets[row][0] for row in rows.tolist()], dtype=np.int64)
-    # Counted packets may be taken for their neighbours.
-    exact = np.full(len(rows), 0 if stream.counted is None else stream.payload_bytes, dtype=np.int64)
+    # Packets that were not read may be taken for their neighbours.
+    exact = np.zeros(len(rows), dtype=np.int64)
+    if stream.sure is not None:
+        exact[~stream.sure[rows]] = stream.payload_bytes
     agreed = len(rows) if stream.counted is None else round(stream.counted * len(rows))
     opened = np.zeros(len(rows), dtype=np.bool_)
     return Placement(rows, first, first + length, exact, PLAIN, agreed, len(rows) - agreed, opened)

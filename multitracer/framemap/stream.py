@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.framemap.inside import seen_inside
-from multitracer.framemap.order import by_arrival
+from multitracer.framemap.order import in_order
 from multitracer.link.path import LinkPath, arrivals, first_rows, link_path, setting
 from multitracer.link.resetlog import flushes, handshakes
 from multitracer.link.sendings import sendings
@@ -66,8 +66,10 @@ class Stream:
         For each row of `segments`, its first byte in the stream where a capture of the link has the packet
         itself; -1 where that did not see it. None without one.
     counted : float or None
-        `offsets` of an encrypted link, of which a monitor missed frames, were found by length, order and
-        arrival: the share that agreed. None otherwise.
+        `offsets` of frames that cannot be read were found by length, order and arrival: the share that
+        agreed. None otherwise.
+    sure : bool array or None
+        With `counted`, for each row of `segments`: no other frame agrees as well.
     """
 
     source: int
@@ -90,6 +92,7 @@ class Stream:
     prompt: bool
     offsets: Int | None
     counted: float | None
+    sure: npt.NDArray[np.bool_] | None
 
 
 def streams(m: Measurement) -> list[Stream]:
@@ -143,9 +146,9 @@ def _stream(
     flushed = _flushes(m, entity, peer)
     heard = arrivals(first, frames, peer)
     arrived = _arrived(m, rows, other)
-    offsets, counted = seen_inside(m, rows, first), None
-    if offsets is None and other is not None and _missed(m, entity):
-        offsets, counted = _by_arrival(first, heard, rows, arrived)
+    offsets, counted, sure = seen_inside(m, rows, first), None, None
+    if offsets is None and other is not None and _monitored(m, entity):
+        offsets, counted, sure = in_order(first, sent, heard, rows["ip_length"].astype(np.int64), arrived)
     return Stream(
         source,
         entity,
@@ -168,6 +171,7 @@ def _stream(
         not np.any(m.table("link_events")["kind"] == m.table("link_events").code("kind", "RNR")),
         offsets,
         counted,
+        sure,
     )
 
 
@@ -176,26 +180,10 @@ def holds_packets(frame_bytes: Int, packet_bytes: Int) -> bool:
     return bool(np.isin(frame_bytes, packet_bytes).all())
 
 
-def _missed(m: Measurement, entity: int) -> bool:
-    """Whether a monitor of the link knows that it did not see all packets that an entity sent."""
-    if m.link_type(entity).unit != "packet":
-        return False
-    events = m.table("link_events")
-    return bool(np.any((events["entity"] == entity) & (events["kind"] == events.code("kind", "unseen"))))
-
-
-def _by_arrival(first: Table, heard: Int, rows: Table, arrived: Int) -> tuple[Int, float]:
-    packet, agreement = by_arrival(
-        first["ns"].astype(np.int64),
-        first["length"].astype(np.int64),
-        heard,
-        rows["ip_length"].astype(np.int64),
-        arrived,
-    )
-    offsets = np.full(len(rows), -1, dtype=np.int64)
-    known = packet >= 0
-    offsets[packet[known]] = first["offset"][known]
-    return offsets, agreement
+def _monitored(m: Measurement, entity: int) -> bool:
+    """Whether a monitor saw the frames of an entity, each with a packet of its own."""
+    kind = m.link_type(entity)
+    return kind.unit == "packet" and kind.observer == "monitor"
 
 
 def _from_host(m: Measurement, rows: Table, reverse: bool) -> Array:

@@ -1,0 +1,182 @@
+"""A monitor's capture of a link to captures at its ends, packet by packet: as read, or by their order.
+
+A packet that a capture next to the link has seen go in was there before the frame that carried it had come;
+one that came out was seen after that. The monitor's acknowledgements come too late to say so: the receiver
+hands a packet on when its frame has come, and if it was sent again, perhaps when it had come first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from multitracer.alignment import captures
+from multitracer.alignment.path import FEW_MATCHES, outward
+from multitracer.alignment.relation import Nominal, Pairs, Relation
+from multitracer.clocks import Int, fit
+from multitracer.framemap.order import by_arrival, carried_ns
+from multitracer.table import Array, Table
+
+if TYPE_CHECKING:
+    from multitracer.alignment.work import Work
+
+_AGREED = 0.9
+
+
+class _Way(NamedTuple):
+    """Frames of one entity: all, their first transmissions, and when each had come; -1 if never known."""
+
+    sent: Table
+    first: Table
+    heard_ns: Int
+
+
+class _Found(NamedTuple):
+    """Packets of one direction, and their frames.
+
+    Rows of the captures before and behind the link (-1: not there), the row of the frame's first
+    transmission, and whether that was the only one.
+    """
+
+    near: Array
+    far: Array
+    frame: Array
+    once: Array
+
+
+def is_monitored(work: Work, log: int) -> bool:
+    """Whether the log is a monitor's, and its frames hold a packet each."""
+    links = work.traces[log].links
+    return bool(links) and all(link.observer == "monitor" and link.unit == "packet" for link in links)
+
+
+def join(work: Work, log: int, on: tuple[int, int], coarse: Relation | None, deaf: bool) -> list[Relation]:
+    """Join a monitor's log to the captures before and behind the link, `on`; no relation if they do not fit.
+
+    Parameters
+    ----------
+    coarse : Relation or None
+        Where the log was put by causality alone; frames that cannot be read are sought near it, else near
+        their time as stamped.
+    deaf : bool
+        The monitor missed so much that order says nothing of clocks: only what could be read counts.
+    """
+    nominal = work.identity(log) if coarse is None else Nominal(coarse.fit.pieces)
+    ways = {}
+    for entity in range(len(work.traces[log].entities)):
+        side = work.entity_sides.get((log, entity))
+        if side is None:
+            return []
+        near, far = on if side == 0 else on[::-1]
+        way = _way(work.traces[log].tables["link_frames"], entity)
+        found = _read(work, log, way, (near, far), side)
+        if found is None and not deaf:
+            found = _counted(work, way, (near, far), side, nominal)
+        if found is None:
+            return []
+        ways[side] = way, found
+    if set(ways) != {0, 1}:
+        return []
+    relations = [_relation(work, log, capture, side, ways) for side, capture in enumerate(on)]
+    return [relation for relation in relations if relation is not None]
+
+
+def _way(frames: Table, entity: int) -> _Way:
+    frames = frames.sorted_by("t_ns")
+    snd, rcv = (frames["action"] == frames.code("action", word) for word in ("snd", "rcv"))
+    mine = frames["entity"] == entity
+    sent = frames.where(snd & mine & (frames["offset"] >= 0) & (frames["length"] > 0))
+    first = sent.where(np.sort(np.unique(sent["offset"], return_index=True)[1]))
+    heard = frames.where(rcv & ~mine & (frames["duplicate"] == 0))
+    offsets, at = np.unique(heard["offset"], return_index=True)
+    if not len(offsets) or not len(first):
+        return _Way(sent, first, np.full(len(first), -1, dtype=np.int64))
+    place = np.minimum(np.searchsorted(offsets, first["offset"]), len(offsets) - 1)
+    known = offsets[place] == first["offset"]
+    return _Way(sent, first, np.where(known, heard["t_ns"][at[place]], -1))
+
+
+def _once(way: _Way) -> Array:
+    """For each frame, whether it was sent once only, as far as the monitor saw and the retry bit says."""
+    _, inverse, count = np.unique(way.sent["offset"], return_inverse=True, return_counts=True)
+    again = np.bincount(inverse, weights=way.sent["attempt"] > 0) > 0
+    order = np.argsort(np.argsort(way.first["offset"], kind="stable"), kind="stable")
+    return np.asarray(((count == 1) & ~again)[order])
+
+
+def _read(work: Work, log: int, way: _Way, ends: tuple[int, int], side: int) -> _Found | None:
+    """Packets that the monitor could read."""
+    path = work.traces[log].source.path
+    inside = [i for i, trace in enumerate(work.traces) if trace.source.path == path and i in work.own]
+    if not inside:
+        return None
+    within = work.own[inside[0]]
+    rows = np.flatnonzero(np.isin(within["record"], way.first["record"]))
+    order = np.argsort(way.first["record"], kind="stable")
+    frame = np.full(len(within), -1, dtype=np.int64)
+    frame[rows] = order[np.searchsorted(way.first["record"][order], within["record"][rows])]
+    seen = []
+    for capture in ends:
+        matched = captures.match(work.own[capture], within)
+        mine = outward(work, work.own[capture])[matched.first] == (side == 0)
+        row = np.full(len(within), -1, dtype=np.int64)
+        row[matched.second[mine]] = matched.first[mine]
+        seen.append(row)
+    known = (frame >= 0) & ((seen[0] >= 0) | (seen[1] >= 0))
+    if np.count_nonzero(known) < FEW_MATCHES:
+        return None
+    return _Found(seen[0][known], seen[1][known], frame[known], _once(way)[frame[known]])
+
+
+def _counted(work: Work, way: _Way, ends: tuple[int, int], side: int, nominal: Nominal) -> _Found | None:
+    """Packets of frames that cannot be read, by their order, where there is a capture at either end."""
+    near, far = ends
+    if near == far or not len(way.first):
+        return None
+    before, behind = work.mapped(near), work.mapped(far)
+    rows = np.flatnonzero((before["conn"] >= 0) & (outward(work, before) == (side == 0)))
+    matched = captures.match(work.own[near], work.own[far])
+    partner = np.full(len(before), -1, dtype=np.int64)
+    partner[matched.first] = matched.second
+    # In the order in which they went into the link.
+    rows = rows[np.argsort(before["record"][rows], kind="stable")]
+    arrived = np.where(partner[rows] >= 0, behind["t_ns"][partner[rows]], -1)
+    first, sent = (
+        table.replace(t_ns=nominal.apply(table["t_ns"], table["record"])) for table in (way.first, way.sent)
+    )
+    heard = np.where(way.heard_ns >= 0, nominal.apply(way.heard_ns, way.first["record"]), -1)
+    paired = by_arrival(
+        first["ns"].astype(np.int64),
+        first["length"].astype(np.int64),
+        carried_ns(first, sent, heard),
+        before["ip_length"][rows].astype(np.int64),
+        arrived,
+    )
+    frame = np.flatnonzero(paired.sure & (paired.packet >= 0))
+    if paired.agreement < _AGREED or len(frame) < FEW_MATCHES:
+        return None
+    row = rows[paired.packet[frame]]
+    return _Found(row, partner[row], frame, _once(way)[frame])
+
+
+def _relation(
+    work: Work, log: int, capture: int, side: int, ways: dict[int, tuple[_Way, _Found]]
+) -> Relation | None:
+    """What one capture and the log say of each other: packets into the link, and out of it."""
+    own = work.own[capture]
+    way, found = ways[side]
+    into = found.near >= 0
+    row, frame = found.near[into], found.frame[into]
+    before = Pairs(own["t_ns"][row], way.first["t_ns"][frame], own["record"][row], way.first["record"][frame])
+    way, found = ways[1 - side]
+    out = (found.far >= 0) & found.once
+    row, frame = found.far[out], found.frame[out]
+    after = Pairs(own["t_ns"][row], way.first["t_ns"][frame], own["record"][row], way.first["record"][frame])
+    if not len(before) or not len(after):
+        return None
+    nominal = work.nominal[capture]
+    lower, upper = (pairs.points(nominal.apply(pairs.t_a, pairs.record_a)) for pairs in (before, after))
+    fitted = fit(lower, upper, work.span(log), steps=False)
+    evidence = {"packets_in": len(before), "packets_out": len(after), **fitted.evidence}
+    return Relation(capture, log, before, after, "causality", fitted, None, evidence)

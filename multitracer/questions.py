@@ -29,6 +29,7 @@ QUESTIONS = {
     "flight": Question(needs=("segments", "snd")),
     "link_resets": Question(needs=("link_frames|link_events",), uses=("timeouts",)),
     "link_retransmissions": Question(needs=("link_frames",)),
+    "bearer": Question(needs=("rlc_pdus",), specific=True),
     "flow_control": Question(needs=("link_frames",)),
     "local_drops": Question(needs=("segments",)),
     "idle_phases": Question(

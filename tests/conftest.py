@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,11 @@ _SLOW = [HealthCheck.too_slow]
 settings.register_profile("desk", deadline=None, suppress_health_check=_SLOW, print_blob=True)
 settings.register_profile("checks", settings.get_profile("desk"), derandomize=True)
 settings.load_profile("checks" if os.environ.get("CI") else "desk")
+
+
+# What a shell runs in its background ignores Ctrl-C, and so would every process of these tests.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -137,9 +137,24 @@ def read(
         progress(total - 1, total, "timeline")
     from multitracer.alignment import align
 
+    traces = _together(traces, known, files.settings)
     measurement = align(traces, files.settings)
     measurement.issues.extend(issues)
     return measurement
+
+
+def _together(
+    traces: list[Trace], known: Mapping[str, registry.Parser], settings: Mapping[str, Any]
+) -> list[Trace]:
+    """The traces, of which several files may be of one thing."""
+    names = [trace.source.format for trace in traces]
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        together = known[name].together if name in known else None
+        if together is not None:
+            from multitracer.alignment import declared
+
+            traces = together(traces, lambda path: declared.entry(settings, path))
+    return traces
 
 
 def open_trace(

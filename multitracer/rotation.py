@@ -23,7 +23,8 @@ def joined(paths: Sequence[str]) -> list[str]:
     """`paths`, with captures that continue each other taken together as one `Parts`.
 
     They do if their names differ in numbers only, and each begins when the one before has ended, on the same
-    kind of link, and with a connection of it still going on.
+    kind of link, and with a connection of it still going on (of captures of LTE or NR PDUs: with the numbers
+    of its bearers).
     """
     families: dict[str, list[str]] = {}
     for path in paths:
@@ -48,6 +49,8 @@ def _continued(family: list[str]) -> Parts | None:
         if not all(os.path.isfile(path) and _is_capture(path) for path in family):
             return None
         order = native.continuation(family)
+        if order is None and native.sniff_rlc(native.head(family[0], _HEAD_BYTES)):
+            order = native.continuation_rlc(family)
     except MultiTracerError:
         return None  # each says on its own what is wrong with it
     return None if order is None else Parts([family[index] for index in order])

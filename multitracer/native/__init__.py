@@ -27,9 +27,9 @@ from multitracer.native.framing import (
     walk_anchors as walk_anchors,
 )
 from multitracer.native.links import (
+    continuation_rlc as continuation_rlc,
     read_diag as read_diag,
     read_gsmtap as read_gsmtap,
-    continuation_rlc as continuation_rlc,
     read_rlc as read_rlc,
     read_rlc_pair as read_rlc_pair,
     read_wifi as read_wifi,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from multitracer import _core
-from multitracer.native.call import Scan, scanned, several
+from multitracer.native.call import Scan, called, scanned, several
 
 if TYPE_CHECKING:
     from multitracer.table import Array
@@ -49,7 +49,41 @@ def read_rlc(path: str, *, ue: int | None = None, bearer: str | None = None, vie
     ------
     UnreadableFile, CorruptTrace
     """
-    return scanned(path, lambda name: _core.read_rlc(name, ue, bearer, view))
+    return scanned(path, lambda name: _core.read_rlc(several(name), ue, bearer, view))
+
+
+def read_rlc_pair(
+    paths: tuple[str, str], choices: Sequence[tuple[int | None, str | None, str | None]]
+) -> tuple[Scan, Scan] | None:
+    """Two captures of one bearer, numbered as one, each as `read_rlc` gives it; None if they are not.
+
+    Parameters
+    ----------
+    paths : (str, str)
+    choices : two of (int or None, str or None, str or None)
+        ``ue``, ``bearer`` and ``view`` of each, as for `read_rlc`.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    one, other = choices
+    files = several(paths[0]), several(paths[1])
+    found = called(" and ".join(paths), lambda: _core.read_rlc_pair(files, (one, other)))
+    if found is None:
+        return None
+    first, second = found
+    return scanned(paths[0], lambda _: first), scanned(paths[1], lambda _: second)
+
+
+def continuation_rlc(paths: Sequence[str]) -> list[int] | None:
+    """The order in which captures of LTE or NR PDUs continue each other; None if they do not.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    return called(paths[0], lambda: _core.continuation_rlc(list(paths)))
 
 
 def track_rlc(path: str, *, sn_bits: int, view: str, columns: Sequence[Array]) -> Scan:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import Any
 
 from multitracer import fileoptions, native, schema
@@ -46,15 +48,47 @@ def parse(path: str) -> Trace:
 
 def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     """As `parse`, of a certain terminal (``ue = 70``) or ``bearer = "drb2"``; ``seen_at = "bs"``: by whom."""
+    ue, bearer, seen_at = _choice(path, settings)
+    scan = native.read_rlc(path, ue=ue, bearer=bearer, view=seen_at)
+    if scan.facts["bearer"] is None:
+        raise CorruptTrace(f"{path}: {_nothing(scan.facts, ue, bearer)}")
+    return _trace(path, scan)
+
+
+def together(traces: list[Trace], settings_of: Callable[[str], Mapping[str, Any]]) -> list[Trace]:
+    """The captures of both ends of a bearer, or of its two directions, with one numbering.
+
+    What an end received is a "rcv" row then. Two that share no PDUs, or were taken at one place, stay apart.
+    """
+    logs = [
+        trace
+        for trace in traces
+        if trace.source.format == "rlc" and trace.source.layer == "link" and os.path.isfile(trace.source.path)
+    ]
+    for first, second in combinations(logs, 2):
+        paths = first.source.path, second.source.path
+        choices = [_choice(path, settings_of(path)) for path in paths]
+        scans = native.read_rlc_pair(paths, choices)
+        if scans is not None:
+            joined = [_trace(path, scan, both=True) for path, scan in zip(paths, scans, strict=True)]
+            new = {one.source.path: [one, *one.others] for one in joined}
+            rest = [trace for trace in traces if trace.source.path not in new]
+            return [*new[paths[0]], *new[paths[1]], *rest]
+    return traces
+
+
+def _choice(path: str, settings: Mapping[str, Any]) -> tuple[int | None, str | None, str | None]:
+    """Terminal, bearer and view that measurement.toml asks for."""
     ue = settings.get("ue")
     if ue is not None and (isinstance(ue, bool) or not isinstance(ue, int) or not 0 < ue < 1 << 16):
         raise UsageError(f"measurement.toml: ue of {path} must be a number from 1 to 65535 (UEID or C-RNTI)")
     bearer = fileoptions.text(settings, path, "bearer")
-    seen_at = fileoptions.text(settings, path, "seen_at", ("air", *ENTITIES))
-    scan = native.read_rlc(path, ue=ue, bearer=bearer, view=seen_at)
+    return ue, bearer, fileoptions.text(settings, path, "seen_at", ("air", *ENTITIES))
+
+
+def _trace(path: str, scan: native.Scan, both: bool = False) -> Trace:
+    """A trace of what was read; `both`: another file has the other end's view."""
     facts = scan.facts
-    if facts["bearer"] is None:
-        raise CorruptTrace(f"{path}: {_nothing(facts, ue, bearer)}")
     tables = {declared.name: Table.in_time(declared, scan.tables[declared.name]) for declared in _TABLES}
     times = [int(t) for table in tables.values() if len(table) for t in table["t_ns"][[0, -1]]]
     if not times:
@@ -71,8 +105,9 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
         point="+".join(ENTITIES),
         details=_details(facts),
     )
-    both = {"ue", "bs"} <= set(facts["views"])
-    links = [rlc(facts["bearer"]["radio"], both, facts["bearer"]["mode"])] * len(ENTITIES)
+    ends = {"ue", "bs"} & set(facts["views"])
+    seen = len(ends) == 2 or (both and bool(ends))
+    links = [rlc(facts["bearer"]["radio"], seen, facts["bearer"]["mode"])] * len(ENTITIES)
     trace = Trace(source, tables, scan.issues, entities=list(ENTITIES), links=links)
     inside = _clear_text(path, facts)
     if inside is not None:
@@ -98,6 +133,7 @@ def _details(facts: Mapping[str, Any]) -> dict[str, Any]:
     details: dict[str, Any] = {
         **facts["bearer"],
         "seen_at": facts["views"],
+        "pdus_shared_with_the_other_end": facts.get("shared_pdus"),
         "pdus_by_kind": {name: count for name, count in facts["counts"].items() if count},
         "bearers": bearers[:_SHOWN],
         "pdcp_sn_bits": facts["pdcp_bits"] or None,
@@ -139,4 +175,5 @@ PARSER = Parser(
     sniff=sniff,
     parse=parse,
     configured=configured,
+    together=together,
 )

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use multitracer_core::issue::Issues;
-use multitracer_core::rlc::capture::{self, Summary, Wanted};
+use multitracer_core::rlc::capture::{self, RlcCapture, Summary, Wanted};
+use multitracer_core::rlc::pair;
 use multitracer_core::rlc::pdus::Pdus;
 use multitracer_core::rlc::track::{Kind, Row, View, track};
 use multitracer_core::rlc::{Mode, Radio};
@@ -20,8 +21,15 @@ use crate::text::{Scan, facts, listed, table};
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(sniff_rlc, m)?)?;
     m.add_function(wrap_pyfunction!(read_rlc, m)?)?;
+    m.add_function(wrap_pyfunction!(continuation_rlc, m)?)?;
+    m.add_function(wrap_pyfunction!(read_rlc_pair, m)?)?;
     m.add_function(wrap_pyfunction!(track_rlc, m)?)?;
     Ok(())
+}
+
+#[pyfunction]
+fn continuation_rlc(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Option<Vec<usize>>> {
+    py.detach(|| capture::continuation(&paths)).map_err(error_to_python)
 }
 
 #[pyfunction]
@@ -39,16 +47,43 @@ fn view_named(name: &str) -> PyResult<View> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (path, ue=None, bearer=None, view=None))]
+#[pyo3(signature = (paths, ue=None, bearer=None, view=None))]
 fn read_rlc<'py>(
     py: Python<'py>,
-    path: PathBuf,
+    paths: Vec<PathBuf>,
     ue: Option<u16>,
     bearer: Option<String>,
     view: Option<&str>,
 ) -> PyResult<Scan<'py>> {
     let wanted = Wanted { ue, bearer, view: view.map(view_named).transpose()? };
-    let found = py.detach(|| capture::read(&path, &wanted)).map_err(error_to_python)?;
+    let found = py.detach(|| capture::read(&paths, &wanted)).map_err(error_to_python)?;
+    captured(py, found)
+}
+
+/// Terminal, bearer and view that are wanted of a file.
+type Choice = (Option<u16>, Option<String>, Option<String>);
+
+/// Two captures of one bearer, each as `read_rlc` gives it; `None` if they are not. An error names the file's place.
+#[pyfunction]
+fn read_rlc_pair(
+    py: Python<'_>,
+    paths: (Vec<PathBuf>, Vec<PathBuf>),
+    choices: (Choice, Choice),
+) -> PyResult<Option<(Scan<'_>, Scan<'_>)>> {
+    let wanted = |(ue, bearer, view): Choice| -> PyResult<Wanted> {
+        Ok(Wanted { ue, bearer, view: view.as_deref().map(view_named).transpose()? })
+    };
+    let (first, second) = (wanted(choices.0)?, wanted(choices.1)?);
+    let found = py.detach(|| pair::read([&paths.0, &paths.1], [&first, &second]));
+    let Some(found) = found.map_err(|(_, error)| error_to_python(error))? else { return Ok(None) };
+    let [one, other] = found.captures;
+    let (one, other) = (captured(py, one)?, captured(py, other)?);
+    one.2.set_item("shared_pdus", found.shared)?;
+    other.2.set_item("shared_pdus", found.shared)?;
+    Ok(Some((one, other)))
+}
+
+fn captured(py: Python<'_>, found: RlcCapture) -> PyResult<Scan<'_>> {
     let tables = link_tables(py, found.tracked.frames, found.tracked.events)?;
     let (offsets_known, mut sdus) = (!found.sdus.records.is_empty(), found.sdus);
     let units = std::mem::take(&mut sdus.sdus);

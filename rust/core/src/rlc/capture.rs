@@ -1,14 +1,14 @@
 //! Captures of MAC, RLC and PDCP PDUs to the rows of one bearer.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::Radio;
 pub use super::bearers::Counts;
 use super::bearers::{At, Bearers, Key};
 use super::framing::{self, Channel, Mode};
 use super::sdus::{self, Packets};
-use super::track::{Row, Tracked, View, sends, track};
+use super::track::{Kind, Row, Tracked, View, sends, track};
 use super::um;
 use crate::capture::ReadError;
 use crate::capture::frames::{Frame, frames, frames_from, frames_in_head};
@@ -99,21 +99,100 @@ pub(crate) fn pdu_of<'a>(frame: &Frame<'a>) -> Option<Result<framing::Pdu<'a>, f
     }
 }
 
-/// Read a capture.
+/// Read a capture, whose files follow each other; records are counted through.
 ///
 /// # Errors
 /// See [`ReadError`].
-pub fn read(path: &Path, wanted: &Wanted) -> Result<RlcCapture, ReadError> {
-    let mut reading = Reading::default();
-    let mut issues = Issues::default();
-    let (packets, names) = frames(path, &mut issues, |frame| reading.frame(&frame))?;
-    let (mut found, key) = reading.finish(packets, &names, issues, wanted);
+pub fn read(files: &[PathBuf], wanted: &Wanted) -> Result<RlcCapture, ReadError> {
+    let mut reading = Reading::of(files)?;
+    let (packets, names) = (reading.packets, std::mem::take(&mut reading.names));
+    let (mut found, key) = reading.finish(packets, &names, Issues::default(), wanted);
     // A pipe can be read only once.
-    if let Some(key) = key.filter(|_| path.is_file()) {
+    if let Some(key) = key.filter(|_| files.iter().all(|path| path.is_file())) {
         found.sdus =
-            sdus::packets(path, key, &found.tracked.frames, |interface| view_at(wanted, &names, interface))?;
+            sdus::packets(files, key, &found.tracked.frames, |interface| view_at(wanted, &names, interface))?;
     }
     Ok(found)
+}
+
+/// Hand every record of files that follow each other to `each`, counted through.
+///
+/// # Errors
+/// See [`ReadError`].
+pub(crate) fn frames_of(
+    files: &[PathBuf],
+    issues: &mut Issues,
+    mut each: impl FnMut(Frame<'_>),
+) -> Result<(transport::Counts, Vec<String>), ReadError> {
+    let mut whole = transport::Counts::default();
+    let mut names = Vec::new();
+    for path in files {
+        let before = whole.records;
+        let mut found = Issues::default();
+        let (counts, interfaces) = frames(path, &mut found, |frame| {
+            each(Frame { record: before + frame.record, ..frame });
+        })?;
+        for (code, seen) in found.iter() {
+            let first = if seen.first_record == 0 { 0 } else { before + seen.first_record };
+            issues.add_many(code, seen.count, first, || seen.detail.clone());
+        }
+        whole.records += counts.records;
+        whole.tcp += counts.tcp;
+        whole.udp += counts.udp;
+        whole.resolution_ns = whole.resolution_ns.max(counts.resolution_ns);
+        if names.is_empty() {
+            names = interfaces;
+        }
+    }
+    Ok((whole, names))
+}
+
+/// Numbers that a sender may be further on, or behind, when a file goes on where another ended.
+const NEAR: u32 = 64;
+
+/// The order in which files continue each other: each begins when the one before has ended, and bearers of a
+/// terminal go on with their numbers. `None` if they do not.
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn continuation(files: &[PathBuf]) -> Result<Option<Vec<usize>>, ReadError> {
+    let mut outlines = Vec::with_capacity(files.len());
+    for path in files {
+        let reading = Reading::of(std::slice::from_ref(path))?;
+        let mut ways: Vec<(Key, bool, u32, u32)> = Vec::new();
+        let mut span: Option<(i64, i64)> = None;
+        for key in best_lengths(&reading.bearers) {
+            for row in reading.rows(key) {
+                span = Some(span.map_or((row.t_ns, row.t_ns), |(a, b)| (a.min(row.t_ns), b.max(row.t_ns))));
+                if row.kind != Kind::Data || key.mode != Mode::Acknowledged {
+                    continue;
+                }
+                match ways.iter_mut().rev().find(|way| (way.0, way.1) == (key, row.uplink)) {
+                    Some(way) => way.3 = row.sn,
+                    None => ways.push((key, row.uplink, row.sn, row.sn)),
+                }
+            }
+        }
+        let Some(span) = span else { return Ok(None) };
+        outlines.push((span, ways));
+    }
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_by_key(|&at| outlines[at].0.0);
+    let goes_on = order.windows(2).all(|pair| {
+        let ((a, before), (b, after)) = (&outlines[pair[0]], &outlines[pair[1]]);
+        let both: Vec<_> = after
+            .iter()
+            .filter_map(|way| before.iter().find(|one| (one.0, one.1) == (way.0, way.1)).map(|one| (one, way)))
+            .collect();
+        let near = both.iter().all(|(one, way)| {
+            let mask = (1_u32 << way.0.sn_bits.clamp(1, 18)) - 1;
+            let ahead = way.2.wrapping_sub(one.3) & mask;
+            ahead.min(mask + 1 - ahead) <= NEAR
+        });
+        // All that begins with 0 is another run.
+        a.1 <= b.0 && !both.is_empty() && near && both.iter().any(|(_, way)| way.2 != 0)
+    });
+    Ok(goes_on.then_some(order))
 }
 
 /// As [`read`], from any bytes, without the packets in the PDUs.
@@ -127,14 +206,62 @@ pub fn read_from(reader: impl Read + Send, wanted: &Wanted) -> Result<RlcCapture
     Ok(reading.finish(packets, &names, issues, wanted).0)
 }
 
+/// What was read of a file, before a bearer is chosen.
 #[derive(Default)]
-struct Reading {
+pub(crate) struct Reading {
     bearers: Bearers,
     issues: Issues,
     cut: u64,
+    packets: transport::Counts,
+    names: Vec<String>,
 }
 
 impl Reading {
+    /// Read all of some files, one after the other.
+    pub(crate) fn of(files: &[PathBuf]) -> Result<Self, ReadError> {
+        let mut reading = Reading::default();
+        let mut issues = Issues::default();
+        let (packets, names) = frames_of(files, &mut issues, |frame| reading.frame(&frame))?;
+        (reading.packets, reading.names) = (packets, names);
+        reading.issues.take_in(&issues);
+        Ok(reading)
+    }
+
+    /// Bearers that are wanted, the busiest first.
+    pub(crate) fn keys(&self, wanted: &Wanted) -> Vec<Key> {
+        let mut keys = best_lengths(&self.bearers);
+        keys.retain(|key| is_wanted(*key, wanted, &self.bearers));
+        keys
+    }
+
+    /// What a bearer's log says, in the order of the file.
+    pub(crate) fn rows(&self, key: Key) -> Vec<Row> {
+        let terminal = self.bearers.terminals.get(&(key.radio, key.ue));
+        let marks: &[Row] = terminal.map_or(&[], |terminal| &terminal.marks);
+        merged(&self.bearers.bearers[&key].rows, marks)
+    }
+
+    /// Who captured rows, if all of them were captured by one.
+    pub(crate) fn view(&self, wanted: &Wanted, rows: &[Row]) -> View {
+        let mut views = rows.iter().map(|row| view_at(wanted, &self.names, row.interface));
+        let first = views.next().unwrap_or(View::Air);
+        if views.all(|view| view == first) { first } else { View::Air }
+    }
+
+    /// As [`RlcCapture`], of a bearer that was tracked together with another capture's.
+    pub(crate) fn capture(self, key: Key, tracked: Tracked, view: View, rows: &[Row]) -> RlcCapture {
+        let mut found = RlcCapture {
+            counts: self.bearers.counts,
+            packets: self.packets,
+            issues: self.issues,
+            bearers: best_lengths(&self.bearers).into_iter().map(|key| summary(&self.bearers, key)).collect(),
+            bearer: Some(summary(&self.bearers, key)),
+            ..RlcCapture::default()
+        };
+        finish(&mut found, &self.bearers, key, tracked, rows, |_| view);
+        found
+    }
+
     fn frame(&mut self, frame: &Frame<'_>) {
         let Some(pdu) = pdu_of(frame) else { return };
         let interface = frame.interface.min(u32::from(u16::MAX)) as u16;
@@ -158,10 +285,8 @@ impl Reading {
         capture: Issues,
         wanted: &Wanted,
     ) -> (RlcCapture, Option<Key>) {
-        let mut issues = self.issues;
-        for (code, seen) in capture.iter() {
-            issues.add_many(code, seen.count, seen.first_record, || seen.detail.clone());
-        }
+        let mut issues = self.issues.clone();
+        issues.take_in(&capture);
         let view = |interface: u16| view_at(wanted, names, interface);
         let mut found = RlcCapture { counts: self.bearers.counts, packets, issues, ..RlcCapture::default() };
         let chosen = best_lengths(&self.bearers);
@@ -170,31 +295,43 @@ impl Reading {
             return (found, None);
         };
         found.bearer = Some(summary(&self.bearers, key));
-        let terminal = self.bearers.terminals.get(&(key.radio, key.ue));
-        let marks: &[Row] = terminal.map_or(&[], |terminal| &terminal.marks);
-        let rows = merged(&self.bearers.bearers[&key].rows, marks);
-        found.tracked = match key.mode {
+        let rows = self.rows(key);
+        let tracked = match key.mode {
             Mode::Acknowledged => track(u32::from(key.sn_bits), &rows, view),
             Mode::Unacknowledged | Mode::Transparent => um::track(u32::from(key.sn_bits), &rows, view),
         };
-        found.issues.take_in(&found.tracked.issues);
-        for block in terminal.map_or(&[][..], |terminal| &terminal.blocks) {
-            if !sends(view(block.interface), block.uplink) {
-                continue;
-            }
-            let lte = key.radio == Radio::Lte;
-            found.blocks.t_ns.push(block.t_ns);
-            found.blocks.record.push(block.record);
-            found.blocks.entity.push(i16::from(!block.uplink));
-            found.blocks.airtime_ns.push(if lte { SUBFRAME_NS } else { -1 });
-            found.blocks.rate_bps.push(if lte { i64::from(block.bytes) * 8000 } else { -1 });
-            found.blocks.attempt.push(block.attempt);
-        }
-        let words = [(View::Air, "air"), (View::Ue, "ue"), (View::Bs, "bs")];
-        let seen = |wanted| rows.iter().any(|row| view(row.interface) == wanted);
-        found.views = words.into_iter().filter(|(one, _)| seen(*one)).map(|(_, word)| word).collect();
+        finish(&mut found, &self.bearers, key, tracked, &rows, view);
         (found, Some(key))
     }
+}
+
+/// Take in what was tracked of a bearer, and the transport blocks of its terminal.
+fn finish(
+    found: &mut RlcCapture,
+    all: &Bearers,
+    key: Key,
+    tracked: Tracked,
+    rows: &[Row],
+    view: impl Fn(u16) -> View,
+) {
+    found.tracked = tracked;
+    found.issues.take_in(&found.tracked.issues);
+    let terminal = all.terminals.get(&(key.radio, key.ue));
+    for block in terminal.map_or(&[][..], |terminal| &terminal.blocks) {
+        if !sends(view(block.interface), block.uplink) {
+            continue;
+        }
+        let lte = key.radio == Radio::Lte;
+        found.blocks.t_ns.push(block.t_ns);
+        found.blocks.record.push(block.record);
+        found.blocks.entity.push(i16::from(!block.uplink));
+        found.blocks.airtime_ns.push(if lte { SUBFRAME_NS } else { -1 });
+        found.blocks.rate_bps.push(if lte { i64::from(block.bytes) * 8000 } else { -1 });
+        found.blocks.attempt.push(block.attempt);
+    }
+    let words = [(View::Air, "air"), (View::Ue, "ue"), (View::Bs, "bs")];
+    let seen = |wanted| rows.iter().any(|row| view(row.interface) == wanted);
+    found.views = words.into_iter().filter(|(one, _)| seen(*one)).map(|(_, word)| word).collect();
 }
 
 fn view_at(wanted: &Wanted, names: &[String], interface: u16) -> View {

@@ -2,7 +2,7 @@
 //!
 //! * `framing`, `mac`: what captures wrap around a PDU,
 //! * `pdu`, `lte`, `nr`: headers and status reports; `um`: of the modes without any,
-//! * [`capture`]: captures to bearers; [`sdus`]: the packets in the PDUs of one, [`pdcp`]: their numbers,
+//! * [`capture`]: captures to bearers, [`pair`]: two of one bearer; [`sdus`]: the packets in the PDUs of one, [`pdcp`]: their numbers,
 //! * [`track`]: PDUs of one bearer, from whichever reader, to the rows of every link; [`pdus`]: to those of RLC.
 
 mod bearers;
@@ -13,6 +13,7 @@ mod heard;
 mod lte;
 mod mac;
 mod nr;
+pub mod pair;
 pub mod pdcp;
 mod pdu;
 pub mod pdus;

@@ -4,17 +4,16 @@
 //! is sent again adds nothing.
 
 use std::collections::{HashSet, VecDeque};
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::Radio;
 use super::bearers::{Key, hash};
-use super::capture::pdu_of;
+use super::capture::{frames_of, pdu_of};
 use super::framing::{Channel, Layer, Mode, Pdu as Framed};
 use super::pdcp::Sdus;
 use super::pdu::{Data, Pdu};
 use super::track::{View, sends};
 use super::{lte, mac, nr, um};
-use crate::capture::frames::frames;
 use crate::capture::{IcmpError, ReadError, Sink, read_from};
 use crate::issue::Issues;
 use crate::linktable::Frames;
@@ -84,14 +83,14 @@ impl<S: Sink + ?Sized> Sink for Renumbered<'_, S> {
 /// # Errors
 /// See [`ReadError`].
 pub(crate) fn packets(
-    path: &Path,
+    files: &[PathBuf],
     key: Key,
     placed: &Frames,
     view: impl Fn(u16) -> View,
 ) -> Result<Packets, ReadError> {
     let mut reading = Reading::new(key, placed);
     // Damage was told of when it was read first.
-    frames(path, &mut Issues::default(), |frame| {
+    frames_of(files, &mut Issues::default(), |frame| {
         if let Some(Ok(pdu)) = pdu_of(&frame)
             && !frame.cut
         {

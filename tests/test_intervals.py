@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from multitracer.distinct import distinct
 from multitracer.intervals import (
     contains,
     intersect,
@@ -77,3 +78,10 @@ def test_union_of_nothing_is_empty() -> None:
 def test_nanosecond_epochs_stay_exact(scale: int) -> None:
     start = 1_795_249_751 * scale
     assert total(subtract(intervals([(start, start + 10)]), intervals([(start + 3, start + 4)]))) == 9
+
+
+def test_distinct_whatever_the_steps() -> None:
+    for step in (1, 1448, 2_000_000, 1 << 40):
+        values = np.arange(1000, dtype=np.int64)[::-1].repeat(2) * step
+        assert distinct(values).tolist() == [at * step for at in range(1000)]
+    assert distinct(np.empty(0, dtype=np.int64)).tolist() == []

@@ -12,6 +12,7 @@ import numpy as np
 
 from multitracer import schema
 from multitracer.alignment.flows import sockets
+from multitracer.distinct import distinct
 from multitracer.table import Array, Table
 from multitracer.trace import Flow, Trace
 
@@ -70,14 +71,14 @@ def name_sockets(work: Work) -> None:
 def _by_times(work: Work, trace: Trace) -> tuple[tuple[int, int] | None, str]:
     """The connection and direction whose segments fall on the times of changes, and how it was found."""
     series = trace.tables["series"]
-    times = np.unique(series["t_ns"][series["t_ns"] > 0])
+    times = distinct(series["t_ns"][series["t_ns"] > 0])
     shares: dict[int, float] = {}
     for capture in work.path:
         own = work.own[capture]
         step = steps_ns(times, trace.source.details["significant_digits"])
         step += steps_ns(times, work.traces[capture].source.details.get("significant_digits", 19))
         for conn in np.unique(own["conn"][own["conn"] >= 0]).tolist():
-            share = _share(times, np.unique(own["t_ns"][own["conn"] == conn]), step)
+            share = _share(times, distinct(own["t_ns"][own["conn"] == conn]), step)
             shares[conn] = max(shares.get(conn, 0.0), share)
     if len(shares) == 1:
         (conn,) = shares

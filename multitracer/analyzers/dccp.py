@@ -7,6 +7,7 @@ from typing import Any
 
 from multitracer import tfrc
 from multitracer.analysis import Analyzer, Result
+from multitracer.distinct import distinct
 from multitracer.lazy import np
 from multitracer.measurement import Measurement
 from multitracer.schema.studies import DCCP_REPORTS
@@ -123,7 +124,7 @@ def _missing(seq: Array) -> int:
     """Sequence numbers between the first and the last that the capture never saw."""
     if not len(seq):
         return 0
-    return int(seq.max() - seq.min() + 1) - len(np.unique(seq))
+    return int(seq.max() - seq.min() + 1) - len(distinct(seq))
 
 
 def _queue(rtt_ns: Array, rated: Array, mean: float) -> float | None:

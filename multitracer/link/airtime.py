@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from multitracer.distinct import distinct
 from multitracer.measurement import Measurement
 from multitracer.table import Array
 
@@ -52,7 +53,7 @@ def usual_delay_ns(sent_ns: Array, sent_key: Array, heard_ns: Array, heard_key: 
     order = np.lexsort((sent_ns, sent_key))
     keys, times = sent_key[order], sent_ns[order]
     # The latest sending of the same frame that is older, by key and time at once.
-    steps = np.unique(sent_ns)
+    steps = distinct(sent_ns)
     rank = np.searchsorted(steps, times) + keys * (len(steps) + 1)
     wanted = np.searchsorted(steps, heard_ns) + heard_key * (len(steps) + 1)
     at = np.searchsorted(rank, wanted, side="left") - 1

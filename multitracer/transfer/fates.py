@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.distinct import distinct
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
 from multitracer.transfer.transit import Flags, Times, damaged, data_at
@@ -202,7 +203,7 @@ def _acknowledged(
     reached = np.maximum.accumulate(acks["ack"])
     at = np.searchsorted(reached, end)
     acked_ns = np.append(acks["t_ns"], NEVER)[at]
-    edges = np.unique(np.concatenate([start, end]))
+    edges = distinct(np.concatenate([start, end]))
     low, high = np.searchsorted(edges, start), np.searchsorted(edges, end)
     if int((high - low).sum()) > 8 * len(low) + _PIECES:
         return 0  # overlaps without end: a capture that is made up

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.distinct import distinct
 from multitracer.intervals import Intervals, intervals
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
@@ -157,7 +158,7 @@ def in_order(m: Measurement, connection: Connection) -> Delivery:
     if not len(data):
         return Delivery(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     starts, ends = data["seq"], data["seq"] + data["length"]
-    edges = np.unique(np.concatenate([starts, ends]))
+    edges = distinct(np.concatenate([starts, ends]))
     low, high = np.searchsorted(edges, starts), np.searchsorted(edges, ends)
     # One entry per elementary piece of each segment. Pieces come from partial overlaps, so there are few,
     # unless the capture is made up: then the receiver's ACKs say nearly the same, later by its delayed ACKs.

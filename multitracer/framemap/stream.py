@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from multitracer.framemap.inside import seen_inside
 from multitracer.framemap.order import in_order
+from multitracer.grouped import Grouped
 from multitracer.link.path import LinkPath, arrivals, first_rows, link_path, setting
 from multitracer.link.resetlog import flushes, handshakes
 from multitracer.link.sendings import sendings
@@ -188,20 +189,18 @@ def _monitored(m: Measurement, entity: int) -> bool:
 
 def _from_host(m: Measurement, rows: Table, reverse: bool) -> Array:
     """Segments that the host at one end of the link sent: of the sender of the bulk, or of its peer."""
-    best = max(m.connections, key=lambda one: _weight(m, rows, one.index), default=None)
+    known = rows["conn"] >= 0
+    count = 1 + max((one.index for one in m.connections), default=0)
+    bytes_of = np.zeros(count, dtype=np.int64)
+    np.add.at(bytes_of, rows["conn"][known], rows["length"][known])
+    best = max(m.connections, key=lambda one: int(bytes_of[one.index]), default=None)
     if best is None:
         return np.zeros(len(rows), dtype=bool)
     host = best.endpoints[1 - best.data_dir if reverse else best.data_dir][0]
-    out = np.zeros(len(rows), dtype=bool)
+    sends = np.zeros((count, 2), dtype=np.bool_)
     for connection in m.connections:
-        for direction, (address, _) in enumerate(connection.endpoints):
-            if address == host:
-                out |= (rows["conn"] == connection.index) & (rows["dir"] == direction)
-    return out
-
-
-def _weight(m: Measurement, rows: Table, conn: int) -> int:
-    return int(rows["length"][rows["conn"] == conn].sum(dtype=np.int64))
+        sends[connection.index] = [address == host for address, _ in connection.endpoints]
+    return np.asarray(known & sends[np.maximum(rows["conn"], 0), rows["dir"]])
 
 
 def _arrives(stream: Stream) -> bool:
@@ -225,14 +224,12 @@ def _arrived(m: Measurement, rows: Table, other: int | None) -> Int:
     found = np.full(len(rows), -1, dtype=np.int64)
     if other is None:
         return found
-    theirs = m.table("segments")
-    theirs = theirs.where(theirs["source"] == other).sorted_by("t_ns")
+    mine = Grouped(rows["conn"], rows["dir"])
     for conn in np.unique(rows["conn"]).tolist():
         for direction in (0, 1):
-            mine = np.flatnonzero((rows["conn"] == conn) & (rows["dir"] == direction))
-            if len(mine):
-                heard = theirs.where((theirs["conn"] == conn) & (theirs["dir"] == direction))
-                found[mine] = arrival_ns(rows.where(mine), heard)
+            own = mine.rows(conn, direction)
+            if len(own):
+                found[own] = arrival_ns(rows.where(own), m.flow(conn, direction, other))
     return found
 
 

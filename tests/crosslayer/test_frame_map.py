@@ -184,37 +184,38 @@ _VJ_PROTOCOLS = {
 }
 
 
-@st.composite
-def _conversation(draw: st.DrawFn) -> list[tuple[int, bytes]]:
+def _conversation(seed: int) -> list[tuple[int, bytes]]:
     """Packets of a few connections whose headers move on as they like; some are cut by the capture."""
+    pick = random.Random(seed).choice
     seq, ack, before = [5] * 20, [9] * 20, [0] * 20
     found = []
-    for number in range(draw(st.integers(1, 25))):
-        one = draw(st.sampled_from((0, 0, 0, 0, 1, 2, number % 20)))
-        payload = b"~a"[number % 2 :][:1] * draw(st.sampled_from((0, 1, 100, 100, 460)))
-        seq[one] += draw(st.sampled_from((before[one], before[one], 0, 300, 70_000)))
-        ack[one] += draw(st.sampled_from((0, 0, before[one], 1, 300)))
+    for number in range(40):
+        one = pick((0, 0, 0, 0, 1, 2, number % 20))
+        payload = b"~a"[number % 2 :][:1] * pick((0, 1, 100, 100, 460))
+        seq[one] += pick((before[one], before[one], 0, 300, 70_000))
+        ack[one] += pick((0, 0, before[one], 1, 300))
         before[one] = len(payload)
-        flags = draw(st.sampled_from((0x10, 0x10, 0x18, 0x10, 0x30, 0x50, 0x12)))
-        window, urgent = draw(st.sampled_from((500, 500, 500, 900))), draw(st.sampled_from((0,) * 9 + (7,)))
-        options = draw(st.sampled_from((b"",) * 9 + (b"\1\1\1\0",)))
+        flags = pick((0x10, 0x10, 0x18, 0x10, 0x30, 0x50, 0x12))
+        window, urgent = pick((500, 500, 500, 900)), pick((0,) * 9 + (7,))
+        options = pick((b"",) * 9 + (b"\1\1\1\0",))
         size = (5 + len(options) // 4) << 4
         tcp_header = (1000 + one, 80, seq[one], ack[one], size, flags, window, 0xBEEF - number, urgent)
         body = struct.pack("!HHIIBBHHH", *tcp_header) + options + payload
-        ident = draw(st.sampled_from((number, number, number, 7 * number, number - 1 & 0xFFFF)))
-        protocol = draw(st.sampled_from((6,) * 9 + (17,)))
+        ident = pick((number, number, number, 7 * number, number - 1 & 0xFFFF))
+        protocol = pick((6,) * 9 + (17,))
         head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(body), ident, 0, 64, protocol, 0)
         head += bytes((10, 0, 0, 1, 10, 0, 0, 2))
         packet = head[:10] + ip_checksum(head).to_bytes(2, "big") + head[12:] + body
-        found.append((len(packet), packet[: draw(st.sampled_from((len(packet),) * 3 + (96, 50, 30)))]))
+        found.append((len(packet), packet[: pick((len(packet),) * 3 + (96, 50, 30))]))
     return found
 
 
-@given(_conversation(), st.booleans(), st.booleans(), st.sampled_from((0, 0xFFFFFFFF)))
-@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from((0, 0xFFFFFFFF)))
+@settings(max_examples=100, deadline=None)
 def test_sizes_are_those_of_the_links_compressor(
-    packets: list[tuple[int, bytes]], leave_out: bool, special: bool, accm: int
+    seed: int, leave_out: bool, special: bool, accm: int
 ) -> None:
+    packets = _conversation(seed)
     framing = Framing("", accm=accm, vj=True, leave_slot_out=leave_out, special_cases=special)
     found = sizes(framing, packets)
     compressor = VjCompressor(compress_slot=leave_out, special_cases=special)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+
+from multitracer.trace import Trace
 
 GPS_EPOCH_NS = 315_964_800 * 10**9
 SUBFRAME_NS = 10**6
@@ -173,3 +175,27 @@ def _fields(way: str, pdu: Pdu) -> str:
     if pdu.start >= 0:
         text += pair("LSF", int(pdu.last)) + pair("SO", pdu.start)
     return text + (nested("RLC DATA LI", [pair("LI", 9)] * pdu.lengths) if pdu.lengths else "")
+
+
+def of_capture(trace: Trace, shift_ns: int = 0) -> list[Pdu]:
+    """What the terminal's modem logs of a bearer, by a capture of what both ends sent and received."""
+    found = []
+    pdus, frames = trace.tables["rlc_pdus"], trace.tables["link_frames"]
+    data = pdus.where(pdus["kind"] == pdus.code("kind", "data"))
+    names = ("t_ns", "entity", "action", "length", "start", "part", "last", "poll")
+    for row in zip(frames["ns"].tolist(), *(data[name].tolist() for name in names), strict=True):
+        sn, t_ns, entity, action, length, start, part, last, poll = row
+        if entity == 0:
+            place = start if part else -1
+            found.append(Pdu(t_ns + shift_ns, action == 0, sn, length, place, bool(last), bool(poll)))
+    events = trace.tables["link_events"]
+    names = ("t_ns", "entity", "action", "nr")
+    for kind, *row in zip(events.words("kind"), *(events[name].tolist() for name in names), strict=True):
+        t_ns, entity, action, nr = row
+        if entity != 0:
+            continue
+        if kind == "RR":
+            found.append(Pdu(t_ns + shift_ns, action == 0, nr, nacks=()))
+        elif kind == "SREJ":
+            found[-1] = replace(found[-1], nacks=(*(found[-1].nacks or ()), nr))
+    return found

@@ -8,12 +8,15 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from support_lab import Outcome, run
+from support_lab import SECOND, Outcome, run, tcp
 from support_samples import PATIENCE_S
 
+from multitracer.lab.link import RawFrame
 from multitracer.lab.rlc_pdus import PduWriter
 
+MS = 1_000_000
 # The lab's capture and those of others, as Wireshark takes them.
 TSHARK = (
     "-o",
@@ -29,16 +32,44 @@ TSHARK = (
 
 
 def record(
-    folder: Path, settings: dict[str, Any], packets: list[tuple[int, int, bytes]], seed: int = 1
+    folder: Path,
+    settings: dict[str, Any],
+    packets: list[tuple[int, int, bytes]],
+    seed: int = 1,
+    kept: list[RawFrame] | None = None,
 ) -> tuple[Outcome, Path, Path]:
-    """Run the lab's bearer: the outcome, its log and its capture."""
+    """Run the lab's bearer: the outcome, its log and its capture; frames are added to `kept`."""
     outcome = run({"model": "rlc_am", "capture": True, **settings}, packets, seed)
     log, capture = folder / "rlp.log", folder / "rlc.pcapng"
     log.write_text("\n".join([outcome.link.log_header(), *outcome.log]) + "\n", encoding="utf-8")
     with PduWriter(str(capture)) as writer:
         for frame in outcome.link.drain_frames():
+            if kept is not None:
+                kept.append(frame)
             writer.write(frame.t_ns, frame.side, frame.data)
     return outcome, log, capture
+
+
+def download(seed: int) -> list[tuple[int, int, bytes]]:
+    """Data down at uneven times, and small acknowledgements up, nearly as close as transmission intervals."""
+    rng = np.random.default_rng(seed)
+    found, down, up = [], SECOND, SECOND + 60 * MS
+    for at in range(150):
+        down += int(rng.integers(4 * MS, 16 * MS))
+        up = max(up + int(rng.integers(5 * MS, 15 * MS)), down + 400 * MS)
+        found.append((down, 1, tcp(1 + at * 900, 1, bytes([at]) * 900, ip_id=at)))
+        ack = tcp(1, 1 + at * 900, ip_id=at, ports=(80, 1025), options=b"\1\1\1\0")
+        found.append((up, 0, ack[:12] + ack[16:20] + ack[12:16] + ack[20:]))
+    return sorted(found, key=lambda one: one[0])
+
+
+def raw_pcap(packets: list[tuple[int, bytes]], shift_ns: int) -> bytes:
+    """A capture of IP packets (link type 101)."""
+    records = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 101)]
+    for t_ns, data in sorted(packets, key=lambda one: one[0]):
+        seconds, rest = divmod(t_ns + shift_ns, SECOND)
+        records.append(struct.pack("<IIII", seconds, rest, len(data), len(data)) + data)
+    return b"".join(records)
 
 
 def tshark(path: Path, *fields: str, display: str = "") -> list[list[str]]:

@@ -9,7 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from support_modem import GPS_EPOCH_NS, SUBFRAME_NS, Pdu, binary, framed, nested, packet, pair, xml
+from support_modem import (
+    GPS_EPOCH_NS,
+    SUBFRAME_NS,
+    Pdu,
+    binary,
+    framed,
+    nested,
+    of_capture,
+    packet,
+    pair,
+    xml,
+)
+from support_rlc import download, raw_pcap, record
 
 import multitracer as mt
 from multitracer.errors import CorruptTrace, MultiTracerError, UsageError
@@ -226,3 +238,61 @@ def test_damage_is_survived(tmp_path: Path, draw: st.DataObject) -> None:
     except MultiTracerError:
         return
     assert np.all(trace.tables["link_frames"]["length"] >= 0)
+
+
+BEARER = {
+    "air": {"kind": "gilbert_elliott", "loss_good": 0.02, "p_good_to_bad": 0.01, "loss_bad": 0.9},
+    "max_retransmissions": 1000,
+    "tti_ms": 5,
+    "pdus_per_tti": 8,
+    "payload_bytes": 200,
+}
+BEGUN_NS, GPS_AHEAD_NS = 1_700_000_000 * 10**9, 18 * 10**9
+
+
+def at_the_phone(folder: Path, seed: int) -> tuple[Trace, Path]:
+    """A download in simulation: what both ends of the bearer did, and what the phone captures and logs."""
+    packets = download(seed)
+    outcome, _, capture = record(folder, BEARER, packets, seed)
+    both = mt.open_trace(capture)
+    sent = [(t_ns, data) for t_ns, side, data in packets if side == 0]
+    came = [(one.t_ns + 200_000, one.packet) for one in outcome.deliveries if one.side == 0]
+    phone = folder / "phone"
+    phone.mkdir()
+    (phone / "phone.pcap").write_bytes(raw_pcap(sent + came, BEGUN_NS))
+    (phone / "phone.mi2log").write_bytes(binary(of_capture(both, BEGUN_NS + GPS_AHEAD_NS)))
+    declared = '[sources."phone.mi2log"]\nclock_offset_s = -18.0\nclock_uncertainty_s = 0.01\n'
+    (phone / "measurement.toml").write_text(declared, encoding="utf-8")
+    return both, phone
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_beside_a_capture_of_the_phone(tmp_path: Path, seed: int) -> None:
+    both, phone = at_the_phone(tmp_path, seed)
+    m = mt.read(phone)
+    (log,) = (trace for trace in m.traces if trace.source.format == "mobileinsight")
+    down, here = both.tables["link_frames"], log.tables["link_frames"]
+    heard = down.where((down["entity"] == 0) & (down["action"] == down.code("action", "rcv")))
+    mine = here.where(here["action"] == here.code("action", "rcv"))
+    # Where each PDU lies is found without its sender.
+    np.testing.assert_array_equal(np.sort(mine["offset"]), np.sort(heard["offset"]))
+    assert mine["duplicate"].sum() == heard["duplicate"].sum()
+    (clock,) = (c for c in m.clocks if m.sources[c.source].format == "mobileinsight")
+    assert clock.offset_ns == -GPS_AHEAD_NS
+    assert not m.link_is_apart
+    results = mt.analyze(m).results
+    (station,) = (one for one in results["link_retransmissions"].summary["entities"] if one["entity"] == "bs")
+    assert station["seen_by"] == "receiver"
+    assert station["frames"] == len(heard)
+    assert station["retransmitted"] > 0
+
+
+def test_a_log_of_another_time_answers_nothing_about_tcp(tmp_path: Path, samples: Path) -> None:
+    log = written(tmp_path, "phone.mi2log", binary(PDUS))
+    m = mt.read(samples / "link-resets-vj" / "snd.pcap", log)
+    assert m.link_is_apart
+    results = mt.analyze(m).results
+    assert "on the timeline" in (results["frame_map"].inconclusive or "")
+    assert results["utilization"].summary["basis"] == "estimate from captures"
+    assert results["idle_phases"].summary["basis"] == "estimate from captures"
+    assert results["link_retransmissions"].summary["frames"] == 9

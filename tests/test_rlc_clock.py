@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
-import numpy as np
 import pytest
-from support_lab import SECOND, Outcome, tcp
-from support_rlc import record
+from support_lab import Outcome
+from support_rlc import download, raw_pcap, record
 
 import multitracer as mt
 
@@ -17,27 +15,6 @@ LATE_NS = 200_000
 LOSSY = {"kind": "gilbert_elliott", "loss_good": 0.02, "p_good_to_bad": 0.01, "loss_bad": 0.9}
 
 BEARER = {"air": LOSSY, "max_retransmissions": 1000, "tti_ms": 5, "pdus_per_tti": 8, "payload_bytes": 200}
-
-
-def download(seed: int) -> list[tuple[int, int, bytes]]:
-    """Data down at uneven times, and small acknowledgements up, nearly as close as transmission intervals."""
-    rng = np.random.default_rng(seed)
-    found, down, up = [], SECOND, SECOND + 60 * MS
-    for at in range(150):
-        down += int(rng.integers(4 * MS, 16 * MS))
-        up = max(up + int(rng.integers(5 * MS, 15 * MS)), down + 400 * MS)
-        found.append((down, 1, tcp(1 + at * 900, 1, bytes([at]) * 900, ip_id=at)))
-        ack = tcp(1, 1 + at * 900, ip_id=at, ports=(80, 1025), options=b"\1\1\1\0")
-        found.append((up, 0, ack[:12] + ack[16:20] + ack[12:16] + ack[20:]))
-    return sorted(found, key=lambda one: one[0])
-
-
-def raw_pcap(packets: list[tuple[int, bytes]], shift_ns: int) -> bytes:
-    records = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 101)]
-    for t_ns, data in sorted(packets, key=lambda one: one[0]):
-        seconds, rest = divmod(t_ns + shift_ns, SECOND)
-        records.append(struct.pack("<IIII", seconds, rest, len(data), len(data)) + data)
-    return b"".join(records)
 
 
 def beside(outcome: Outcome, packets: list[tuple[int, int, bytes]], shift_ns: int) -> bytes:

@@ -9,6 +9,9 @@ use super::way::{Heard, Piece, Placed, SMALL, Way};
 use crate::issue::Issues;
 use crate::linktable::{EVT, EventRow, Events, FrameRow, Frames, RCV, SND, cause_code, kind_code};
 
+/// A bearer that was silent for longer had nothing to send: it was set up anew when there was something.
+const LONGEST_GAP_NS: i64 = 5_000_000_000;
+
 /// What a row says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -252,7 +255,8 @@ impl Bearer {
                 }
             }
             _ => {
-                self.begin((self.last_ns.unwrap_or(row.t_ns), row.record), way, "other");
+                let last_ns = self.last_ns.filter(|last| row.t_ns - last <= LONGEST_GAP_NS);
+                self.begin((last_ns.unwrap_or(row.t_ns), row.record), way, "other");
                 if let Some((_, done)) = &mut self.reset {
                     done[way] = true;
                     done[1 - way] = !self.ways[1 - way].used();
@@ -332,6 +336,13 @@ mod tests {
             assert_eq!(found.frames.offset.last(), Some(&(119 * 40)));
             assert_eq!((found.pdus.number.last(), found.pdus.epoch.last()), (Some(&119), Some(&1)));
         }
+    }
+
+    #[test]
+    fn a_bearer_that_had_nothing_to_send_did_not_stand_still() {
+        let again = 20_000_000_000;
+        let found = track(12, &[both(100, 60), both(again, 60)].concat(), |_| View::Air);
+        assert_eq!(resets(&found), [(again, 0, "other"), (again + 1, 1, "peer")]);
     }
 
     #[test]

@@ -121,8 +121,10 @@ impl Way {
             return self.new_number(sn, piece, if ahead > FEW { 0 } else { ahead }, false);
         }
         let done = self.is_done(sn);
+        // Without bytes to compare, PDUs of equal length are the same; but not one that the peer has long since.
+        let anew = small && done && (armed || self.modulus - ahead > FEW);
         match self.known.get_mut(&sn) {
-            Some(known) if known.is_same(&piece) => known.again(&piece),
+            Some(known) if !anew && known.is_same(&piece) => known.again(&piece),
             Some(_) if small => self.restart(sn, piece),
             None if small && (armed || done || self.modulus - ahead > FEW) => self.restart(sn, piece),
             Some(known) => known.again(&piece),
@@ -385,6 +387,25 @@ mod tests {
             acked.iter().for_each(|sn| way.acknowledged(*sn));
             asked.iter().for_each(|sn| way.asked(*sn));
             assert_eq!(sent(&mut way, 1, 3).3, expected, "{acked:?} {asked:?}");
+        }
+    }
+
+    #[test]
+    fn begun_anew_with_pdus_of_equal_length() {
+        for (acked, armed, count, expected) in [
+            (true, false, 200, true),
+            (false, false, 200, false),
+            (true, false, 40, false),
+            (true, true, 40, true),
+        ] {
+            let mut way = Way::new(10);
+            for sn in 0..count {
+                sent(&mut way, sn, 0);
+            }
+            if acked {
+                way.acknowledged(count);
+            }
+            assert_eq!(way.send(piece(0, 0, 40, 0), armed).restart, expected, "{acked} {armed} {count}");
         }
     }
 

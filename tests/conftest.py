@@ -23,6 +23,10 @@ settings.register_profile("checks", settings.get_profile("desk"), derandomize=Tr
 settings.load_profile("checks" if os.environ.get("CI") else "desk")
 
 
+# How wide and how colourful the terminal of whoever starts the tests is changes nothing.
+for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(_name, None)
+
 # What a shell runs in its background ignores Ctrl-C, and so would every process of these tests.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -378,6 +378,19 @@ def test_behind_a_drop_arrivals_tell_frames_apart() -> None:
     assert found.sure.mean() > 0.95
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_equal_packets_at_equal_distances_are_not_taken_for_their_neighbours(seed: int) -> None:
+    """Bare ACKs: many arrive as late as the next one would be on time, so that its delay looks usual, too."""
+    chance, count = np.random.default_rng(seed), 430
+    step = 2_080_000 + chance.normal(0, 60_000, count)
+    left = np.cumsum(step + (chance.random(count) < 0.1) * chance.exponential(5e6, count)).astype(np.int64)
+    late = np.where(chance.random(count) < 0.6, chance.exponential(3e5, count), step)
+    arrived = np.maximum.accumulate(left + 5_190_000 + late.astype(np.int64))
+    size = np.full(count, 52)
+    found = by_arrival(np.arange(count), size, left, size, arrived)
+    assert found.packet.tolist() == list(range(count))
+
+
 def test_behind_a_drop_sizes_alone_are_no_proof() -> None:
     """Five packets of one length, the third dropped by a queue: which of them a frame carries is a guess."""
     first = np.arange(5) * 100

@@ -25,6 +25,8 @@ _LATE_NS = 40_000_000
 _PROMPT_NS = 15_000_000
 _LONGEST_NS = 500_000_000
 _BIN_NS = 250_000
+_TRIED = 8
+_ALIKE = 2.0  # sums of two delays that are no further apart tell neither from the other
 _SEARCH = 64
 _TIMELY = 0.5  # what a packet that came just when it had to counts more than one that hardly could be it
 _UNSEEN = 0.25
@@ -150,20 +152,31 @@ def by_arrival(ns: Int, length: Int, heard_ns: Int, packet_bytes: Int, arrived_n
     arrived, size = arrived_ns[packets], packet_bytes[packets]
     # A receiver that puts frames in order hands none on before those in front of it.
     there = np.maximum.accumulate(heard_ns[frames])
-    due = there + _usual_delay(there, length[frames], arrived, size)
     numbers = (ns - np.cumsum(heard_ns < 0))[frames]  # frames that failed took numbers, and no arrivals
-    steps = _with_unseen(due, length[frames], numbers)
-    pairs = _chain(steps.due, steps.length, arrived, size)
+    tries = []
+    for delay_ns in _usual_delays(there, length[frames], arrived, size):
+        steps = _with_unseen(there + delay_ns, length[frames], numbers)
+        tries.append((_chain(steps.due, steps.length, arrived, size), steps))
+    if not tries:
+        return none
+    pairs, steps = max(tries, key=lambda one: one[0].whole)
+    certain = pairs.sure.copy()
+    for other, _ in tries:
+        if other.whole > pairs.whole - _ALIKE:
+            certain &= other.packet == pairs.packet
     real = steps.frame >= 0
     index, sure = none.packet, none.sure
     rows = frames[steps.frame[real]]
     index[rows] = np.where(pairs.packet[real] >= 0, packets[pairs.packet[real]], -1)
-    sure[rows] = pairs.sure[real]
+    sure[rows] = certain[real]
     return Paired(index, sure, float(np.mean(index[frames] >= 0)), bool(np.all(real)))
 
 
-def _usual_delay(there: Int, length: Int, arrived: Int, size: Int) -> int:
-    """From the frame's end to the arrival: the difference that occurs most often between equal lengths."""
+def _usual_delays(there: Int, length: Int, arrived: Int, size: Int) -> list[int]:
+    """From the frame's end to the arrival: the differences that occur most often between equal lengths.
+
+    Of packets at equal distances the neighbour's occurs nearly as often: which it is, the pairs say.
+    """
     low = np.searchsorted(arrived, there - _NEAR_NS)
     apart = []
     for k in range(_SEARCH):
@@ -172,10 +185,17 @@ def _usual_delay(there: Int, length: Int, arrived: Int, size: Int) -> int:
     found = np.concatenate(apart)
     found = found[(found >= -_NEAR_NS) & (found < _LONGEST_NS)]
     if not len(found):
-        return 0
+        return []
     bins = (found + _NEAR_NS) // _BIN_NS
-    best = int(np.argmax(np.bincount(bins)))
-    return int(np.median(found[np.abs(bins - best) <= 1]))
+    count = np.bincount(bins)
+    delays = []
+    for _ in range(_TRIED):
+        best = int(np.argmax(count))
+        if not count[best]:
+            break
+        delays.append(int(np.median(found[np.abs(bins - best) <= 1])))
+        count[max(best - 2, 0) : best + 3] = 0
+    return delays
 
 
 class _Steps(NamedTuple):
@@ -203,8 +223,11 @@ def _with_unseen(due: Int, length: Int, numbers: Int) -> _Steps:
 
 
 class _Chained(NamedTuple):
+    """For each frame its packet, whether that is sure, and the sum of all weights."""
+
     packet: Int
     sure: npt.NDArray[np.bool_]
+    whole: float
 
 
 def _chain(due: Int, length: Int, arrived: Int, size: Int) -> _Chained:
@@ -237,7 +260,7 @@ def _chain(due: Int, length: Int, arrived: Int, size: Int) -> _Chained:
         index[row] = after = int(low[row]) + best
         others = np.delete(total, best)
         sure[row] = not len(others) or whole - float(others.max()) >= _MARGIN
-    return _Chained(index, sure)
+    return _Chained(index, sure, whole)
 
 
 def _weights(due: int, length: int, arrived: Int, size: Int) -> npt.NDArray[np.float64]:

@@ -63,7 +63,7 @@ def compare(run: Path) -> Compared:
         shutil.copytree(run, copy, ignore=shutil.ignore_patterns("frames", "truth.json"))
         (copy / "wifi.pcap").write_bytes(encrypted((run / "wifi.pcap").read_bytes()))
         ours = _frames(mt.read(copy))
-        (copy / "measurement.toml").unlink()
+        (copy / "measurement.toml").unlink(missing_ok=True)
         clock = _clock(mt.read(copy))
     right = {key for key, (frame, _) in ours.items() if key in true and true[key][0] == frame}
     certain = {key for key, (_, sure) in ours.items() if sure and key in true}

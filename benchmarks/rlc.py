@@ -106,7 +106,8 @@ def compare(analysis: Any, truth: dict[str, Any], log: list[Line]) -> Iterator[R
     entered = sum(truth["packets_in"]) - len(truth["if_queue_drops"])
     cut = sum(event["what"] == "packet_lost" for event in truth["events"])
     yield "packets placed exactly", sum(one["exact"] for one in facts), entered, cut
-    yield from _resets(m, results, truth)
+    yield from _bearer(m, results, truth)
+    yield from _resets(m, results, truth, log)
     yield from _idle(m, results, truth)
 
 
@@ -118,9 +119,42 @@ def _tries(sent: list[Line]) -> list[int]:
     return [int(line.fields.get("try", "0")) for line in sent]
 
 
-def _resets(m: Any, results: Any, truth: dict[str, Any]) -> Iterator[Row]:
+def _bearer(m: Any, results: Any, truth: dict[str, Any]) -> Iterator[Row]:
+    """Polls, gaps and what was given up: each with its time, held one by one."""
+    tables = results["bearer"].tables
+    polls, gaps, lost = (tables[name] for name in ("polls", "reorderings", "discards"))
+    for side, name in enumerate(_SIDES):
+        entity, peer = m.entities.index(name), m.entities.index(_SIDES[1 - side])
+        mine = polls.where(polls["entity"] == entity)
+        yield "polls", len(mine), truth.get("polls", [0, 0])[side], 0
+        told = {(e["asked_ns"], e["t_ns"]) for e in _events(truth, "poll_answered", side)}
+        ours = set(zip(mine["t_ns"].tolist(), mine["end_ns"].tolist(), strict=True))
+        yield "polls answered, at the same time", len(told & ours), len(told), 0
+        answered = mine.where(mine["end_ns"] >= 0)
+        true = sum(end - begin for begin, end in told) / 1e9
+        yield "poll delays [s]", float((answered["end_ns"] - answered["t_ns"]).sum()) / 1e9, true, 1e-6
+        mine = gaps.where((gaps["entity"] == peer) & (gaps["end_ns"] >= 0))
+        told = {(e["opened_ns"], e["t_ns"]) for e in _events(truth, "gap_filled", 1 - side)}
+        ours = set(zip(mine["t_ns"].tolist(), mine["end_ns"].tolist(), strict=True))
+        yield "PDUs overtaken, at the same times", len(told & ours), len(ours | told), 0
+        true = sum(e["t_ns"] - e["opened_ns"] for e in _events(truth, "gap_filled", 1 - side)) / 1e9
+        yield "reordering delays [s]", float((mine["end_ns"] - mine["t_ns"]).sum()) / 1e9, true, 1e-6
+        discarded = len(_events(truth, "packet_discarded", side))
+        gone = len(_events(truth, "packet_lost", side)) + discarded
+        rows = lost.where(lost["entity"] == entity)
+        yield "packets given up", len(rows), gone, 0
+        way = next(one for one in results["bearer"].summary["directions"] if one["entity"] == name)
+        again = truth.get("segments_sent_again", [0, 0])[side]
+        yield "segments of PDUs cut again", way["segmentation"]["segments_again"], again, 0
+
+
+def _events(truth: dict[str, Any], what: str, side: int) -> list[dict[str, Any]]:
+    return [event for event in truth["events"] if event["what"] == what and event["side"] == side]
+
+
+def _resets(m: Any, results: Any, truth: dict[str, Any], log: list[Line]) -> Iterator[Row]:
     found = results["link_resets"].summary["resets"]
-    true = _begun(event for event in truth["events"] if event["what"] == "reset")
+    true = _begun((event for event in truth["events"] if event["what"] == "reset"), log)
     yield "resets", len(found), len(true), 0
     over = [event["t_ns"] for event in truth["events"] if event["what"] == "handover_end"]
     if len(found) == len(true):
@@ -137,16 +171,27 @@ def _resets(m: Any, results: Any, truth: dict[str, Any]) -> Iterator[Row]:
     yield "packets lost in resets", ours, len(lost), 0
 
 
-def _begun(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first line of each reset, which is over when the other side has reset, too, for whatever reason."""
+def _begun(events: Iterable[dict[str, Any]], log: list[Line]) -> list[dict[str, Any]]:
+    """The first line of each reset; it lasts until everyone who gave up in it has heard the other side.
+
+    On the air that is one outage, however often requests are repeated.
+    """
     begun: list[dict[str, Any]] = []
-    waiting = None
+    over_ns = 0
     for event in events:
-        if waiting is None:
+        if event["cause"] == "peer":
+            continue
+        if event["t_ns"] >= over_ns:
             begun.append(event)
-            waiting = 1 - event["side"]
-        elif event["side"] == waiting:
-            waiting = None
+        if event["cause"] != "handover":
+            heard = (
+                line.t_ns
+                for line in log
+                if line.t_ns > event["t_ns"]
+                and (line.entity, line.action) == (_SIDES[event["side"]], "rcv")
+                and line.kind in ("UA", "SABM")
+            )
+            over_ns = max(over_ns, min(heard, default=event["t_ns"]))
     return begun
 
 

@@ -80,12 +80,6 @@ def scan_tcpinfo(path: str) -> TextScan:
 def scan_lena(path: str, columns: list[tuple[float, float | None]]) -> TextScan:
     """Table bearer_totals: record, and columns by their number as text."""
 
-def scan_srsran(path: str) -> TextScan:
-    """No table; facts: bearers (list of number of the terminal, name, rows, unknown, bytes, highest).
-
-    Rows are seven numbers each, as the columns of `track_rlc`; unknown are records of status reports.
-    """
-
 def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:
     """Table csv: t_ns, record, and columns by their number among those read, as text.
 

@@ -84,16 +84,6 @@ def scan_tcpinfo(path: str) -> Scan:
     return scanned(path, _core.scan_tcpinfo)
 
 
-def scan_srsran(path: str) -> Scan:
-    """PDUs by bearer of srsRAN's logs, in its facts: rows as `track_rlc` wants them, one after the other.
-
-    Raises
-    ------
-    UnreadableFile
-    """
-    return scanned(path, _core.scan_srsran)
-
-
 def scan_csv(path: str, header: int, separator: str, kinds: Sequence[str]) -> Scan:
     """Table ``csv`` of comma-separated values: ``t_ns``, ``record``, and the columns read by their number.
 

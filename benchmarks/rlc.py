@@ -104,7 +104,7 @@ def compare(analysis: Any, truth: dict[str, Any], log: list[Line]) -> Iterator[R
     facts = results["frame_map"].summary["directions"]
     # One whose end was flushed before it was sent is in no PDU as a whole.
     entered = sum(truth["packets_in"]) - len(truth["if_queue_drops"])
-    cut = sum(event["what"] == "packet_lost" for event in truth["events"])
+    cut = sum(event["what"] in ("packet_lost", "packet_discarded") for event in truth["events"])
     yield "packets placed exactly", sum(one["exact"] for one in facts), entered, cut
     yield from _bearer(m, results, truth)
     yield from _resets(m, results, truth, log)

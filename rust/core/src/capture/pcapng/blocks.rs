@@ -8,15 +8,14 @@ use super::super::pcap::describe;
 use super::super::record::{ByteOrder, Damage, Reader, Record};
 use super::super::source::Source;
 use super::interface::Interface;
-use super::options::{COMMENT, Options, text};
 use crate::issue::Issues;
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
-const OLD_PACKET: u32 = 2;
+pub(super) const OLD_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const STATISTICS: u32 = 5;
-const ENHANCED_PACKET: u32 = 6;
+pub(super) const ENHANCED_PACKET: u32 = 6;
 
 /// Type and total length before a block's body, the length again behind it.
 const FRAMING: usize = 12;
@@ -25,18 +24,13 @@ const HEADER: usize = 8;
 /// A block that is looked into must fit into memory; others are passed over at any length.
 const MAX_BLOCK: u32 = 17 << 20;
 /// Interfaces that are kept, in all sections together: 48 bytes each.
-const MAX_INTERFACES: usize = 1 << 20;
+pub(super) const MAX_INTERFACES: usize = 1 << 20;
 /// Interfaces and comments that are told of.
-const DESCRIBED: usize = 32;
-const COMMENTS: usize = 100;
+pub(super) const DESCRIBED: usize = 32;
+pub(super) const COMMENTS: usize = 100;
 pub(super) const COMMENT_BYTES: usize = 500;
 /// Unknown block types that are counted apart.
 const UNKNOWN_TYPES: usize = 32;
-
-const EPB_FLAGS: u16 = 2;
-const ISB_IFDROP: u16 = 5;
-const ISB_OSDROP: u16 = 7;
-const SHB_USERAPPL: u16 = 4;
 
 /// Whether a file's content begins with a section header.
 pub(crate) fn sniff(head: &[u8]) -> bool {
@@ -64,16 +58,16 @@ fn name(block_type: u32) -> String {
 
 /// The packets of a pcapng file.
 pub(crate) struct Blocks<'p> {
-    source: Source<'p>,
-    order: ByteOrder,
+    pub(super) source: Source<'p>,
+    pub(super) order: ByteOrder,
     swapped: bool,
     /// Of the present section.
-    interfaces: Vec<Interface>,
+    pub(super) interfaces: Vec<Interface>,
     /// Over all sections.
-    interface_count: usize,
-    described: Vec<Described>,
-    step_ns: u32,
-    number: u64,
+    pub(super) interface_count: usize,
+    pub(super) described: Vec<Described>,
+    pub(super) step_ns: u32,
+    pub(super) number: u64,
     previous_ns: i64,
     /// Bytes of the block handed out last, still in the window.
     pending: usize,
@@ -81,24 +75,12 @@ pub(crate) struct Blocks<'p> {
     /// Of the three kinds of packet blocks: counted apart, because a map costs.
     packets: [u64; 3],
     other_types: u64,
-    application: String,
-    comments: Vec<Comment>,
-    comment_count: u64,
-    dropped: u64,
+    pub(super) application: String,
+    pub(super) comments: Vec<Comment>,
+    pub(super) comment_count: u64,
+    pub(super) dropped: u64,
     issues: Issues,
     damage: Option<Damage>,
-}
-
-/// What was found of a packet before it is handed out.
-struct Found {
-    interface: Option<usize>,
-    time: (u32, u32),
-    captured: u32,
-    original: u32,
-    /// Where its bytes begin in the block.
-    at: usize,
-    /// Whether it has a time.
-    timed: bool,
 }
 
 impl<'p> Blocks<'p> {
@@ -244,142 +226,11 @@ impl<'p> Blocks<'p> {
         self.pending = length;
         let body = self.source.bytes()[HEADER..length - 4].to_vec();
         match block_type {
-            SECTION => {
-                self.retire_interfaces();
-                if self.order.u16(&body, 4) != 1 {
-                    self.impossible(format!("section of version {}", self.order.u16(&body, 4)));
-                    return Ok(false);
-                }
-                for (option, value) in Options::new(body.get(16..).unwrap_or_default(), self.order) {
-                    match option {
-                        SHB_USERAPPL if self.application.is_empty() => {
-                            self.application = text(value, COMMENT_BYTES);
-                        }
-                        COMMENT => self.comment(0, text(value, COMMENT_BYTES)),
-                        _ => {}
-                    }
-                }
-            }
+            SECTION => return Ok(self.section(&body)),
             INTERFACE => return Ok(self.interface(&body)),
             _ => self.statistics(&body),
         }
         Ok(true)
-    }
-
-    fn interface(&mut self, body: &[u8]) -> bool {
-        if self.interface_count == MAX_INTERFACES {
-            self.impossible(format!("more than {MAX_INTERFACES} interfaces"));
-            return false;
-        }
-        let Some((interface, described, comments)) =
-            Interface::parse(body, self.order, self.interface_count as u32)
-        else {
-            self.impossible("an interface block without a link type".into());
-            return false;
-        };
-        self.interface_count += 1;
-        self.step_ns = self.step_ns.max(interface.step_ns());
-        self.interfaces.push(interface);
-        if self.described.len() < DESCRIBED {
-            self.described.push(described);
-        }
-        for comment in comments {
-            self.comment(0, comment);
-        }
-        true
-    }
-
-    fn statistics(&mut self, body: &[u8]) {
-        let Some((fixed, rest)) = body.split_at_checked(12) else { return };
-        let (mut dropped, mut comments) = (0u64, Vec::new());
-        for (option, value) in Options::new(rest, self.order) {
-            match (option, value.len()) {
-                (ISB_IFDROP | ISB_OSDROP, 8) => dropped = dropped.saturating_add(self.order.u64(value, 0)),
-                (COMMENT, _) => comments.push(text(value, COMMENT_BYTES)),
-                _ => {}
-            }
-        }
-        if let Some(interface) = self.interfaces.get_mut(self.order.u32(fixed, 0) as usize) {
-            interface.dropped = dropped;
-        }
-        for comment in comments {
-            self.comment(0, comment);
-        }
-    }
-
-    /// A new section begins, or the file ends.
-    fn retire_interfaces(&mut self) {
-        for interface in self.interfaces.drain(..) {
-            self.dropped = self.dropped.saturating_add(interface.dropped);
-        }
-    }
-
-    fn comment(&mut self, record: u64, text: String) {
-        self.comment_count += 1;
-        if self.comments.len() < COMMENTS {
-            self.comments.push(Comment { record, text });
-        }
-    }
-
-    /// Fields of a packet block; `None` if the block contradicts itself.
-    #[inline]
-    fn fields(&self, block_type: u32, block: &[u8]) -> Option<Found> {
-        let field = |at| self.order.u32(block, at);
-        let room = |at: usize| block.len().checked_sub(at + 4);
-        let found = match block_type {
-            ENHANCED_PACKET => {
-                room(28)?;
-                Found {
-                    interface: Some(field(8) as usize),
-                    time: (field(12), field(16)),
-                    captured: field(20),
-                    original: field(24),
-                    at: 28,
-                    timed: true,
-                }
-            }
-            OLD_PACKET => {
-                room(28)?;
-                Found {
-                    interface: Some(usize::from(self.order.u16(block, 8))),
-                    time: (field(12), field(16)),
-                    captured: field(20),
-                    original: field(24),
-                    at: 28,
-                    timed: true,
-                }
-            }
-            _ => {
-                let most = room(12)? as u32;
-                let original = field(8);
-                // It belongs to the first interface, and has no captured length of its own.
-                let snaplen = self.interfaces.first().map_or(0, |interface| interface.snaplen);
-                let captured = if snaplen == 0 { original } else { original.min(snaplen) };
-                // Without a snap length, the block itself says how much there is.
-                let captured = if snaplen == 0 { captured.min(most) } else { captured };
-                Found { interface: Some(0), time: (0, 0), captured, original, at: 12, timed: false }
-            }
-        };
-        (found.captured as usize <= room(found.at)?).then_some(found)
-    }
-
-    /// Length of a frame check sequence that an enhanced packet block states, and its comments.
-    #[cold]
-    #[inline(never)]
-    fn packet_options(&mut self, from: usize, length: usize) -> Option<u32> {
-        let options = self.source.bytes().get(from..length - 4).unwrap_or_default();
-        let (mut fcs, mut comments) = (None, Vec::new());
-        for (option, value) in Options::new(options, self.order) {
-            match (option, value.len()) {
-                (EPB_FLAGS, 4) => fcs = Some(self.order.u32(value, 0) >> 5 & 0xf).filter(|&fcs| fcs > 0),
-                (COMMENT, _) => comments.push(text(value, COMMENT_BYTES)),
-                _ => {}
-            }
-        }
-        for comment in comments {
-            self.comment(self.number, comment);
-        }
-        fcs
     }
 
     #[cold]
@@ -388,7 +239,7 @@ impl<'p> Blocks<'p> {
     }
 
     #[cold]
-    fn impossible(&mut self, detail: String) {
+    pub(super) fn impossible(&mut self, detail: String) {
         self.damage = Some(Damage { code: "bad-record", record: self.number + 1, detail });
     }
 

@@ -3,7 +3,9 @@
 //! Reference: draft-ietf-opsawg-pcapng.
 
 mod blocks;
+mod described;
 mod interface;
 mod options;
+mod packets;
 
 pub(crate) use blocks::{Blocks, sniff};

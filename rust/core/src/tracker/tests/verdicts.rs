@@ -181,7 +181,7 @@ fn frto_is_foreseen_until_the_host_shows_that_it_does_without() {
         talk.data(3560, seq + if with { 6000 } else { 2000 }, 1000);
         let (connections, _) = talk.done();
         assert_eq!(sender(&connections).taken_back()[TakenBack::Frto as usize], taken, "with: {with}");
-        assert_eq!(causes(&connections[0]).get(1).copied(), cause);
+        assert_eq!(causes_of(&connections[0]).get(1).copied(), cause);
     }
 }
 
@@ -204,7 +204,7 @@ fn equal_short_waits_show_the_largest_timeout() {
     talk.data(33_400, 7001, 1000);
     talk.data(36_450, 8001, 1000); // a probe with new data, known by the cap
     let (connections, _) = talk.done();
-    assert_eq!(causes(&connections[0]), [Cause::TailLossProbe, Cause::Timeout, Cause::Timeout]);
+    assert_eq!(causes_of(&connections[0]), [Cause::TailLossProbe, Cause::Timeout, Cause::Timeout]);
     let sender = sender(&connections);
     let (max_ns, cap) = sender.rto_cap().expect("two waits of 3.072 s where more than 4 s were estimated");
     assert_eq!((max_ns, cap.waits, cap.shortest_ns), (3072 * MS, 2, 3072 * MS));
@@ -230,7 +230,7 @@ fn what_follows_a_lone_tail_tells_the_timer() {
         talk.ack_echo(5100, seq + 11_000, &[], 5000);
         talk.data(5100, seq + 10_000 + 1000 * burst, 1000);
         let (connections, columns) = talk.done();
-        assert_eq!(causes(&connections[0]), [cause]);
+        assert_eq!(causes_of(&connections[0]), [cause]);
         let sender = sender(&connections);
         assert_eq!(sender.totals().retransmissions[cause as usize], 1);
         assert_eq!(sender.timeouts().len(), usize::from(cause == Cause::Timeout));
@@ -277,7 +277,7 @@ fn a_retransmission_delivered_last_tells_of_what_was_sent_before_it() {
     talk.ack(3210, seq + 5000, &[]);
     talk.data(3211, seq + 5000, 1000); // nothing above it, but what was sent after it has arrived
     let (connections, _) = talk.done();
-    assert_eq!(causes(&connections[0]), [Cause::Fast, Cause::Fast]);
+    assert_eq!(causes_of(&connections[0]), [Cause::Fast, Cause::Fast]);
 }
 
 /// Duplicate ACKs keep coming; without SACK none of them can tell that the repetition was lost, so it is the timer.
@@ -294,7 +294,7 @@ fn without_sack_only_the_timer_repeats_a_repetition() {
     talk.ack(3405, seq, &[]);
     talk.data(3406, seq, 1000);
     let (connections, _) = talk.done();
-    assert_eq!(causes(&connections[0]), [Cause::Fast, Cause::Timeout]);
+    assert_eq!(causes_of(&connections[0]), [Cause::Fast, Cause::Timeout]);
 }
 
 /// Segments that were delayed and a loss behind them: what F-RTO takes back, the SACK block calls for again.
@@ -308,6 +308,6 @@ fn a_recovery_that_follows_what_frto_took_back_is_fast() {
     talk.ack(3560, seq + 1000, &[(seq + 5000, seq + 6000)]);
     talk.data(3560, seq + 1000, 1000);
     let (connections, _) = talk.done();
-    assert_eq!(causes(&connections[0]), [Cause::Timeout, Cause::Fast]);
+    assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::Fast]);
     assert_eq!(sender(&connections).taken_back()[TakenBack::Frto as usize], 1);
 }

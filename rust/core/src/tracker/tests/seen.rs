@@ -1,0 +1,67 @@
+//! What a capture shows of a connection, and what it misses.
+
+use super::*;
+use crate::segment::Checksum;
+
+#[test]
+fn ports_used_again_are_another_connection() {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    warm_up(&mut talk);
+    talk.isn_a = 777_777;
+    talk.handshake(false);
+    let (connections, columns) = talk.done();
+    assert_eq!(connections.len(), 2);
+    assert_eq!(columns.conn.last(), Some(&1));
+}
+
+#[test]
+fn a_damaged_segment_moves_nothing() {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    let seq = warm_up(&mut talk);
+    let mut damaged = talk.blank(3000, true);
+    (damaged.seq, damaged.length, damaged.checksum) = (7u32.wrapping_add(1), 1000, Checksum::Bad);
+    talk.tracker.segment(&damaged);
+    let (connections, _) = talk.done();
+    let sender = &connections[0].senders[0];
+    assert_eq!((sender.totals().corrupted, sender.totals().duplicate_bytes), (1, 0));
+    assert_eq!(sender.edges(), (seq, seq));
+}
+
+#[test]
+fn acknowledged_but_never_seen_is_capture_loss() {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    talk.data(200, 1, 1000);
+    talk.ack(300, 3001, &[]);
+    let mut issues = Issues::default();
+    let (connections, _) = talk.tracker.finish(&mut issues);
+    assert_eq!(connections[0].senders[0].unseen_bytes(), 2000);
+    assert!(issues.iter().any(|(code, _)| code == "capture-loss"));
+}
+
+#[test]
+fn a_hole_that_was_acknowledged_is_capture_loss_too() {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    talk.data(200, 1, 1000);
+    talk.data(201, 2001, 1000);
+    talk.ack(300, 3001, &[]);
+    let (connections, _) = talk.done();
+    assert_eq!(connections[0].senders[0].unseen_bytes(), 1000);
+}
+
+#[test]
+fn without_a_handshake_the_first_byte_seen_is_number_one() {
+    let mut talk = Talk::new(7);
+    talk.data(200, 5_000_000, 1000);
+    talk.data(201, 5_001_000, 1000);
+    talk.ack(300, 5_002_000, &[]);
+    let mut issues = Issues::default();
+    let (connections, columns) = talk.tracker.finish(&mut issues);
+    assert!(!connections[0].handshake());
+    assert_eq!(columns.expect("columns").seq[..2], [1, 1001]);
+    assert_eq!(connections[0].senders[0].acked_bytes(), 2000);
+    assert!(issues.iter().any(|(code, _)| code == "missing-handshake"));
+}

@@ -1,0 +1,50 @@
+//! Timeouts that were not needed, by what came back.
+
+use super::*;
+
+#[test]
+fn an_old_echo_makes_a_timeout_spurious() {
+    for (echo_ms, verdict) in [(3000, Verdict::Spurious), (3400, Verdict::Genuine)] {
+        let mut talk = Talk::new(7);
+        talk.timestamps = true;
+        talk.handshake(true);
+        let seq = warm_up(&mut talk);
+        talk.data(3000, seq, 1000);
+        talk.data(3000, seq + 1000, 1000);
+        talk.data(3400, seq, 1000);
+        talk.ack_echo(3600, seq + 1000, &[], echo_ms);
+        let (connections, _) = talk.done();
+        let timeouts = connections[0].senders[0].timeouts();
+        assert_eq!(timeouts.len(), 1);
+        assert_eq!(timeouts[0].verdict(connections[0].min_rtt_ns(0)), verdict);
+    }
+}
+
+#[test]
+fn an_answer_before_the_smallest_rtt_makes_it_spurious() {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    let seq = warm_up(&mut talk);
+    talk.data(3000, seq, 1000);
+    talk.data(3400, seq, 1000);
+    talk.ack(3420, seq + 1000, &[]);
+    let (connections, _) = talk.done();
+    let timeout = connections[0].senders[0].timeouts()[0];
+    assert_eq!(timeout.too_early(connections[0].min_rtt_ns(0)), Vote::Spurious);
+}
+
+#[test]
+fn duplicate_sack_makes_it_spurious() {
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    let seq = warm_up(&mut talk);
+    talk.data(3000, seq, 1000);
+    talk.data(3000, seq + 1000, 1000);
+    talk.data(3400, seq, 1000);
+    talk.ack(3500, seq + 2000, &[]);
+    talk.ack(3520, seq + 2000, &[(seq, seq + 1000)]);
+    let (connections, _) = talk.done();
+    let timeout = connections[0].senders[0].timeouts()[0];
+    assert_eq!(timeout.dsack, Vote::Spurious);
+    assert_eq!(connections[0].senders[0].totals().dsacks, 1);
+}

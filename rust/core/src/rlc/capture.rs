@@ -182,7 +182,9 @@ pub fn continuation(files: &[PathBuf]) -> Result<Option<Vec<usize>>, ReadError> 
         let ((a, before), (b, after)) = (&outlines[pair[0]], &outlines[pair[1]]);
         let both: Vec<_> = after
             .iter()
-            .filter_map(|way| before.iter().find(|one| (one.0, one.1) == (way.0, way.1)).map(|one| (one, way)))
+            .filter_map(|way| {
+                before.iter().find(|one| (one.0, one.1) == (way.0, way.1)).map(|one| (one, way))
+            })
             .collect();
         let near = both.iter().all(|(one, way)| {
             let mask = (1_u32 << way.0.sn_bits.clamp(1, 18)) - 1;

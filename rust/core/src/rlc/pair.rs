@@ -58,9 +58,8 @@ pub fn read(files: [&[PathBuf]; 2], wanted: [&Wanted; 2]) -> Result<Option<Pair>
             }
             let rows = [both[0].rows(one), both[1].rows(other)];
             let told = [0, 1].map(|at| both[at].view(wanted[at], &rows[at]));
-            let found = relation([&rows[0], &rows[1]], told).or_else(|| {
-                (one.ue == other.ue).then(|| directions([&rows[0], &rows[1]])).flatten()
-            });
+            let found = relation([&rows[0], &rows[1]], told)
+                .or_else(|| (one.ue == other.ue).then(|| directions([&rows[0], &rows[1]])).flatten());
             if let Some(found) = found
                 && best.is_none_or(|(_, known)| found.shared > known.shared)
             {
@@ -153,8 +152,11 @@ fn directions(rows: [&[Row]; 2]) -> Option<Relation> {
         Some(found)
     };
     let (one, other) = (span(rows[0])?, span(rows[1])?);
-    (one.0 != other.0 && one.1 <= other.2 && other.1 <= one.2)
-        .then_some(Relation { offset_ns: 0, views: [View::Air; 2], shared: 0 })
+    (one.0 != other.0 && one.1 <= other.2 && other.1 <= one.2).then_some(Relation {
+        offset_ns: 0,
+        views: [View::Air; 2],
+        shared: 0,
+    })
 }
 
 /// Rows of both in order of time, on the first one's clock; the last bit of a record says whose it is.

@@ -62,4 +62,5 @@ QUESTIONS = {
         needs=("segments",),
         uses=("connections", "timeouts", "utilization", "idle_phases", "chains", "queueing"),
     ),
+    "air": Question(needs=("link_air",), specific=True),
 }

@@ -37,6 +37,8 @@ struct Known {
     /// Its place in the order of all numbers.
     number: i64,
     epoch: i32,
+    /// Whether the peer has ever asked for it: an answer may still be under way when it has it at last.
+    asked: bool,
     /// What the peer has received of it.
     heard: Vec<(u32, u32)>,
 }
@@ -124,7 +126,7 @@ impl Way {
         // Without bytes to compare, PDUs of equal length are the same; but not one that the peer has long since.
         let anew = small && done && (armed || self.modulus - ahead > FEW);
         match self.known.get_mut(&sn) {
-            Some(known) if !anew && known.is_same(&piece) => known.again(&piece),
+            Some(known) if (!anew || known.asked) && known.is_same(&piece) => known.again(&piece),
             Some(_) if small => self.restart(sn, piece),
             None if small && (armed || done || self.modulus - ahead > FEW) => self.restart(sn, piece),
             Some(known) => known.again(&piece),
@@ -161,8 +163,12 @@ impl Way {
 
     /// The peer asks for a number.
     pub(crate) fn asked(&mut self, sn: u32) {
+        let sn = sn % self.modulus;
+        if let Some(known) = self.known.get_mut(&sn) {
+            known.asked = true;
+        }
         if self.asked.len() < MOST_ASKED {
-            self.asked.push(sn % self.modulus);
+            self.asked.push(sn);
         }
     }
 
@@ -260,6 +266,7 @@ impl Known {
             first,
             number,
             epoch,
+            asked: false,
             heard: Vec::new(),
         }
     }
@@ -274,6 +281,7 @@ impl Known {
             first: (0, 0),
             number,
             epoch,
+            asked: false,
             heard: Vec::new(),
         }
     }
@@ -407,6 +415,18 @@ mod tests {
             }
             assert_eq!(way.send(piece(0, 0, 40, 0), armed).restart, expected, "{acked} {armed} {count}");
         }
+    }
+
+    #[test]
+    fn what_was_asked_for_may_cross_with_its_acknowledgement() {
+        let mut way = Way::new(10);
+        for sn in 0..200 {
+            sent(&mut way, sn, 0);
+        }
+        way.acknowledged(200);
+        way.asked(0);
+        way.acknowledged(200);
+        assert!(!way.send(piece(0, 0, 40, 0), false).restart);
     }
 
     #[test]

@@ -4,10 +4,9 @@
 
 use std::io::{self, Read};
 
-use super::fault::{Fault, Order, Resolution};
+use super::fault::{Fault, Order, Resolution, take_lines};
 use super::flows::{Endpoint, FlowTable, address, endpoint};
 use super::ftrace::{KernelEvents, STATES};
-use super::lines::Lines;
 use super::number::{decimal, fit, scaled};
 use super::words::Words;
 use crate::issue::Issues;
@@ -46,15 +45,9 @@ pub struct BccLog {
 /// Errors of the system while reading.
 pub fn scan(reader: impl Read) -> io::Result<BccLog> {
     let mut scanner = Scanner::default();
-    let mut lines = Lines::new(reader);
-    let mut issues = Issues::default();
-    while let Some((number, line)) = lines.next_line(&mut issues)? {
-        if let Err(fault) = scanner.line(number, line, &mut issues) {
-            fault.report(number, line, &mut issues);
-        }
-    }
+    let (lines, issues) = take_lines(reader, |number, line, issues| scanner.line(number, line, issues))?;
     let mut log = scanner.log;
-    log.lines = lines.count();
+    log.lines = lines;
     log.resolution_ns = scanner.resolution.ns();
     log.issues = issues;
     Ok(log)

@@ -14,6 +14,23 @@ pub(crate) struct Scanned {
     pub issues: Issues,
 }
 
+/// Hand every line to `take`, and tell of those that it gives back as faults; the number of lines, and what is wrong.
+///
+/// # Errors
+/// Errors of the system while reading.
+pub(crate) fn take_lines(
+    reader: impl Read,
+    mut take: impl FnMut(u64, &[u8], &mut Issues) -> Result<(), Fault>,
+) -> io::Result<(u64, Issues)> {
+    let (mut lines, mut issues) = (Lines::new(reader), Issues::default());
+    while let Some((number, line)) = lines.next_line(&mut issues)? {
+        if let Err(fault) = take(number, line, &mut issues) {
+            fault.report(number, line, &mut issues);
+        }
+    }
+    Ok((lines.count(), issues))
+}
+
 /// Hand every line that is not empty to `row`, which gives its time and the decimals it was written with, or
 /// nothing for a line without one (a header).
 ///
@@ -23,23 +40,18 @@ pub(crate) fn each_line(
     reader: impl Read,
     mut row: impl FnMut(u64, &[u8], &mut Issues) -> Result<Option<(i64, u8)>, Fault>,
 ) -> io::Result<Scanned> {
-    let mut lines = Lines::new(reader);
-    let (mut issues, mut resolution, mut order) =
-        (Issues::default(), Resolution::default(), Order::default());
-    while let Some((number, line)) = lines.next_line(&mut issues)? {
+    let (mut resolution, mut order) = (Resolution::default(), Order::default());
+    let (lines, issues) = take_lines(reader, |number, line, issues| {
         if line.is_empty() {
-            continue;
+            return Ok(());
         }
-        match row(number, line, &mut issues) {
-            Ok(None) => {}
-            Ok(Some((t_ns, decimals))) => {
-                resolution.saw(decimals);
-                order.check(t_ns, number, &mut issues);
-            }
-            Err(fault) => fault.report(number, line, &mut issues),
+        if let Some((t_ns, decimals)) = row(number, line, issues)? {
+            resolution.saw(decimals);
+            order.check(t_ns, number, issues);
         }
-    }
-    Ok(Scanned { lines: lines.count(), resolution_ns: resolution.ns(), issues })
+        Ok(())
+    })?;
+    Ok(Scanned { lines, resolution_ns: resolution.ns(), issues })
 }
 
 /// Why a line was skipped.

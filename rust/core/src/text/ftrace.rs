@@ -8,9 +8,8 @@ use std::io::{self, Read};
 
 use memchr::{memchr_iter, memmem};
 
-use super::fault::{Fault, Order, Resolution};
+use super::fault::{Fault, Order, Resolution, take_lines};
 use super::flows::FlowTable;
-use super::lines::Lines;
 use super::number::{decimal, fit, seconds};
 pub use super::tracepoint::STATES;
 use super::tracepoint::{Fields, Layout, Tracepoint};
@@ -83,24 +82,17 @@ pub struct KernelLog {
 /// Errors of the system while reading.
 pub fn scan(reader: impl Read) -> io::Result<KernelLog> {
     let mut scanner = Scanner::default();
-    let mut lines = Lines::new(reader);
-    let mut issues = Issues::default();
     let mut head = Vec::new();
-    while let Some((number, line)) = lines.next_line(&mut issues)? {
-        let outcome = match event(line, &mut head) {
-            Some((time, name, words)) => scanner.event(number, time, name, words, &mut issues),
-            None => scanner.remark(number, line, &mut issues),
-        };
-        if let Err(fault) = outcome {
-            fault.report(number, line, &mut issues);
-        }
-    }
+    let (lines, mut issues) = take_lines(reader, |number, line, issues| match event(line, &mut head) {
+        Some((time, name, words)) => scanner.event(number, time, name, words, issues),
+        None => scanner.remark(number, line, issues),
+    })?;
     scanner.report_markers(&mut issues);
     let mut log = scanner.log;
     for (name, count) in Tracepoint::NAMES.iter().zip(scanner.counts).filter(|(_, count)| *count > 0) {
         log.tracepoints.insert((*name).to_owned(), count);
     }
-    log.lines = lines.count();
+    log.lines = lines;
     log.resolution_ns = scanner.resolution.ns();
     log.issues = issues;
     Ok(log)

@@ -5,8 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
 
-use super::fault::{Fault, Resolution};
-use super::lines::Lines;
+use super::fault::{Fault, Resolution, take_lines};
 use super::number::{fit, seconds};
 use super::words::{Words, excerpt};
 use crate::issue::Issues;
@@ -99,15 +98,10 @@ struct State {
 /// # Errors
 /// Errors of the system while reading.
 pub fn scan(reader: impl Read) -> io::Result<OmnetLog> {
-    let mut lines = Lines::new(reader);
-    let (mut state, mut issues) = (State::default(), Issues::default());
-    while let Some((number, text)) = lines.next_line(&mut issues)? {
-        if let Err(fault) = state.line(number, text, &mut issues) {
-            fault.report(number, text, &mut issues);
-        }
-    }
+    let mut state = State::default();
+    let (lines, issues) = take_lines(reader, |number, text, issues| state.line(number, text, issues))?;
     let State { mut log, resolution, .. } = state;
-    log.lines = lines.count();
+    log.lines = lines;
     log.resolution_ns = resolution.ns();
     log.issues = issues;
     Ok(log)

@@ -2,8 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::fault::{Fault, Order, Resolution};
-use super::lines::Lines;
+use super::fault::{Fault, Order, Resolution, take_lines};
 use super::number::{fit, seconds};
 use super::words::{Words, excerpt, split_once};
 use crate::issue::Issues;
@@ -45,23 +44,16 @@ pub struct RlpLog {
 /// Errors of the system while reading.
 pub fn scan(reader: impl Read) -> io::Result<RlpLog> {
     let mut scanner = Scanner::default();
-    let mut lines = Lines::new(reader);
-    let mut issues = Issues::default();
-    while let Some((number, line)) = lines.next_line(&mut issues)? {
-        let outcome = match line.first() {
-            None => Ok(()),
-            Some(b'#') => {
-                scanner.comment(line);
-                Ok(())
-            }
-            Some(_) => scanner.line(number, line, &mut issues),
-        };
-        if let Err(fault) = outcome {
-            fault.report(number, line, &mut issues);
+    let (lines, issues) = take_lines(reader, |number, line, issues| match line.first() {
+        None => Ok(()),
+        Some(b'#') => {
+            scanner.comment(line);
+            Ok(())
         }
-    }
+        Some(_) => scanner.line(number, line, issues),
+    })?;
     let mut log = scanner.log;
-    log.lines = lines.count();
+    log.lines = lines;
     log.resolution_ns = scanner.resolution.ns();
     log.issues = issues;
     Ok(log)

@@ -2,9 +2,8 @@
 
 use std::io::{self, Read};
 
-use super::fault::{Fault, Order, Resolution};
+use super::fault::{Fault, Order, Resolution, take_lines};
 use super::flows::FlowTable;
-use super::lines::Lines;
 use super::ssline::{Info, Socket, socket};
 use super::stamp::{Stamp, leading};
 use super::words::{Words, excerpt};
@@ -86,16 +85,10 @@ pub struct SocketLog {
 /// Errors of the system while reading.
 pub fn scan(reader: impl Read) -> io::Result<SocketLog> {
     let mut scanner = Scanner::default();
-    let mut lines = Lines::new(reader);
-    let mut issues = Issues::default();
-    while let Some((number, line)) = lines.next_line(&mut issues)? {
-        if let Err(fault) = scanner.line(number, line, &mut issues) {
-            fault.report(number, line, &mut issues);
-        }
-    }
+    let (lines, issues) = take_lines(reader, |number, line, issues| scanner.line(number, line, issues))?;
     scanner.drop_waiting();
     let mut log = scanner.log;
-    log.lines = lines.count();
+    log.lines = lines;
     log.resolution_ns = scanner.resolution.ns();
     log.issues = issues;
     Ok(log)

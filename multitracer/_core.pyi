@@ -187,6 +187,9 @@ class Summaries(Sequence[dict[str, Any]]):
     def overview(self) -> tuple[int | None, int | None]:
         """Time of the first segment, index of the one with most payload in one direction."""
 
+    def digest(self, most: int) -> dict[str, Any]:
+        """As `multitracer.digest.digest`, with the worst and the largest `most`."""
+
     def json(self, first: int, count: int, source: str, point: str, t0_ns: int) -> bytes:
         """Entries of `connections` in docs/json.md; `source` and `point` are JSON."""
 

@@ -5,7 +5,8 @@ A key may be added in any version; removing or changing one raises `CONTRACT`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from multitracer import native
@@ -158,21 +159,24 @@ def _connections(measurement: Measurement, results: Results) -> Derived[Object]:
             entry[key] = rates.get(entry["index"], entry)[key]
         return entry
 
-    as_summed_up = events is None and not rates
-    return Derived(len(entries), connection, text=_written(measurement, entries) if as_summed_up else None)
+    summaries = _summaries(measurement, entries) if events is None and not rates else None
+    if summaries is None:
+        return Derived(len(entries), connection)
+    t0_ns = measurement.t0_ns - measurement.clocks[0].offset_ns
+    path, point = (native.json_text(value) for value in (paths[0], measurement.sources[0].point))
+
+    def text(first: int, count: int) -> bytes:
+        return native.connection_entries(summaries, first, count, path, point, t0_ns)
+
+    return Derived(len(entries), connection, text=text, digest=partial(native.digest, summaries))
 
 
-def _written(measurement: Measurement, entries: Sequence[Object]) -> Callable[[int, int], bytes] | None:
-    """What writes the entries straight from the core's summaries, where nothing else is in them."""
+def _summaries(measurement: Measurement, entries: Sequence[Object]) -> Any:
+    """What the core holds of connections, if nothing else is in their entries."""
     known = measurement.connections
     if not isinstance(entries, Derived) or not isinstance(known, Derived) or entries.origin is not known:
         return None
-    summaries, source = known.origin, measurement.sources[0]
-    if len(measurement.traces) != 1 or not native.are_summaries(summaries):
-        return None
-    t0_ns = measurement.t0_ns - measurement.clocks[0].offset_ns
-    path, point = native.json_text(source.path), native.json_text(source.point)
-    return lambda first, count: native.connection_entries(summaries, first, count, path, point, t0_ns)
+    return known.origin if len(measurement.traces) == 1 and native.are_summaries(known.origin) else None
 
 
 def _link(results: Results) -> Object:

@@ -23,9 +23,11 @@ class Derived(Sequence[T], Generic[T]):
     text : callable, optional
         ``text(first, count)``: these items as entries of a JSON list, as `multitracer.jsontext` has it; for
         what can be written without being made.
+    digest : callable, optional
+        ``digest(most)``: the answer of `multitracer.digest`, where it can be had without making them.
     """
 
-    __slots__ = ("_count", "_make", "origin", "text")
+    __slots__ = ("_count", "_make", "digest", "origin", "text")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
@@ -34,11 +36,13 @@ class Derived(Sequence[T], Generic[T]):
         make: Callable[[int], T],
         origin: Sequence[Any] | None = None,
         text: Callable[[int, int], bytes] | None = None,
+        digest: Callable[[int], dict[str, Any]] | None = None,
     ) -> None:
         self._count = count
         self._make = make
         self.origin = origin
         self.text = text
+        self.digest = digest
 
     def __len__(self) -> int:
         return self._count

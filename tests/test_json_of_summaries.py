@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-import struct
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from support_segments import capture
 
 import multitracer as mt
 from multitracer import jsontext
+from multitracer.cli.main import main
 from multitracer.contract import analysis_object
 from multitracer.derived import Derived
+from multitracer.digest import digest
 from multitracer.results import Analysis
 
 ROOT = Path(__file__).parent.parent
 CAPTURES = sorted(ROOT.glob("sample_traces/*/*.pcap"))
-RAW = 101
-V4 = [bytes([10, 0, 0, 1]), bytes([192, 168, 255, 254])]
-V6 = [bytes(15) + b"\x01", b"\x20\x01\x0d\xb8" + bytes(11) + b"\x02"]
 
 SEGMENTS = st.lists(
     st.tuples(
@@ -40,28 +39,6 @@ SEGMENTS = st.lists(
 )
 
 
-def capture(path: Path, segments: list[tuple[int, int, bool, bool, int, int, int, int, int, bytes]]) -> Path:
-    """Whatever the segments say, as a capture without payload in nanoseconds."""
-    t_ns = 1_700_000_000_123_456_789
-    with path.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, RAW))
-        for step, port, first, six, seq, ack, flags, length, window, options in segments:
-            t_ns += step
-            ends = (V6 if six else V4)[:: 1 if first else -1]
-            ports = (1000 + port, 80) if first else (80, 1000 + port)
-            offset = (20 + len(options)) << 2
-            tcp = struct.pack(">HHIIBBHHH", *ports, seq, ack, offset, flags, window, 0, 0) + options
-            if six:
-                ip = struct.pack(">IHBB", 6 << 28, len(tcp) + length, 6, 64) + ends[0] + ends[1]
-            else:
-                total = 20 + len(tcp) + length
-                ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, total, 0, 0, 64, 6, 0, ends[0], ends[1])
-            packet = ip + tcp
-            held = (t_ns // 10**9, t_ns % 10**9, len(packet), len(packet) + length)
-            file.write(struct.pack("<IIII", *held) + packet)
-    return path
-
-
 def both_ways(analysis: Analysis) -> tuple[str, str]:
     """The text that the core writes, and that of the same dictionaries."""
     contract = analysis_object(analysis.measurement, analysis.results)
@@ -80,8 +57,11 @@ def test_samples(path: Path) -> None:
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_the_segments_say(tmp_path: Path, segments: list) -> None:  # type: ignore[type-arg]
     path = capture(tmp_path / 'd\u00e9j\u00e0 "vu".pcap', segments)
-    written, made = both_ways(mt.analyze(mt.read(path, detail="summary")))
+    analysis = mt.analyze(mt.read(path, detail="summary"))
+    written, made = both_ways(analysis)
     assert written == made
+    found = analysis_object(analysis.measurement, analysis.results)["connections"]
+    assert digest(found, 3) == digest(list(found), 3)
 
 
 def test_more_than_are_written_at_once(tmp_path: Path) -> None:
@@ -107,6 +87,42 @@ def test_times_before_the_first_and_long_after(tmp_path: Path) -> None:
         mt.analyze(mt.read(capture(tmp_path / "c.pcap", back + later), detail="summary"))
     )
     assert written == made
+
+
+def test_the_worst_and_the_largest_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty connections: one repeats its data, one sends more than the others, one is reset."""
+    monkeypatch.setenv("COLUMNS", "160")
+    told = []
+    for number in range(40):
+        ports = (number,)
+        told += [
+            (1000, *ports, True, False, 100, 0, 0x02, 0, 500, b""),
+            (1000, *ports, False, False, 200, 101, 0x12, 0, 500, b""),
+            (1000, *ports, True, False, 101, 201, 0x18, 900 if number == 7 else 100, 500, b""),
+        ]
+        if number == 3:
+            told += [(3_000_000_000, *ports, True, False, 101, 201, 0x18, 100, 500, b"")]
+        told += [(1000, *ports, False, False, 201, 1001, 0x14 if number == 5 else 0x10, 0, 500, b"")]
+    path = capture(tmp_path / "many.pcap", told)
+    texts = []
+    for detail in ("--summary", "--full"):
+        assert main(["analyze", str(path), detail]) == 0
+        texts.append(capsys.readouterr().out)
+    for text in texts:
+        lines = [" ".join(line.split()) for line in text.splitlines()]
+        assert "40 connections" in lines
+        assert "Data 4,800 bytes, 4,700 acknowledged; 4,900 sent, 100 of them sent before" in lines
+        assert any(
+            line.startswith("Sent again 1 segment: 1 ") and line.endswith("1 connection") for line in lines
+        )
+        assert "Ends 1 reset, 39 open at the end" in lines
+        rows = [line.split() for line in lines if " -> " in line]
+        assert [int(row[0]) for row in rows] == [3, 7, *range(3), 4, 5, 6, *range(8, 12)]
+        assert rows[1][4] == "900"
+        assert "... and 28 more" in lines
+        assert "analyze --json has all connections, each with all that is known of it" in lines
 
 
 def test_with_other_results_the_dictionaries_are_written() -> None:

@@ -17,12 +17,12 @@ def diagnosis(contract: Object, console: Console | None = None) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from multitracer.cli import render, words
+    from multitracer.cli import lines, words
 
     console = console or Console()
     if not contract["diagnosis"]:
         return
-    render._heading(console, "Diagnosis")
+    lines.heading(console, "Diagnosis")
     for sentence in contract["diagnosis"]:
         text = sentence["text"]
         line = Text(f"- {text[:1].upper()}{text[1:]}.")
@@ -39,12 +39,12 @@ def chains(contract: Object, console: Console | None = None) -> None:
     """Print the chains, event by event with packets and frames."""
     from rich.console import Console
 
-    from multitracer.cli import render, words
+    from multitracer.cli import lines, words
 
     console = console or Console()
     for chain in contract["chains"]:
         kind = chain["kind"].replace("_", " ")
-        render._heading(
+        lines.heading(
             console, f"Chain {chain['chain']}: {kind}, {chain['start']:.3f} to {chain['end']:.3f} s"
         )
         price = [
@@ -52,8 +52,8 @@ def chains(contract: Object, console: Console | None = None) -> None:
             f"idle {words.duration(chain['idle_s'])}" if chain["idle_s"] else "",
             f"{chain['duplicate_bytes']:,} bytes sent twice" if chain["duplicate_bytes"] else "",
         ]
-        render._line(console, "Cost", ", ".join(part for part in price if part) or "none")
-        table = render._table("#event", "#after", "#at", "what", "#byte", "where", "why")
+        lines.line(console, "Cost", ", ".join(part for part in price if part) or "none")
+        table = lines.table("#event", "#after", "#at", "what", "#byte", "where", "why")
         for event in chain["events"]:
             table.add_row(
                 str(event["event"]),

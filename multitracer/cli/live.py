@@ -12,7 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from multitracer.cli import render, words
+from multitracer.cli import words
+from multitracer.cli.lines import table as rows_of
 from multitracer.words import rate
 
 Object = Mapping[str, Any]
@@ -55,7 +56,7 @@ def drawn(name: str, found: Object, width: int = 120, height: int = 40) -> Group
         grid.add_row(Text(label, "cyan"), Text(text))
     # The ends of a connection are what no row can do without: the rest is left out where there is no room.
     roomy = width >= _ROOMY
-    lines = render._table("=from", "=to", "#rate", "#again", "#RTT", *(_MORE if roomy else ()))
+    lines = rows_of("=from", "=to", "#rate", "#again", "#RTT", *(_MORE if roomy else ()))
     for one in now["busiest"][: max(height - 12, 1)]:
         more = (
             f"{one['timeouts']['total']:,}",

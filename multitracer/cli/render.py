@@ -10,12 +10,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from multitracer.cli import words
+from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 
 if TYPE_CHECKING:
     from multitracer.inventory import Inventory
@@ -103,9 +102,13 @@ def _facts(item: Object) -> str:
 def summary(contract: Object, console: Console | None = None) -> None:
     """Print the JSON object of an analysis for people."""
     console = console or Console()
-    for connection in contract["connections"][:SHOWN]:
-        _connection(console, connection)
-    _more(console, contract["connections"], "connections")
+    if len(contract["connections"]) > SHOWN:
+        from multitracer.cli.many import connections
+
+        connections(console, contract["connections"], SHOWN)
+    else:
+        for connection in contract["connections"]:
+            _connection(console, connection)
     for one in contract["other"].get("dccp", {}).get("connections", [])[:SHOWN]:
         _dccp(console, contract, one)
     _together(console, contract)
@@ -156,7 +159,7 @@ def _totals(console: Console, flows: list[Object]) -> None:
         if flow["agrees"] is not None:
             text += "; as captured" if flow["agrees"] else "; the captures have other numbers"
         _line(console, f"Flow {number}", f"{flow['source']} -> {flow['destination']}: {text}")
-    _more(console, flows, "flows")
+    more(console, flows, SHOWN, "flows")
 
 
 def _connection(console: Console, found: Object) -> None:
@@ -196,7 +199,7 @@ def _timeouts(console: Console, events: Sequence[Object]) -> None:
             votes or "none",
         )
     console.print(table)
-    _more(console, events, "timeouts")
+    more(console, events, SHOWN, "timeouts")
 
 
 def _link(console: Console, contract: Object) -> None:
@@ -220,7 +223,7 @@ def _link(console: Console, contract: Object) -> None:
             gap = "none" if reset.get("gap_s") is None else words.duration(reset["gap_s"])
             table.add_row(f"{reset['t']:.3f} s", reset["entity"], reset["cause"], gap, words.toll(reset))
         console.print(table)
-        _more(console, link["resets"], "resets")
+        more(console, link["resets"], SHOWN, "resets")
     if "local_drops" not in contract["inconclusive"]:
         drops = link["local_drops"]
         at = ", ".join(f"{drop['t']:.1f}" for drop in drops[:SHOWN])
@@ -335,7 +338,7 @@ def _observation(console: Console, found: Object) -> None:
     for one in statements[:SHOWN]:
         where = "all" if one["conn"] is None else f"connection {one['conn']}"
         _line(console, where, one["text"])
-    _more(console, statements, "statements")
+    more(console, statements, SHOWN, "statements")
 
 
 def _inconclusive(console: Console, reasons: Object) -> None:
@@ -366,38 +369,4 @@ def _issues(console: Console, issues: Sequence[Object]) -> None:
         line.append(f": {issue['detail']}" if issue["detail"] else "", "default not bold not dim")
         console.print(line, highlight=False)
         console.print(Text(f"    {issue['advice']}", "dim"), highlight=False)
-    _more(console, shown, "issues")
-
-
-def _heading(console: Console, text: str) -> None:
-    console.print()
-    console.print(Text(text, "bold"), highlight=False)
-
-
-def _line(console: Console, label: str, text: str, style: str = "") -> None:
-    """A label and its text, which is indented where it wraps."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(width=max(14, len(label)), no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(Text(label, "cyan"), Text(text, style))
-    console.print(grid)
-
-
-def _table(*headings: str) -> Table:
-    """A table; # before a heading: a column of numbers; =: of names, which are not broken."""
-    table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim", show_edge=False
-    )
-    for heading in headings:
-        table.add_column(
-            heading.lstrip("#="),
-            justify="right" if heading.startswith("#") else "left",
-            no_wrap=heading.startswith(("#", "=")),
-            overflow="fold",
-        )
-    return table
-
-
-def _more(console: Console, rows: Sequence[Any], what: str) -> None:
-    if len(rows) > SHOWN:
-        console.print(Text(f"... and {len(rows) - SHOWN:,} more {what}; --json has all", "dim"))
+    more(console, shown, SHOWN, "issues")

@@ -52,6 +52,7 @@ from multitracer.native.simulators import (
 from multitracer.native.summaries import (
     are_summaries as are_summaries,
     connection_entries as connection_entries,
+    digest as digest,
     overview as overview,
 )
 from multitracer.native.text import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from multitracer import _core
 
@@ -18,6 +18,11 @@ def are_summaries(connections: object) -> TypeIs[_core.Summaries]:
 def overview(summaries: _core.Summaries) -> tuple[int | None, int | None]:
     """Time of the first segment of all, and which connection has most payload in one direction."""
     return summaries.overview()
+
+
+def digest(summaries: _core.Summaries, most: int) -> dict[str, Any]:
+    """As `multitracer.digest.digest` of the entries of these."""
+    return summaries.digest(most)
 
 
 def connection_entries(

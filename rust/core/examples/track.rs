@@ -17,11 +17,11 @@ fn main() {
     let (info, tracker) = if options.iter().any(|o| o == "beside") {
         track_beside(keep_segments, |relay| capture::read(path, relay, &mut issues))
     } else {
-        let mut tracker = Tracker::new(keep_segments);
+        let mut tracker = if keep_segments { Tracker::new(true) } else { Tracker::packing() };
         (capture::read(path, &mut tracker, &mut issues), tracker)
     };
     let info = info.expect("a readable capture");
-    let (connections, columns) = tracker.finish(&mut issues);
+    let (connections, columns) = tracker.conclude(&mut issues);
     let seconds = start.elapsed().as_secs_f64();
     println!(
         "{} records, {} segments, {} connections, {} rows in {seconds:.3} s: {:.1} ns a record",

@@ -5,6 +5,7 @@
 //! * [`input`]: files, pipes and compression,
 //! * [`capture`]: packet captures to [`segment::Segment`]s,
 //! * [`tracker`]: segments to connections, retransmissions, timeouts and columns,
+//! * [`digest`]: what many connections come to,
 //! * [`follow`]: captures that are still being written,
 //! * [`dccp`]: DCCP packets of captures to columns,
 //! * [`framing`]: bytes that packets take on a line, and where in its stream they lie,
@@ -17,6 +18,7 @@
 
 pub mod capture;
 pub mod dccp;
+pub mod digest;
 pub mod follow;
 pub mod framing;
 pub mod input;

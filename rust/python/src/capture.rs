@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
 use multitracer_core::issue::Issues;
-use multitracer_core::tracker::{Columns, Connection, QuotedError, track_beside};
+use multitracer_core::tracker::{Columns, Connection, QuotedError, Shelf, track_beside};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -43,7 +43,7 @@ type Packet<'py> = (i64, u32, Bound<'py, PyBytes>, u16);
 /// What one pass over a capture gives.
 pub(crate) struct Captured {
     pub(crate) info: CaptureInfo,
-    pub(crate) connections: Vec<Connection>,
+    pub(crate) connections: Shelf,
     pub(crate) columns: Option<Columns>,
     pub(crate) icmp_errors: Vec<QuotedError>,
     pub(crate) issues: Issues,
@@ -63,7 +63,7 @@ fn read_and_track(paths: &[PathBuf], keep_segments: bool, skip: &[u64], progress
     });
     let info = info?;
     let icmp_errors = tracker.take_icmp_errors();
-    let (connections, columns) = tracker.finish(&mut issues);
+    let (connections, columns) = tracker.conclude(&mut issues);
     Ok(Captured { info, connections, columns, icmp_errors, issues })
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn captured_to_python(py: Python<'_>, captured: Captured) -> PyResult
         result.set_item("icmp_errors", icmp_errors_to_python(py, &icmp_errors)?)?;
     }
     if columns.is_some() {
-        tracked_to_python(py, &result, &connections, columns)?;
+        tracked_to_python(py, &result, connections.as_slice(), columns)?;
     } else {
         result.set_item("connections", Summaries::new(connections))?;
     }

@@ -77,7 +77,7 @@ impl Following {
         };
         let (info, mut tracker, mut issues) = (followed.info, followed.tracker, followed.issues);
         let icmp_errors = tracker.take_icmp_errors();
-        let (connections, columns) = py.detach(|| tracker.finish(&mut issues));
+        let (connections, columns) = py.detach(|| tracker.conclude(&mut issues));
         captured_to_python(py, Captured { info, connections, columns, icmp_errors, issues })
     }
 

@@ -1,7 +1,8 @@
 //! Summaries of connections: as dictionaries, one at a time, and as JSON without one.
 
-use multitracer_core::json::{Telling, push_connections};
-use multitracer_core::tracker::{CAUSES, Connection, Sender, TakenBack, Verdict};
+use multitracer_core::digest::Digest;
+use multitracer_core::json::{Telling, connection_entries};
+use multitracer_core::tracker::{CAUSES, Cause, Connection, Sender, Shelf, TakenBack, Verdict};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -14,13 +15,15 @@ pub(crate) const CAUSE_NAMES: [&str; CAUSES] =
 /// Summaries of connections, each made into a dictionary when it is asked for: a dictionary takes some ten times
 /// the memory of what it is made from, and a capture may hold hundreds of thousands of connections.
 #[pyclass(frozen)]
-pub(crate) struct Summaries {
-    connections: Vec<Connection>,
-}
+pub(crate) struct Summaries(Shelf);
 
 impl Summaries {
-    pub(crate) fn new(connections: Vec<Connection>) -> Self {
-        Summaries { connections }
+    pub(crate) fn new(connections: Shelf) -> Self {
+        Summaries(connections)
+    }
+
+    fn at<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyDict>> {
+        self.0.with(number, |connection| connection_to_python(py, connection))
     }
 }
 
@@ -31,40 +34,33 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pymethods]
 impl Summaries {
     fn __len__(&self) -> usize {
-        self.connections.len()
+        self.0.len()
     }
 
     /// One dictionary, or a list of those that a slice names.
     fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let count = self.connections.len() as isize;
+        let count = self.0.len() as isize;
         if let Ok(slice) = index.cast::<PySlice>() {
             let range = slice.indices(count)?;
             let found = PyList::empty(py);
             for step in 0..range.slicelength as isize {
                 let at = (range.start + step * range.step) as usize;
-                found.append(connection_to_python(py, &self.connections[at])?)?;
+                found.append(self.at(py, at)?)?;
             }
             return Ok(found.into_any());
         }
         let index: isize = index.extract()?;
         let at = if index < 0 { index + count } else { index };
-        match usize::try_from(at).ok().and_then(|at| self.connections.get(at)) {
-            Some(connection) => Ok(connection_to_python(py, connection)?.into_any()),
-            None => Err(PyIndexError::new_err(format!("connection {index} of {count}"))),
+        match usize::try_from(at) {
+            Ok(at) if at < self.0.len() => Ok(self.at(py, at)?.into_any()),
+            _ => Err(PyIndexError::new_err(format!("connection {index} of {count}"))),
         }
     }
 
     /// Time of the first segment of all, and which connection has most payload in one direction (the first of them).
     fn overview(&self) -> (Option<i64>, Option<usize>) {
-        let first_ns = self.connections.iter().map(|connection| connection.first_ns).min();
-        let (mut largest, mut most) = (None, None);
-        for (index, connection) in self.connections.iter().enumerate() {
-            let sent = (0..2).map(|direction| connection.senders_at(direction).totals().data_bytes).max();
-            if sent > most {
-                (largest, most) = (Some(index), sent);
-            }
-        }
-        (first_ns, largest)
+        let overview = self.0.overview();
+        (overview.first_ns, overview.largest.map(|(_, number)| number))
     }
 
     /// Some of `connections` of docs/json.md, with a comma before each but the first of all.
@@ -78,12 +74,29 @@ impl Summaries {
         t0_ns: i64,
     ) -> Bound<'py, PyBytes> {
         let telling = Telling { source: source.to_owned(), point: point.to_owned(), t0_ns };
-        let text = py.detach(|| {
-            let mut text = String::new();
-            push_connections(&mut text, first, self.connections.iter().skip(first).take(count), &telling);
-            text
-        });
+        let text = py.detach(|| connection_entries(&self.0, first, count, &telling));
         PyBytes::new(py, text.as_bytes())
+    }
+
+    /// What all come to together, as the stub says.
+    fn digest<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyDict>> {
+        let found = py.detach(|| Digest::of(&self.0, most));
+        let d = PyDict::new(py);
+        d.set_item("connections", self.0.len())?;
+        d.set_item("bytes", counts(py, &["sent", "unique", "duplicate", "acked"], &found.bytes)?)?;
+        let causes = counts(py, &CAUSE_NAMES[1..], &found.retransmissions[1..])?;
+        let probes = found.retransmissions[Cause::UnneededProbe as usize];
+        causes.set_item("total", found.retransmissions.iter().skip(1).sum::<u64>() - probes)?;
+        d.set_item("retransmissions", causes)?;
+        let timeouts = counts(py, &["spurious", "genuine", "inconclusive"], &found.timeouts)?;
+        timeouts.set_item("total", found.timeouts.iter().sum::<u64>())?;
+        d.set_item("timeouts", timeouts)?;
+        d.set_item("closed", counts(py, &["fin", "reset", "open"], &found.closed)?)?;
+        d.set_item("without_handshake", found.without_handshake)?;
+        d.set_item("repeating", found.repeating)?;
+        d.set_item("worst", found.worst)?;
+        d.set_item("largest", found.largest)?;
+        Ok(d)
     }
 
     /// Copies and pickles are plain lists.
@@ -91,6 +104,14 @@ impl Summaries {
         let all = self.__getitem__(py, PySlice::full(py).as_any())?;
         Ok((py.get_type::<PyList>().into_any(), (all,)))
     }
+}
+
+fn counts<'py>(py: Python<'py>, names: &[&str], counts: &[u64]) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    for (name, count) in names.iter().zip(counts) {
+        d.set_item(name, count)?;
+    }
+    Ok(d)
 }
 
 pub(crate) fn connection_to_python<'py>(

@@ -4,7 +4,7 @@
 //! thousands of connections, that way costs fifty times as much. A test compares both.
 
 use super::number::{push_int, push_rounded};
-use crate::tracker::{CAUSES, Cause, Connection, Endpoint, Sender, Verdict};
+use crate::tracker::{CAUSES, Cause, Connection, Endpoint, Sender, Shelf, Verdict};
 use std::fmt::Write;
 
 /// What an entry says that is not of its connection.
@@ -18,7 +18,7 @@ pub struct Telling {
     pub t0_ns: i64,
 }
 
-/// Text of one entry in the middle: enough that it is rarely moved as it grows.
+/// Bytes that an entry takes, so that the text is rarely moved as it grows.
 const USUAL: usize = 2048;
 
 /// In the order of the contract, with the place of the count.
@@ -37,27 +37,21 @@ const NO_RETRANSMISSIONS: &str = "{\n        \"total\": 0,\n        \"timeout\":
 const NO_TIMEOUTS: &str = "{\n        \"total\": 0,\n        \"spurious\": 0,\n        \"genuine\": 0,\n        \"inconclusive\": 0\n      }";
 const NO_BYTES: &str = "{\n        \"sent\": 0,\n        \"unique\": 0,\n        \"duplicate\": 0,\n        \"acked\": 0\n      }";
 
-/// Entries in order, the first with number `first`; each but number 0 has a comma before it.
-pub fn push_connections<'a>(
-    out: &mut String,
-    first: usize,
-    connections: impl Iterator<Item = &'a Connection>,
-    telling: &Telling,
-) {
-    for (place, connection) in connections.enumerate() {
-        let index = first + place;
-        out.push_str(if index == 0 { "\n    " } else { ",\n    " });
-        push_connection(out, index, connection, telling);
+/// Entries in order, from number `first`, so many at most; each but number 0 has a comma before it.
+pub fn connection_entries(connections: &Shelf, first: usize, count: usize, telling: &Telling) -> String {
+    let last = first.saturating_add(count).min(connections.len());
+    let mut out = String::with_capacity(last.saturating_sub(first) * USUAL);
+    for number in first..last {
+        out.push_str(if number == 0 { "\n    " } else { ",\n    " });
+        connections.with(number, |connection| push_connection(&mut out, number, connection, telling));
     }
+    out
 }
 
 /// One entry; its lines after the first are two steps inside.
 pub fn push_connection(out: &mut String, index: usize, connection: &Connection, telling: &Telling) {
-    out.reserve(USUAL);
-    let senders = [connection.senders_at(0), connection.senders_at(1)];
-    let reverse = senders[1].totals().data_bytes > senders[0].totals().data_bytes;
-    let direction = usize::from(reverse);
-    let (data, acks) = (senders[direction], senders[1 - direction]);
+    let direction = connection.data_direction();
+    let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
     let (sent, back) = (data.totals(), acks.totals());
 
     out.push_str("{\n      \"index\": ");
@@ -67,7 +61,7 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str("\",\n        \"");
     push_endpoint(out, connection.endpoints[1]);
     out.push_str("\"\n      ],\n      \"data_direction\": ");
-    out.push_str(if reverse { "\"reverse\"" } else { "\"forward\"" });
+    out.push_str(if direction == 1 { "\"reverse\"" } else { "\"forward\"" });
     out.push_str(",\n      \"source\": ");
     out.push_str(&telling.source);
     out.push_str(",\n      \"point\": ");

@@ -5,6 +5,6 @@ mod connection;
 mod number;
 mod string;
 
-pub use connection::{Telling, push_connection, push_connections};
+pub use connection::{Telling, connection_entries, push_connection};
 pub use number::{push_float, push_int, push_rounded};
 pub use string::push_string;

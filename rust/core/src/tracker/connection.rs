@@ -75,6 +75,11 @@ impl Connection {
         &self.senders[direction]
     }
 
+    /// The direction that carries the bulk of the data; 0 if both carry the same.
+    pub fn data_direction(&self) -> usize {
+        usize::from(self.senders[1].totals.data_bytes > self.senders[0].totals.data_bytes)
+    }
+
     /// Both SYNs were seen.
     pub fn handshake(&self) -> bool {
         self.senders.iter().all(|s| s.isn.is_some())

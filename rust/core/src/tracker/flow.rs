@@ -80,7 +80,7 @@ const RECENT: usize = 256;
 /// The newest connection of each flow.
 pub struct FlowTable {
     newest: HashMap<FlowKey, u32, Seed>,
-    /// The newest connection of the last flow that came to each place; of both its directions it is the same.
+    /// Where the newest connection of the last flow is held that came to each place; for both its directions the same.
     recent: Box<[u32; RECENT]>,
 }
 
@@ -91,8 +91,8 @@ impl Default for FlowTable {
 }
 
 impl FlowTable {
-    /// The connection that a segment's flow had last, if that was looked for not long ago: it is if its ends are
-    /// those of the segment.
+    /// Where the connection that a segment's flow had last is held ready, if that was looked for not long ago: what
+    /// is there is that if its ends are those of the segment.
     #[inline]
     pub fn guess(&self, segment: &Segment) -> u32 {
         self.recent[place(segment.source, segment.destination)]
@@ -100,16 +100,25 @@ impl FlowTable {
 
     /// The connection that a flow had last.
     #[inline]
-    pub fn get(&mut self, a: Endpoint, b: Endpoint) -> Option<u32> {
-        let index = *self.newest.get(&FlowKey::between(a, b))?;
-        self.recent[place(a, b)] = index;
-        Some(index)
+    pub fn get(&self, a: Endpoint, b: Endpoint) -> Option<u32> {
+        self.newest.get(&FlowKey::between(a, b)).copied()
     }
 
     /// A flow has a new connection.
     pub fn set(&mut self, a: Endpoint, b: Endpoint, index: u32) {
         self.newest.insert(FlowKey::between(a, b), index);
-        self.recent[place(a, b)] = index;
+    }
+
+    /// Where the newest connection of a flow is held ready.
+    #[inline]
+    pub fn expect(&mut self, a: Endpoint, b: Endpoint, held: usize) {
+        self.recent[place(a, b)] = held as u32;
+    }
+
+    /// Forget where all are held ready.
+    #[cold]
+    pub fn forget(&mut self) {
+        self.recent.fill(u32::MAX);
     }
 }
 
@@ -131,7 +140,7 @@ mod tests {
 
     proptest! {
         /// Whatever flows come in whatever order, also where many share a place of the recent ones: the newest
-        /// connection of a flow is found, in both directions, and a guess is the newest one of some flow.
+        /// connection of a flow is found, in both directions, and what was expected last at a place is guessed there.
         #[test]
         fn finds_the_newest(steps in prop::collection::vec((0u8..3, 0u8..3, 0u16..400, any::<bool>()), 1..600)) {
             let (mut table, mut plain) = (FlowTable::default(), HashMap::new());
@@ -144,11 +153,13 @@ mod tests {
                 }
                 let known = plain.get(&(key.low, key.high)).copied();
                 prop_assert_eq!(table.get(b, a), known);
-                if known.is_some() {
-                    prop_assert_eq!(table.recent[place(a, b)], known.unwrap_or_default());
-                    prop_assert_eq!(place(a, b), place(b, a));
+                if let Some(known) = known {
+                    table.expect(a, b, known as usize);
+                    prop_assert_eq!(table.recent[place(b, a)], known);
                 }
             }
+            table.forget();
+            prop_assert!(table.recent.iter().all(|&held| held == u32::MAX));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Sets of bytes as disjoint half-open intervals.
 
+use super::packing::{Fields, Walk, walk_over};
 use super::runs::Runs;
 
 /// Disjoint, sorted, non-touching intervals `[left, right)` of sequence numbers.
@@ -138,6 +139,11 @@ impl IntervalSet {
         self.intervals.is_empty()
     }
 
+    /// Number of intervals.
+    pub fn len(&self) -> usize {
+        self.intervals.len()
+    }
+
     /// Bytes in the set.
     pub fn total(&self) -> i64 {
         self.total
@@ -151,6 +157,13 @@ impl IntervalSet {
     /// Right end of the last interval.
     pub fn highest(&self) -> Option<i64> {
         self.intervals.back().map(|&(_, r)| r)
+    }
+}
+
+impl Fields for IntervalSet {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let IntervalSet { intervals, total } = self;
+        walk_over!(walk: intervals, total);
     }
 }
 

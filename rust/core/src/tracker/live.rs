@@ -8,7 +8,7 @@ use crate::issue::Issues;
 impl Tracker {
     /// All connections so far, in order of their first segment.
     pub fn connections(&self) -> &[Connection] {
-        &self.connections
+        self.connections.as_slice()
     }
 
     /// Give up all connections but the `keep` that were heard of last; what there is to say of them goes among the
@@ -17,9 +17,10 @@ impl Tracker {
     ///
     /// Returns the old numbers of those kept, and the others.
     pub fn forget(&mut self, keep: usize, issues: &mut Issues) -> (Vec<u32>, Vec<Connection>) {
-        let mut kept: Vec<u32> = (0..self.connections.len() as u32).collect();
+        let connections = self.connections.all_ready();
+        let mut kept: Vec<u32> = (0..connections.len() as u32).collect();
         if keep < kept.len() {
-            let age = |&index: &u32| std::cmp::Reverse(self.connections[index as usize].last_ns);
+            let age = |&index: &u32| std::cmp::Reverse(connections[index as usize].last_ns);
             kept.select_nth_unstable_by_key(keep, age);
             kept.truncate(keep);
             kept.sort_unstable();
@@ -30,20 +31,20 @@ impl Tracker {
             index += 1;
             over
         };
-        let over: Vec<Connection> = self.connections.extract_if(.., is_over).collect();
+        let over: Vec<Connection> = connections.extract_if(.., is_over).collect();
         self.flows = FlowTable::default();
         // In their order, so that the newest of a flow is set last.
-        for (index, connection) in self.connections.iter().enumerate() {
+        for (index, connection) in connections.iter().enumerate() {
             let [a, b] = connection.endpoints;
             self.flows.set(a, b, index as u32);
         }
-        let (over, _) = Tracker { connections: over, ..Tracker::default() }.finish(issues);
+        let (over, _) = Tracker { connections: over.into(), ..Tracker::default() }.finish(issues);
         (kept, over)
     }
 
     /// Give up the rows of the retransmissions table, which grow with what is sent again; the counts stay.
     pub fn forget_rows(&mut self) {
-        for sender in self.connections.iter_mut().flat_map(|connection| &mut connection.senders) {
+        for sender in self.connections.all_ready().iter_mut().flat_map(|connection| &mut connection.senders) {
             sender.retransmissions = Vec::new();
         }
     }

@@ -12,6 +12,7 @@ mod interval;
 mod live;
 mod outcome;
 mod outstanding;
+mod packing;
 mod quoted;
 mod recovery;
 mod relay;
@@ -21,6 +22,7 @@ mod selective;
 mod sender;
 mod sending;
 mod sequence;
+mod shelf;
 mod tail;
 mod timeout;
 mod timers;
@@ -38,6 +40,7 @@ pub use quoted::QuotedError;
 pub use relay::{Relay, track_beside};
 pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};
 pub use sender::Sender;
+pub use shelf::{Overview, Shelf};
 pub use timeout::{Timeout, Verdict, Vote};
 pub use undo::{TAKEN_BACK, TakenBack};
 
@@ -51,7 +54,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub struct Tracker {
     flows: FlowTable,
-    connections: Vec<Connection>,
+    connections: Shelf,
     columns: Option<Columns>,
     icmp_errors: Vec<QuotedError>,
 }
@@ -62,10 +65,21 @@ impl Tracker {
         Tracker { columns: keep_segments.then(Columns::default), ..Tracker::default() }
     }
 
+    /// Without the segments table, and with connections packed that nothing is heard of.
+    pub fn packing() -> Self {
+        Tracker { connections: Shelf::packing(), ..Tracker::default() }
+    }
+
     /// All connections in order of their first segment, and the segments table if it was asked for.
-    pub fn finish(mut self, issues: &mut Issues) -> (Vec<Connection>, Option<Columns>) {
+    pub fn finish(self, issues: &mut Issues) -> (Vec<Connection>, Option<Columns>) {
+        let (connections, columns) = self.conclude(issues);
+        (connections.into_vec(), columns)
+    }
+
+    /// As [`Tracker::finish`], with packed what is packed.
+    pub fn conclude(mut self, issues: &mut Issues) -> (Shelf, Option<Columns>) {
         self.correct();
-        for connection in &self.connections {
+        self.connections.each_remarkable(|connection| {
             let name = || {
                 let [a, b] = connection.endpoints;
                 format!("{}:{} - {}:{}", a.0.to_ip(), a.1, b.0.to_ip(), b.1)
@@ -73,20 +87,20 @@ impl Tracker {
             if !connection.handshake() {
                 issues.add("missing-handshake", 0, name);
             }
-            let unseen: i64 = connection.senders.iter().map(Sender::unseen_bytes).sum();
-            if unseen > 0 && connection.senders.iter().all(|s| s.totals.segments > 0) {
+            let unseen = connection.unseen_bytes();
+            if unseen > 0 {
                 issues.add("capture-loss", 0, || {
                     format!("{}: {unseen} bytes acknowledged, never seen", name())
                 });
             }
-        }
+        });
         (self.connections, self.columns)
     }
 
     /// Causes that only what followed decided, in the table.
     fn correct(&mut self) {
         let Some(columns) = &mut self.columns else { return };
-        let senders = self.connections.iter().flat_map(|connection| &connection.senders);
+        let senders = self.connections.as_slice().iter().flat_map(|c| &c.senders);
         let found: HashMap<u64, Cause> = senders.flat_map(Sender::corrections).copied().collect();
         if found.is_empty() {
             return;
@@ -99,15 +113,15 @@ impl Tracker {
         }
     }
 
-    /// Number of a segment's connection, and its direction in it.
+    /// Where a segment's connection is held ready, and its direction in it.
     #[inline]
     fn connection(&mut self, segment: &Segment) -> (usize, usize) {
-        let index = self.flows.guess(segment) as usize;
-        if let Some(connection) = self.connections.get(index)
+        let place = self.flows.guess(segment) as usize;
+        if let Some(connection) = self.connections.at(place)
             && let Some(direction) = connection.way(segment)
             && !connection.is_reused_by(segment)
         {
-            return (index, direction);
+            return (place, direction);
         }
         self.look_up(segment)
     }
@@ -115,29 +129,34 @@ impl Tracker {
     #[inline(never)]
     fn look_up(&mut self, segment: &Segment) -> (usize, usize) {
         let (source, destination) = (segment.source, segment.destination);
-        let known = self.flows.get(source, destination).map(|index| index as usize);
-        let index = match known.filter(|&index| !self.connections[index].is_reused_by(segment)) {
-            Some(index) => index,
+        let connections = &mut self.connections;
+        let known = self.flows.get(source, destination).map(|number| connections.place_of(number));
+        let place = match known.filter(|&place| !connections.at_mut(place).is_reused_by(segment)) {
+            Some(place) => place,
             None => {
-                let index = self.connections.len();
-                self.connections.push(Connection::new(segment));
-                self.flows.set(source, destination, index as u32);
-                index
+                let (number, place) = connections.push(Connection::new(segment));
+                self.flows.set(source, destination, number);
+                place
             }
         };
-        (index, self.connections[index].direction(segment))
+        if connections.moved() {
+            self.flows.forget();
+        }
+        self.flows.expect(source, destination, place);
+        (place, connections.at_mut(place).direction(segment))
     }
 }
 
 impl Sink for Tracker {
     #[inline]
     fn segment(&mut self, segment: &Segment) {
-        let (index, direction) = self.connection(segment);
-        let connection = &mut self.connections[index];
+        let (place, direction) = self.connection(segment);
+        let connection = self.connections.at_mut(place);
         match &mut self.columns {
             None => _ = connection.track::<false>(segment, direction),
             Some(columns) => {
-                columns.push(segment, index as u32, &connection.track::<true>(segment, direction))
+                // With a table nothing is packed: the place is the number.
+                columns.push(segment, place as u32, &connection.track::<true>(segment, direction))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What was sent and is not acknowledged yet: the scoreboard (RFC 2018, 6675).
 
+use super::packing::{Fields, Walk, walk_over};
 use super::runs::{Place, Runs};
 
 /// Entries kept per direction. Where no ACK is seen (one direction captured) the oldest are given up.
@@ -230,6 +231,28 @@ impl Outstanding {
             run.filling = self.fillings;
             place = self.past(place, known);
         }
+    }
+}
+
+impl Default for Sent {
+    fn default() -> Self {
+        Sent::once(0, 0, 0)
+    }
+}
+
+impl Fields for Sent {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Sent { seq, end, first_ns, last_ns, transmissions, filling, reach } = self;
+        walk.time(first_ns);
+        walk.time(last_ns);
+        walk_over!(walk: seq, end, transmissions, filling, reach);
+    }
+}
+
+impl Fields for Outstanding {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Outstanding { queue, fillings } = self;
+        walk_over!(walk: queue, fillings);
     }
 }
 

@@ -25,11 +25,12 @@ impl Tracker {
             return;
         }
         let connection = self.flows.get(error.source, error.destination).map(|index| {
-            let direction = u8::from(error.source != self.connections[index as usize].endpoints[0]);
+            let direction =
+                u8::from(error.source != self.connections.as_slice()[index as usize].endpoints[0]);
             (index, direction)
         });
         let seq = connection.map_or(-1, |(index, direction)| {
-            self.connections[index as usize].senders[usize::from(direction)].locate(error.seq)
+            self.connections.as_slice()[index as usize].senders[usize::from(direction)].locate(error.seq)
         });
         self.icmp_errors.push(QuotedError { error: *error, connection, seq });
     }

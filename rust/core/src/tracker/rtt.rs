@@ -1,5 +1,7 @@
 //! Round-trip time: samples, and the retransmission timeout as the sending stack keeps it.
 
+use super::packing::{Fields, Walk, walk_over};
+
 /// Smallest retransmission timeout of Linux (`TCP_RTO_MIN`); RFC 6298 recommends one second.
 pub const RTO_MIN_US: i64 = 200_000;
 /// Largest retransmission timeout of Linux (`TCP_RTO_MAX`).
@@ -63,6 +65,13 @@ impl Default for RtoEstimator {
             rto_us: RTO_INITIAL_US,
             max_us: RTO_MAX_US,
         }
+    }
+}
+
+impl Fields for RtoEstimator {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let RtoEstimator { srtt_us_8, mdev_us_4, mdev_max_us, rttvar_us, rtt_seq, rto_us, max_us } = self;
+        walk_over!(walk: srtt_us_8, mdev_us_4, mdev_max_us, rttvar_us, rtt_seq, rto_us, max_us);
     }
 }
 

@@ -1,6 +1,7 @@
 //! A sorted sequence that is cheap at its ends and not dear in its middle: one deque while it is short, pieces of
 //! bounded length when it is not, so that an insertion never moves more than a piece.
 
+use super::packing::{Fields, Walk};
 use std::collections::VecDeque;
 
 /// Items in a piece at most.
@@ -195,6 +196,22 @@ impl<T> Runs<T> {
                 Place { piece: at.piece + 1, offset: 0 }
             }
             _ => at,
+        }
+    }
+}
+
+impl<T: Fields + Default> Fields for Runs<T> {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let mut count = self.len() as u64;
+        count.walk(walk);
+        if W::READS {
+            for _ in 0..count {
+                let mut item = T::default();
+                item.walk(walk);
+                self.push_back(item);
+            }
+        } else {
+            self.iter_mut().for_each(|item| item.walk(walk));
         }
     }
 }

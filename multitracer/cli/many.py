@@ -1,0 +1,63 @@
+"""More connections than anyone reads: what they come to, the worst and the largest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from multitracer.cli import words
+from multitracer.cli.lines import heading, line, table
+from multitracer.digest import digest
+
+Object = Mapping[str, Any]
+
+ENDS = {"fin": "closed", "reset": "reset", "open": "open at the end"}
+
+
+def connections(console: Console, found: Sequence[Object], most: int) -> None:
+    """Print a digest of many connections."""
+    told = digest(found, most)
+    heading(console, words.count(len(found), "connection"))
+    count = told["bytes"]
+    again = f", {count['duplicate']:,} of them sent before" if count["duplicate"] else ", none of them twice"
+    data = f"{count['unique']:,} bytes, {count['acked']:,} acknowledged; {count['sent']:,} sent{again}"
+    line(console, "Data", data)
+    repeating = f", on {words.count(told['repeating'], 'connection')}" if told["repeating"] else ""
+    line(console, "Sent again", words.causes(told["retransmissions"]) + repeating)
+    line(console, "Timeouts", words.verdicts(told["timeouts"]))
+    ends = [f"{number:,} {ENDS[word]}" for word, number in told["closed"].items() if number]
+    if told["without_handshake"]:
+        ends.append(f"{told['without_handshake']:,} begun before the capture")
+    line(console, "Ends", ", ".join(ends))
+    if told["worst"]:
+        _table(console, found, told["worst"], "Most timeouts and segments sent again", told["repeating"])
+    sending = [place for place in told["largest"] if place not in told["worst"]]
+    if sending:
+        others = ", of the others" if told["worst"] else ""
+        _table(console, found, sending, f"Most data{others}", len(found) - len(told["worst"]))
+    console.print(Text("analyze --json has all connections, each with all that is known of it", "dim"))
+
+
+def _table(console: Console, found: Sequence[Object], places: Sequence[int], title: str, of: int) -> None:
+    shown = table("#no.", title, "#bytes", "#again", "#timeouts", "#RTT", "#goodput")
+    for place in places:
+        one = found[place]
+        begin, end = one["endpoints"]
+        arrow = "->" if one["data_direction"] == "forward" else "<-"
+        rtt = one["rtt_ms"]
+        shown.add_row(
+            f"{one['index']:,}",
+            f"{begin} {arrow} {end}",
+            f"{one['bytes']['unique']:,}",
+            f"{one['retransmissions']['total']:,}",
+            f"{one['timeouts']['total']:,}",
+            "" if rtt is None else words.duration(rtt["mean"] / 1e3),
+            "" if one["goodput_bps"] is None else words.rate(one["goodput_bps"]).partition(" (")[0],
+        )
+    console.print()
+    console.print(shown)
+    if of > len(places):
+        console.print(Text(f"... and {of - len(places):,} more", "dim"))

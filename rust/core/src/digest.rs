@@ -1,0 +1,118 @@
+//! What many connections come to together, and which of them to look at first.
+
+use crate::tracker::{CAUSES, Cause, Connection, Shelf, Verdict};
+
+/// Over all connections, each by the direction that carries the bulk of its data.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Digest {
+    /// Payload on the wire, sent at least once, sent before, acknowledged.
+    pub bytes: [u64; 4],
+    /// Segments sent again, by [`Cause`].
+    pub retransmissions: [u64; CAUSES],
+    /// Timeouts: spurious, genuine, inconclusive.
+    pub timeouts: [u64; 3],
+    /// Ended by FIN, by a reset, and still open at the end.
+    pub closed: [u64; 3],
+    /// Those whose SYN was not seen.
+    pub without_handshake: u64,
+    /// Those that sent anything again.
+    pub repeating: u64,
+    /// The worst of them: most timeouts, then most segments sent again.
+    pub worst: Vec<usize>,
+    /// Those that sent most.
+    pub largest: Vec<usize>,
+}
+
+impl Digest {
+    /// Of all; the worst and the largest so many.
+    pub fn of(connections: &Shelf, most: usize) -> Self {
+        let mut digest = Digest::default();
+        let (mut worst, mut largest) = (Top::new(most), Top::new(most));
+        for number in 0..connections.len() {
+            let [timeouts, again, unique] = connections.with(number, |connection| digest.add(connection));
+            if timeouts + again > 0 {
+                digest.repeating += 1;
+                worst.offer([timeouts, again], number);
+            }
+            if unique > 0 {
+                largest.offer([unique, 0], number);
+            }
+        }
+        (digest.worst, digest.largest) = (worst.numbers(), largest.numbers());
+        digest
+    }
+
+    /// Its timeouts, segments sent again, and bytes sent at least once.
+    fn add(&mut self, connection: &Connection) -> [u64; 3] {
+        let direction = connection.data_direction();
+        let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
+        let (sent, back) = (data.totals(), acks.totals());
+        let unique = data.unique_bytes().unsigned_abs();
+        let bytes = [sent.data_bytes, unique, sent.duplicate_bytes, data.acked_bytes().unsigned_abs()];
+        self.bytes.iter_mut().zip(bytes).for_each(|(sum, count)| *sum += count);
+        self.retransmissions.iter_mut().zip(sent.retransmissions).for_each(|(sum, count)| *sum += count);
+        let min_rtt_ns = connection.min_rtt_ns(direction);
+        for timeout in data.timeouts() {
+            let place = match timeout.verdict(min_rtt_ns) {
+                Verdict::Spurious => 0,
+                Verdict::Genuine => 1,
+                Verdict::Inconclusive => 2,
+            };
+            self.timeouts[place] += 1;
+        }
+        let ended = match (sent.rst > 0 || back.rst > 0, sent.fin > 0 && back.fin > 0) {
+            (true, _) => 1,
+            (false, true) => 0,
+            (false, false) => 2,
+        };
+        self.closed[ended] += 1;
+        self.without_handshake += u64::from(!connection.handshake());
+        let probes = sent.retransmissions[Cause::UnneededProbe as usize];
+        let again = sent.retransmissions.iter().skip(1).sum::<u64>() - probes;
+        [data.timeouts().len() as u64, again, unique]
+    }
+}
+
+/// The first few by rank; of equal ones, those with the smaller numbers.
+struct Top {
+    most: usize,
+    held: Vec<([u64; 2], usize)>,
+}
+
+impl Top {
+    fn new(most: usize) -> Self {
+        Top { most, held: Vec::with_capacity(most + 1) }
+    }
+
+    /// Numbers are offered in their order.
+    fn offer(&mut self, rank: [u64; 2], number: usize) {
+        if self.held.len() == self.most && self.held.last().is_none_or(|&(least, _)| rank <= least) {
+            return;
+        }
+        let place = self.held.partition_point(|&(other, _)| other >= rank);
+        self.held.insert(place, (rank, number));
+        self.held.truncate(self.most);
+    }
+
+    fn numbers(self) -> Vec<usize> {
+        self.held.into_iter().map(|(_, number)| number).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Top;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_few_are_those_of_a_stable_sort(ranks in prop::collection::vec(0u64..9, 0..50), most in 0usize..8) {
+            let mut top = Top::new(most);
+            ranks.iter().enumerate().for_each(|(number, &rank)| top.offer([rank, 0], number));
+            let mut sorted: Vec<usize> = (0..ranks.len()).collect();
+            sorted.sort_by_key(|&number| std::cmp::Reverse(ranks[number]));
+            sorted.truncate(most);
+            prop_assert_eq!(top.numbers(), sorted);
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! A connection as few bytes, and back: what of it is only numbers, relative to when it began.
+//!
+//! One walk over the fields serves both ways, so that they cannot differ; it names every field, so that a new one is
+//! not forgotten.
+
+use super::connection::Connection;
+use super::history::History;
+use super::outcome::{Retransmission, State, Totals};
+use super::rtt::RttStatistics;
+use super::sender::Sender;
+use super::sequence::Unwrapper;
+use super::timeout::Timeout;
+use crate::segment::Address;
+
+/// Runs of a connection up to which it is packed: of most that nobody sends on there are none.
+const FEW: usize = 32;
+
+/// Writes numbers, or reads them back in the same order.
+pub(super) trait Walk {
+    /// Whether it reads.
+    const READS: bool;
+
+    /// The next number.
+    fn number(&mut self, value: &mut i64);
+
+    /// The next number, which is a time.
+    fn time(&mut self, value: &mut i64);
+}
+
+/// What a walk goes over.
+pub(super) trait Fields {
+    /// Goes over the fields.
+    fn walk<W: Walk>(&mut self, walk: &mut W);
+}
+
+/// Goes over several in turn.
+macro_rules! walk_over {
+    ($walk:ident: $($field:expr),+ $(,)?) => { $( $crate::tracker::packing::Fields::walk($field, $walk); )+ };
+}
+pub(super) use walk_over;
+
+impl Fields for i64 {
+    #[inline(always)]
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        walk.number(self);
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($kind:ty),+) => { $(
+        impl Fields for $kind {
+            #[inline(always)]
+            fn walk<W: Walk>(&mut self, walk: &mut W) {
+                let mut value = *self as i64;
+                walk.number(&mut value);
+                *self = value as $kind;
+            }
+        }
+    )+ };
+}
+whole_numbers!(u64, u32, u16, u8);
+
+impl Fields for bool {
+    #[inline(always)]
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let mut value = i64::from(*self);
+        walk.number(&mut value);
+        *self = value != 0;
+    }
+}
+
+impl<T: Fields + Default> Fields for Option<T> {
+    #[inline(always)]
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let mut present = self.is_some();
+        present.walk(walk);
+        if present {
+            self.get_or_insert_default().walk(walk);
+        }
+    }
+}
+
+impl<A: Fields, B: Fields> Fields for (A, B) {
+    #[inline(always)]
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        walk_over!(walk: &mut self.0, &mut self.1);
+    }
+}
+
+impl<T: Fields, const N: usize> Fields for [T; N] {
+    #[inline(always)]
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        self.iter_mut().for_each(|item| item.walk(walk));
+    }
+}
+
+/// A number that is a time.
+struct Time<'a>(&'a mut i64);
+
+impl Fields for Time<'_> {
+    #[inline(always)]
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        walk.time(self.0);
+    }
+}
+
+/// The same, if there is one.
+struct MaybeTime<'a>(&'a mut Option<i64>);
+
+impl Fields for MaybeTime<'_> {
+    #[inline(always)]
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let mut present = self.0.is_some();
+        present.walk(walk);
+        if present {
+            walk.time(self.0.get_or_insert_default());
+        }
+    }
+}
+
+impl Fields for Address {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let number = u128::from_be_bytes(self.0);
+        let (mut high, mut low) = ((number >> 64) as i64, number as i64);
+        walk_over!(walk: &mut high, &mut low);
+        self.0 = (u128::from(high as u64) << 64 | u128::from(low as u64)).to_be_bytes();
+    }
+}
+
+impl Fields for State {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let mut place = *self as i64;
+        walk.number(&mut place);
+        *self = match place {
+            1 => State::Recovery,
+            2 => State::Loss,
+            _ => State::Open,
+        };
+    }
+}
+
+impl Default for Unwrapper {
+    fn default() -> Self {
+        Unwrapper::new(0)
+    }
+}
+
+impl Fields for Unwrapper {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Unwrapper { base } = self;
+        base.walk(walk);
+    }
+}
+
+impl Fields for RttStatistics {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let RttStatistics { count, min_ns, max_ns, sum_ns } = self;
+        walk_over!(walk: count, min_ns, max_ns, sum_ns);
+    }
+}
+
+impl Fields for Totals {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Totals {
+            segments,
+            data_segments,
+            data_bytes,
+            duplicate_bytes,
+            probe_segments,
+            new_data_probes,
+            out_of_order,
+            retransmissions,
+            syn,
+            fin,
+            rst,
+            corrupted,
+            good_checksums,
+            bad_checksums,
+            duplicate_acks,
+            sack_segments,
+            dsacks,
+            dsack_segments,
+            zero_windows,
+            window_updates,
+            max_flight,
+            max_window,
+            ece,
+            ce,
+            first_data_ns,
+            last_data_ns,
+            last_advance_ns,
+        } = self;
+        walk_over!(walk: segments, data_segments, data_bytes, syn, fin, rst, good_checksums, bad_checksums);
+        walk_over!(walk: max_flight, max_window, &mut MaybeTime(first_data_ns), &mut MaybeTime(last_data_ns));
+        walk_over!(walk: &mut MaybeTime(last_advance_ns), window_updates, zero_windows, duplicate_acks);
+        walk_over!(walk: duplicate_bytes, probe_segments, new_data_probes, out_of_order, retransmissions);
+        walk_over!(walk: corrupted, sack_segments, dsacks, dsack_segments, ece, ce);
+    }
+}
+
+impl Fields for Sender {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Sender {
+            space,
+            isn,
+            totals,
+            rtt,
+            timeouts: _,        // in `Beside`
+            retransmissions: _, // in `Beside`
+            mss,
+            window_scale,
+            window_shift,
+            sack_permitted,
+            timestamps,
+            largest_segment,
+            snd_una,
+            snd_max,
+            outstanding,
+            sent,
+            sacked,
+            fin_seq,
+            state,
+            recover,
+            episode,
+            expiries,
+            rto,
+            timer_start_ns,
+            last_out_ns,
+            last_in_ns,
+            last_in_news,
+            last_in_syn,
+            probe_out,
+            probe_high,
+            dupacks,
+            rack_ns,
+            last_window_raw,
+            probe_byte,
+            ts_last,
+            ts_first,
+            ts_head_before,
+            history: _, // in `Beside`
+        } = self;
+        walk_over!(walk: space, isn, totals, rtt, mss, window_scale, window_shift, sack_permitted, timestamps);
+        walk_over!(walk: largest_segment, snd_una, snd_max, outstanding, sent, sacked, fin_seq, rto);
+        walk_over!(walk: &mut Time(timer_start_ns), &mut MaybeTime(last_out_ns), &mut MaybeTime(last_in_ns));
+        walk_over!(walk: last_in_news, last_in_syn, last_window_raw, &mut Time(rack_ns), ts_last, ts_first);
+        walk_over!(walk: ts_head_before, state, recover, episode, expiries, probe_out, probe_high, dupacks);
+        walk_over!(walk: probe_byte);
+    }
+}
+
+impl Fields for Connection {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Connection { endpoints, first_ns, last_ns, senders } = self;
+        walk_over!(walk: first_ns, &mut Time(last_ns), endpoints, senders);
+    }
+}
+
+/// What of a direction is no number, and there only if something was lost or reordered.
+#[derive(Debug, Clone, Default)]
+struct Beside {
+    timeouts: Vec<Timeout>,
+    retransmissions: Vec<Retransmission>,
+    history: Option<Box<History>>,
+}
+
+impl Beside {
+    fn take(sender: &mut Sender) -> Self {
+        Beside {
+            timeouts: std::mem::take(&mut sender.timeouts),
+            retransmissions: std::mem::take(&mut sender.retransmissions),
+            history: sender.history.take(),
+        }
+    }
+
+    fn give_back(self, sender: &mut Sender) {
+        sender.timeouts = self.timeouts;
+        sender.retransmissions = self.retransmissions;
+        sender.history = self.history;
+    }
+}
+
+/// A connection that is packed.
+pub(super) struct Packed {
+    bytes: Box<[u8]>,
+    beside: Option<Box<[Beside; 2]>>,
+}
+
+impl Packed {
+    /// Pack a connection, unless too much of it is in runs; what is left in its place is of no use then.
+    pub(super) fn from(connection: &mut Connection, scratch: &mut Vec<u8>) -> Option<Self> {
+        let runs = |sender: &Sender| sender.outstanding.len() + sender.sent.len() + sender.sacked.len();
+        if connection.senders.iter().map(runs).sum::<usize>() > FEW {
+            return None;
+        }
+        scratch.clear();
+        let mut writer = Writer { out: scratch, base_ns: connection.first_ns, mask_at: 0, bit: 8 };
+        connection.walk(&mut writer);
+        let eventful = |sender: &Sender| {
+            sender.history.is_some() || !sender.timeouts.is_empty() || !sender.retransmissions.is_empty()
+        };
+        let beside = connection
+            .senders
+            .iter()
+            .any(eventful)
+            .then(|| Box::new(connection.senders.each_mut().map(Beside::take)));
+        Some(Packed { bytes: scratch.as_slice().into(), beside })
+    }
+
+    /// Bytes that its numbers take.
+    #[cfg(test)]
+    pub(super) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The connection.
+    pub(super) fn unpack(self) -> Connection {
+        let mut connection = read(&self.bytes);
+        if let Some(beside) = self.beside {
+            let [first, second] = *beside;
+            first.give_back(&mut connection.senders[0]);
+            second.give_back(&mut connection.senders[1]);
+        }
+        connection
+    }
+
+    /// A copy of it.
+    pub(super) fn copy(&self) -> Connection {
+        let mut connection = read(&self.bytes);
+        if let Some(beside) = &self.beside {
+            let [first, second] = beside.as_ref().clone();
+            first.give_back(&mut connection.senders[0]);
+            second.give_back(&mut connection.senders[1]);
+        }
+        connection
+    }
+}
+
+fn read(bytes: &[u8]) -> Connection {
+    let nobody = (Address([0; 16]), 0);
+    let mut connection = Connection {
+        endpoints: [nobody; 2],
+        first_ns: 0,
+        last_ns: 0,
+        senders: [Sender::default(), Sender::default()],
+    };
+    let mut reader = Reader { bytes, at: 0, base_ns: None, mask: 0, bit: 8 };
+    connection.walk(&mut reader);
+    connection
+}
+
+/// Numbers in eights: which of them are not 0, then those, seven bits a byte.
+struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    base_ns: i64,
+    mask_at: usize,
+    bit: u8,
+}
+
+impl Walk for Writer<'_> {
+    const READS: bool = false;
+
+    #[inline(always)]
+    fn number(&mut self, value: &mut i64) {
+        if self.bit == 8 {
+            self.mask_at = self.out.len();
+            self.out.push(0);
+            self.bit = 0;
+        }
+        if *value != 0 {
+            self.out[self.mask_at] |= 1 << self.bit;
+            push(self.out, (*value << 1 ^ *value >> 63) as u64);
+        }
+        self.bit += 1;
+    }
+
+    #[inline(always)]
+    fn time(&mut self, value: &mut i64) {
+        let mut since_ns = value.wrapping_sub(self.base_ns);
+        self.number(&mut since_ns);
+    }
+}
+
+#[inline]
+fn push(out: &mut Vec<u8>, mut bits: u64) {
+    while bits >= 0x80 {
+        out.push(bits as u8 | 0x80);
+        bits >>= 7;
+    }
+    out.push(bits as u8);
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// The first number of all.
+    base_ns: Option<i64>,
+    mask: u8,
+    bit: u8,
+}
+
+impl Reader<'_> {
+    #[inline(always)]
+    fn byte(&mut self) -> u8 {
+        let byte = self.bytes[self.at];
+        self.at += 1;
+        byte
+    }
+
+    #[inline]
+    fn bits(&mut self) -> u64 {
+        let (mut bits, mut shift) = (0, 0);
+        loop {
+            let byte = self.byte();
+            bits |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return bits;
+            }
+            shift += 7;
+        }
+    }
+}
+
+impl Walk for Reader<'_> {
+    const READS: bool = true;
+
+    #[inline(always)]
+    fn number(&mut self, value: &mut i64) {
+        if self.bit == 8 {
+            self.mask = self.byte();
+            self.bit = 0;
+        }
+        *value = 0;
+        if self.mask >> self.bit & 1 != 0 {
+            let bits = self.bits();
+            *value = (bits >> 1) as i64 ^ -((bits & 1) as i64);
+        }
+        self.bit += 1;
+        self.base_ns.get_or_insert(*value);
+    }
+
+    #[inline(always)]
+    fn time(&mut self, value: &mut i64) {
+        self.number(value);
+        *value = value.wrapping_add(self.base_ns.unwrap_or(0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(base_ns in any::<i64>(), numbers in prop::collection::vec(any::<i64>(), 0..40), small in prop::collection::vec(-3i64..3, 0..40)) {
+            let mut scratch = Vec::new();
+            let mut writer = Writer { out: &mut scratch, base_ns, mask_at: 0, bit: 8 };
+            writer.number(&mut base_ns.clone());
+            for value in numbers.iter().chain(&small) {
+                writer.number(&mut value.clone());
+                writer.time(&mut value.clone());
+                Some(*value as u32).walk(&mut writer);
+            }
+            let mut reader = Reader { bytes: &scratch, at: 0, base_ns: None, mask: 0, bit: 8 };
+            let (mut found, mut maybe) = (0, None);
+            reader.number(&mut found);
+            prop_assert_eq!(found, base_ns);
+            for value in numbers.iter().chain(&small) {
+                reader.number(&mut found);
+                prop_assert_eq!(found, *value);
+                reader.time(&mut found);
+                prop_assert_eq!(found, *value);
+                maybe.walk(&mut reader);
+                prop_assert_eq!(maybe, Some(*value as u32));
+            }
+            prop_assert_eq!(reader.at, scratch.len());
+        }
+    }
+}

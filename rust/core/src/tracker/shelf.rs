@@ -1,0 +1,368 @@
+//! All connections of a capture: those that are heard of lately ready to hand, the others, if wanted, packed.
+//!
+//! A connection ready to be tracked takes two kilobytes; packed, one of a few packets takes some two hundred bytes. In
+//! a capture of hundreds of thousands, few are heard of at a time.
+
+use super::connection::Connection;
+use super::packing::Packed;
+use super::sender::Sender;
+
+/// How many are held ready at first: as much as a cache holds.
+const READY: usize = 1024;
+
+/// Where a connection is.
+enum Place {
+    /// Its place among those held ready.
+    Ready(u32),
+    /// Packed, and whether there is something to report of it.
+    Packed(Packed, bool),
+}
+
+/// Connections by their number, in order of their first segment.
+#[derive(Default)]
+pub struct Shelf {
+    ready: Vec<Connection>,
+    /// The numbers of those held ready; empty while nothing is packed.
+    numbers: Vec<u32>,
+    /// Where each is; empty while nothing is packed: then the number is the place.
+    places: Vec<Place>,
+    /// How many are held ready before some are packed; `None`: all.
+    limit: Option<usize>,
+    /// How many were unpacked since some were packed.
+    unpacked: usize,
+    /// Whether places changed since that was asked last.
+    moved: bool,
+    scratch: Vec<u8>,
+    /// Of those that were packed.
+    overview: Overview,
+}
+
+/// What is asked of all together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Overview {
+    /// Time of the first segment of all.
+    pub first_ns: Option<i64>,
+    /// Most payload in one direction, and of the connections that sent it the first.
+    pub largest: Option<(u64, usize)>,
+}
+
+impl Overview {
+    fn take_in(&mut self, index: usize, connection: &Connection) {
+        let first_ns =
+            self.first_ns.map_or(connection.first_ns, |first_ns| first_ns.min(connection.first_ns));
+        self.first_ns = Some(first_ns);
+        let sent = connection.senders.iter().map(|sender| sender.totals.data_bytes).max().unwrap_or(0);
+        let most = |(known, at): (u64, usize)| known > sent || (known == sent && at <= index);
+        if !self.largest.is_some_and(most) {
+            self.largest = Some((sent, index));
+        }
+    }
+}
+
+impl From<Vec<Connection>> for Shelf {
+    fn from(ready: Vec<Connection>) -> Self {
+        Shelf { ready, ..Shelf::default() }
+    }
+}
+
+impl Shelf {
+    /// One that packs what is not heard of for longest.
+    pub(super) fn packing() -> Self {
+        Shelf { limit: Some(READY), ..Shelf::default() }
+    }
+
+    /// Number of connections.
+    pub fn len(&self) -> usize {
+        if self.limit.is_some() { self.places.len() } else { self.ready.len() }
+    }
+
+    /// None at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of them, of a shelf that packs none.
+    pub(super) fn all_ready(&mut self) -> &mut Vec<Connection> {
+        &mut self.ready
+    }
+
+    /// The same, to look at.
+    pub fn as_slice(&self) -> &[Connection] {
+        &self.ready
+    }
+
+    /// One that is held ready, by its place.
+    #[inline(always)]
+    pub(super) fn at(&self, place: usize) -> Option<&Connection> {
+        self.ready.get(place)
+    }
+
+    /// The same, to change.
+    #[inline(always)]
+    pub(super) fn at_mut(&mut self, place: usize) -> &mut Connection {
+        &mut self.ready[place]
+    }
+
+    /// A new one; its number, and its place.
+    pub(super) fn push(&mut self, connection: Connection) -> (u32, usize) {
+        let number = self.len() as u32;
+        self.make_room();
+        let place = self.ready.len();
+        self.ready.push(connection);
+        if self.limit.is_some() {
+            self.places.push(Place::Ready(place as u32));
+            self.numbers.push(number);
+        }
+        (number, place)
+    }
+
+    /// The place of one by its number; it is unpacked if need be.
+    pub(super) fn place_of(&mut self, number: u32) -> usize {
+        if self.limit.is_none() {
+            return number as usize;
+        }
+        if let Place::Ready(place) = self.places[number as usize] {
+            return place as usize;
+        }
+        self.make_room();
+        let place = self.ready.len();
+        if let Place::Packed(packed, _) =
+            std::mem::replace(&mut self.places[number as usize], Place::Ready(place as u32))
+        {
+            self.ready.push(packed.unpack());
+            self.numbers.push(number);
+            self.unpacked += 1;
+        }
+        place
+    }
+
+    /// Whether places changed since that was asked last.
+    #[inline]
+    pub(super) fn moved(&mut self) -> bool {
+        std::mem::take(&mut self.moved)
+    }
+
+    /// What one says, by its number.
+    pub fn with<R>(&self, number: usize, look: impl FnOnce(&Connection) -> R) -> R {
+        match self.places.get(number) {
+            None => look(&self.ready[number]),
+            Some(Place::Ready(place)) => look(&self.ready[*place as usize]),
+            Some(Place::Packed(packed, _)) => look(&packed.copy()),
+        }
+    }
+
+    /// Those of which there is something to report, in order.
+    pub(super) fn each_remarkable(&self, mut look: impl FnMut(&Connection)) {
+        for number in 0..self.len() {
+            if !matches!(self.places.get(number), Some(Place::Packed(_, false))) {
+                self.with(number, &mut look);
+            }
+        }
+    }
+
+    /// What is asked of all together.
+    pub fn overview(&self) -> Overview {
+        let mut overview = self.overview;
+        for (place, connection) in self.ready.iter().enumerate() {
+            overview.take_in(self.numbers.get(place).map_or(place, |&number| number as usize), connection);
+        }
+        overview
+    }
+
+    /// All, unpacked.
+    pub fn into_vec(mut self) -> Vec<Connection> {
+        if self.limit.is_none() {
+            return self.ready;
+        }
+        let mut ready: Vec<Option<Connection>> = self.ready.drain(..).map(Some).collect();
+        let unpacked = self.places.into_iter().map(|place| match place {
+            Place::Ready(place) => ready[place as usize].take(),
+            Place::Packed(packed, _) => Some(packed.unpack()),
+        });
+        unpacked.flatten().collect()
+    }
+
+    #[inline]
+    fn make_room(&mut self) {
+        if self.limit.is_some_and(|limit| self.ready.len() >= limit) {
+            self.pack_half();
+        }
+    }
+
+    /// Pack the half that was not heard of for longest.
+    #[cold]
+    fn pack_half(&mut self) {
+        let mut limit = self.limit.unwrap_or(usize::MAX);
+        if self.unpacked > limit / 4 {
+            // More take turns than are held: hold more, so that packing costs little for each segment.
+            limit *= 2;
+        }
+        self.unpacked = 0;
+        self.moved = true;
+        let mut order: Vec<(i64, u32)> =
+            (0..).zip(&self.ready).map(|(place, c)| (c.last_ns, place)).collect();
+        let half = order.len() / 2;
+        order.select_nth_unstable(half);
+        order.truncate(half);
+        // From behind, so that what takes the place of one packed is one that stays.
+        order.sort_unstable_by_key(|&(_, place)| std::cmp::Reverse(place));
+        for (_, place) in order {
+            self.pack(place as usize);
+        }
+        if self.ready.len() > limit / 4 * 3 {
+            limit *= 2;
+        }
+        self.limit = Some(limit);
+    }
+
+    fn pack(&mut self, place: usize) {
+        let connection = &mut self.ready[place];
+        let number = self.numbers[place] as usize;
+        self.overview.take_in(number, connection);
+        let remarkable = !connection.handshake() || connection.unseen_bytes() > 0;
+        let Some(packed) = Packed::from(connection, &mut self.scratch) else { return };
+        self.places[number] = Place::Packed(packed, remarkable);
+        self.ready.swap_remove(place);
+        self.numbers.swap_remove(place);
+        if let Some(&moved) = self.numbers.get(place) {
+            self.places[moved as usize] = Place::Ready(place as u32);
+        }
+    }
+}
+
+impl Connection {
+    /// Bytes acknowledged that the capture never saw, although it saw both directions.
+    pub(super) fn unseen_bytes(&self) -> i64 {
+        let both = self.senders.iter().all(|sender| sender.totals.segments > 0);
+        if both { self.senders.iter().map(Sender::unseen_bytes).sum() } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tracker;
+    use super::*;
+    use crate::capture::Sink;
+    use crate::issue::Issues;
+    use crate::segment::{Address, Checksum, Options, Segment, flags};
+
+    /// A segment of a conversation that loses, repeats, acknowledges selectively, and ends.
+    fn segment(step: u32, port: u16) -> Segment {
+        let (client, server) = ((Address::v4([10, 0, 0, 1]), port), (Address::v4([10, 0, 0, 2]), 80));
+        let from_client = !step.is_multiple_of(3);
+        let mut options =
+            Options { complete: true, timestamps: Some((step, step / 2)), ..Options::default() };
+        if step.is_multiple_of(9) && port.is_multiple_of(2) {
+            options.sack[0] = (step * 40, step * 40 + 100);
+            options.sack_count = 1;
+        }
+        let flags = match step {
+            1 => flags::SYN,
+            3 => flags::SYN | flags::ACK,
+            38.. => flags::FIN | flags::ACK,
+            _ => flags::ACK,
+        };
+        // Of every third connection nothing is sent again.
+        let seq = if port.is_multiple_of(3) { step * 100 } else { step % 7 * 100 };
+        Segment {
+            t_ns: i64::from(step) * 90_000_000 + i64::from(port),
+            record: u64::from(step),
+            source: if from_client { client } else { server },
+            destination: if from_client { server } else { client },
+            seq,
+            ack: if port.is_multiple_of(3) { step * 100 - 50 } else { step % 11 * 100 },
+            flags,
+            window: 1000,
+            length: if from_client && step > 1 { 100 } else { 0 },
+            ip_length: 140,
+            ip_id: step as u16,
+            ttl: 64,
+            ecn: 0,
+            checksum: Checksum::Good,
+            options,
+        }
+    }
+
+    fn told(tracker: Tracker) -> (Shelf, Vec<String>, Vec<String>) {
+        let mut issues = Issues::default();
+        let (connections, _) = tracker.conclude(&mut issues);
+        let issues = issues.iter().map(|(code, seen)| format!("{code} {seen:?}")).collect();
+        let told = (0..connections.len()).map(|number| connections.with(number, |c| format!("{c:?}")));
+        let told = told.collect();
+        (connections, told, issues)
+    }
+
+    /// Each takes its turn after all the others, twice: packed and unpacked, they are what they are if they never were.
+    #[test]
+    fn packing_changes_nothing() {
+        const CONNECTIONS: u16 = 3000;
+        let (mut ready, mut packing) = (Tracker::new(false), Tracker::packing());
+        for half in 0..2 {
+            for port in 0..CONNECTIONS {
+                for step in 1..=20 {
+                    let segment = segment(half * 20 + step, 1000 + port);
+                    ready.segment(&segment);
+                    packing.segment(&segment);
+                }
+            }
+        }
+        let (ready, expected, issues) = told(ready);
+        let (packed, found, other_issues) = told(packing);
+        let packs = packed.places.iter().filter(|place| matches!(place, Place::Packed(..))).count();
+        assert!(packs > usize::from(CONNECTIONS) / 4, "{packs} packed");
+        assert_eq!(found, expected);
+        assert_eq!(other_issues, issues);
+        assert!(expected.iter().any(|told| told.contains("retransmissions: [Retransmission")));
+        assert_eq!(packed.overview(), ready.overview());
+        let unpacked: Vec<String> = packed.into_vec().iter().map(|c| format!("{c:?}")).collect();
+        assert_eq!(unpacked, expected);
+    }
+
+    /// A place may then hold an older connection of the same flow, whose segments they are not.
+    #[test]
+    fn no_place_is_guessed_once_places_changed() {
+        let mut tracker = Tracker::packing();
+        let mut guessed = 0;
+        for port in 1..=READY as u16 + 1 {
+            tracker.segment(&segment(1, port));
+            guessed =
+                guessed.max((1..=port).filter(|&p| tracker.flows.guess(&segment(1, p)) != u32::MAX).count());
+        }
+        let left: Vec<u16> =
+            (1..=READY as u16 + 1).filter(|&p| tracker.flows.guess(&segment(1, p)) != u32::MAX).collect();
+        assert!(
+            guessed > 100 && left.contains(&(READY as u16 + 1)) && left.len() < 20,
+            "{guessed}, {left:?}"
+        );
+    }
+
+    #[test]
+    fn holds_more_ready_where_more_take_turns() {
+        let mut tracker = Tracker::packing();
+        for step in 1..=20 {
+            for port in 0..5000 {
+                tracker.segment(&segment(step, 1000 + port));
+            }
+        }
+        let (shelf, _) = tracker.conclude(&mut Issues::default());
+        assert!(shelf.limit > Some(5000));
+    }
+
+    #[test]
+    fn one_that_is_not_heard_of_takes_little() {
+        let mut tracker = Tracker::packing();
+        for port in 0..4 * READY as u16 {
+            for step in 1..=9 {
+                tracker.segment(&segment(step, 1000 + 3 * port));
+            }
+        }
+        let (shelf, _) = tracker.conclude(&mut Issues::default());
+        let sizes = shelf.places.iter().filter_map(|place| match place {
+            Place::Packed(packed, _) => Some(packed.size()),
+            Place::Ready(_) => None,
+        });
+        let sizes: Vec<usize> = sizes.collect();
+        let mean = sizes.iter().sum::<usize>() / sizes.len();
+        assert!(sizes.len() >= 3 * READY && mean < 400, "{} of {mean} bytes", sizes.len());
+    }
+}

@@ -1,0 +1,74 @@
+"""Connections that were packed while nothing was heard of them are what they are if they never were."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from support_segments import Segment, capture
+
+from multitracer import native
+
+CONNECTIONS = 2500
+"""More than twice as many as are held ready."""
+
+MSS = bytes([2, 4, 5, 180, 4, 2, 1, 1])
+STAMPS = bytes([1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8])
+
+
+def talk(number: int, seed: random.Random, *, orderly: bool) -> list[Segment]:
+    """Segments of one connection: a short transfer, or whatever comes."""
+    first = (0, number, True, False)
+    back = (0, number, False, False)
+    if orderly:
+        found = [
+            (*first, 100, 0, 0x02, 0, 65_535, MSS),
+            (*back, 500, 101, 0x12, 0, 65_535, MSS),
+            (*first, 101, 501, 0x10, 0, 500, b""),
+        ]
+        for place in range(seed.randrange(6)):
+            found.append((*first, 101 + 1000 * place, 501, 0x18, 1000, 500, STAMPS))
+            found.append((*back, 501, 1101 + 1000 * place, 0x10, 0, 500, STAMPS))
+        return found
+    flags = [0x10, 0x18, 0x02, 0x12, 0x11, 0x14]
+    return [
+        (
+            0,
+            number,
+            seed.random() < 0.6,
+            False,
+            seed.randrange(9) * 500,
+            seed.randrange(9) * 500,
+            seed.choice(flags),
+            seed.choice([0, 500, 1000]),
+            seed.choice([0, 500]),
+            seed.choice([b"", STAMPS]),
+        )
+        for _ in range(12)
+    ]
+
+
+@pytest.mark.parametrize("order", ["one after the other", "in two halves", "in turns"])
+def test_summaries_are_those_of_connections_that_were_never_packed(tmp_path: Path, order: str) -> None:
+    seed = random.Random(order)
+    talks = [talk(number, seed, orderly=number % 3 > 0) for number in range(CONNECTIONS)]
+    if order == "one after the other":
+        segments = [segment for one in talks for segment in one]
+    elif order == "in two halves":
+        halves = [one[: len(one) // 2] for one in talks], [one[len(one) // 2 :] for one in talks]
+        segments = [segment for half in halves for one in half for segment in one]
+    else:
+        longest = max(map(len, talks))
+        segments = [one[step] for step in range(longest) for one in talks if step < len(one)]
+    told = [(seed.randrange(1, 2_000_000), *segment[1:]) for segment in segments]
+    path = str(capture(tmp_path / "many.pcap", told))
+    kept = native.read_capture(path, keep_segments=True)
+    packed = native.read_capture(path, keep_segments=False)
+    assert len(kept["connections"]) >= CONNECTIONS
+    assert list(packed["connections"]) == kept["connections"]
+    assert packed["issues"] == kept["issues"]
+    entries = kept["connections"]
+    sent = [max(one[way]["data_bytes"] for way in ("forward", "reverse")) for one in entries]
+    overview = (min(one["first_ns"] for one in entries), sent.index(max(sent)))
+    assert native.overview(packed["connections"]) == overview

@@ -5,18 +5,8 @@
 use std::borrow::Cow;
 
 use super::sizes::Packet;
+use crate::ppp::vj::change::{NEW_A, NEW_C, NEW_I, NEW_S, NEW_U, NEW_W, PUSH, SPECIAL_D, SPECIAL_I};
 
-const NEW_C: u8 = 0x40;
-const NEW_I: u8 = 0x20;
-const PUSH: u8 = 0x10;
-const NEW_S: u8 = 0x08;
-const NEW_A: u8 = 0x04;
-const NEW_W: u8 = 0x02;
-const NEW_U: u8 = 0x01;
-/// Echoed interactive traffic.
-const SPECIAL_I: u8 = NEW_S | NEW_W | NEW_U;
-/// Unidirectional data.
-const SPECIAL_D: u8 = NEW_S | NEW_A | NEW_W | NEW_U;
 const ACK: u8 = 0x10;
 const URG: u8 = 0x20;
 /// SYN, FIN, RST and ACK.

@@ -2,4 +2,4 @@
 
 mod hdlc;
 pub mod record;
-mod vj;
+pub(crate) mod vj;

@@ -1,14 +1,22 @@
 //! The state of a header decompressor (RFC 1144): whether what comes out of it is right.
 
-const NEW_C: u8 = 0x40;
-const NEW_I: u8 = 0x20;
-const PUSH: u8 = 0x10;
-const NEW_S: u8 = 0x08;
-const NEW_A: u8 = 0x04;
-const NEW_W: u8 = 0x02;
-const NEW_U: u8 = 0x01;
-const SPECIALS: u8 = NEW_S | NEW_A | NEW_W | NEW_U;
-const SPECIAL_I: u8 = NEW_S | NEW_W | NEW_U;
+use change::{NEW_A, NEW_C, NEW_I, NEW_S, NEW_U, NEW_W, PUSH, SPECIAL_D, SPECIAL_I};
+
+/// Bits of the first byte of a compressed packet: what differs from the one before (RFC 1144, section 3.2.2).
+pub(crate) mod change {
+    pub(crate) const NEW_C: u8 = 0x40;
+    pub(crate) const NEW_I: u8 = 0x20;
+    pub(crate) const PUSH: u8 = 0x10;
+    pub(crate) const NEW_S: u8 = 0x08;
+    pub(crate) const NEW_A: u8 = 0x04;
+    pub(crate) const NEW_W: u8 = 0x02;
+    pub(crate) const NEW_U: u8 = 0x01;
+    /// Echoed interactive traffic.
+    pub(crate) const SPECIAL_I: u8 = NEW_S | NEW_W | NEW_U;
+    /// Unidirectional data; all bits that special cases use.
+    pub(crate) const SPECIAL_D: u8 = NEW_S | NEW_A | NEW_W | NEW_U;
+}
+
 const PROTOCOL: usize = 9;
 const TCP: u8 = 6;
 const MAX_SLOTS: usize = 256;
@@ -85,12 +93,12 @@ impl Decompressor {
         *flags = if changes & PUSH != 0 { *flags | 0x08 } else { *flags & !0x08 };
         let before =
             usize::from(u16::from_be_bytes([header[2], header[3]])).saturating_sub(header.len()) as u32;
-        match changes & SPECIALS {
+        match changes & SPECIAL_D {
             SPECIAL_I => {
                 add32(header, ip + 8, before);
                 add32(header, ip + 4, before);
             }
-            SPECIALS => add32(header, ip + 4, before),
+            SPECIAL_D => add32(header, ip + 4, before),
             _ => {
                 if changes & NEW_U != 0 {
                     header[ip + 13] |= 0x20;

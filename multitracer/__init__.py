@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from multitracer.alignment import align as align
     from multitracer.batch import Batch as Batch, batch as batch
     from multitracer.measurement import Measurement as Measurement
-    from multitracer.pipeline import analyze as analyze, open_trace as open_trace, plot as plot, read as read
+    from multitracer.opening import open_trace as open_trace
+    from multitracer.pipeline import analyze as analyze, plot as plot, read as read
     from multitracer.results import Analysis as Analysis
 
     __version__: str
@@ -26,7 +27,7 @@ _LAZY = {
     "batch": "multitracer.batch",
     "Batch": "multitracer.batch",
     "read": "multitracer.pipeline",
-    "open_trace": "multitracer.pipeline",
+    "open_trace": "multitracer.opening",
     "align": "multitracer.alignment",
     "analyze": "multitracer.pipeline",
     "plot": "multitracer.pipeline",

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from multitracer import native, registry
 from multitracer.errors import UsageError
 from multitracer.measurement import Measurement
-from multitracer.pipeline import Formats, check_formats, format_of, recognise
+from multitracer.opening import Formats, check_formats, format_of, recognise
 from multitracer.remote import is_url
 
 CONNECTIONS = 100_000

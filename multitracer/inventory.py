@@ -11,7 +11,8 @@ from multitracer import registry
 from multitracer.contract import source_object
 from multitracer.discovery import discover
 from multitracer.errors import MultiTracerError, UnknownFormat, UnreadableFile
-from multitracer.pipeline import Formats, Progress, check_formats, declared_format, format_of, open_trace
+from multitracer.opening import Formats, check_formats, declared_format, format_of, open_trace
+from multitracer.pipeline import Progress
 from multitracer.trace import Trace
 
 

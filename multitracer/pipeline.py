@@ -6,59 +6,26 @@ The command line, reports and notebooks call exactly these functions.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
 
-from multitracer import registry, remote
-from multitracer.analysis import Analyzer, Result
+from multitracer import registry
+from multitracer.analysis import Result
+from multitracer.answering import answer, arises, order
 from multitracer.discovery import discover
-from multitracer.errors import (
-    CorruptTrace,
-    Issue,
-    MultiTracerError,
-    NothingToRead,
-    UnknownFormat,
-    UnreadableFile,
-    UsageError,
-)
+from multitracer.errors import Issue, MultiTracerError, NothingToRead, UnknownFormat, UsageError
 from multitracer.measurement import Measurement
-from multitracer.questions import Question
+from multitracer.opening import Formats, check_formats, declared_format, format_of, open_trace, recognise
 from multitracer.results import Analysis
 from multitracer.trace import Trace
 
 Progress = Callable[[int, int, str], None]
 """Called before each step: ``progress(done, total, what)``."""
 
-Formats = str | Mapping[str, str] | None
-"""One parser's name for all files, or names by file (path as given, or base name)."""
-
-HEAD_BYTES = 65536
-
 Detail = Literal["full", "summary", "auto"]
 
 SUMMARY_BYTES = 64 << 20
 """A lone capture above this size is summarised where the caller leaves it open."""
-
-_PROVIDERS = {
-    "link_frames|link_events": "a link log",
-    "link_frames|link_events|segments": "a link log, or a capture at the data sender",
-    "segments": "a packet capture with TCP segments (pcap, pcapng)",
-    "retransmissions": "a packet capture with retransmissions",
-    "timeouts": "a packet capture",
-    "tcp_states": "a kernel log of TCP state (tcp_probe, ss, siftr, iperf3)",
-    "kernel_events": "a kernel event log (ftrace)",
-    "link_frames": "a link log (rlpdump, GSMTAP)",
-    "link_events": "a link log with signals (rlpdump)",
-    "rlc_pdus": "a capture or log of RLC PDUs",
-    "dccp_packets": "a capture of DCCP",
-    "energy": "a simulation's trace with the energy of its nodes (ns-2)",
-    "flow_totals": "totals of flows that a simulator counted (FlowMonitor)",
-    "snd": "a capture next to the data sender",
-    "rcv": "a capture next to the data receiver",
-}
 
 
 def read(
@@ -157,80 +124,6 @@ def _together(
     return traces
 
 
-def open_trace(
-    path: str | os.PathLike[str],
-    format: str | None = None,
-    parsers: Mapping[str, registry.Parser] | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> Trace:
-    """Read one file.
-
-    Parameters
-    ----------
-    path : str or path-like
-    format : str, optional
-        Name of the parser; without it, the content decides (its first 64 KiB, decompressed).
-    parsers : mapping, optional
-        The parsers to choose from; all that are registered by default.
-    settings : mapping, optional
-        Contents of measurement.toml, for formats that cannot say all themselves.
-
-    Raises
-    ------
-    UnreadableFile, UnknownFormat, CorruptTrace, UsageError
-    """
-    from multitracer.alignment import declared
-
-    path = os.fspath(path)
-    known = registry.parsers() if parsers is None else parsers
-    if os.path.isdir(path):
-        raise UnreadableFile(f"{path}: is a directory; name a file in it")
-    if format is not None and format not in known:
-        raise UsageError(f"unknown format {format!r}; known are {', '.join(known)}")
-    entry = declared.entry(settings or {}, path)
-    if not remote.is_url(path):
-        return _parser(path, format, known).read(path, entry)
-    with remote.streamed(path) as local:
-        trace = _parser(local, format, known).read(local, entry)
-    for one in (trace, *trace.others):
-        one.source.path = path
-        one.issues = [replace(issue, path=path) for issue in one.issues]
-    return trace
-
-
-def _parser(path: str, format: str | None, known: Mapping[str, registry.Parser]) -> registry.Parser:
-    """The parser that was asked for, or the one that the content asks for."""
-    return recognise(path, known) if format is None else known[format]
-
-
-def recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Parser:
-    """The parser that the content asks for.
-
-    Raises
-    ------
-    UnreadableFile, CorruptTrace, UnknownFormat
-    """
-    from multitracer import native
-
-    head = native.head(path, HEAD_BYTES)
-    if not head:
-        raise CorruptTrace(f"{path}: the file is empty; was the capture ever written?")
-    asked = list(known)
-    if native.capture_format(head) is not None:
-        asked = [name for name in known if name in registry.CAPTURES or name not in registry.PARSERS]
-    claims = [known[name] for name in asked if known[name].claims(path, head)]
-    if len(claims) != 1:
-        native.forget(path)
-    if not claims:
-        raise UnknownFormat(
-            f"{path}: not a trace of a known format (see `multitracer formats`); name one with --format"
-        )
-    if len(claims) > 1:
-        names = " and ".join(parser.name for parser in claims)
-        raise UnknownFormat(f"{path}: claimed by {names}; choose one with --format")
-    return claims[0]
-
-
 def _is_large(path: str) -> bool:
     try:
         return os.path.getsize(path) > SUMMARY_BYTES
@@ -267,20 +160,16 @@ def analyze(
         An unknown name in `only`.
     """
     known = registry.analyzers()
-    wanted = [name for name in known if _arises(known, name, measurement)] if only is None else list(only)
+    wanted = [name for name in known if arises(known, name, measurement)] if only is None else list(only)
     for name in wanted:
         if name not in known:
             raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")
-    order = _order(known, wanted)
+    steps = order(known, wanted)
     results: dict[str, Result] = {}
-    for done, name in enumerate(order):
+    for done, name in enumerate(steps):
         if progress:
-            progress(done, len(order), name)
-        reason = _missing(registry.question(known, name), measurement, results)
-        if reason is not None:
-            results[name] = Result(name, inconclusive=f"needs {reason}")
-        else:
-            results[name] = _answer(known[name], measurement, results)
+            progress(done, len(steps), name)
+        results[name] = answer(known, name, measurement, results)
     return Analysis(measurement, {name: results[name] for name in known if name in wanted})
 
 
@@ -333,110 +222,6 @@ def plot(
     if path is not None:
         drawing.save(figure, os.fspath(path))
     return figure
-
-
-def _answer(analyzer: Analyzer, measurement: Measurement, results: Mapping[str, Result]) -> Result:
-    reason = _missing(analyzer, measurement, results)
-    if reason is not None:
-        return Result(analyzer.name, inconclusive=f"needs {reason}")
-    try:
-        return analyzer.run(measurement, results)
-    except MultiTracerError as error:
-        return Result(analyzer.name, inconclusive=str(error))
-    except Exception as error:
-        # A fault in a built-in analyzer must be seen; a plug-in's must not take the other answers with it.
-        if analyzer.name in registry.ANALYZERS:
-            raise
-        warnings.warn(f"analyzer {analyzer.name!r} failed: {error!r}", stacklevel=3)
-        return Result(analyzer.name, inconclusive=f"the analyzer failed: {error!r}")
-
-
-def _arises(known: Mapping[str, Analyzer], name: str, measurement: Measurement) -> bool:
-    """Whether a question is to be asked at all: one about a special kind of trace only where there is one."""
-    question = registry.question(known, name)
-    return not question.specific or _missing(question, measurement, {}) is None
-
-
-def _missing(
-    question: Question | Analyzer, measurement: Measurement, results: Mapping[str, Result]
-) -> str | None:
-    for need in question.needs:
-        if need.startswith("result:"):
-            name = need.removeprefix("result:")
-            if name not in results:
-                return f"the analyzer {name}, which does not exist"
-            reason = results[name].inconclusive
-            if reason is not None:
-                return reason.removeprefix("needs ")
-        elif need in ("snd", "rcv"):
-            if getattr(measurement, need) is None:
-                return _PROVIDERS[need]
-        elif measurement.summarised and need in ("segments", "retransmissions", "timeouts"):
-            return "single segments, which a summary does not keep (large capture): use --full"
-        elif not measurement.rows(*need.split("|")):
-            return _PROVIDERS.get(need, f"rows in the table {need}")
-    if {"segments", "link_frames"} <= set(question.needs) and measurement.link_is_apart:
-        return "a link log on the timeline of the captures: state its clock_offset_s in measurement.toml"
-    return None
-
-
-def _order(known: Mapping[str, Analyzer], wanted: list[str]) -> list[str]:
-    """Names of the analyzers to run, what is needed first."""
-    graph: dict[str, list[str]] = {}
-    todo = list(wanted)
-    while todo:
-        name = todo.pop()
-        if name in graph:
-            continue
-        question = registry.question(known, name)
-        before = [need.removeprefix("result:") for need in question.needs if need.startswith("result:")]
-        before += [use.removeprefix("result:") for use in question.uses]
-        graph[name] = [other for other in before if other in known and other != name]
-        todo += graph[name]
-    try:
-        return list(TopologicalSorter(graph).static_order())
-    except CycleError as error:
-        raise UsageError(f"analyzers need each other in a circle: {' -> '.join(error.args[1])}") from error
-
-
-def format_of(path: str, formats: Formats) -> str | None:
-    """The format that was asked for a file; None if none was."""
-    if formats is None or isinstance(formats, str):
-        return formats
-    return formats.get(path, formats.get(os.path.basename(path)))
-
-
-def declared_format(path: str, settings: Mapping[str, Any]) -> str | None:
-    """The format that measurement.toml states for a file; None if it states none.
-
-    Raises
-    ------
-    UsageError
-    """
-    from multitracer.alignment import declared
-
-    found = declared.entry(settings, path).get("format")
-    if found is not None and not isinstance(found, str):
-        raise UsageError(f"measurement.toml: format of {path} must be the name of a format")
-    return found
-
-
-def check_formats(formats: Formats, paths: list[str], known: Mapping[str, registry.Parser]) -> None:
-    """Refuse formats that do not exist and files that were not given.
-
-    Raises
-    ------
-    UsageError
-    """
-    names = [formats] if isinstance(formats, str) else list((formats or {}).values())
-    for name in names:
-        if name not in known:
-            raise UsageError(f"unknown format {name!r}; known are {', '.join(known)}")
-    if isinstance(formats, Mapping):
-        have = {*paths, *map(os.path.basename, paths)}
-        for file in formats:
-            if file not in have:
-                raise UsageError(f"--format {file}=...: no file {file!r} among those given")
 
 
 def _without(path: str, message: str) -> str:

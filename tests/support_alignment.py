@@ -14,7 +14,7 @@ from support_samples import SAMPLES
 
 from multitracer.clocks import Int
 from multitracer.measurement import Measurement
-from multitracer.pipeline import open_trace
+from multitracer.opening import open_trace
 from multitracer.trace import Trace
 
 S = 1_000_000_000

@@ -14,7 +14,7 @@ from support_samples import SAMPLE_NAMES, SAMPLES
 from multitracer.alignment import align
 from multitracer.errors import AlignmentError, UsageError
 from multitracer.measurement import Measurement
-from multitracer.pipeline import open_trace
+from multitracer.opening import open_trace
 
 CAPTURES = ("snd.pcap", "rcv.pcap")
 BOOT_NS = 1_795_246_858_019_188_000  # what the samples' kernel logs count from, to some microseconds

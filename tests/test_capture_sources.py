@@ -24,9 +24,9 @@ from multitracer import native, packet, registry, remote
 from multitracer.discovery import discover
 from multitracer.errors import CorruptTrace, UnreadableFile, UsageError
 from multitracer.inventory import inspect
+from multitracer.opening import open_trace
 from multitracer.parsers import pcap
 from multitracer.parts import Parts
-from multitracer.pipeline import open_trace
 
 CAPTURE = SAMPLES / "link-resets-vj" / "snd.pcap"
 LOG = SAMPLES / "link-resets-vj" / "rlp.log.gz"

@@ -54,6 +54,8 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("contract", 6),
     ("results", 6),
     ("explain", 6),
+    ("opening", 5),
+    ("answering", 5),
     ("pipeline", 6),
     ("follow", 6),
     ("inventory", 6),

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from multitracer.errors import MultiTracerError
-from multitracer.pipeline import open_trace
+from multitracer.opening import open_trace
 from multitracer.registry import parsers
 
 Ends = frozenset[tuple[str, int]]

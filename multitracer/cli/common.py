@@ -16,7 +16,8 @@ from multitracer.errors import AlignmentError, MultiTracerError, UsageError
 
 if TYPE_CHECKING:
     from multitracer.measurement import Measurement
-    from multitracer.pipeline import Detail, Formats
+    from multitracer.opening import Formats
+    from multitracer.pipeline import Detail
 
 USAGE = 2
 NOTHING_READABLE = 3

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support_measurement import LinkLog, measurement, table, timeouts
 
-from multitracer import pipeline, registry, schema
+from multitracer import answering, registry, schema
 from multitracer.analysis import Result
 from multitracer.measurement import Measurement
 from multitracer.schema import Schema
@@ -110,7 +110,7 @@ def answers(m: Measurement) -> None:
     counts = {"sent": 100, "unique": 90, "duplicate": 10, "acked": 90}
     results = {"timeouts": judged, "connections": Result("connections", {"connections": [{"bytes": counts}]})}
     for name in MINE:
-        results[name] = pipeline._answer(known[name], m, results)
+        results[name] = answering.answer(known, name, m, results)
         json.dumps(results[name].summary, allow_nan=False)
         if results[name].inconclusive is not None:
             assert results[name].summary == {}
@@ -125,5 +125,5 @@ def answers(m: Measurement) -> None:
 
 @pytest.mark.parametrize("name", MINE)
 def test_nothing_at_all_is_inconclusive(name: str) -> None:
-    result = pipeline._answer(registry.analyzers()[name], measurement(None), {})
+    result = answering.answer(registry.analyzers(), name, measurement(None), {})
     assert result.inconclusive

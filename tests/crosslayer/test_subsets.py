@@ -14,6 +14,7 @@ from support_samples import SAMPLE_NAMES, SAMPLES
 
 from multitracer import pipeline
 from multitracer.alignment import align
+from multitracer.opening import open_trace
 
 FILES = ("snd.pcap", "rcv.pcap", "rlp.log.gz", "ss.log.gz", "tcp_probe.txt.gz")
 SHARE = 0.34  # of each file: the first reset of `link-resets-vj` is over by then
@@ -44,7 +45,7 @@ def head(path: Path, folder: Path) -> Path:
 def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     folders = {name: tmp_path_factory.mktemp(name) for name in SAMPLE_NAMES}
     return {
-        name: [pipeline.open_trace(head(SAMPLES / name / file, folders[name])) for file in FILES]
+        name: [open_trace(head(SAMPLES / name / file, folders[name])) for file in FILES]
         for name in SAMPLE_NAMES
     }
 

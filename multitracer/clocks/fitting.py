@@ -16,6 +16,7 @@ _WIDE_NS = 20_000_000  # bounds wider than this are "approximate"
 _SUSPICIOUS = 0.6  # of the smallest round trip: hulls closer than this did not come from one steady clock
 
 _CONFIRMED = 0.2  # a step by less than this share of what showed it is none
+_BOTH = 0.4  # and neither direction's smallest delay moves by less than this share of it
 
 
 def fit(lower: Points, upper: Points, span_ns: tuple[int, int], steps: bool = True) -> Fit:
@@ -99,20 +100,38 @@ def _pieces(
 def _false_step(found: list[Step], pieces: list[Piece], lower: Points, upper: Points) -> Step | None:
     """A step that only looked like one: delays of both directions jumped together, as queues seldom do.
 
-    What both directions showed is then not by how much the lines moved, and one line explains both sides.
+    One line explains both sides then, and the smallest delays say who is right: they are a queue's or the
+    air's for a while only, while a clock takes those of both directions along, the same way.
     """
     edges = [np.iinfo(np.int64).min, *(record for record, _ in found), np.iinfo(np.int64).max]
     for number, step in enumerate(found):
-        claimed = step[1]
-        before, after = pieces[number].line, pieces[number + 1].line
-        moved = int(after.offset_at(after.origin_ns) - before.offset_at(after.origin_ns))
-        if claimed is None or abs(moved) >= _CONFIRMED * abs(claimed):
+        record, claimed = step
+        if claimed is None:
             continue
         start, end = edges[number], edges[number + 2]
-        parts = (points.where((points.order >= start) & (points.order < end)) for points in (lower, upper))
+        parts = [points.where((points.order >= start) & (points.order < end)) for points in (lower, upper)]
+        before, after = pieces[number].line, pieces[number + 1].line
+        moved = int(after.offset_at(after.origin_ns) - before.offset_at(after.origin_ns))
+        if abs(moved) >= _CONFIRMED * abs(claimed) and _floors_moved(*parts, record, claimed):
+            continue
         if possible(*parts):
             return step
     return None
+
+
+def _floors_moved(lower: Points, upper: Points, record: int, claimed: float) -> bool:
+    """Whether the smallest delay of either direction, as the clocks show it, moves with a step."""
+    times = np.concatenate([lower.t_ns, upper.t_ns])
+    piece, _ = _fit_piece(lower, upper, (int(times.min()), int(times.max())), 0)
+    for points, floor in ((lower, np.max), (upper, np.min)):
+        level = points.value_ns - piece.line.offset_at(points.t_ns)
+        behind = points.order >= record
+        if behind.all() or not behind.any():
+            return False
+        moved = float(floor(level[behind])) - float(floor(level[~behind]))
+        if moved * np.sign(claimed) < _BOTH * abs(claimed):
+            return False
+    return True
 
 
 def fit_median(

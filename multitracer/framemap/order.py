@@ -25,7 +25,10 @@ _LATE_NS = 40_000_000
 _PROMPT_NS = 15_000_000
 _LONGEST_NS = 500_000_000
 _BIN_NS = 250_000
+_PEAKS = 24
 _TRIED = 8
+_BLOCK = 100
+_BLOCKS = 6  # of frames, to find out which delays are worth trying on all
 _ALIKE = 2.0  # sums of two delays that are no further apart tell neither from the other
 _SEARCH = 64
 _TIMELY = 0.5  # what a packet that came just when it had to counts more than one that hardly could be it
@@ -154,7 +157,7 @@ def by_arrival(ns: Int, length: Int, heard_ns: Int, packet_bytes: Int, arrived_n
     there = np.maximum.accumulate(heard_ns[frames])
     numbers = (ns - np.cumsum(heard_ns < 0))[frames]  # frames that failed took numbers, and no arrivals
     tries = []
-    for delay_ns in _usual_delays(there, length[frames], arrived, size):
+    for delay_ns in _promising(there, length[frames], arrived, size):
         steps = _with_unseen(there + delay_ns, length[frames], numbers)
         tries.append((_chain(steps.due, steps.length, arrived, size), steps))
     if not tries:
@@ -172,10 +175,28 @@ def by_arrival(ns: Int, length: Int, heard_ns: Int, packet_bytes: Int, arrived_n
     return Paired(index, sure, float(np.mean(index[frames] >= 0)), bool(np.all(real)))
 
 
+def _promising(there: Int, length: Int, arrived: Int, size: Int) -> list[int]:
+    """The delays by which blocks of frames agree best with packets, best first."""
+    delays = _usual_delays(there, length, arrived, size)
+    if len(delays) <= _TRIED:
+        return delays
+    count = min(_BLOCKS, -(-len(there) // _BLOCK))
+    blocks = [slice(begin, begin + _BLOCK) for begin in np.linspace(0, len(there) - _BLOCK, count, dtype=int)]
+    scores = np.zeros(len(delays))
+    for number, delay_ns in enumerate(delays):
+        for block in blocks:
+            due = there[block] + delay_ns
+            begin, end = np.searchsorted(arrived, (due[0] - _EARLY_NS, due[-1] + _LATE_NS)).tolist()
+            near = _near(due, length[block], arrived[begin:end], size[begin:end])
+            scores[number] += _best(_sums(near.weights, near.low, end - begin))
+    return [delays[at] for at in np.argsort(-scores, kind="stable")[:_TRIED].tolist()]
+
+
 def _usual_delays(there: Int, length: Int, arrived: Int, size: Int) -> list[int]:
     """From the frame's end to the arrival: the differences that occur most often between equal lengths.
 
-    Of packets at equal distances the neighbour's occurs nearly as often: which it is, the pairs say.
+    Of packets at equal distances the neighbour's occurs nearly as often: which it is, the pairs say. Where
+    delays vary, no difference is frequent, but none is shorter than the least of them: more than before it.
     """
     low = np.searchsorted(arrived, there - _NEAR_NS)
     apart = []
@@ -188,14 +209,18 @@ def _usual_delays(there: Int, length: Int, arrived: Int, size: Int) -> list[int]
         return []
     bins = (found + _NEAR_NS) // _BIN_NS
     count = np.bincount(bins)
-    delays = []
-    for _ in range(_TRIED):
-        best = int(np.argmax(count))
-        if not count[best]:
-            break
-        delays.append(int(np.median(found[np.abs(bins - best) <= 1])))
-        count[max(best - 2, 0) : best + 3] = 0
-    return delays
+    rise = np.maximum(np.diff(count, prepend=0), 0)
+    places: list[int] = []
+    for peaks in (count, rise):
+        peaks = peaks.copy()
+        for _ in range(_PEAKS):
+            best = int(np.argmax(peaks))
+            if not peaks[best]:
+                break
+            peaks[max(best - 2, 0) : best + 3] = 0
+            if best not in places:
+                places.append(best)
+    return [int(np.median(found[np.abs(bins - place) <= 1])) for place in places]
 
 
 class _Steps(NamedTuple):
@@ -232,19 +257,14 @@ class _Chained(NamedTuple):
 
 def _chain(due: Int, length: Int, arrived: Int, size: Int) -> _Chained:
     """The increasing pairs with the largest sum of weights, and whether each is better than all others."""
-    low = np.searchsorted(arrived, due - _EARLY_NS)
-    high = np.maximum.accumulate(np.searchsorted(arrived, due + _LATE_NS, side="right"))
-    weights = [
-        _weights(int(due[row]), int(length[row]), arrived[a:b], size[a:b])
-        for row, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True))
-    ]
+    low, high, weights = _near(due, length, arrived, size)
     forward = _sums(weights, low, len(arrived))
     # The same from the end: packets and frames turned around.
     turned = _sums([one[::-1] for one in weights[::-1]], (len(arrived) - high)[::-1], len(arrived))
     backward = [one[::-1] for one in turned[::-1]]
     index = np.full(len(due), -1, dtype=np.int64)
     sure = np.zeros(len(due), dtype=np.bool_)
-    whole = max((float(one.max()) for one in forward if len(one)), default=0.0)
+    whole = _best(forward)
     after = -1
     for row, (mine, ahead, behind) in enumerate(zip(weights, forward, backward, strict=True)):
         total = np.where(mine > 0, ahead + behind - mine, 0.0)
@@ -261,6 +281,28 @@ def _chain(due: Int, length: Int, arrived: Int, size: Int) -> _Chained:
         others = np.delete(total, best)
         sure[row] = not len(others) or whole - float(others.max()) >= _MARGIN
     return _Chained(index, sure, whole)
+
+
+class _Near(NamedTuple):
+    """For each frame the packets that arrived about when it had to: the first, the end, what each counts."""
+
+    low: Int
+    high: Int
+    weights: list[npt.NDArray[np.float64]]
+
+
+def _near(due: Int, length: Int, arrived: Int, size: Int) -> _Near:
+    low = np.searchsorted(arrived, due - _EARLY_NS)
+    high = np.maximum.accumulate(np.searchsorted(arrived, due + _LATE_NS, side="right"))
+    weights = [
+        _weights(int(due[row]), int(length[row]), arrived[a:b], size[a:b])
+        for row, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True))
+    ]
+    return _Near(low, high, weights)
+
+
+def _best(sums: list[npt.NDArray[np.float64]]) -> float:
+    return max((float(one.max()) for one in sums if len(one)), default=0.0)
 
 
 def _weights(due: int, length: int, arrived: Int, size: Int) -> npt.NDArray[np.float64]:

@@ -118,6 +118,22 @@ class FlowIndex:
             self._tables[conn, direction, index] = known
         return known
 
+    def together(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
+        """Rows of many flows, one flow behind the other, and which of the flows each row is of."""
+        key = (conn * 2 + direction) * self._sources + source
+        at = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
+        there = (np.asarray(source) >= 0) & (np.asarray(source) < self._sources) & bool(len(self._keys))
+        there = np.broadcast_to(there, key.shape) & (self._keys[at] == key if len(self._keys) else False)
+        begin = np.where(there, self._bounds[at], 0)
+        sizes = np.where(there, np.append(self._bounds, 0)[at + 1], 0) - begin
+        of = np.repeat(np.arange(len(key)), sizes)
+        rows = self._order[np.arange(len(of)) + (begin - np.cumsum(sizes) + sizes)[of]]
+        t_ns = self._segments["t_ns"][rows]
+        if np.any((t_ns[1:] < t_ns[:-1]) & (of[1:] == of[:-1])):
+            order = np.lexsort((t_ns, of))
+            rows = rows[order]
+        return rows, of
+
     def _rows(self, conn: int, direction: int, source: int) -> Array:
         if not 0 <= source < self._sources:
             return self._order[:0]
@@ -194,9 +210,16 @@ class Measurement:
 
         All flows are sorted out at the first call, so that asking for each of many costs only its rows.
         """
+        return self._flow_index().of(conn, direction, source)
+
+    def flow_rows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
+        """Rows of `segments` of many flows, flow behind flow, each in time order; the flow of each."""
+        return self._flow_index().together(conn, direction, source)
+
+    def _flow_index(self) -> FlowIndex:
         if self._flows is None:
             self._flows = FlowIndex(self.table("segments"))
-        return self._flows.of(conn, direction, source)
+        return self._flows
 
     def seconds(self, t_ns: int | np.integer[Any]) -> float:
         """A time on the reference timeline as seconds from the first TCP event."""

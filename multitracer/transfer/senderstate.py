@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from multitracer.distinct import distinct
 from multitracer.intervals import Intervals, intervals
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transfer.transit import Times, data_at, data_span, valid_acks
+from multitracer.transfer.together import Flags, Flows, Line, Times, highest, payload, valid_acks
+from multitracer.transfer.transit import spans_of
 
 ACK_CLOCK_NS = 10_000_000  # a segment that an ACK releases leaves within this
 
@@ -90,43 +93,126 @@ class SenderState:
         return int(self.repeats_ns[row]) if row >= 0 else None
 
 
+@dataclass(frozen=True)
+class SenderStates:
+    """Senders of many connections, each as `SenderState` has it; columns are those of all, one by one.
+
+    Attributes
+    ----------
+    connections : list of Connection
+        Those that sent data.
+    spans : Intervals
+        A row for each.
+    data, acks : Flows
+    highest, acked, edges : array
+    recoveries : Intervals
+    recovery_of : array
+        Of which connection each recovery is.
+    times : Line
+        Times of data and ACKs.
+    """
+
+    connections: list[Connection]
+    spans: Intervals
+    data: Flows
+    acks: Flows
+    highest: Times
+    acked: Times
+    edges: Times
+    recoveries: Intervals
+    recovery_of: Times
+    times: Line
+
+    def last_ack(self, of: Times, t_ns: Times) -> tuple[Times, Flags]:
+        """The row of the last ACK up to a time, and whether there is one."""
+        row = self.times.search((self.acks.of, self.acks["t_ns"]), (of, t_ns), right=True) - 1
+        return row, np.asarray(row >= self.acks.bounds[of], dtype=np.bool_)
+
+    def recovering(self, of: Times, t_ns: Times) -> Flags:
+        """Whether loss recovery is under way at times."""
+        if not len(self.recoveries):
+            return np.zeros(len(of), dtype=np.bool_)
+        begin, end = self.recoveries[:, 0], self.recoveries[:, 1]
+        row = self.times.search((self.recovery_of, begin), (of, t_ns), right=True) - 1
+        return np.asarray((row >= 0) & (self.recovery_of[row] == of) & (t_ns < end[row]), dtype=np.bool_)
+
+    def one(self, at: int) -> SenderState:
+        """One of them."""
+        sent, heard = slice(*self.data.bounds[at : at + 2]), slice(*self.acks.bounds[at : at + 2])
+        data = self.data.one(at)
+        return SenderState(
+            self.connections[at],
+            (int(self.spans[at, 0]), int(self.spans[at, 1])),
+            data,
+            self.acks.one(at),
+            self.highest[sent],
+            self.acked[heard],
+            self.edges[heard],
+            repeats_ns=data["t_ns"][data["duplicate"] > 0],
+            recoveries=self.recoveries[self.recovery_of == at],
+        )
+
+
 def sender_state(m: Measurement, connection: Connection) -> SenderState | None:
     """The state of one connection's sender; None without its capture, or if it sent no data."""
-    span = data_span(m, connection)
-    if span is None or m.snd is None:
+    found = sender_states(m, [connection])
+    return found.one(0) if found is not None else None
+
+
+def sender_states(
+    m: Measurement, connections: Sequence[Connection], *, answered: bool = False
+) -> SenderStates | None:
+    """The states of all senders that sent data, or were also answered; None if there are none."""
+    if m.snd is None:
         return None
-    data = data_at(m, connection, m.snd)
-    data = data.where(data["length"] > 0)
-    acks = valid_acks(m, connection, m.snd)
-    highest = np.maximum.accumulate(data["seq"] + data["length"])
-    acked = np.maximum.accumulate(acks["ack"])
+    spans, sending = spans_of(m, connections)
+    data, acks = payload(m, connections, m.snd), valid_acks(m, connections, m.snd)
+    chosen = np.flatnonzero(sending & (acks.sizes > 0) if answered else sending)
+    if not len(chosen):
+        return None
+    data, acks = data.chosen(chosen), acks.chosen(chosen)
+    reached, acked = highest(data.of, data["seq"] + data["length"]), highest(acks.of, acks["ack"])
     offered = np.where(acks["window"] >= 0, acks["ack"] + acks["window"], -1)
-    return SenderState(
-        connection,
-        span,
+    recoveries, recovery_of = _recoveries(data, reached, acks, acked)
+    return SenderStates(
+        [connections[at] for at in chosen.tolist()],
+        spans[chosen],
         data,
         acks,
-        highest,
+        reached,
         acked,
-        edges=np.maximum.accumulate(offered),
-        repeats_ns=data["t_ns"][data["duplicate"] > 0],
-        recoveries=_recoveries(data, highest, acks["t_ns"], acked),
+        edges=highest(acks.of, offered),
+        recoveries=recoveries,
+        recovery_of=recovery_of,
+        times=Line(data.count, data["t_ns"], acks["t_ns"]),
     )
 
 
-def _recoveries(data: Table, highest: Times, ack_ns: Times, acked: Times) -> Intervals:
+def _recoveries(data: Flows, reached: Times, acks: Flows, acked: Times) -> tuple[Intervals, Times]:
+    """Recoveries of each connection that sent something again."""
     again = np.flatnonzero(data["duplicate"] > 0)
+    found, of = [np.empty((0, 2), dtype=np.int64)], [0]
+    bounds = np.searchsorted(data.of[again], np.arange(data.count + 1)).tolist()
+    for flow in distinct(data.of[again]).tolist():
+        rows = again[bounds[flow] : bounds[flow + 1]]
+        heard = slice(*acks.bounds[flow : flow + 2])
+        mine = _recoveries_of(data["t_ns"][rows], reached[rows], acks["t_ns"][heard], acked[heard])
+        found.append(mine)
+        of += [flow] * len(mine)
+    return np.concatenate(found), np.array(of[1:], dtype=np.int64)
+
+
+def _recoveries_of(again_ns: Times, reached: Times, ack_ns: Times, acked: Times) -> Intervals:
     found = []
     forever = int(np.iinfo(np.int64).max)
     position = 0
-    while position < len(again):
-        row = int(again[position])
-        start = int(data["t_ns"][row])
+    while position < len(again_ns):
+        start = int(again_ns[position])
         # All that was sent before: the segment itself was, so its own end is part of it.
-        covered = int(np.searchsorted(acked, highest[row]))
+        covered = int(np.searchsorted(acked, reached[position]))
         end = max(int(ack_ns[covered]), start + 1) if covered < len(acked) else forever
         found.append((start, end))
         if end == forever:
             break
-        position = int(np.searchsorted(data["t_ns"][again], end, side="right"))
+        position = int(np.searchsorted(again_ns, end, side="right"))
     return intervals(found)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.distinct import distinct
 from multitracer.intervals import Intervals, intervals
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
+from multitracer.transfer import together
+from multitracer.transfer.together import Flags as Flags, Times as Times
 
 PIECES = 1_000_000
 ANSWER_NS = 100_000_000
 """A receiver answers data out of order at once; its capture shows the answer within this."""
-
-Times = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -70,25 +69,31 @@ def data_span(m: Measurement, connection: Connection) -> tuple[int, int] | None:
 
     Where no ACK was seen, it ends with the last data segment.
     """
+    spans, carrying = spans_of(m, [connection])
+    return (int(spans[0, 0]), int(spans[0, 1])) if carrying[0] else None
+
+
+def spans_of(m: Measurement, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
+    """`data_span` of many connections; which of them have one."""
     source = near_sender(m)
-    data = data_at(m, connection, source)
-    data = data.where(data["length"] > 0)
-    if not len(data):
-        return None
-    start, last = int(data["t_ns"][0]), int((data["seq"] + data["length"]).max())
-    acks = valid_acks(m, connection, source)
-    acks = acks.where(acks["t_ns"] >= start)
-    if not len(acks):
-        return start, int(data["t_ns"][-1])
-    reached = np.minimum(np.maximum.accumulate(acks["ack"]), last)
-    end = int(acks["t_ns"][int(np.argmax(reached == reached[-1]))])
-    return start, max(end, start)
+    data = together.payload(m, connections, source)
+    carrying = data.sizes > 0
+    start, end = data.first(data["t_ns"], 0), data.last(data["t_ns"], 0)
+    last = data.largest(data["seq"] + data["length"], 0)
+    acks = together.valid_acks(m, connections, source)
+    acks = acks.where(carrying[acks.of] & (acks["t_ns"] >= start[acks.of]))
+    reached = np.minimum(together.highest(acks.of, acks["ack"]), last[acks.of])
+    final = np.flatnonzero(reached == acks.last(reached, 0)[acks.of])
+    answered = np.flatnonzero(acks.sizes)
+    first = final[np.searchsorted(acks.of[final], answered)]
+    end[answered] = np.maximum(acks["t_ns"][first], start[answered])
+    return np.column_stack([start, end]), carrying
 
 
 def data_spans(m: Measurement) -> Intervals:
     """Times in which any connection transferred data: first data segment to last ACK."""
-    spans = (data_span(m, connection) for connection in m.connections)
-    return intervals([span for span in spans if span is not None])
+    found = [spans[carrying] for spans, carrying in (spans_of(m, some) for some in together.parts(m))]
+    return intervals(np.concatenate(found) if found else ())
 
 
 def checksums_trusted(data: Table) -> bool:

@@ -28,8 +28,8 @@ impl Digest {
     pub fn of(connections: &Shelf, most: usize) -> Self {
         let mut digest = Digest::default();
         let (mut worst, mut largest) = (Top::new(most), Top::new(most));
-        for number in 0..connections.len() {
-            let [timeouts, again, unique] = connections.with(number, |connection| digest.add(connection));
+        connections.each(0..connections.len(), |number, connection| {
+            let [timeouts, again, unique] = digest.add(connection);
             if timeouts + again > 0 {
                 digest.repeating += 1;
                 worst.offer([timeouts, again], number);
@@ -37,7 +37,7 @@ impl Digest {
             if unique > 0 {
                 largest.offer([unique, 0], number);
             }
-        }
+        });
         (digest.worst, digest.largest) = (worst.numbers(), largest.numbers());
         digest
     }

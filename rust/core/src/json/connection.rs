@@ -41,10 +41,10 @@ const NO_BYTES: &str = "{\n        \"sent\": 0,\n        \"unique\": 0,\n       
 pub fn connection_entries(connections: &Shelf, first: usize, count: usize, telling: &Telling) -> String {
     let last = first.saturating_add(count).min(connections.len());
     let mut out = String::with_capacity(last.saturating_sub(first) * USUAL);
-    for number in first..last {
+    connections.each(first..last, |number, connection| {
         out.push_str(if number == 0 { "\n    " } else { ",\n    " });
-        connections.with(number, |connection| push_connection(&mut out, number, connection, telling));
-    }
+        push_connection(&mut out, number, connection, telling);
+    });
     out
 }
 

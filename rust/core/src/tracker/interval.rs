@@ -13,6 +13,12 @@ pub struct IntervalSet {
 }
 
 impl IntervalSet {
+    /// Remove all, and keep the room for a few.
+    pub(super) fn empty(&mut self) {
+        self.intervals.empty();
+        self.total = 0;
+    }
+
     /// Add `[left, right)`; returns how many of its bytes were in the set already.
     pub fn insert(&mut self, left: i64, right: i64) -> i64 {
         self.insert_with(left, right, |_, _| {})

@@ -134,7 +134,7 @@ impl Tracker {
         let place = match known.filter(|&place| !connections.at_mut(place).is_reused_by(segment)) {
             Some(place) => place,
             None => {
-                let (number, place) = connections.push(Connection::new(segment));
+                let (number, place) = connections.push(segment);
                 self.flows.set(source, destination, number);
                 place
             }

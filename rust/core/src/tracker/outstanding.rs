@@ -60,6 +60,12 @@ pub struct Outstanding {
 }
 
 impl Outstanding {
+    /// Remove all, and keep the room for a few.
+    pub(super) fn empty(&mut self) {
+        self.queue.empty();
+        self.fillings = 0;
+    }
+
     /// Number of runs.
     pub fn len(&self) -> usize {
         self.queue.len()

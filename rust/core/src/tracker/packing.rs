@@ -25,6 +25,9 @@ pub(super) trait Walk {
 
     /// The next number, which is a time.
     fn time(&mut self, value: &mut i64);
+
+    /// The time that all later ones are relative to.
+    fn origin(&mut self, value: &mut i64);
 }
 
 /// What a walk goes over.
@@ -76,6 +79,8 @@ impl<T: Fields + Default> Fields for Option<T> {
         present.walk(walk);
         if present {
             self.get_or_insert_default().walk(walk);
+        } else if W::READS {
+            *self = None;
         }
     }
 }
@@ -114,6 +119,8 @@ impl Fields for MaybeTime<'_> {
         present.walk(walk);
         if present {
             walk.time(self.0.get_or_insert_default());
+        } else if W::READS {
+            *self.0 = None;
         }
     }
 }
@@ -252,7 +259,8 @@ impl Fields for Sender {
 impl Fields for Connection {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
         let Connection { endpoints, first_ns, last_ns, senders } = self;
-        walk_over!(walk: first_ns, &mut Time(last_ns), endpoints, senders);
+        walk.origin(first_ns);
+        walk_over!(walk: &mut Time(last_ns), endpoints, senders);
     }
 }
 
@@ -280,6 +288,20 @@ impl Beside {
     }
 }
 
+/// Room for the longest that is packed: no number takes more than nine bytes.
+const ROOM: usize = 8192;
+/// What is behind the last number, so that eight bytes can be read where fewer are meant.
+const BEHIND: usize = 7;
+
+/// Where a connection is put together.
+pub(super) struct Scratch(Box<[u8; ROOM]>);
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch(Box::new([0; ROOM]))
+    }
+}
+
 /// A connection that is packed.
 pub(super) struct Packed {
     bytes: Box<[u8]>,
@@ -288,14 +310,14 @@ pub(super) struct Packed {
 
 impl Packed {
     /// Pack a connection, unless too much of it is in runs; what is left in its place is of no use then.
-    pub(super) fn from(connection: &mut Connection, scratch: &mut Vec<u8>) -> Option<Self> {
+    pub(super) fn from(connection: &mut Connection, scratch: &mut Scratch) -> Option<Self> {
         let runs = |sender: &Sender| sender.outstanding.len() + sender.sent.len() + sender.sacked.len();
         if connection.senders.iter().map(runs).sum::<usize>() > FEW {
             return None;
         }
-        scratch.clear();
-        let mut writer = Writer { out: scratch, base_ns: connection.first_ns, mask_at: 0, bit: 8 };
+        let mut writer = Writer::new(&mut scratch.0);
         connection.walk(&mut writer);
+        let bytes = writer.finish().into();
         let eventful = |sender: &Sender| {
             sender.history.is_some() || !sender.timeouts.is_empty() || !sender.retransmissions.is_empty()
         };
@@ -304,7 +326,7 @@ impl Packed {
             .iter()
             .any(eventful)
             .then(|| Box::new(connection.senders.each_mut().map(Beside::take)));
-        Some(Packed { bytes: scratch.as_slice().into(), beside })
+        Some(Packed { bytes, beside })
     }
 
     /// Bytes that its numbers take.
@@ -313,48 +335,84 @@ impl Packed {
         self.bytes.len()
     }
 
-    /// The connection.
-    pub(super) fn unpack(self) -> Connection {
-        let mut connection = read(&self.bytes);
-        if let Some(beside) = self.beside {
-            let [first, second] = *beside;
-            first.give_back(&mut connection.senders[0]);
-            second.give_back(&mut connection.senders[1]);
-        }
-        connection
+    /// The connection, in the place of another.
+    pub(super) fn unpack_into(self, connection: &mut Connection) {
+        connection.walk(&mut Reader::new(&self.bytes));
+        let [first, second] = self.beside.map_or_else(Default::default, |beside| *beside);
+        first.give_back(&mut connection.senders[0]);
+        second.give_back(&mut connection.senders[1]);
     }
 
-    /// A copy of it.
-    pub(super) fn copy(&self) -> Connection {
-        let mut connection = read(&self.bytes);
-        if let Some(beside) = &self.beside {
-            let [first, second] = beside.as_ref().clone();
-            first.give_back(&mut connection.senders[0]);
-            second.give_back(&mut connection.senders[1]);
-        }
-        connection
+    /// A copy of it, in the place of another.
+    pub(super) fn copy_into(&self, connection: &mut Connection) {
+        connection.walk(&mut Reader::new(&self.bytes));
+        let [first, second] = self.beside.as_deref().cloned().unwrap_or_default();
+        first.give_back(&mut connection.senders[0]);
+        second.give_back(&mut connection.senders[1]);
     }
 }
 
-fn read(bytes: &[u8]) -> Connection {
-    let nobody = (Address([0; 16]), 0);
-    let mut connection = Connection {
-        endpoints: [nobody; 2],
-        first_ns: 0,
-        last_ns: 0,
-        senders: [Sender::default(), Sender::default()],
-    };
-    let mut reader = Reader { bytes, at: 0, base_ns: None, mask: 0, bit: 8 };
-    connection.walk(&mut reader);
-    connection
+impl Connection {
+    /// One of nobody, to be unpacked into.
+    pub(super) fn blank() -> Self {
+        let nobody = (Address([0; 16]), 0);
+        Connection {
+            endpoints: [nobody; 2],
+            first_ns: 0,
+            last_ns: 0,
+            senders: [Sender::default(), Sender::default()],
+        }
+    }
 }
 
-/// Numbers in eights: which of them are not 0, then those, seven bits a byte.
+/// Numbers in eights: which of them are not 0, then those, each with its length in its lowest bits.
 struct Writer<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut [u8; ROOM],
+    at: usize,
     base_ns: i64,
+    /// Which of these eight are not 0, and where that is to stand.
+    mask: u8,
     mask_at: usize,
+    /// The bit of the next number; 0: eight are written.
     bit: u8,
+}
+
+impl<'a> Writer<'a> {
+    fn new(out: &'a mut [u8; ROOM]) -> Self {
+        Writer { out, at: 0, base_ns: 0, mask: 0, mask_at: 0, bit: 0 }
+    }
+
+    /// All that was written.
+    fn finish(self) -> &'a [u8] {
+        self.out[self.mask_at] = self.mask;
+        let end = self.at.max(1);
+        self.out[end..end + BEHIND].fill(0);
+        &self.out[..end + BEHIND]
+    }
+
+    #[inline(always)]
+    fn next_eight(&mut self) {
+        self.out[self.mask_at] = self.mask;
+        (self.mask, self.mask_at, self.bit) = (0, self.at, 1);
+        self.at += 1;
+    }
+
+    /// So many ones as bytes follow, a zero turned round, then the number; nine bytes for what is too large for that.
+    #[inline(always)]
+    fn put(&mut self, number: u64) {
+        let bits = 64 - number.leading_zeros() as usize;
+        let (word, size) = if bits <= 56 {
+            // Bits divided by seven, rounded up.
+            let size = (bits * 9 + 64) >> 6;
+            ((number << 1 | 1) << (size - 1), size)
+        } else {
+            self.out[self.at] = 0;
+            self.at += 1;
+            (number, 8)
+        };
+        self.out[self.at..self.at + 8].copy_from_slice(&word.to_le_bytes());
+        self.at += size;
+    }
 }
 
 impl Walk for Writer<'_> {
@@ -362,16 +420,14 @@ impl Walk for Writer<'_> {
 
     #[inline(always)]
     fn number(&mut self, value: &mut i64) {
-        if self.bit == 8 {
-            self.mask_at = self.out.len();
-            self.out.push(0);
-            self.bit = 0;
+        if self.bit == 0 {
+            self.next_eight();
         }
         if *value != 0 {
-            self.out[self.mask_at] |= 1 << self.bit;
-            push(self.out, (*value << 1 ^ *value >> 63) as u64);
+            self.mask |= self.bit;
+            self.put((*value << 1 ^ *value >> 63) as u64);
         }
-        self.bit += 1;
+        self.bit <<= 1;
     }
 
     #[inline(always)]
@@ -379,45 +435,45 @@ impl Walk for Writer<'_> {
         let mut since_ns = value.wrapping_sub(self.base_ns);
         self.number(&mut since_ns);
     }
-}
 
-#[inline]
-fn push(out: &mut Vec<u8>, mut bits: u64) {
-    while bits >= 0x80 {
-        out.push(bits as u8 | 0x80);
-        bits >>= 7;
+    fn origin(&mut self, value: &mut i64) {
+        self.base_ns = *value;
+        self.number(value);
     }
-    out.push(bits as u8);
 }
 
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The first number of all.
-    base_ns: Option<i64>,
-    mask: u8,
-    bit: u8,
+    base_ns: i64,
+    /// Which of the next are not 0, below a one; 1: eight are read.
+    mask: u16,
 }
 
-impl Reader<'_> {
-    #[inline(always)]
-    fn byte(&mut self) -> u8 {
-        let byte = self.bytes[self.at];
-        self.at += 1;
-        byte
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Reader { bytes, at: 0, base_ns: 0, mask: 1 }
     }
 
-    #[inline]
-    fn bits(&mut self) -> u64 {
-        let (mut bits, mut shift) = (0, 0);
-        loop {
-            let byte = self.byte();
-            bits |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return bits;
-            }
-            shift += 7;
+    #[inline(always)]
+    fn take(&mut self) -> u64 {
+        let word = self.word();
+        let size = word.trailing_zeros() as usize + 1;
+        if size > 8 {
+            self.at += 1;
+            let number = self.word();
+            self.at += 8;
+            return number;
         }
+        self.at += size;
+        word << (64 - 8 * size) >> (64 - 7 * size)
+    }
+
+    #[inline(always)]
+    fn word(&self) -> u64 {
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.bytes[self.at..self.at + 8]);
+        u64::from_le_bytes(word)
     }
 }
 
@@ -426,23 +482,27 @@ impl Walk for Reader<'_> {
 
     #[inline(always)]
     fn number(&mut self, value: &mut i64) {
-        if self.bit == 8 {
-            self.mask = self.byte();
-            self.bit = 0;
+        if self.mask == 1 {
+            self.mask = 0x100 | u16::from(self.bytes[self.at]);
+            self.at += 1;
         }
         *value = 0;
-        if self.mask >> self.bit & 1 != 0 {
-            let bits = self.bits();
+        if self.mask & 1 != 0 {
+            let bits = self.take();
             *value = (bits >> 1) as i64 ^ -((bits & 1) as i64);
         }
-        self.bit += 1;
-        self.base_ns.get_or_insert(*value);
+        self.mask >>= 1;
     }
 
     #[inline(always)]
     fn time(&mut self, value: &mut i64) {
         self.number(value);
-        *value = value.wrapping_add(self.base_ns.unwrap_or(0));
+        *value = value.wrapping_add(self.base_ns);
+    }
+
+    fn origin(&mut self, value: &mut i64) {
+        self.number(value);
+        self.base_ns = *value;
     }
 }
 
@@ -453,20 +513,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_come_back(base_ns in any::<i64>(), numbers in prop::collection::vec(any::<i64>(), 0..40), small in prop::collection::vec(-3i64..3, 0..40)) {
-            let mut scratch = Vec::new();
-            let mut writer = Writer { out: &mut scratch, base_ns, mask_at: 0, bit: 8 };
-            writer.number(&mut base_ns.clone());
-            for value in numbers.iter().chain(&small) {
+        fn numbers_come_back(base_ns in any::<i64>(), numbers in prop::collection::vec((any::<i64>(), 0u32..64), 0..60), small in prop::collection::vec(-3i64..3, 0..40)) {
+            let mut scratch = Scratch::default();
+            let mut writer = Writer::new(&mut scratch.0);
+            writer.origin(&mut base_ns.clone());
+            // Of every length.
+            let numbers: Vec<i64> = numbers.iter().map(|(number, shift)| number >> shift).chain(small).collect();
+            for value in &numbers {
                 writer.number(&mut value.clone());
                 writer.time(&mut value.clone());
                 Some(*value as u32).walk(&mut writer);
             }
-            let mut reader = Reader { bytes: &scratch, at: 0, base_ns: None, mask: 0, bit: 8 };
+            let bytes = writer.finish();
+            let mut reader = Reader::new(bytes);
             let (mut found, mut maybe) = (0, None);
-            reader.number(&mut found);
+            reader.origin(&mut found);
             prop_assert_eq!(found, base_ns);
-            for value in numbers.iter().chain(&small) {
+            for value in &numbers {
                 reader.number(&mut found);
                 prop_assert_eq!(found, *value);
                 reader.time(&mut found);
@@ -474,7 +537,35 @@ mod tests {
                 maybe.walk(&mut reader);
                 prop_assert_eq!(maybe, Some(*value as u32));
             }
-            prop_assert_eq!(reader.at, scratch.len());
+            prop_assert_eq!(reader.at + BEHIND, bytes.len());
         }
+    }
+
+    /// Every field as large as it gets, and as many runs as are packed.
+    #[test]
+    fn the_longest_has_room() {
+        struct Longest<'a, 'b>(&'a mut Writer<'b>);
+        impl Walk for Longest<'_, '_> {
+            const READS: bool = false;
+            fn number(&mut self, _: &mut i64) {
+                self.0.number(&mut i64::MIN.clone());
+            }
+            fn time(&mut self, value: &mut i64) {
+                self.number(value);
+            }
+            fn origin(&mut self, value: &mut i64) {
+                self.number(value);
+            }
+        }
+        let mut connection = Connection::blank();
+        for sender in &mut connection.senders {
+            for run in 0..FEW as i64 {
+                sender.outstanding.send(run * 10, run * 10 + 5, run);
+            }
+        }
+        let mut scratch = Scratch::default();
+        let mut writer = Writer::new(&mut scratch.0);
+        connection.walk(&mut Longest(&mut writer));
+        assert!(writer.finish().len() < ROOM);
     }
 }

@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 
 /// Items in a piece at most.
 const PIECE: usize = 512;
+/// Items for which room is kept where none are left.
+const FEW: usize = 32;
 
 /// Where an item is; void once anything is inserted or removed before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,13 @@ impl<T> Default for Runs<T> {
 }
 
 impl<T> Runs<T> {
+    /// Remove all, and keep the room for a few.
+    pub fn empty(&mut self) {
+        self.head.clear();
+        self.head.shrink_to(FEW);
+        (self.rest, self.in_rest) = (Vec::new(), 0);
+    }
+
     /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
@@ -205,6 +214,7 @@ impl<T: Fields + Default> Fields for Runs<T> {
         let mut count = self.len() as u64;
         count.walk(walk);
         if W::READS {
+            self.empty();
             for _ in 0..count {
                 let mut item = T::default();
                 item.walk(walk);

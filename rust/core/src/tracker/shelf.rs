@@ -4,11 +4,16 @@
 //! a capture of hundreds of thousands, few are heard of at a time.
 
 use super::connection::Connection;
-use super::packing::Packed;
+use super::packing::{Packed, Scratch};
 use super::sender::Sender;
+use crate::segment::Segment;
+use std::ops::Range;
 
 /// How many are held ready at first: as much as a cache holds.
 const READY: usize = 1024;
+
+/// The number of a place that holds none.
+const NOBODY: u32 = u32::MAX;
 
 /// Where a connection is.
 enum Place {
@@ -22,9 +27,11 @@ enum Place {
 #[derive(Default)]
 pub struct Shelf {
     ready: Vec<Connection>,
-    /// The numbers of those held ready; empty while nothing is packed.
+    /// The numbers of those held ready, or [`NOBODY`]; empty where none is ever packed.
     numbers: Vec<u32>,
-    /// Where each is; empty while nothing is packed: then the number is the place.
+    /// Places whose connections were packed.
+    vacant: Vec<u32>,
+    /// Where each is; empty where none is ever packed: then the number is the place.
     places: Vec<Place>,
     /// How many are held ready before some are packed; `None`: all.
     limit: Option<usize>,
@@ -32,7 +39,7 @@ pub struct Shelf {
     unpacked: usize,
     /// Whether places changed since that was asked last.
     moved: bool,
-    scratch: Vec<u8>,
+    scratch: Scratch,
     /// Of those that were packed.
     overview: Overview,
 }
@@ -103,16 +110,26 @@ impl Shelf {
         &mut self.ready[place]
     }
 
-    /// A new one; its number, and its place.
-    pub(super) fn push(&mut self, connection: Connection) -> (u32, usize) {
+    /// A new one that begins with `segment`; its number, and its place.
+    pub(super) fn push(&mut self, segment: &Segment) -> (u32, usize) {
         let number = self.len() as u32;
-        self.make_room();
-        let place = self.ready.len();
-        self.ready.push(connection);
-        if self.limit.is_some() {
-            self.places.push(Place::Ready(place as u32));
-            self.numbers.push(number);
+        if self.limit.is_none() {
+            self.ready.push(Connection::new(segment));
+            return (number, number as usize);
         }
+        let place = match self.vacancy() {
+            Some(place) => {
+                self.ready[place].renew(segment);
+                self.numbers[place] = number;
+                place
+            }
+            None => {
+                self.ready.push(Connection::new(segment));
+                self.numbers.push(number);
+                self.ready.len() - 1
+            }
+        };
+        self.places.push(Place::Ready(place as u32));
         (number, place)
     }
 
@@ -124,13 +141,16 @@ impl Shelf {
         if let Place::Ready(place) = self.places[number as usize] {
             return place as usize;
         }
-        self.make_room();
-        let place = self.ready.len();
+        let place = self.vacancy().unwrap_or_else(|| {
+            self.ready.push(Connection::blank());
+            self.numbers.push(NOBODY);
+            self.ready.len() - 1
+        });
         if let Place::Packed(packed, _) =
             std::mem::replace(&mut self.places[number as usize], Place::Ready(place as u32))
         {
-            self.ready.push(packed.unpack());
-            self.numbers.push(number);
+            packed.unpack_into(&mut self.ready[place]);
+            self.numbers[place] = number;
             self.unpacked += 1;
         }
         place
@@ -147,7 +167,26 @@ impl Shelf {
         match self.places.get(number) {
             None => look(&self.ready[number]),
             Some(Place::Ready(place)) => look(&self.ready[*place as usize]),
-            Some(Place::Packed(packed, _)) => look(&packed.copy()),
+            Some(Place::Packed(packed, _)) => {
+                let mut connection = Connection::blank();
+                packed.copy_into(&mut connection);
+                look(&connection)
+            }
+        }
+    }
+
+    /// What some of them say, in order.
+    pub fn each(&self, numbers: Range<usize>, mut look: impl FnMut(usize, &Connection)) {
+        let mut copy = Connection::blank();
+        for number in numbers {
+            match self.places.get(number) {
+                None => look(number, &self.ready[number]),
+                Some(Place::Ready(place)) => look(number, &self.ready[*place as usize]),
+                Some(Place::Packed(packed, _)) => {
+                    packed.copy_into(&mut copy);
+                    look(number, &copy);
+                }
+            }
         }
     }
 
@@ -164,7 +203,10 @@ impl Shelf {
     pub fn overview(&self) -> Overview {
         let mut overview = self.overview;
         for (place, connection) in self.ready.iter().enumerate() {
-            overview.take_in(self.numbers.get(place).map_or(place, |&number| number as usize), connection);
+            let number = self.numbers.get(place).map_or(place, |&number| number as usize);
+            if number != NOBODY as usize {
+                overview.take_in(number, connection);
+            }
         }
         overview
     }
@@ -177,19 +219,25 @@ impl Shelf {
         let mut ready: Vec<Option<Connection>> = self.ready.drain(..).map(Some).collect();
         let unpacked = self.places.into_iter().map(|place| match place {
             Place::Ready(place) => ready[place as usize].take(),
-            Place::Packed(packed, _) => Some(packed.unpack()),
+            Place::Packed(packed, _) => {
+                let mut connection = Connection::blank();
+                packed.unpack_into(&mut connection);
+                Some(connection)
+            }
         });
         unpacked.flatten().collect()
     }
 
+    /// A place that may be used again; `None`: one more is to be held.
     #[inline]
-    fn make_room(&mut self) {
-        if self.limit.is_some_and(|limit| self.ready.len() >= limit) {
+    fn vacancy(&mut self) -> Option<usize> {
+        if self.vacant.is_empty() && self.limit.is_some_and(|limit| self.ready.len() >= limit) {
             self.pack_half();
         }
+        self.vacant.pop().map(|place| place as usize)
     }
 
-    /// Pack the half that was not heard of for longest.
+    /// Pack the half that was not heard of for longest. All places are taken.
     #[cold]
     fn pack_half(&mut self) {
         let mut limit = self.limit.unwrap_or(usize::MAX);
@@ -204,12 +252,10 @@ impl Shelf {
         let half = order.len() / 2;
         order.select_nth_unstable(half);
         order.truncate(half);
-        // From behind, so that what takes the place of one packed is one that stays.
-        order.sort_unstable_by_key(|&(_, place)| std::cmp::Reverse(place));
         for (_, place) in order {
             self.pack(place as usize);
         }
-        if self.ready.len() > limit / 4 * 3 {
+        if self.vacant.len() < limit / 4 {
             limit *= 2;
         }
         self.limit = Some(limit);
@@ -222,15 +268,26 @@ impl Shelf {
         let remarkable = !connection.handshake() || connection.unseen_bytes() > 0;
         let Some(packed) = Packed::from(connection, &mut self.scratch) else { return };
         self.places[number] = Place::Packed(packed, remarkable);
-        self.ready.swap_remove(place);
-        self.numbers.swap_remove(place);
-        if let Some(&moved) = self.numbers.get(place) {
-            self.places[moved as usize] = Place::Ready(place as u32);
-        }
+        self.numbers[place] = NOBODY;
+        self.vacant.push(place as u32);
     }
 }
 
 impl Connection {
+    /// Another that begins with `segment`, with the room for runs that this one had.
+    fn renew(&mut self, segment: &Segment) {
+        let mut fresh = Connection::new(segment);
+        for (old, new) in self.senders.iter_mut().zip(&mut fresh.senders) {
+            std::mem::swap(&mut old.outstanding, &mut new.outstanding);
+            std::mem::swap(&mut old.sent, &mut new.sent);
+            std::mem::swap(&mut old.sacked, &mut new.sacked);
+            new.outstanding.empty();
+            new.sent.empty();
+            new.sacked.empty();
+        }
+        *self = fresh;
+    }
+
     /// Bytes acknowledged that the capture never saw, although it saw both directions.
     pub(super) fn unseen_bytes(&self) -> i64 {
         let both = self.senders.iter().all(|sender| sender.totals.segments > 0);
@@ -244,7 +301,7 @@ mod tests {
     use super::*;
     use crate::capture::Sink;
     use crate::issue::Issues;
-    use crate::segment::{Address, Checksum, Options, Segment, flags};
+    use crate::segment::{Address, Checksum, Options, flags};
 
     /// A segment of a conversation that loses, repeats, acknowledges selectively, and ends.
     fn segment(step: u32, port: u16) -> Segment {

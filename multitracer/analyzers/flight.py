@@ -6,24 +6,25 @@ overtaken by that is not in the network any more: the pipe is the rest, and what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.intervals import contains
 from multitracer.measurement import Connection, Measurement
 from multitracer.schema import ACK_KINDS, CAUSES
 from multitracer.schema.sender import IN_FLIGHT
-from multitracer.table import Table
-from multitracer.transfer.senderstate import ACK_CLOCK_NS, SenderState, sender_state
-from multitracer.transfer.transit import Flags, Times, data_at
+from multitracer.table import Array, Table
+from multitracer.transfer.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
+from multitracer.transfer.together import Flags, Flows, Line, Times, flows, highest, parts
 
 _DUPLICATE = ACK_KINDS.index("duplicate")
+_ADVANCE = ACK_KINDS.index("advance")
 _TIMEOUT = CAUSES.index("timeout")
 _THRESHOLD = 3  # duplicate ACKs that tell of a loss (RFC 5681 section 3.2)
-_SYN, _ECE, _CWR, _AE = 0x002, 0x040, 0x080, 0x100
+_SYN, _ACK, _ECE, _CWR, _AE = 0x002, 0x010, 0x040, 0x080, 0x100
+_EXACT = 2.0**53
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
@@ -37,99 +38,125 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     6582). RFC 3042 (limited transmit); RFC 6937 (proportional rate reduction); RFC 3168, 9768 (ECN).
     """
     tables, entries = [], []
-    for connection in m.connections:
-        state = sender_state(m, connection)
-        if state is None or not len(state.data) or not len(state.acks):
-            continue
-        rows = _walk(state)
-        tables.append(rows)
-        entries.append(
-            {
-                "conn": connection.index,
-                "flight": _levels(rows, "flight"),
-                "pipe": _levels(rows, "pipe"),
-                "bursts": _bursts(m, state),
-                "limited_transmit": _limited_transmit(state),
-                "ecn": _ecn(m, connection, state),
-            }
-        )
+    for some in parts(m):
+        states = sender_states(m, some, answered=True)
+        if states is not None:
+            rows = _walk(states)
+            tables.append(rows.rows)
+            entries += _entries(m, states, rows)
     if not entries:
         return Result("flight", inconclusive="needs data and its ACKs in the capture next to the sender")
     return Result("flight", {"connections": entries}, {"in_flight": Table.concat(IN_FLIGHT, tables)})
 
 
-def _walk(state: SenderState) -> Table:
-    """FlightSize and pipe after every data segment and ACK, in the order of the capture."""
-    data, acks = state.data, state.acks
-    t_ns = np.concatenate([data["t_ns"], acks["t_ns"]])
-    record = np.concatenate([data["record"], acks["record"]])
-    order = np.lexsort((record, t_ns))
-    first = int(data["seq"].min())
-    nothing = np.full(len(acks), first)
-    nxt = _running(np.concatenate([data["seq"] + data["length"], nothing]), order)
-    una = _running(np.concatenate([np.full(len(data), first), np.maximum(acks["ack"], first)]), order)
-    # A timer that expires takes all that is out for lost.
-    given_up = np.where(data["cause"] == _TIMEOUT, state.highest, first)
-    high = np.where(acks["sack_high"] > acks["ack"], acks["sack_high"], first)
-    fack = np.maximum(_running(np.concatenate([given_up, high]), order), una)
-    fack = np.minimum(fack, np.maximum(nxt, una))
-    again = _sent_again(state, t_ns[order], una)
-    flight = np.maximum(nxt - una, 0)
-    left = np.where(fack == una, _left_unnamed(state, order, t_ns[order]), 0)
-    pipe = np.minimum(np.maximum(nxt - fack - left, 0) + again, flight)
-    return Table(
-        IN_FLIGHT,
+def _entries(m: Measurement, states: SenderStates, rows: Flows) -> list[dict[str, Any]]:
+    released = _Released.by(states)
+    columns = (
+        _levels(rows, "flight"),
+        _levels(rows, "pipe"),
+        _bursts(m, states, released),
+        _limited_transmit(states, released).tolist(),
+        _ecn(m, states),
+    )
+    return [
         {
-            "t_ns": t_ns[order],
-            "source": np.full(len(order), int(data["source"][0])),
-            "record": record[order],
-            "conn": np.full(len(order), state.connection.index),
+            "conn": connection.index,
             "flight": flight,
             "pipe": pipe,
-        },
-    )
+            "bursts": bursts,
+            "limited_transmit": limited,
+            "ecn": ecn,
+        }
+        for connection, flight, pipe, bursts, limited, ecn in zip(states.connections, *columns, strict=True)
+    ]
 
 
-def _left_unnamed(state: SenderState, order: Times, t_ns: Times) -> Times:
+def _walk(states: SenderStates) -> Flows:
+    """FlightSize and pipe after every data segment and ACK, in the order of the capture."""
+    data, acks = states.data, states.acks
+    of = np.concatenate([data.of, acks.of])
+    t_ns = np.concatenate([data["t_ns"], acks["t_ns"]])
+    record = np.concatenate([data["record"], acks["record"]])
+    order = np.lexsort((record, t_ns, of))
+    of, t_ns, record = of[order], t_ns[order], record[order]
+    first = data.smallest(data["seq"], 0)
+    sent, heard = first[data.of], first[acks.of]
+
+    def running(by_data: Array, by_acks: Array) -> Times:
+        return highest(of, np.concatenate([by_data, by_acks])[order])
+
+    nxt = running(data["seq"] + data["length"], heard)
+    una = running(sent, np.maximum(acks["ack"], heard))
+    # A timer that expires takes all that is out for lost.
+    given_up = np.where(data["cause"] == _TIMEOUT, states.highest, sent)
+    high = np.where(acks["sack_high"] > acks["ack"], acks["sack_high"], heard)
+    fack = np.maximum(running(given_up, high), una)
+    fack = np.minimum(fack, np.maximum(nxt, una))
+    again = _sent_again(states, of, t_ns, una)
+    flight = np.maximum(nxt - una, 0)
+    left = np.where(fack == una, _left_unnamed(states, of, order, t_ns), 0)
+    pipe = np.minimum(np.maximum(nxt - fack - left, 0) + again, flight)
+    conn = np.array([one.index for one in states.connections], dtype=np.int64)
+    columns = {
+        "t_ns": t_ns,
+        "source": np.full(len(order), int(data["source"][0])),
+        "record": record,
+        "conn": conn[of],
+        "flight": flight,
+        "pipe": pipe,
+    }
+    return Flows(Table(IN_FLIGHT, columns), of, data.count)
+
+
+def _left_unnamed(states: SenderStates, of: Times, order: Times, t_ns: Times) -> Times:
     """Without SACK: bytes that duplicate ACKs say have left the network, and the hole that they stand for.
 
     Each is a segment that arrived, until an ACK that advances covers it; during recovery one segment is lost
     (RFC 6582 section 3.2; so Linux counts).
     """
-    acks = state.acks
-    if np.any(acks["sack_count"] > 0) or not np.any(acks["ack_kind"] == _DUPLICATE):
-        return np.zeros(len(order), dtype=np.int64)
-    size = int(np.median(state.data["length"]))
-    arrived, counts = 0, np.zeros(len(acks) + 1, dtype=np.int64)
-    reached = int(acks["ack"][0])
-    for row, (kind, number) in enumerate(
-        zip(acks["ack_kind"].tolist(), acks["ack"].tolist(), strict=True), 1
-    ):
+    data, acks = states.data, states.acks
+    left = np.zeros(len(order), dtype=np.int64)
+    selective = acks.counted(acks["sack_count"] > 0) > 0
+    unnamed = np.flatnonzero((acks.counted(acks["ack_kind"] == _DUPLICATE) > 0) & ~selective)
+    if not len(unnamed):
+        return left
+    hole = states.recovering(of, t_ns)
+    ack = order >= len(data)
+    bounds = np.searchsorted(of, np.arange(data.count + 1))
+    for at in unnamed.tolist():
+        mine, heard = slice(*bounds[at : at + 2]), slice(*acks.bounds[at : at + 2])
+        size = int(np.median(data["length"][slice(*data.bounds[at : at + 2])]))
+        counts = _arrived(acks["ack_kind"][heard], acks["ack"][heard], size)
+        now = counts[np.cumsum(ack[mine])]
+        left[mine] = size * (now + (hole[mine] | (now >= _THRESHOLD)))
+    return left
+
+
+def _arrived(kinds: Array, numbers: Array, size: int) -> Times:
+    """Segments that duplicate ACKs stand for after so many ACKs of a connection."""
+    arrived, counts = 0, [0]
+    reached = int(numbers[0])
+    for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
         if kind == _DUPLICATE:
             arrived += 1
         elif number > reached:
             arrived = max(arrived - max(-(-(number - reached) // size) - 1, 0), 0)
         reached = max(reached, number)
-        counts[row] = arrived
-    last = np.cumsum(order >= len(state.data))  # ACKs so far
-    hole = contains(state.recoveries, t_ns) | (counts[last] >= _THRESHOLD)
-    return size * (counts[last] + hole)
+        counts.append(arrived)
+    return np.array(counts, dtype=np.int64)
 
 
-def _running(values: Times, order: Times) -> Times:
-    highest: Times = np.maximum.accumulate(values[order])
-    return highest
-
-
-def _sent_again(state: SenderState, t_ns: Times, una: Times) -> Times:
+def _sent_again(states: SenderStates, of: Times, t_ns: Times, una: Times) -> Times:
     """Bytes sent again that are under way: until they are acknowledged, or go once more."""
-    rows = state.data.where(state.data["duplicate"] > 0)
+    rows = states.data.where(states.data["duplicate"] > 0)
     if not len(rows):
         return np.zeros(len(t_ns), dtype=np.int64)
-    begin = np.searchsorted(t_ns, rows["t_ns"], side="left")
-    end = np.searchsorted(una, rows["seq"] + rows["length"])  # una never falls
-    order = np.lexsort((rows["t_ns"], rows["seq"]))
+    begin = states.times.search((of, t_ns), (rows.of, rows["t_ns"]))
+    # What is acknowledged never falls.
+    end = Line(rows.count, una).search((of, una), (rows.of, rows["seq"] + rows["length"]))
+    order = np.lexsort((rows["t_ns"], rows["seq"], rows.of))
     same = rows["seq"][order][1:] == rows["seq"][order][:-1]
+    same &= rows.of[order][1:] == rows.of[order][:-1]
     end[order[:-1][same]] = np.minimum(end[order[:-1][same]], begin[order[1:][same]])
     end = np.maximum(begin, end)
     change = np.zeros(len(t_ns) + 1, dtype=np.int64)
@@ -138,92 +165,109 @@ def _sent_again(state: SenderState, t_ns: Times, una: Times) -> Times:
     return np.cumsum(change)[:-1]
 
 
-def _levels(rows: Table, name: str) -> dict[str, int]:
-    """Largest, and mean over time."""
-    spent = np.diff(rows["t_ns"])
-    whole = int(spent.sum())
-    mean = float(np.dot(rows[name][:-1].astype(np.float64), spent)) / whole if whole else 0.0
-    return {"max_bytes": int(rows[name].max()), "mean_bytes": round(mean)}
+def _levels(rows: Flows, name: str) -> list[dict[str, int]]:
+    """Largest, and mean over time, of each connection."""
+    values = rows[name].astype(np.float64)
+    # From each row to the next; behind the last one there is no time.
+    spent = np.append(np.diff(rows["t_ns"]), 0)
+    spent[rows.bounds[1:] - 1] = 0
+    most, whole = rows.largest(rows[name], 0).tolist(), rows.summed(spent).tolist()
+    sums = np.add.reduceat(values * spent, rows.bounds[:-1])
+    # Whole numbers: exact in whatever order, as long as a float has room for all their digits.
+    for at in np.flatnonzero(sums >= _EXACT).tolist():
+        mine = slice(*rows.bounds[at : at + 2] - [0, 1])
+        sums[at] = np.dot(values[mine], spent[mine])
+    return [
+        {"max_bytes": high, "mean_bytes": round(total / span if span else 0.0)}
+        for high, total, span in zip(most, sums.tolist(), whole, strict=True)
+    ]
 
 
-def _released_by(state: SenderState) -> tuple[Times, Flags]:
+class _Released(NamedTuple):
     """For each data segment: the last ACK before it, and whether it left at once after that."""
-    row = np.searchsorted(state.acks["t_ns"], state.data["t_ns"], side="right") - 1
-    since_ns = state.data["t_ns"] - np.append(state.acks["t_ns"], 0)[row]
-    return row, np.asarray((row >= 0) & (since_ns <= ACK_CLOCK_NS), dtype=np.bool_)
+
+    row: Times
+    at_once: Flags
+
+    @classmethod
+    def by(cls, states: SenderStates) -> _Released:
+        row, there = states.last_ack(states.data.of, states.data["t_ns"])
+        since_ns = states.data["t_ns"] - states.acks["t_ns"][row]
+        return cls(row, there & (since_ns <= ACK_CLOCK_NS))
 
 
-def _bursts(m: Measurement, state: SenderState) -> dict[str, Any]:
+def _bursts(m: Measurement, states: SenderStates, released: _Released) -> list[dict[str, Any]]:
     """The most that one ACK released: in all, and while loss recovery was under way (bounded by RFC 6937)."""
-    row, at_once = _released_by(state)
-    repairing = contains(state.recoveries, state.data["t_ns"])
+    repairing = states.recovering(states.data.of, states.data["t_ns"])
+    most = _largest(m, states, released.row, released.at_once)
+    repaired = _largest(m, states, released.row, released.at_once & repairing)
+    return [
+        {"largest": most.get(at), "largest_in_recovery": repaired.get(at)} for at in range(states.data.count)
+    ]
+
+
+def _largest(m: Measurement, states: SenderStates, row: Times, counted: Flags) -> dict[int, dict[str, Any]]:
+    acks, data = states.acks, states.data
+    size = np.bincount(row[counted], minlength=len(acks))
+    length = np.zeros(len(acks), dtype=np.int64)
+    np.add.at(length, row[counted], data["length"][counted])
+    released = np.flatnonzero(size)
+    order = released[np.lexsort((released, -size[released], acks.of[released]))]
+    first = order[np.append(True, np.diff(acks.of[order]) > 0)[: len(order)]]
+    columns = (acks.of, size, length, acks["t_ns"], acks["record"])
     return {
-        "largest": _largest(m, state, row, at_once),
-        "largest_in_recovery": _largest(m, state, row, at_once & repairing),
+        at: {"segments": segments, "bytes": bytes_, "t": round(m.seconds(t_ns), 6), "record": record}
+        for at, segments, bytes_, t_ns, record in zip(
+            *(column[first].tolist() for column in columns), strict=True
+        )
     }
 
 
-def _largest(m: Measurement, state: SenderState, row: Times, counted: Flags) -> dict[str, Any] | None:
-    if not np.any(counted):
-        return None
-    size = np.bincount(row[counted], minlength=len(state.acks))
-    ack = int(np.argmax(size))
-    part = counted & (row == ack)
-    return {
-        "segments": int(size[ack]),
-        "bytes": int(state.data["length"][part].sum()),
-        "t": round(m.seconds(state.acks["t_ns"][ack]), 6),
-        "record": int(state.acks["record"][ack]),
-    }
-
-
-def _limited_transmit(state: SenderState) -> int:
+def _limited_transmit(states: SenderStates, released: _Released) -> Times:
     """New segments that the first or second duplicate ACK released, before anything was sent again."""
-    kind = state.acks["ack_kind"]
-    advances = np.cumsum(kind == ACK_KINDS.index("advance"))
-    duplicate = kind == _DUPLICATE
+    acks, data = states.acks, states.data
+    duplicate = acks["ack_kind"] == _DUPLICATE
     before = np.append(0, np.cumsum(duplicate))[:-1]
-    nth = before - np.append(0, before[np.diff(advances, prepend=0) > 0])[advances] + 1
-    early = duplicate & (nth <= 2)
-    row, at_once = _released_by(state)
-    new = state.data["duplicate"] == 0
-    outside = ~contains(state.recoveries, state.data["t_ns"])
-    return int(np.count_nonzero(at_once & new & outside & np.append(early, False)[row]))
+    # Duplicates count from the last ACK that advanced, or from the first of the connection.
+    rows = np.arange(len(acks))
+    base = np.maximum.accumulate(np.where(acks["ack_kind"] == _ADVANCE, rows, -1))
+    base = np.maximum(base, acks.bounds[acks.of])
+    early = duplicate & (before - before[base] < 2)
+    new = data["duplicate"] == 0
+    outside = ~states.recovering(data.of, data["t_ns"])
+    return data.counted(released.at_once & new & outside & early[released.row])
 
 
-def _ecn(m: Measurement, connection: Connection, state: SenderState) -> dict[str, Any]:
+def _ecn(m: Measurement, states: SenderStates) -> list[dict[str, Any]]:
     """Congestion told by marks: what the receiver echoed, and the reductions that were not for a loss."""
-    negotiated = _negotiated(m, connection)
-    entry: dict[str, Any] = {
-        "negotiated": negotiated,
-        "echoes": None,
-        "reductions": None,
-        "without_loss": None,
-    }
-    if negotiated in ("none", "accurate"):
-        return entry  # the bits of accurate ECN are a counter
-    plain = (state.acks["flags"] & _SYN) == 0
-    told = ((state.data["flags"] & _CWR) > 0) & ((state.data["flags"] & _SYN) == 0)
-    repairing = contains(state.recoveries, state.data["t_ns"][told])
-    return {
-        "negotiated": negotiated,
-        "echoes": int(np.count_nonzero(plain & ((state.acks["flags"] & _ECE) > 0))),
-        "reductions": int(np.count_nonzero(told)),
-        "without_loss": int(np.count_nonzero(~repairing)),
-    }
+    data, acks = states.data, states.acks
+    echoes = acks.counted(((acks["flags"] & _SYN) == 0) & ((acks["flags"] & _ECE) > 0))
+    told = ((data["flags"] & _CWR) > 0) & ((data["flags"] & _SYN) == 0)
+    without_loss = data.counted(told & ~states.recovering(data.of, data["t_ns"]))
+    counts = np.column_stack([echoes, data.counted(told), without_loss]).tolist()
+    entries = []
+    for negotiated, counted in zip(_negotiated(m, states.connections), counts, strict=True):
+        # The bits of accurate ECN are a counter.
+        plain = negotiated not in ("none", "accurate")
+        values = counted if plain else (None, None, None)
+        names = ("echoes", "reductions", "without_loss")
+        entries.append({"negotiated": negotiated, **dict(zip(names, values, strict=True))})
+    return entries
 
 
-def _negotiated(m: Measurement, connection: Connection) -> str:
-    """What the handshake agreed: `none`, `classic` or `accurate`; `unknown` if it was not captured."""
-    assert m.snd is not None
-    asked, answered = None, None
+def _negotiated(m: Measurement, connections: Sequence[Connection]) -> list[str]:
+    """What each handshake agreed: `none`, `classic` or `accurate`; `unknown` if it was not captured."""
+    asked: dict[int, int] = {}
+    answered: dict[int, int] = {}
     for reverse in (False, True):
-        rows = data_at(m, connection, m.snd, reverse)
-        for flags in rows["flags"][(rows["flags"] & _SYN) > 0].tolist():
-            if flags & 0x010:
-                answered = flags
-            else:
-                asked = flags
+        rows = flows(m, connections, m.snd, reverse)
+        opening = (rows["flags"] & _SYN) > 0
+        for at, flags in zip(rows.of[opening].tolist(), rows["flags"][opening].tolist(), strict=True):
+            (answered if flags & _ACK else asked)[at] = flags
+    return [_agreed(asked.get(at), answered.get(at)) for at in range(len(connections))]
+
+
+def _agreed(asked: int | None, answered: int | None) -> str:
     if asked is None or answered is None:
         return "unknown"
     bits = answered & (_AE | _CWR | _ECE)

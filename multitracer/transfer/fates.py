@@ -7,6 +7,7 @@ packet.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +16,20 @@ import numpy.typing as npt
 from multitracer.distinct import distinct
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transfer.transit import Flags, Times, damaged, data_at
+from multitracer.transfer.copies import MOST_PIECES, Pieces, alike, paired, pieces
+from multitracer.transfer.together import (
+    Flags,
+    Flows,
+    Line,
+    Times,
+    damaged,
+    highest,
+    payload,
+    valid_acks,
+)
 
 LOST, ARRIVED, DAMAGED, UNKNOWN = range(4)
 NEVER = int(np.iinfo(np.int64).max)
-_PIECES = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -72,159 +82,189 @@ class Fates:
         return fate, last, certain, arrived_bytes
 
 
+@dataclass(frozen=True)
+class AllFates:
+    """One direction of many connections that both captures have.
+
+    Attributes
+    ----------
+    places : array
+        Which of the connections asked for each flow is.
+    sent : Flows
+        As `Fates.sent`, flow behind flow.
+    of : array
+        The flow of each piece.
+    known : Fates
+        Columns of all, one flow behind the other, and counts of all together.
+    unrecorded, unsent : array
+        By flow.
+    """
+
+    places: Times
+    sent: Flows
+    of: Times
+    known: Fates
+    unrecorded: Times
+    unsent: Times
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def one(self, flow: int) -> Fates:
+        """One of the flows."""
+        rows, all_ = int(self.sent.bounds[flow]), self.known
+        mine = slice(*np.searchsorted(self.of, [flow, flow + 1]).tolist())
+        return Fates(
+            self.sent.one(flow),
+            all_.row[mine] - rows,
+            all_.start[mine],
+            all_.end[mine],
+            all_.fate[mine],
+            all_.arrived_ns[mine],
+            all_.certain[mine],
+            int(self.unrecorded[flow]),
+            int(self.unsent[flow]),
+        )
+
+
 def fates(m: Measurement, connection: Connection, reverse: bool = False) -> Fates | None:
     """Follow one direction from its sender's capture to its receiver's; None without both or without data.
 
     A connection may carry data against the bulk of the measurement: which capture is next to the sender of
     this direction shows in the times of the packets that both have.
     """
+    for found in fates_of(m, [connection], reverse):
+        return found.one(0)
+    return None
+
+
+def fates_of(m: Measurement, connections: Sequence[Connection], reverse: bool = False) -> list[AllFates]:
+    """`fates` of all connections that have any: those in the way of the measurement, and those against it."""
     if m.snd is None or m.rcv is None or m.snd == m.rcv:
-        return None
-    if m.snd not in connection.summaries or m.rcv not in connection.summaries:
-        return None
+        return []
+    both = [at for at, one in enumerate(connections) if m.snd in one.summaries and m.rcv in one.summaries]
     near, far = (m.rcv, m.snd) if reverse else (m.snd, m.rcv)
-    known = _followed(m, connection, near, far, reverse)
-    if known is not None:
-        both = known.arrived_ns >= 0
-        if np.any(both):
-            way_ns = (known.arrived_ns - known.sent["t_ns"][known.row])[both]
-            if float(np.median(way_ns)) < 0:
-                return _followed(m, connection, far, near, reverse)
-    return known
+    found = _followed(m, connections, np.array(both, dtype=np.int64), near, far, reverse)
+    if found is None:
+        return []
+    against = _against(found)
+    if not len(against):
+        return [found]
+    places = found.places[against]
+    turned = _followed(m, connections, places, far, near, reverse)
+    kept = np.setdiff1d(found.places, places)
+    along = _followed(m, connections, kept, near, far, reverse) if len(kept) else None
+    return [part for part in (along, turned) if part is not None]
 
 
-def _followed(m: Measurement, connection: Connection, near: int, far: int, reverse: bool) -> Fates | None:
-    sent, heard = data_at(m, connection, near, reverse), data_at(m, connection, far, reverse)
-    sent, heard = sent.where(sent["length"] > 0), heard.where(heard["length"] > 0)
-    if not len(sent) or not len(heard):
+def _against(found: AllFates) -> Times:
+    """Flows of which packets passed the far capture before the near one, by the middle of all."""
+    both = np.flatnonzero(found.known.arrived_ns >= 0)
+    way_ns = found.known.arrived_ns[both] - found.sent["t_ns"][found.known.row[both]]
+    if not np.any(way_ns < 0):
+        return np.zeros(0, dtype=np.int64)
+    of = found.of[both]
+    ordered = way_ns[np.lexsort((way_ns, of))]
+    sizes = np.bincount(of, minlength=len(found))
+    begin, there = np.cumsum(sizes) - sizes, np.flatnonzero(sizes)
+    low = ordered[(begin + (sizes - 1) // 2)[there]]
+    return np.asarray(there[low + ordered[(begin + sizes // 2)[there]] < 0], dtype=np.int64)
+
+
+def _followed(
+    m: Measurement, connections: Sequence[Connection], places: Times, near: int, far: int, reverse: bool
+) -> AllFates | None:
+    asked = [connections[at] for at in places.tolist()]
+    sent, heard = payload(m, asked, near, reverse), payload(m, asked, far, reverse)
+    chosen = np.flatnonzero((sent.sizes > 0) & (heard.sizes > 0))
+    if not len(chosen):
         return None
-    size = _packet_size(connection, near, sent, heard)
-    row, start, end, mark = _pieces(sent, size)
-    heard_row, heard_start, heard_end, heard_mark = _pieces(heard, size)
-    ours, theirs, pool = _codes((start, end, mark), (heard_start, heard_end, heard_mark))
+    asked, sent, heard = [asked[at] for at in chosen.tolist()], sent.chosen(chosen), heard.chosen(chosen)
+    size = _packet_sizes(asked, near, sent, heard)
+    here, there = pieces(sent, size), pieces(heard, size)
+    ours, theirs, pool = alike(len(asked), here, there)
     copies, records = np.bincount(ours, minlength=pool), np.bincount(theirs, minlength=pool)
     # Where marks tell copies apart, the first record of a packet counts and network duplicates are ignored.
     # Where they do not, order is all there is: the last copies are taken to be those that arrived.
-    distinct = copies[ours] == 1
-    at = _pair(ours, theirs, distinct, pool)
-    found = at >= 0
-    arrived_ns = np.where(found, heard["t_ns"][heard_row[np.maximum(at, 0)]], -1)
-    bad = damaged(heard)[heard_row]
-    fate = np.where(found, np.where(bad[np.maximum(at, 0)], DAMAGED, ARRIVED), LOST).astype(np.int8)
-    certain = distinct | (records[ours] == 0) | (records[ours] >= copies[ours])
-    acks = _acks(m, connection, (far, near), reverse)
-    unrecorded = _acknowledged(acks, sent["t_ns"][row], start, end, fate, arrived_ns)
-    unsent = int(np.count_nonzero(copies[theirs] == 0))
-    return Fates(sent, row, start, end, fate, arrived_ns, certain & (fate != UNKNOWN), unrecorded, unsent)
+    apart = copies[ours] == 1
+    at = paired(ours, theirs, apart, pool)
+    found, last = at >= 0, there.row[np.maximum(at, 0)]
+    arrived_ns = np.where(found, heard["t_ns"][last], -1)
+    fate = np.where(found, np.where(damaged(heard)[last], DAMAGED, ARRIVED), LOST).astype(np.int8)
+    certain = apart | (records[ours] == 0) | (records[ours] >= copies[ours])
+    acks = _acks(m, asked, near, far, reverse)
+    unrecorded = _acknowledged(acks, sent["t_ns"][here.row], here, fate, arrived_ns)
+    unsent = np.bincount(there.of[copies[theirs] == 0], minlength=len(asked))
+    certain &= fate != UNKNOWN
+    totals = int(unrecorded.sum()), int(unsent.sum())
+    known = Fates(sent.rows, here.row, here.start, here.end, fate, arrived_ns, certain, *totals)
+    return AllFates(places[chosen], sent, here.of, known, unrecorded, unsent)
 
 
-def _packet_size(connection: Connection, source: int, sent: Table, heard: Table) -> int:
-    """Payload of a full packet: what the handshake agreed, else the longest that the far capture has."""
-    summary = connection.summaries[source]
-    sides = [summary["forward"], summary["reverse"]]
-    agreed = [int(side["mss"]) for side in sides if side["mss"]]
-    if len(agreed) == 2 and summary["handshake"]:
-        stamped = all(side["timestamps"] for side in sides)
-        return max(min(agreed) - (12 if stamped else 0), 1)
-    return max(min(int(sent["length"].max()), int(heard["length"].max())), 1)
+def _packet_sizes(connections: Sequence[Connection], source: int, sent: Flows, heard: Flows) -> Times:
+    """Payload of full packets: what the handshake agreed, else the longest that the far capture has."""
+    sizes = np.minimum(sent.largest(sent["length"], 0), heard.largest(heard["length"], 0))
+    for at, connection in enumerate(connections):
+        summary = connection.summaries[source]
+        forward, reverse = summary["forward"], summary["reverse"]
+        if forward["mss"] and reverse["mss"] and summary["handshake"]:
+            stamped = forward["timestamps"] and reverse["timestamps"]
+            sizes[at] = min(int(forward["mss"]), int(reverse["mss"])) - (12 if stamped else 0)
+    return np.maximum(sizes, 1)
 
 
-def _pieces(rows: Table, size: int) -> tuple[Times, Times, Times, Times]:
-    """Packets of (super-)segments: row, first byte, end, mark (the IP identification counts on)."""
-    count = -(-rows["length"].astype(np.int64) // size)
-    if int(count.sum()) > _PIECES + len(rows):
-        count = np.ones(len(rows), dtype=np.int64)
-    row = np.repeat(np.arange(len(rows)), count)
-    nth = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    whole = count[row] == 1
-    start = rows["seq"][row] + np.where(whole, 0, nth * size)
-    last = rows["seq"][row] + rows["length"][row]
-    end = np.where(whole, last, np.minimum(start + size, last))
-    ids = rows["ip_id"].astype(np.int64)
-    if len(ids) and np.all(ids == ids[0]):
-        # No identification (IPv6, or all zero): the timestamp is the next best mark.
-        return row, start, end, rows["ts_val"][row]
-    return row, start, end, (ids[row] + nth) % 65536
-
-
-def _codes(*sides: tuple[Times, Times, Times]) -> tuple[Times, Times, int]:
-    """Equal numbers for equal (start, end, mark), over both sides."""
-    keys = np.concatenate([np.column_stack(side) for side in sides])
-    _, codes = np.unique(keys, axis=0, return_inverse=True)
-    codes = codes.reshape(-1).astype(np.int64)
-    split = len(sides[0][0])
-    return codes[:split], codes[split:], int(codes.max()) + 1
-
-
-def _pair(ours: Times, theirs: Times, distinct: Flags, pool: int) -> Times:
-    """For each of ours: the index of its record among theirs; -1 if there is none."""
-    first = np.full(pool, -1, dtype=np.int64)
-    first[theirs[::-1]] = np.arange(len(theirs))[::-1]
-    found = np.where(distinct, first[ours], -1)
-    rest = np.flatnonzero(~distinct)
-    if len(rest):
-        mine = ours[rest] * (len(ours) + len(theirs) + 1) + _rank_from_last(ours[rest])
-        other = theirs * (len(ours) + len(theirs) + 1) + _rank_from_last(theirs)
-        order = np.argsort(other)
-        at = np.minimum(np.searchsorted(other[order], mine), len(other) - 1)
-        found[rest] = np.where(other[order][at] == mine, order[at], -1)
-    return found
-
-
-def _rank_from_last(codes: Times) -> Times:
-    order = np.lexsort((-np.arange(len(codes)), codes))
-    grouped = codes[order]
-    rank = np.empty(len(codes), dtype=np.int64)
-    rank[order] = np.arange(len(codes)) - np.searchsorted(grouped, grouped, side="left")
-    return rank
-
-
-def _acks(m: Measurement, connection: Connection, captures: tuple[int, int], reverse: bool) -> Table:
-    """ACKs for this direction at the first of the captures that has any."""
-    found = Table.empty(m.table("segments").schema)
-    for source in captures:
-        rows = data_at(m, connection, source, not reverse)
-        found = rows.where((rows["ack"] > 0) & ~damaged(rows))
-        if len(found):
-            break
-    return found
+def _acks(m: Measurement, connections: Sequence[Connection], near: int, far: int, reverse: bool) -> Flows:
+    """ACKs for this direction of each connection at the far capture, or at the near one if that has none."""
+    acks = valid_acks(m, connections, far, reverse)
+    if np.all(acks.sizes):
+        return acks
+    return valid_acks(m, connections, np.where(acks.sizes > 0, far, near), reverse)
 
 
 def _acknowledged(
-    acks: Table, sent_ns: Times, start: Times, end: Times, fate: npt.NDArray[np.int8], arrived_ns: Times
-) -> int:
+    acks: Flows, sent_ns: Times, here: Pieces, fate: npt.NDArray[np.int8], arrived_ns: Times
+) -> Times:
     """Turn LOST into ARRIVED where the receiver acknowledged bytes before any copy of them was recorded.
 
-    Of several copies on their way by then, any may be the one that arrived: UNKNOWN. Returns how many
+    Of several copies on their way by then, any may be the one that arrived: UNKNOWN. Returns by flow how many
     packets the far capture lost.
     """
-    if not len(acks):
-        return 0
-    reached = np.maximum.accumulate(acks["ack"])
-    at = np.searchsorted(reached, end)
-    acked_ns = np.append(acks["t_ns"], NEVER)[at]
+    unrecorded = np.zeros(acks.count, dtype=np.int64)
+    lost = np.flatnonzero(fate == LOST)
+    if not len(lost):
+        return unrecorded
+    of = here.of
+    reached = highest(acks.of, acks["ack"])
+    at = Line(acks.count, reached).search((acks.of, reached), (of[lost], here.end[lost]))
+    acked = at < acks.bounds[of[lost] + 1]
+    lost, acked_ns = lost[acked], acks["t_ns"][at[acked]]
+    line = Line(acks.count, here.start, here.end)
+    start, end = line.at(of, here.start), line.at(of, here.end)
     edges = distinct(np.concatenate([start, end]))
     low, high = np.searchsorted(edges, start), np.searchsorted(edges, end)
-    if int((high - low).sum()) > 8 * len(low) + _PIECES:
-        return 0  # overlaps without end: a capture that is made up
+    covers, sizes = np.zeros(acks.count, dtype=np.int64), np.bincount(of, minlength=acks.count)
+    np.add.at(covers, of, high - low)
+    sane = covers <= 8 * sizes + MOST_PIECES  # overlaps without end: a capture that is made up
     recorded = np.full(len(edges), NEVER, dtype=np.int64)
-    there = np.flatnonzero(fate == ARRIVED)
+    there = np.flatnonzero((fate == ARRIVED) & sane[of])
     _lower(recorded, low[there], high[there], arrived_ns[there])
-    doubtful = np.flatnonzero((fate == LOST) & (acked_ns < NEVER))
-    first_recorded = _highest(recorded, low[doubtful], high[doubtful])
-    doubtful = doubtful[acked_ns[doubtful] < first_recorded]
-    doubtful = doubtful[sent_ns[doubtful] < acked_ns[doubtful]]
-    if not len(doubtful):
-        return 0
-    _, group, copies = np.unique(start[doubtful], return_inverse=True, return_counts=True)
-    fate[doubtful] = np.where(copies[group.reshape(-1)] == 1, ARRIVED, UNKNOWN)
-    return len(copies)
+    lost, acked_ns = lost[sane[of[lost]]], acked_ns[sane[of[lost]]]
+    doubtful = acked_ns < _highest(recorded, low[lost], high[lost])
+    doubtful &= sent_ns[lost] < acked_ns
+    lost = lost[doubtful]
+    if len(lost):
+        _, first, group, copies = np.unique(
+            start[lost], return_index=True, return_inverse=True, return_counts=True
+        )
+        fate[lost] = np.where(copies[group.reshape(-1)] == 1, ARRIVED, UNKNOWN)
+        np.add.at(unrecorded, of[lost[first]], 1)
+    return unrecorded
 
 
 def _lower(values: Times, low: Times, high: Times, bound: Times) -> None:
     """values[low:high] = min(values[low:high], bound), for each; the ranges are nearly always one long."""
     np.minimum.at(values, low, bound)
-    for index in np.flatnonzero(high - low > 1)[:_PIECES]:
+    for index in np.flatnonzero(high - low > 1)[:MOST_PIECES]:
         part = slice(int(low[index]), int(high[index]))
         values[part] = np.minimum(values[part], bound[index])
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from multitracer.link.path import LinkPath
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
+from multitracer.transfer.copies import from_last
 from multitracer.transfer.transit import Flags, Times, damaged, data_at, ignored
 
 LOG_LAG_NS = 200_000_000  # a queue logs a drop within this of the capture in front of it
@@ -100,7 +101,7 @@ def arrival_ns(sent: Table, heard: Table) -> Times:
     codes = codes.reshape(-1).astype(np.int64)
     mine, other = codes[: len(ours)], codes[len(ours) :]
     size = len(codes) + 1
-    mine, other = mine * size + _rank_from_last(mine), other * size + _rank_from_last(other)
+    mine, other = mine * size + from_last(mine), other * size + from_last(other)
     order = np.argsort(other)
     at = np.searchsorted(other[order], mine)
     found = np.full(len(mine), -1, dtype=np.int64)
@@ -171,12 +172,3 @@ def segment_facts(segments: Table, index: int) -> dict[str, Any]:
 def _keys(rows: Table) -> npt.NDArray[np.int64]:
     names = ("seq", "ack", "length", "flags", "ip_id")
     return np.column_stack([rows[name].astype(np.int64) for name in names])
-
-
-def _rank_from_last(codes: Times) -> Times:
-    """Position of each entry among those with the same code, counted from the last."""
-    order = np.lexsort((-np.arange(len(codes)), codes))
-    grouped = codes[order]
-    rank = np.empty(len(codes), dtype=np.int64)
-    rank[order] = np.arange(len(codes)) - np.searchsorted(grouped, grouped, side="left")
-    return rank

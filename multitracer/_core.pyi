@@ -1,6 +1,6 @@
 """What the compiled core offers. All times are nanoseconds; OSError and ValueError are its only errors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias, overload
 
 import numpy as np
@@ -79,6 +79,11 @@ def scan_tcpinfo(path: str) -> TextScan:
 
 def scan_lena(path: str, columns: list[tuple[float, float | None]]) -> TextScan:
     """Table bearer_totals: record, and columns by their number as text."""
+
+def scan_srsran(path: str) -> TextScan:
+    """No table; facts: bearers (list of (ue, name, columns as those of track_rlc, records of status reports
+    without ACK_SN, bytes, highest)).
+    """
 
 def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:
     """Table csv: t_ns, record, and columns by their number among those read, as text.
@@ -190,8 +195,8 @@ class Summaries(Sequence[dict[str, Any]]):
     def digest(self, most: int) -> dict[str, Any]:
         """As `multitracer.digest.digest`, with the worst and the largest `most`."""
 
-    def json(self, first: int, count: int, source: str, point: str, t0_ns: int) -> bytes:
-        """Entries of `connections` in docs/json.md; `source` and `point` are JSON."""
+    def entries(self, source: str, point: str, t0_ns: int, flat: bool) -> Iterator[bytes]:
+        """Entries of `connections` in docs/json.md, piece by piece; `source` and `point` are JSON."""
 
 def framed_sizes(
     packets: list[tuple[int, bytes]],

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from multitracer import fileoptions, native, schema
 from multitracer.errors import CorruptTrace, UsageError
@@ -14,50 +13,38 @@ from multitracer.linktype import rlc, seen_by
 from multitracer.table import Table
 from multitracer.trace import Source, Trace
 
+if TYPE_CHECKING:
+    from multitracer.table import Array
+
 ENTITIES = ["ue", "bs"]
 DATA, STATUS, NACK = 0, 1, 2
-UPLINK, LAST, POLL, PART = 1, 2, 4, 8
 _TABLES = (schema.LINK_FRAMES, schema.LINK_EVENTS, schema.RLC_PDUS)
 _SHOWN = 20
-_COLUMNS = 7
+_KIND = 2
 
 
-@dataclass
+@dataclass(frozen=True)
 class Bearer:
     """Rows of one bearer, in the order of the log.
 
     Attributes
     ----------
-    rows : array of int64
-        Seven numbers a row, as the columns of `native.track_rlc`.
-    unknown : set of int
+    columns : sequence of int64 arrays
+        Those of `native.track_rlc`.
+    unknown : int64 array, optional
         Records of status reports whose ACK_SN is not in the log.
     bytes, highest : int
-        User bytes so far, and the largest sequence number.
+        User bytes, and the largest sequence number.
     """
 
-    rows: array[int] = field(default_factory=lambda: array("q"))
-    unknown: set[int] = field(default_factory=set)
+    columns: Sequence[Array]
+    unknown: Array | None = None
     bytes: int = 0
     highest: int = 0
 
-    def data(self, t_ns: int, record: int, flags: int, sn: int, start: int, length: int) -> None:
-        """Add a data PDU."""
-        self.rows.extend((t_ns, record, DATA, flags, sn, start, length))
-        self.bytes += length
-        self.highest = max(self.highest, sn)
-
-    def status(self, t_ns: int, record: int, flags: int, ack: int | None, nacks: list[int]) -> None:
-        """Add a status report."""
-        self.rows.extend((t_ns, record, STATUS, flags, ack or 0, 0, 0))
-        if ack is None:
-            self.unknown.add(record)
-        for sn in nacks:
-            self.rows.extend((t_ns, record, NACK, flags, sn, 0, 1))
-
     def count(self, kind: int) -> int:
         """How many rows are of a kind."""
-        return self.rows[2::_COLUMNS].count(kind)
+        return int(np.count_nonzero(self.columns[_KIND] == kind))
 
 
 Bearers = dict[tuple[int, str], Bearer]
@@ -93,25 +80,23 @@ def trace_of(path: str, format: str, radio: str, sn_bits: int, found: Bearers, w
     """
     chosen = _chosen(path, found, wanted)
     bearer = found[chosen]
-    columns = np.ascontiguousarray(np.array(bearer.rows, dtype=np.int64).reshape(-1, _COLUMNS).T)
     if sn_bits == 0:  # NR: as many bits as are needed
         sn_bits = 12 if bearer.highest < 1 << 12 else 18
-    scan = native.track_rlc(path, sn_bits=sn_bits, view=wanted.view, columns=list(columns))
+    scan = native.track_rlc(path, sn_bits=sn_bits, view=wanted.view, columns=bearer.columns)
     tables = {one.name: Table.in_time(one, scan.tables[one.name]) for one in _TABLES}
-    if bearer.unknown:
-        records = np.fromiter(bearer.unknown, dtype=np.int64)
+    if bearer.unknown is not None and len(bearer.unknown):
         for name, kind, column in (("link_events", "RR", "nr"), ("rlc_pdus", "status", "number")):
             table = tables[name]
-            unknown = np.isin(table["record"], records) & (table["kind"] == table.code("kind", kind))
+            unknown = np.isin(table["record"], bearer.unknown) & (table["kind"] == table.code("kind", kind))
             tables[name] = table.replace(**{column: np.where(unknown, -1, table[column])})
     source = Source(
         path=path,
         format=format,
         layer="link",
-        records=sum(len(one.rows) // _COLUMNS for one in found.values()),
+        records=sum(len(one.columns[_KIND]) for one in found.values()),
         clock="realtime",
-        first_ns=int(columns[0].min()),
-        last_ns=int(columns[0].max()),
+        first_ns=int(bearer.columns[0].min()),
+        last_ns=int(bearer.columns[0].max()),
         resolution_ns=1000,
         point="+".join(ENTITIES),
         details={"radio": radio, **_facts(chosen, bearer), "sn_bits": sn_bits, "bearers": _listed(found)},

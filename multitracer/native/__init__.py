@@ -62,6 +62,7 @@ from multitracer.native.text import (
     scan_ftrace as scan_ftrace,
     scan_rlpdump as scan_rlpdump,
     scan_siftr as scan_siftr,
+    scan_srsran as scan_srsran,
     scan_ss as scan_ss,
     scan_tcpinfo as scan_tcpinfo,
     scan_tcpprobe as scan_tcpprobe,

@@ -103,6 +103,16 @@ def scan_csv(path: str, header: int, separator: str, kinds: Sequence[str]) -> Sc
     return scanned(path, lambda name: _core.scan_csv(name, header, ord(separator), list(kinds)))
 
 
+def scan_srsran(path: str) -> Scan:
+    """PDUs of the RLC layer in a log of srsRAN Project's base station, by bearer in `facts`.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, _core.scan_srsran)
+
+
 def scan_dccpprobe(path: str) -> Scan:
     """Table `dccp_states` of a dccp_probe log, in the units of the file.
 

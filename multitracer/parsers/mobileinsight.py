@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
 from typing import Any
 
@@ -89,12 +88,9 @@ def _bearers(pdus: Mapping[str, Array]) -> Bearers:
     keys = np.stack([pdus["ue"], pdus["bearer"]])
     for ue, index in np.unique(keys, axis=1).T.tolist():
         mine = (pdus["ue"] == ue) & (pdus["bearer"] == index)
-        rows = np.stack([pdus[name][mine] for name in _COLUMNS], axis=1)
-        data = rows[:, _COLUMNS.index("kind")] == DATA
-        held = array("q")
-        held.frombytes(np.ascontiguousarray(rows).tobytes())
-        carried = int(rows[data, _COLUMNS.index("length")].sum())
-        found[ue, f"rb{index}"] = Bearer(held, bytes=carried)
+        columns = {name: pdus[name][mine].astype(np.int64) for name in _COLUMNS}
+        carried = int(columns["length"][columns["kind"] == DATA].sum())
+        found[ue, f"rb{index}"] = Bearer(list(columns.values()), bytes=carried)
     return found
 
 

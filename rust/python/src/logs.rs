@@ -1,9 +1,9 @@
-//! Text logs of tools around the kernel, and of ns-3's LENA: (tables, issues, facts).
+//! Text logs of tools around the kernel, of ns-3's LENA and of srsRAN: (tables, issues, facts).
 
 use std::path::PathBuf;
 
 use multitracer_core::input::Progress;
-use multitracer_core::text::{bcc, lena, tcpinfo};
+use multitracer_core::text::{bcc, lena, srsran, tcpinfo};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,6 +15,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(scan_bcc, m)?)?;
     m.add_function(wrap_pyfunction!(scan_tcpinfo, m)?)?;
     m.add_function(wrap_pyfunction!(scan_lena, m)?)?;
+    m.add_function(wrap_pyfunction!(scan_srsran, m)?)?;
     Ok(())
 }
 
@@ -68,4 +69,21 @@ fn scan_lena(py: Python<'_>, path: PathBuf, columns: Vec<(f64, Option<f64>)>) ->
     let tables = PyDict::new(py);
     tables.set_item("bearer_totals", totals)?;
     Ok((tables, listed(&log.issues), facts(py, log.lines, 1)?))
+}
+
+/// Facts: bearers, each with its rows by column.
+#[pyfunction]
+fn scan_srsran(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
+    let log = scan(py, &path, &Progress::default(), srsran::scan)?;
+    let facts = facts(py, log.lines, 1000)?;
+    let bearers: Vec<_> = log
+        .bearers
+        .into_iter()
+        .map(|one| {
+            let columns = one.columns.map(|column| column.into_pyarray(py)).to_vec();
+            (one.ue, one.name, columns, one.unknown.into_pyarray(py), one.bytes, one.highest)
+        })
+        .collect();
+    facts.set_item("bearers", bearers)?;
+    Ok((PyDict::new(py), listed(&log.issues), facts))
 }

@@ -18,6 +18,7 @@ pub(crate) mod number;
 pub mod omnetpp;
 pub mod rlpdump;
 pub mod siftr;
+pub mod srsran;
 pub mod ss;
 mod ssline;
 mod stamp;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{bcc, csv, ftrace, lena, rlpdump, siftr, ss, tcpinfo, tcpprobe};
+use super::{bcc, csv, ftrace, lena, rlpdump, siftr, srsran, ss, tcpinfo, tcpprobe};
 
 /// Pieces of real lines, so that random text reaches past the first check.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
@@ -54,6 +54,11 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
             "23:59:59,1,2,10.0.0.1,1,10.0.0.2,2,CLOSE,->,LISTEN",
             "00:00:01 0 4 10.0.0.1:22 R> 10.0.0.2:9 CLOSE",
             "0 1 1 1 1 3 5 6 7 8",
+            "2023-03-15T18:29:25.100001 [RLC     ] [I] ue=0 DRB1 UL: ",
+            "RX PDU. dc=data p=1 si=last sn=9 so=4 pdu_len=9",
+            "RX status PDU. ack_sn=1 nack=[4095][0 50:89]",
+            "TX status PDU. ",
+            "Refreshed status_report. ack_sn=1",
             "{\"Timestamp\":\"2019-05-16T00:21:16.834Z\",\"RawIDM\":",
             "\"AgEAAMCoFFFPCqgABAAAAAAAAAAAAAAACk0AAgAAAAAAAAAAAAAAAA==\",",
             "\"Attributes\":[null,null,\"AAAAAAAAAAA=\"]}",
@@ -98,6 +103,10 @@ proptest! {
         prop_assert!(traced.events.flow.iter().all(|at| (*at as usize) < traced.flows.flows().len()));
         let snapshots = tcpinfo::scan(&text[..]).unwrap();
         prop_assert!(snapshots.columns.iter().all(|column| column.len() == snapshots.t_ns.len()));
+        for bearer in &srsran::scan(&text[..]).unwrap().bearers {
+            prop_assert!(bearer.columns.iter().all(|column| column.len() == bearer.columns[0].len()));
+            prop_assert!(!bearer.columns[0].is_empty() && bearer.bytes >= 0);
+        }
         let columns = [lena::Column { unit: 1e9, limit: Some(9.2e18) }; lena::COLUMNS];
         let totals = lena::scan(&text[..], &columns).unwrap();
         prop_assert!(totals.columns.iter().all(|column| column.len() == totals.record.len()));

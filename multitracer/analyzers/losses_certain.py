@@ -6,6 +6,7 @@ capture lost is told apart from a packet that the network lost, and counted on i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +16,11 @@ import numpy as np
 from multitracer import schema
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
+from multitracer.schema import Schema
 from multitracer.schema.results import NEEDS, REPEATS, SEGMENT_FATES
 from multitracer.table import Array, Table
-from multitracer.transfer.fates import ARRIVED, DAMAGED, LOST, UNKNOWN, Fates, fates
-from multitracer.transfer.transit import Times
+from multitracer.transfer.fates import ARRIVED, DAMAGED, LOST, UNKNOWN, AllFates, Fates, fates_of
+from multitracer.transfer.together import Flows, Line, Times, parts
 
 _INCONCLUSIVE, _SPURIOUS, _NEEDED, _PARTLY = range(4)
 _LISTED = 1000
@@ -33,67 +35,99 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """
     lost: list[Table] = []
     again: list[Table] = []
-    entries = []
-    for connection in m.connections:
-        for reverse in (False, True):
-            known = fates(m, connection, reverse)
-            if known is None:
-                continue
-            direction = 1 - connection.data_dir if reverse else connection.data_dir
-            repeats = _repeats(known)
-            entries.append(_describe(connection, direction, known, repeats))
-            lost.append(_not_whole(known))
-            again.append(repeats)
+    entries: list[dict[str, Any]] = []
+    for some in parts(m):
+        found = [(reverse, known) for reverse in (False, True) for known in fates_of(m, some, reverse)]
+        whole = [(_not_whole(known), _repeats(known)) for _, known in found]
+        told = []
+        for (reverse, known), (_, repeats) in zip(found, whole, strict=True):
+            described = _describe(m, [some[at] for at in known.places.tolist()], reverse, known, repeats)
+            told += list(zip(known.places.tolist(), [reverse] * len(known), described, strict=True))
+        entries += [entry for _, _, entry in sorted(told, key=lambda one: one[:2])]
+        lost.append(_by_place(SEGMENT_FATES, found, [rows for rows, _ in whole]))
+        again.append(_by_place(REPEATS, found, [rows for _, rows in whole]))
     if not entries:
         return Result("losses", inconclusive="needs both captures to see the same data")
     tables = {"fates": Table.concat(SEGMENT_FATES, lost), "repeats": Table.concat(REPEATS, again)}
     return Result("losses", {"basis": "certain: both captures", "directions": entries}, tables)
 
 
-def _describe(connection: Connection, direction: int, known: Fates, repeats: Table) -> dict[str, Any]:
-    cause = repeats.words("cause")
-    need = repeats["need"]
-    by_cause = {
-        str(name): {word: int(np.count_nonzero((cause == name) & (need == code))) for code, word in _named()}
-        for name in sorted(set(cause.tolist()))
-    }
-    capture_loss = {"near_sender": known.unsent, "near_receiver": known.unrecorded}
-    return {
-        "conn": connection.index,
-        "direction": schema.DIRECTIONS[direction],
-        "certain": bool(known.certain.all()),
-        "packets": len(known.fate),
-        "arrived": int(np.count_nonzero(known.fate == ARRIVED)),
-        "lost": int(np.count_nonzero(known.fate == LOST)),
-        "damaged": int(np.count_nonzero(known.fate == DAMAGED)),
-        "unknown": int(np.count_nonzero(known.fate == UNKNOWN)),
-        "lost_by_capture": capture_loss,
-        "retransmissions": {word: int(np.count_nonzero(need == code)) for code, word in _named()},
-        "by_cause": by_cause,
-        "reordering": _reordering(known),
-        "spurious": [
-            {"record": int(record), "cause": str(word), "earlier_record": int(earlier)}
-            for record, word, earlier in zip(
-                repeats["record"][need == _SPURIOUS][:_LISTED],
-                cause[need == _SPURIOUS][:_LISTED],
-                repeats["earlier_record"][need == _SPURIOUS][:_LISTED],
-                strict=True,
-            )
-        ],
-    }
+def _by_place(columns: Schema, found: list[tuple[bool, AllFates]], rows: list[Flows]) -> Table:
+    """Rows of all in one table: connection after connection, first those of its data."""
+    keys = [2 * known.places[some.of] + reverse for (reverse, known), some in zip(found, rows, strict=True)]
+    table = Table.concat(columns, [some.rows for some in rows])
+    return table.where(np.argsort(np.concatenate(keys), kind="stable")) if len(table) else table
 
 
-def _named() -> list[tuple[int, str]]:
-    return list(enumerate(NEEDS))
+def _describe(
+    m: Measurement, connections: list[Connection], reverse: bool, known: AllFates, repeats: Flows
+) -> list[dict[str, Any]]:
+    pieces, count = known.known, len(known)
+    ends = np.bincount(known.of * 4 + pieces.fate, minlength=4 * count).reshape(-1, 4)
+    doubtful = np.bincount(known.of[~pieces.certain], minlength=count)
+    kinds = len(NEEDS)
+    needs = np.bincount(repeats.of * kinds + repeats["need"], minlength=kinds * count).reshape(-1, kinds)
+    named = [dict(zip(NEEDS, row, strict=True)) for row in needs.tolist()]
+    causes, spurious = _by_cause(repeats), _spurious(repeats)
+    late = _reordering(known)
+    told = []
+    for at, (connection, counts) in enumerate(zip(connections, ends.tolist(), strict=True)):
+        direction = 1 - connection.data_dir if reverse else connection.data_dir
+        told.append(
+            {
+                "conn": connection.index,
+                "direction": schema.DIRECTIONS[direction],
+                "certain": not doubtful[at],
+                "packets": sum(counts),
+                "arrived": counts[ARRIVED],
+                "lost": counts[LOST],
+                "damaged": counts[DAMAGED],
+                "unknown": counts[UNKNOWN],
+                "lost_by_capture": {
+                    "near_sender": int(known.unsent[at]),
+                    "near_receiver": int(known.unrecorded[at]),
+                },
+                "retransmissions": named[at],
+                "by_cause": causes.get(at, {}),
+                "reordering": late.get(at) or _IN_ORDER.copy(),
+                "spurious": spurious.get(at, []),
+            }
+        )
+    return told
 
 
-def _not_whole(known: Fates) -> Table:
-    fate, _, certain, arrived = known.of_segments()
+_IN_ORDER = {"packets": 0, "share": 0.0, "extent_max": 0, "late_max_s": 0.0}
+
+
+def _by_cause(repeats: Flows) -> dict[int, dict[str, dict[str, int]]]:
+    """How many retransmissions of each cause were needed and were not, by flow."""
+    found: dict[int, dict[str, dict[str, int]]] = {}
+    words = repeats.rows.words("cause").tolist()
+    counts = Counter(zip(repeats.of.tolist(), words, repeats["need"].tolist(), strict=True))
+    for (at, cause, need), number in sorted(counts.items()):
+        found.setdefault(at, {}).setdefault(cause, dict.fromkeys(NEEDS, 0))[NEEDS[need]] = number
+    return found
+
+
+def _spurious(repeats: Flows) -> dict[int, list[dict[str, Any]]]:
+    found: dict[int, list[dict[str, Any]]] = {}
+    needless = repeats.where(repeats["need"] == _SPURIOUS)
+    columns = (needless["record"], needless.rows.words("cause"), needless["earlier_record"])
+    for at, *values in zip(needless.of.tolist(), *(column.tolist() for column in columns), strict=True):
+        listed = found.setdefault(at, [])
+        if len(listed) < _LISTED:
+            listed.append(dict(zip(("record", "cause", "earlier_record"), values, strict=True)))
+    return found
+
+
+def _not_whole(known: AllFates) -> Flows:
+    fate, _, certain, arrived = known.known.of_segments()
     rows = np.flatnonzero(fate != ARRIVED)
-    sent = known.sent.where(rows)
+    sent = known.sent.rows.where(rows)
     kept = {name: sent[name] for name in ("t_ns", "record", "conn", "dir", "seq", "length")}
     more = {"transmission": sent["transmission"], "cause": sent["cause"], "fate": fate[rows]}
-    return Table(SEGMENT_FATES, {**kept, **more, "arrived": arrived[rows], "certain": certain[rows]})
+    table = Table(SEGMENT_FATES, {**kept, **more, "arrived": arrived[rows], "certain": certain[rows]})
+    return Flows(table, known.sent.of[rows], len(known))
 
 
 @dataclass(frozen=True)
@@ -106,21 +140,51 @@ class _Earlier:
     certain: bool
 
 
-def _repeats(known: Fates) -> Table:
+@dataclass(frozen=True)
+class _Pieces:
+    """All pieces, and how to find those of a flow that begin near a byte: by where they are on one line."""
+
+    known: Fates
+    of: Times
+    start: Times
+    end: Times
+    by_start: Times
+    starts: Times
+    longest: Times
+
+    @classmethod
+    def all_of(cls, known: AllFates) -> _Pieces:
+        pieces = known.known
+        line = Line(len(known), pieces.start, pieces.end)
+        start, end = line.at(known.of, pieces.start), line.at(known.of, pieces.end)
+        by_start = np.argsort(start, kind="stable")
+        longest = np.zeros(len(known), dtype=np.int64)
+        np.maximum.at(longest, known.of, end - start)
+        return cls(pieces, known.of, start, end, by_start, start[by_start], longest[known.of])
+
+    def near(self) -> tuple[Times, Times]:
+        """For each piece: which of `by_start` may have bytes of it."""
+        low = np.searchsorted(self.starts, self.start - self.longest, side="right")
+        low = np.maximum(low, np.searchsorted(self.of, self.of))  # none of the flow before
+        return low, np.searchsorted(self.starts, self.end)
+
+
+def _repeats(known: AllFates) -> Flows:
     """Every retransmission, judged by the earlier copies of the bytes that it repeats."""
     sent = known.sent
     again = np.flatnonzero(sent["duplicate"] > 0)
-    by_start = np.argsort(known.start, kind="stable")
-    starts = known.start[by_start]
-    longest = int((known.end - known.start).max(initial=0))
     judged = []
-    pieces_of = np.searchsorted(known.row, again), np.searchsorted(known.row, again, side="right")
-    for row, low, high in zip(again.tolist(), pieces_of[0].tolist(), pieces_of[1].tolist(), strict=True):
-        verdicts = [_judge(known, by_start, starts, longest, row, piece) for piece in range(low, high)]
-        judged.append(_together([verdict for verdict in verdicts if verdict is not None]))
-    rows = sent.where(again)
+    if len(again):
+        pieces = _Pieces.all_of(known)
+        near = pieces.near()
+        row = known.known.row
+        bounds = np.searchsorted(row, again), np.searchsorted(row, again, side="right")
+        for low, high in zip(bounds[0].tolist(), bounds[1].tolist(), strict=True):
+            verdicts = [_judge(pieces, near, piece) for piece in range(low, high)]
+            judged.append(_together([verdict for verdict in verdicts if verdict is not None]))
+    rows = sent.rows.where(again)
     kept = {name: rows[name] for name in ("t_ns", "record", "conn", "dir", "seq", "length", "cause")}
-    return Table(
+    table = Table(
         REPEATS,
         {
             **kept,
@@ -130,23 +194,20 @@ def _repeats(known: Fates) -> Table:
             "certain": [one.certain for one in judged],
         },
     )
+    return Flows(table, sent.of[again], len(known))
 
 
-def _judge(
-    known: Fates, by_start: Times, starts: Times, longest: int, row: int, piece: int
-) -> _Earlier | None:
+def _judge(pieces: _Pieces, near: tuple[Times, Times], piece: int) -> _Earlier | None:
     """One packet against the earlier ones with the same bytes; None if its bytes are all new."""
-    start, end = int(known.start[piece]), int(known.end[piece])
-    low = int(np.searchsorted(starts, start - longest, side="right"))
-    high = int(np.searchsorted(starts, end))
-    others = by_start[low:high][:_LISTED]
-    others = others[(known.row[others] < row) & (known.end[others] > start)]
+    known, start, end = pieces.known, int(pieces.start[piece]), int(pieces.end[piece])
+    others = pieces.by_start[near[0][piece] : near[1][piece]][:_LISTED]
+    others = others[(known.row[others] < known.row[piece]) & (pieces.end[others] > start)]
     if not len(others):
         return None
     certain = bool(known.certain[others].all())
     there = others[known.fate[others] == ARRIVED]
-    covered = _covered(known, there, start, end)
-    sent = _covered(known, others, start, end)
+    covered = _covered(pieces, there, start, end)
+    sent = _covered(pieces, others, start, end)
     if covered:
         best = int(there[np.argmin(known.row[there])])
         record, t_ns = int(known.sent["record"][known.row[best]]), int(known.arrived_ns[best])
@@ -156,10 +217,10 @@ def _judge(
     return _Earlier(_NEEDED, 0, -1, True)
 
 
-def _covered(known: Fates, pieces: Array, start: int, end: int) -> int:
-    """Bytes of a range that pieces cover."""
+def _covered(pieces: _Pieces, some: Array, start: int, end: int) -> int:
+    """Bytes of a range that some pieces cover."""
     reached, total = start, 0
-    for low, high in sorted(zip(known.start[pieces].tolist(), known.end[pieces].tolist(), strict=True)):
+    for low, high in sorted(zip(pieces.start[some].tolist(), pieces.end[some].tolist(), strict=True)):
         low, high = max(low, reached), min(high, end)
         if high > low:
             total, reached = total + high - low, high
@@ -178,25 +239,33 @@ def _together(parts: list[_Earlier]) -> _Earlier:
     return _Earlier(need, first.record, first.arrived_ns, certain)
 
 
-def _reordering(known: Fates) -> dict[str, Any]:
+def _reordering(found: AllFates) -> dict[int, dict[str, Any]]:
     """Packets that arrived behind one that was sent after them (RFC 4737 section 3), and how far behind.
 
-    The extent is the distance in arrivals to the first packet that overtook it (section 4.2.1).
+    The extent is the distance in arrivals to the first packet that overtook it (section 4.2.1). By flow, for
+    those that have any.
     """
+    known = found.known
     there = np.flatnonzero((known.fate == ARRIVED) & (known.arrived_ns >= 0))
-    order = there[np.lexsort((there, known.arrived_ns[there]))]
+    order = there[np.lexsort((there, known.arrived_ns[there], found.of[there]))]
     ahead = np.maximum.accumulate(order) if len(order) else order
     late = np.flatnonzero(ahead > order)
     if not len(late):
-        return {"packets": 0, "share": 0.0, "extent_max": 0, "late_max_s": 0.0}
+        return {}
     first = np.searchsorted(ahead, order[late], side="right")  # the first arrival that was sent after it
-    extent = late - first
-    late_ns = known.arrived_ns[order[late]] - known.arrived_ns[order[first]]
+    of = found.of[order[late]]
+    count, arrived = (np.bincount(flows, minlength=len(found)) for flows in (of, found.of[there]))
+    extent, late_ns = (np.zeros(len(found), dtype=np.int64) for _ in range(2))
+    np.maximum.at(extent, of, late - first)
+    np.maximum.at(late_ns, of, known.arrived_ns[order[late]] - known.arrived_ns[order[first]])
     return {
-        "packets": len(late),
-        "share": round(len(late) / len(order), 6),
-        "extent_max": int(extent.max()),
-        "late_max_s": round(int(late_ns.max()) / 1e9, 6),
+        at: {
+            "packets": int(count[at]),
+            "share": round(int(count[at]) / int(arrived[at]), 6),
+            "extent_max": int(extent[at]),
+            "late_max_s": round(int(late_ns[at]) / 1e9, 6),
+        }
+        for at in np.flatnonzero(count).tolist()
     }
 
 

@@ -60,7 +60,17 @@ QUESTIONS = {
     "flow_totals": Question(needs=("flow_totals",), specific=True),
     "diagnosis": Question(
         needs=("segments",),
-        uses=("connections", "timeouts", "utilization", "idle_phases", "chains", "queueing"),
+        uses=(
+            "connections",
+            "timeouts",
+            "utilization",
+            "idle_phases",
+            "chains",
+            "queueing",
+            "local_drops",
+            "air",
+            "bearer",
+        ),
     ),
     "air": Question(needs=("link_air",), specific=True),
 }

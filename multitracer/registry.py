@@ -108,6 +108,7 @@ PLOTS = {
     "queue": "multitracer.plots.queue:PLOT",
     "owd": "multitracer.plots.owd:PLOT",
     "bearer": "multitracer.plots.bearer:PLOT",
+    "air": "multitracer.plots.air:PLOT",
     "layers": "multitracer.plots.layers:PLOT",
     "idle": "multitracer.plots.idle:PLOT",
     "cdf": "multitracer.plots.cdf:PLOT",

@@ -6,14 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.analysis import Analyzer, Result
+from multitracer.findings.airtime import air
 from multitracer.findings.arrivals import arrivals
+from multitracer.findings.bearers import bearer
 from multitracer.findings.behind_chains import said
 from multitracer.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
 from multitracer.measurement import Measurement
 
 _SMALL = 0.01
 _ALWAYS = ("call_dropped", "unfinished", "link_reset", "local_drop", "link_loss", "link_burst", "ack_loss")
-_HARMLESS = ("link_burst_harmless", "ack_compression", "xoff", "queue")
+_LINKS_OWN = (
+    "bearer_repeats",
+    "bearer_repeats_back",
+    "bearer_discards",
+    "air_busy",
+    "air_retries",
+    "air_slow",
+)
+_HARMLESS = ("link_burst_harmless", "ack_compression", "xoff", "queue", *_LINKS_OWN)
 _FIRST = ("call_dropped", "unfinished")
 
 
@@ -38,6 +48,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     # A queue alone is what fills the link; it hurts where something has to be repaired behind it.
     waiting = queue(m, _summary(results, "queueing")) if any(one.kind in _ALWAYS for one in told) else None
     told += [waiting] if waiting is not None else []
+    told += [*air(m, results), *bearer(m, results)]
     if not any(one.kind in _FIRST for one in told):
         told += unfinished(m, connections, _summary(results, "timeouts").get("timeouts", []))
     told.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s))
@@ -86,6 +97,16 @@ ANALYZER = Analyzer(
     name="diagnosis",
     question="What would an expert say, what cost most first?",
     needs=("segments",),
-    uses=("connections", "timeouts", "utilization", "idle_phases", "chains", "queueing"),
+    uses=(
+        "connections",
+        "timeouts",
+        "utilization",
+        "idle_phases",
+        "chains",
+        "queueing",
+        "local_drops",
+        "air",
+        "bearer",
+    ),
     run=run,
 )

@@ -127,11 +127,34 @@ _PROBES = ("tail_loss_probe", "unneeded_probe")
 def _xoff(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     chain = mine[0]
     number = _count(mine, "xoff")
+    if any(m.link_type(entity).prefix == "Wifi" for entity in range(len(m.entities))):
+        text = (
+            f"the station slept {several(number, 'time')}, {seconds(chain['held_s'])} in all (power save)"
+            + _held_back(m, [event for event in chain["events"] if event["what"] == "xoff"])
+        )
+        return [_finding(m, "xoff", text, mine, "multilayer", "xoff")]
     text = (
         f"the link's flow control held the sender off {several(number, 'time')}, {seconds(chain['held_s'])} "
         f"in all, with gaps of up to {seconds(chain['silence_s'])}: the rate of the link, no fault of TCP's"
     )
     return [_finding(m, "xoff", text, mine, "figure-12", "xoff")]
+
+
+def _held_back(m: Measurement, sleeps: Sequence[dict[str, Any]]) -> str:
+    """How many segments came in while the station slept, to be sent to it when it was awake, and how late."""
+    spans = m.frame_map.spans
+    sent = spans["sent_ns"] >= 0
+    came, went = ((spans[name] - m.t0_ns) / 1e9 for name in ("t_ns", "sent_ns"))
+    waits = [
+        float(wait)
+        for event in sleeps
+        for wait in (went - came)[
+            sent & (came >= event["t"]) & (came < event["end"]) & (went >= event["end"])
+        ]
+    ]
+    if not waits:
+        return ": no segment is known to have waited for it"
+    return f": {several(len(waits), 'segment')} had to wait for it, up to {seconds(max(waits))}"
 
 
 def _call(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from multitracer.intervals import Intervals, intervals
 from multitracer.measurement import Measurement
+from multitracer.transfer.transit import data_spans
 
 MOST_EVIDENCE = 12
 
@@ -77,6 +79,16 @@ def plot_command(m: Measurement, start: float | None, end: float | None, kind: s
     return " ".join(shlex.quote(word) for word in [*words, "-o", f"{kind}.png"])
 
 
+def transfer_spans(m: Measurement) -> Intervals:
+    """When data was transferred; as a capture on the path saw it, where none is next to the sender."""
+    found = data_spans(m)
+    if len(found):
+        return found
+    rows = m.table("segments")
+    data = rows["t_ns"][rows["length"] > 0]
+    return intervals([(int(data.min()), int(rows["t_ns"].max()))] if len(data) else ())
+
+
 def several(number: int, thing: str, things: str = "") -> str:
     """``3 link resets``, ``1 link reset``, ``no link resets``."""
     plural = things or f"{thing}s"
@@ -100,3 +112,8 @@ def spread(values: Sequence[float]) -> str:
     """``1.0 to 2.5 s``, or one value."""
     low, high = min(values), max(values)
     return seconds(low) if seconds(low) == seconds(high) else f"{seconds(low)} to {seconds(high)}"
+
+
+def share(value: float) -> str:
+    """``24%``; below ten with a digit more."""
+    return f"{value:.1%}" if value < 0.0995 else f"{value:.0%}"

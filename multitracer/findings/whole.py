@@ -21,6 +21,7 @@ _IDLE = {
     "timeout_wait": "TCP waited for its timer",
     "recovery_stall": "TCP was in recovery from a loss",
     "local_drop": "TCP was in recovery from a drop in front of the link",
+    "power_save": "the station slept and its access point held packets back (power save)",
 }
 
 
@@ -115,7 +116,7 @@ def idle_causes(
     for cause, mine in causes.items():
         total = sum(phase["end"] - phase["start"] for phase in mine)
         longest = max(mine, key=lambda phase: phase["end"] - phase["start"])
-        because = _IDLE[cause]
+        because = _IDLE.get(cause, cause.replace("_", " "))
         if all(str(phase.get("because", "")).startswith("all data was sent") for phase in mine):
             because = "all data had been sent and only its ACK was awaited"
         if cause == "receiver_window" and (window := _window(connections)):

@@ -8,17 +8,18 @@ import numpy as np
 
 from multitracer.eventtable import sender_entity
 from multitracer.measurement import Measurement
-from multitracer.plots import base
+from multitracer.plots import base, findings
 from multitracer.plots.findings import Results
 from multitracer.plots.panel import Axis, Figure, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.selection import Selection, select
+from multitracer.plots.transfer_panel import transfer_panel
 
 _PANELS = (("polls", "Poll until answered", False), ("reorderings", "PDU overtaken until there", True))
 
 
 def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
-    """Delay of every poll and of every PDU that others overtook, in both directions."""
+    """Delay of every poll and of every PDU that others overtook, in both directions, below TCP's data."""
     selection = select(measurement, options)
     found = results.get("bearer")
     if found is None or found.inconclusive is not None:
@@ -31,8 +32,21 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
     if not everything:
         raise base.nothing(PLOT.name, "no poll was answered, and no PDU overtaken, in the log")
     window = base.window_of(everything, everything, options)
-    panels = tuple(
-        Panel(name, Axis(title, "ms"), tuple(each), zero=True) for name, title, each in drawn if each
+    resets = findings.resets(selection, results, selection.link("link_events"))
+    panels = (
+        transfer_panel(selection, results),
+        *(
+            Panel(
+                name,
+                Axis(title, "ms"),
+                tuple(each),
+                tuple(findings.reset_marks(resets, "", "Rlc")) if name == "polls" else (),
+                tuple(findings.gap_spans(resets, "")),
+                zero=True,
+            )
+            for name, title, each in drawn
+            if each
+        ),
     )
     given_up = sum(way["discards"]["total"] for way in found.summary["directions"])
     notes = [f"given up: {given_up:,} packets"] if given_up else []

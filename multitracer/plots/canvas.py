@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Margins in inches: fixed, because text does not grow with the paper.
 LEFT, RIGHT, TOP, BOTTOM, BETWEEN = 0.95, 3.1, 0.48, 0.62, 0.14
 LINE = 0.21  # each line under the title
+DIGIT, BESIDE = 0.089, 0.36  # a digit beside the axis; the axis' own words, and the space between
 MOST_NOTES = 6
 
 
@@ -51,13 +52,14 @@ class Canvas:
         self.shift, self.day = _midnight(figure)
         low, high = self.x(np.array(figure.window)).tolist()
         self.window: tuple[float, float] = (low, high)
-        self.notes = _wrapped(figure.notes, int((0.95 * size[0] - LEFT) / 0.076))
+        self.left = max(LEFT, BESIDE + DIGIT * _digits(figure))
+        self.notes = _wrapped(figure.notes, int((0.95 * size[0] - self.left) / 0.076))
         self.axes = self._place(size)
         self.legend_top = 1.0  # how far down the legends of the panels above reach
 
     def _place(self, size: tuple[float, float]) -> list[Axes]:
         width, height = size
-        left, right = min(LEFT, 0.2 * width), min(RIGHT, 0.35 * width)
+        left, right = min(self.left, 0.2 * width), min(RIGHT, 0.35 * width)
         lines = bool(self.figure.subtitle) + len(self.notes)
         top, bottom = min(TOP + LINE * lines, 0.25 * height), min(BOTTOM, 0.15 * height)
         panels = self.figure.panels
@@ -105,6 +107,18 @@ class Canvas:
     def is_last(self, panel: Panel) -> bool:
         """Whether the panel carries the time axis."""
         return panel is self.figure.panels[-1]
+
+
+def _digits(figure: Figure) -> float:
+    """How wide the numbers beside the axes become, in digits; a comma is half as wide as one."""
+    ends = (
+        f"{round(end):,}"
+        for panel in figure.panels
+        if not panel.lanes
+        for end in panel.limits(figure.window)
+        if np.isfinite(end)
+    )
+    return max((len(words) - 0.5 * words.count(",") for words in ends), default=0.0)
 
 
 def _wrapped(notes: tuple[str, ...], letters: int) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from multitracer.findings.rules import RULES
 from multitracer.report.words import spelled
 
 Object = Mapping[str, Any]
@@ -16,23 +17,6 @@ MOST_PLACES = 8
 """Places of one fact that can be gone to; its table has all."""
 SAID_S = 0.05
 """Costs below this go unsaid, as on the terminal."""
-
-TITLES = {
-    "utilization": "Use of the link",
-    "well": "All is well",
-    "link_reset": "Link resets",
-    "local_drop": "Dropped in front of the link",
-    "link_loss": "Given up by the link",
-    "link_burst": "The link's recovery against TCP's timer",
-    "link_burst_harmless": "Bursts of link retransmissions",
-    "loss": "Lost on the way",
-    "call_dropped": "The call was dropped",
-    "unfinished": "The transfer broke off",
-    "ack_loss": "Acknowledgements lost or late",
-    "ack_compression": "Acknowledgements in bunches",
-    "xoff": "Link flow control",
-    "queue": "A standing queue",
-}
 
 
 @dataclass(frozen=True)
@@ -72,18 +56,13 @@ def _fact(contract: Object, sentence: Object) -> Fact:
     cost = sentence["cost_s"]
     return Fact(
         cost if cost and cost >= SAID_S else None,
-        TITLES.get(kind) or _idle_title(kind),
+        RULES[kind].title if kind in RULES else spelled(kind),
         f"{text[:1].upper()}{text[1:]}.",
         _places(contract, sentence),
         records(sentence["evidence"]),
         str(sentence["command"] or ""),
         kind,
     )
-
-
-def _idle_title(kind: str) -> str:
-    prefix, _, cause = kind.partition("idle_")
-    return f"Link idle: {spelled(cause)}" if cause and not prefix else spelled(kind)
 
 
 def _places(contract: Object, sentence: Object) -> tuple[Stretch, ...]:

@@ -5,7 +5,7 @@ A key may be added in any version; removing or changing one raises `CONTRACT`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -165,8 +165,8 @@ def _connections(measurement: Measurement, results: Results) -> Derived[Object]:
     t0_ns = measurement.t0_ns - measurement.clocks[0].offset_ns
     path, point = (native.json_text(value) for value in (paths[0], measurement.sources[0].point))
 
-    def text(first: int, count: int) -> bytes:
-        return native.connection_entries(summaries, first, count, path, point, t0_ns)
+    def text(flat: bool) -> Iterator[bytes]:
+        return native.connection_entries(summaries, path, point, t0_ns, flat=flat)
 
     return Derived(len(entries), connection, text=text, digest=partial(native.digest, summaries))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
@@ -21,8 +21,8 @@ class Derived(Sequence[T], Generic[T]):
     origin : sequence, optional
         What the items are made from, one for one, with nothing else in them that differs between them.
     text : callable, optional
-        ``text(first, count)``: these items as entries of a JSON list, as `multitracer.jsontext` has it; for
-        what can be written without being made.
+        ``text(flat)``: all items as entries of a JSON list, in pieces, as `multitracer.jsontext` has it, or
+        `flat`, on one line; for what can be written without being made.
     digest : callable, optional
         ``digest(most)``: the answer of `multitracer.digest`, where it can be had without making them.
     """
@@ -35,7 +35,7 @@ class Derived(Sequence[T], Generic[T]):
         count: int,
         make: Callable[[int], T],
         origin: Sequence[Any] | None = None,
-        text: Callable[[int, int], bytes] | None = None,
+        text: Callable[[bool], Iterator[bytes]] | None = None,
         digest: Callable[[int], dict[str, Any]] | None = None,
     ) -> None:
         self._count = count

@@ -11,9 +11,6 @@ from multitracer.derived import Derived
 _PIECE = 1 << 16
 """Characters after which a piece is handed on."""
 
-_AT_ONCE = 128
-"""Items that are written in one go where they need not be made: some 200 KB, which a cache holds."""
-
 
 def encoded(data: Mapping[str, Any]) -> Iterator[bytes]:
     """An object as ``json.dumps(data, indent=2, allow_nan=False)`` writes it, piece by piece, as ASCII.
@@ -25,23 +22,7 @@ def encoded(data: Mapping[str, Any]) -> Iterator[bytes]:
     TypeError, ValueError
         What has no place in JSON: an object of another type, NaN, infinity.
     """
-    held = ["{"]
-    for number, (key, value) in enumerate(data.items()):
-        held.append(("," if number else "") + f"\n  {native.json_text(key)}: ")
-        if not isinstance(value, Derived) or not len(value):
-            held.append(native.json_text([] if isinstance(value, Derived) else value, 1))
-            continue
-        held.append("[")
-        if value.text is not None:
-            yield "".join(held).encode()
-            held.clear()
-            for first in range(0, len(value), _AT_ONCE):
-                yield value.text(first, _AT_ONCE)
-        else:
-            yield from _items(held, value)
-        held.append("\n  ]")
-    held.append("\n}" if data else "}")
-    yield "".join(held).encode()
+    return _encoded(data, flat=False)
 
 
 def pieces(data: Mapping[str, Any]) -> Iterator[str]:
@@ -52,13 +33,37 @@ def pieces(data: Mapping[str, Any]) -> Iterator[str]:
 
 def one_line(data: Mapping[str, Any]) -> Iterator[bytes]:
     """As `encoded`, without line breaks: text in JSON holds none, so all that there are lay it out."""
+    return _encoded(data, flat=True)
+
+
+def _encoded(data: Mapping[str, Any], flat: bool) -> Iterator[bytes]:
+    text = _flat if flat else str.encode
+    held = ["{"]
+    for number, (key, value) in enumerate(data.items()):
+        held.append(("," if number else "") + f"\n  {native.json_text(key)}: ")
+        if not isinstance(value, Derived) or not len(value):
+            held.append(native.json_text([] if isinstance(value, Derived) else value, 1))
+            continue
+        held.append("[")
+        if value.text is not None:
+            yield text("".join(held))
+            held.clear()
+            yield from value.text(flat)
+        else:
+            for piece in _items(held, value):
+                yield text(piece)
+        held.append("\n  ]")
+    held.append("\n}" if data else "}")
+    yield text("".join(held))
+
+
+def _flat(text: str) -> bytes:
     import re
 
-    for piece in encoded(data):
-        yield re.sub(b"\n *", b"", piece)
+    return re.sub("\n *", "", text).encode()
 
 
-def _items(held: list[str], values: Derived[Any]) -> Iterator[bytes]:
+def _items(held: list[str], values: Derived[Any]) -> Iterator[str]:
     """The pieces of the items of a list; the last ones stay in `held`."""
     size = 0
     for number, value in enumerate(values):
@@ -66,6 +71,6 @@ def _items(held: list[str], values: Derived[Any]) -> Iterator[bytes]:
         held.append(text)
         size += len(text)
         if size >= _PIECE:
-            yield "".join(held).encode()
+            yield "".join(held)
             held.clear()
             size = 0

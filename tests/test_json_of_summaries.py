@@ -66,11 +66,11 @@ def test_whatever_the_segments_say(tmp_path: Path, segments: list) -> None:  # t
 
 def test_more_than_are_written_at_once(tmp_path: Path) -> None:
     """Commas and numbers where one piece ends and the next begins."""
-    syn = [(1000, 0, True, False, number, 0, 0x02, 0, 500, b"") for number in range(300)]
+    syn = [(1000, 0, True, False, number, 0, 0x02, 0, 500, b"") for number in range(1500)]
     analysis = mt.analyze(mt.read(capture(tmp_path / "many.pcap", syn), detail="summary"))
     written, made = both_ways(analysis)
     assert written == made
-    assert [one["index"] for one in json.loads(written)["connections"]] == list(range(300))
+    assert [one["index"] for one in json.loads(written)["connections"]] == list(range(1500))
 
 
 def test_times_before_the_first_and_long_after(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from multitracer import _core
@@ -26,18 +27,19 @@ def digest(summaries: _core.Summaries, most: int) -> dict[str, Any]:
 
 
 def connection_entries(
-    summaries: _core.Summaries, first: int, count: int, source: str, point: str, t0_ns: int
-) -> bytes:
-    """Some of ``connections`` of docs/json.md as text, without making them.
+    summaries: _core.Summaries, source: str, point: str, t0_ns: int, *, flat: bool
+) -> Iterator[bytes]:
+    """``connections`` of docs/json.md as text, without making them, piece by piece.
 
     Parameters
     ----------
     summaries : Summaries
-    first, count : int
-        Which; each but the first of all has a comma before it.
+        Each entry but the first has a comma before it.
     source, point : str
         Path and observation point of the capture, as JSON.
     t0_ns : int
         Zero of all times, on the clock of the capture.
+    flat : bool
+        Without line breaks.
     """
-    return summaries.json(first, count, source, point, t0_ns)
+    return summaries.entries(source, point, t0_ns, flat)

@@ -1,12 +1,13 @@
 //! Summaries of connections: as dictionaries, one at a time, and as JSON without one.
 
 use multitracer_core::digest::Digest;
-use multitracer_core::json::{Telling, connection_entries};
+use multitracer_core::json::{Entries, Telling};
 use multitracer_core::tracker::{CAUSES, Cause, Connection, Sender, Shelf, TakenBack, Verdict};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PySlice};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Words for the causes, in the order of `Cause`; those of retransmissions are keys of the public contract.
 pub(crate) const CAUSE_NAMES: [&str; CAUSES] =
@@ -15,15 +16,31 @@ pub(crate) const CAUSE_NAMES: [&str; CAUSES] =
 /// Summaries of connections, each made into a dictionary when it is asked for: a dictionary takes some ten times
 /// the memory of what it is made from, and a capture may hold hundreds of thousands of connections.
 #[pyclass(frozen)]
-pub(crate) struct Summaries(Shelf);
+pub(crate) struct Summaries(Arc<Shelf>);
 
 impl Summaries {
     pub(crate) fn new(connections: Shelf) -> Self {
-        Summaries(connections)
+        Summaries(Arc::new(connections))
     }
 
     fn at<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyDict>> {
         self.0.with(number, |connection| connection_to_python(py, connection))
+    }
+}
+
+/// Text of entries, piece by piece; the next ones are made while one is written.
+#[pyclass(frozen)]
+struct EntryPieces(Mutex<Entries>);
+
+#[pymethods]
+impl EntryPieces {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let piece = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).next());
+        piece.map(|text| PyBytes::new(py, text.as_bytes()))
     }
 }
 
@@ -63,19 +80,10 @@ impl Summaries {
         (overview.first_ns, overview.largest.map(|(_, number)| number))
     }
 
-    /// Some of `connections` of docs/json.md, with a comma before each but the first of all.
-    fn json<'py>(
-        &self,
-        py: Python<'py>,
-        first: usize,
-        count: usize,
-        source: &str,
-        point: &str,
-        t0_ns: i64,
-    ) -> Bound<'py, PyBytes> {
-        let telling = Telling { source: source.to_owned(), point: point.to_owned(), t0_ns };
-        let text = py.detach(|| connection_entries(&self.0, first, count, &telling));
-        PyBytes::new(py, text.as_bytes())
+    /// `connections` of docs/json.md in pieces, with a comma before each entry but the first.
+    fn entries(&self, source: String, point: String, t0_ns: i64, flat: bool) -> EntryPieces {
+        let telling = Telling { source, point, t0_ns };
+        EntryPieces(Mutex::new(Entries::new(Arc::clone(&self.0), telling, flat)))
     }
 
     /// What all come to together, as the stub says.

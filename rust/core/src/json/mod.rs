@@ -2,9 +2,12 @@
 //! character, and the entries of `connections` straight from what the tracker knows.
 
 mod connection;
+mod entries;
+mod line;
 mod number;
 mod string;
 
 pub use connection::{Telling, connection_entries, push_connection};
+pub use entries::Entries;
 pub use number::{push_float, push_int, push_rounded};
 pub use string::push_string;

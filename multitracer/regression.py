@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+LEAST_POINTS = 3
+
 
 class Line(NamedTuple):
     """``y = level + rate * (x - start)``, fitted to `points` points from `start` to `end`."""
@@ -28,7 +30,7 @@ def fit(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64] | npt.NDArray[np.
     y : array
         Bytes.
     """
-    if len(x) < 3 or x[-1] <= x[0]:
+    if len(x) < LEAST_POINTS or x[-1] <= x[0]:
         return None
     middle = float(np.mean(y))
     dx = x - x[0]

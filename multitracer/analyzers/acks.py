@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from multitracer.measurement import Connection, Measurement
 from multitracer.schema import ACK_KINDS
 from multitracer.schema.results import ACK_BUNCHES
 from multitracer.table import Array, Table
-from multitracer.transfer.sides import Sides, sides
-from multitracer.transfer.transit import Times, data_at, valid_acks
+from multitracer.transfer.sides import Sides, quantiles, sides
+from multitracer.transfer.together import Line, Times, highest, payload, valid_acks
 
 _COMPRESSED = 0.5
 """ACKs closer than this share of the spacing of the data that they acknowledge are compressed."""
@@ -23,6 +23,7 @@ _SHOWN = 100
 """Times at zero that are listed of a connection."""
 _DELAYED_NS = 500_000_000
 """The latest that a receiver may delay an ACK (RFC 9293 section 3.8.6.3)."""
+_LATE_NS = 20_000_000
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
@@ -42,6 +43,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
         answered = both.counted(both.acks_of)
         kinds, windows = _kinds(both), _windows(m, both)
         table, compressions = _compression(m, both)
+        delayed = _delayed(m, both.connections)
         tables.append(table)
         for at, connection in enumerate(both.connections):
             if carrying[at] and answered[at]:
@@ -50,7 +52,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
                         "conn": connection.index,
                         "acks": kinds[at],
                         "compression": compressions[at],
-                        "delayed": _delayed(m, connection),
+                        "delayed": delayed.get(connection.index),
                         "window": windows[at],
                     }
                 )
@@ -120,11 +122,6 @@ def _runs(close: Array) -> tuple[Times, Times]:
     return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
 
 
-def _advances(numbers: Times) -> Array:
-    highest = np.maximum.accumulate(numbers)
-    return np.asarray(np.diff(highest, prepend=np.int64(-1)) > 0, dtype=np.bool_)
-
-
 def _sent_ns(both: Sides, of: Times, numbers: Times) -> Times:
     """When the byte before each ACK number was sent; -1 if more than once (Karn) or never."""
     data = both.data.where(both.data["length"] > 0)
@@ -142,34 +139,56 @@ def _sent_ns(both: Sides, of: Times, numbers: Times) -> Times:
     return np.where(fits & once, data["t_ns"][row], -1)
 
 
-def _delayed(m: Measurement, connection: Connection) -> dict[str, Any] | None:
-    """How long the receiver held its ACKs, and how many segments each covers; None without its capture."""
-    if m.rcv is None or m.rcv not in connection.summaries:
-        return None
-    data, acks = data_at(m, connection, m.rcv), valid_acks(m, connection, m.rcv)
-    data = data.where(data["length"] > 0)
-    acks = acks.where(_advances(acks["ack"]) & (acks["length"] == 0))
-    if not len(data) or len(acks) < 2:
-        return None
+def _delayed(m: Measurement, connections: Sequence[Connection]) -> dict[int, dict[str, Any]]:
+    """How long each receiver held its ACKs, and how many segments each covers; only with its capture."""
+    if m.rcv is None:
+        return {}
+    seen = [one for one in connections if m.rcv in one.summaries]
+    data, acks = payload(m, seen, m.rcv), valid_acks(m, seen, m.rcv)
+    reached = highest(acks.of, acks["ack"])
+    fresh = np.append(True, (acks.of[1:] != acks.of[:-1]) | (reached[1:] > reached[:-1]))[: len(acks)]
+    acks = acks.where(fresh & (acks["length"] == 0))
+    enough = np.flatnonzero((data.sizes > 0) & (acks.sizes > 1))
+    if not len(enough):
+        return {}
+    seen, data, acks = [seen[at] for at in enough.tolist()], data.chosen(enough), acks.chosen(enough)
     ends = data["seq"] + data["length"]
-    order = np.argsort(ends, kind="stable")
-    at = np.searchsorted(ends[order], acks["ack"])
-    there = at < len(order)
+    line = Line(data.count, ends, acks["ack"])
+    order = np.argsort(line.at(data.of, ends), kind="stable")
+    known, asked = (data.of[order], ends[order]), (acks.of, acks["ack"])
+    at = line.search(known, asked)
     row = order[np.minimum(at, len(order) - 1)]
-    exact = there & (ends[row] == acks["ack"])
-    held_ns = (acks["t_ns"] - data["t_ns"][row])[exact]
-    held_ns = held_ns[(held_ns >= 0) & (held_ns <= _DELAYED_NS)]
-    covered = np.diff(np.searchsorted(ends[order], acks["ack"], side="right"))
-    covered = covered[covered > 0]
-    if not len(held_ns) or not len(covered):
-        return None
+    exact = (at < data.bounds[acks.of + 1]) & (ends[row] == acks["ack"])
+    held_ns = acks["t_ns"] - data["t_ns"][row]
+    exact &= (held_ns >= 0) & (held_ns <= _DELAYED_NS)
+    of, held_ns = acks.of[exact], held_ns[exact]
+    # From each ACK to the next of the connection.
+    covered = np.diff(line.search(known, asked, right=True))
+    pairs = (np.diff(acks.of) == 0) & (covered > 0)
+    covered, covered_of = covered[pairs], acks.of[1:][pairs]
+    count = data.count
+    pace, held = np.bincount(covered_of, minlength=count), np.bincount(of, minlength=count)
+    told = np.flatnonzero((pace > 0) & (held > 0))
+    middle = np.zeros((count, 2))
+    middle[held > 0] = quantiles(held_ns, of, count, (0.5, 1))
+    columns = (
+        np.bincount(covered_of, covered, minlength=count) / np.maximum(pace, 1),
+        *(np.bincount(covered_of[covered == n], minlength=count) / np.maximum(pace, 1) for n in (1, 2)),
+        *middle.T,
+        np.bincount(of[held_ns > _LATE_NS], minlength=count),
+    )
     return {
-        "segments_per_ack": round(float(covered.mean()), 3),
-        "every_segment_share": round(float(np.mean(covered == 1)), 6),
-        "every_second_share": round(float(np.mean(covered == 2)), 6),
-        "held_median_ms": round(float(np.median(held_ns)) / 1e6, 3),
-        "held_max_ms": round(int(held_ns.max()) / 1e6, 3),
-        "held_over_20ms": int(np.count_nonzero(held_ns > 20_000_000)),
+        seen[at].index: {
+            "segments_per_ack": round(mean, 3),
+            "every_segment_share": round(every, 6),
+            "every_second_share": round(second, 6),
+            "held_median_ms": round(median / 1e6, 3),
+            "held_max_ms": round(most / 1e6, 3),
+            "held_over_20ms": late,
+        }
+        for at, mean, every, second, median, most, late in zip(
+            told.tolist(), *(column[told].tolist() for column in columns), strict=True
+        )
     }
 
 

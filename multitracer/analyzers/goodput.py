@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.intervals import intervals, total
 from multitracer.measurement import Connection, Measurement
-from multitracer.transfer.dataends import data_ends
-from multitracer.transfer.transit import damaged
+from multitracer.transfer.together import Flows, Times, covered, damaged, parts, payload
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
@@ -25,7 +23,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     ----------
     D. Mehta, End-to-End TCP Performance Evaluation over Wireless Networks (docs/studies/manet-tcp.md).
     """
-    entries = [entry for one in m.connections if (entry := _connection(m, one)) is not None]
+    entries = [entry for some in parts(m) for entry in _connections(m, some)]
     if not entries:
         return Result("goodput", inconclusive="needs both captures to see data of the same connection")
     sent, received = (sum(entry[name] for entry in entries) for name in ("sent_bytes", "received_bytes"))
@@ -38,20 +36,36 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("goodput", summary)
 
 
-def _connection(m: Measurement, connection: Connection) -> dict[str, Any] | None:
-    sent, arrived = data_ends(m, connection)
-    if arrived is None:
-        return None
+def _connections(m: Measurement, connections: list[Connection]) -> list[dict[str, Any]]:
+    """An entry for each connection of which both captures saw data."""
+    near, far = payload(m, connections, m.snd), payload(m, connections, m.rcv)
+    begun = near.first(near["t_ns"], 0) <= far.first(far["t_ns"], 0)
+    both = (near.sizes > 0) & (far.sizes > 0)
+    along, against = np.flatnonzero(both & begun), np.flatnonzero(both & ~begun)
+    found = _entries(connections, along, near.chosen(along), far.chosen(along))
+    # Data of a connection may flow against that of the others: the end that saw it first is its sender's.
+    found |= _entries(connections, against, far.chosen(against), near.chosen(against))
+    return [found[at] for at in sorted(found)]
+
+
+def _entries(
+    connections: list[Connection], places: Times, sent: Flows, arrived: Flows
+) -> dict[int, dict[str, Any]]:
     whole = arrived.where(~damaged(arrived))
-    sent_bytes = int(sent["length"].sum())
-    received = total(intervals(np.column_stack([whole["seq"], whole["seq"] + whole["length"]])))
+    fresh = whole.counted(whole["duplicate"] < whole["length"])
+    columns = (places, sent.summed(sent["length"]), covered(whole), sent.sizes, fresh)
     return {
-        "conn": connection.index,
-        "value": round(received / sent_bytes, 6),
-        "sent_bytes": sent_bytes,
-        "received_bytes": received,
-        "sent_segments": len(sent),
-        "received_segments": int(np.count_nonzero(whole["duplicate"] < whole["length"])),
+        at: {
+            "conn": connections[at].index,
+            "value": round(received_bytes / sent_bytes, 6),
+            "sent_bytes": sent_bytes,
+            "received_bytes": received_bytes,
+            "sent_segments": sent_segments,
+            "received_segments": received_segments,
+        }
+        for at, sent_bytes, received_bytes, sent_segments, received_segments in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
     }
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from multitracer.analysis import Analyzer, Result
 from multitracer.link.path import link_path
 from multitracer.measurement import Connection, Measurement
-from multitracer.regression import Line, fit
+from multitracer.regression import LEAST_POINTS, Line, fit
 from multitracer.schema.results import TRENDS
 from multitracer.table import Table
-from multitracer.transfer.transit import damaged, data_at, data_span, near_sender, valid_acks
+from multitracer.transfer.together import Flags, damaged, flows, parts, payload, valid_acks
+from multitracer.transfer.transit import near_sender, spans_of
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
@@ -26,13 +29,11 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """
     rows: list[dict[str, Any]] = []
     connections = []
-    for connection in m.connections:
-        entry, line = _connection(m, connection)
-        if line is not None:
-            rows.append(
-                _row(m, line, connection.index, "TcpRcv_data" if m.rcv is not None else "TcpSnd_data")
-            )
-        connections.append(entry)
+    series = "TcpRcv_data" if m.rcv is not None else "TcpSnd_data"
+    for some in parts(m):
+        entries, lines = _connections(m, some)
+        connections += entries
+        rows += [_row(m, line, some[at].index, series) for at, line in lines.items()]
     link = _link_line(m)
     if link is not None:
         rows.append(_row(m, link, -1, "RlpSnd_data"))
@@ -41,37 +42,46 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("throughput", {"connections": connections, "trends": trends}, {"trends": table})
 
 
-def _connection(m: Measurement, connection: Connection) -> tuple[dict[str, Any], Line | None]:
-    entry: dict[str, Any] = {
-        "conn": connection.index,
-        "start": None,
-        "end": None,
-        "throughput_bps": None,
-        "goodput_bps": None,
-    }
-    span = data_span(m, connection)
-    if span is None:
-        return entry, None
-    start, end = span
-    entry |= {"start": round(m.seconds(start), 6), "end": round(m.seconds(end), 6)}
+def _connections(
+    m: Measurement, connections: list[Connection]
+) -> tuple[list[dict[str, Any]], dict[int, Line]]:
+    """An entry for each connection, and the lines of those that have one."""
+    spans, carrying = spans_of(m, connections)
     source = near_sender(m)
-    sent = data_at(m, connection, source)
-    sent = sent.where((sent["length"] > 0) & (sent["t_ns"] <= end))
-    acks = valid_acks(m, connection, source)
-    last = int((sent["seq"] + sent["length"]).max())
-    reached = min(int(acks["ack"].max()), last) if len(acks) else int(sent["seq"].min())
-    acked = max(reached - int(sent["seq"].min()), 0)
-    if end > start:
-        seconds = (end - start) / 1e9
-        entry["throughput_bps"] = round(8 * int(sent["length"].sum()) / seconds, 3)
-        entry["goodput_bps"] = round(8 * acked / seconds, 3)
-    return entry, _tcp_line(m, connection)
+    sent = payload(m, connections, source)
+    sent = sent.where(sent["t_ns"] <= spans[:, 1][sent.of])
+    first, last = sent.smallest(sent["seq"], 0), sent.largest(sent["seq"] + sent["length"], 0)
+    acks = valid_acks(m, connections, source)
+    reached = np.where(acks.sizes > 0, np.minimum(acks.largest(acks["ack"], 0), last), first)
+    acked = np.maximum(reached - first, 0)
+    entries = []
+    columns = (spans, carrying, sent.summed(sent["length"]), acked)
+    for connection, (start, end), carries, put, taken in zip(
+        connections, *(column.tolist() for column in columns), strict=True
+    ):
+        entry: dict[str, Any] = {"conn": connection.index}
+        entry |= dict.fromkeys(("start", "end", "throughput_bps", "goodput_bps"))
+        if carries:
+            entry |= {"start": round(m.seconds(start), 6), "end": round(m.seconds(end), 6)}
+            if end > start:
+                seconds = (end - start) / 1e9
+                entry["throughput_bps"] = round(8 * put / seconds, 3)
+                entry["goodput_bps"] = round(8 * taken / seconds, 3)
+        entries.append(entry)
+    return entries, _tcp_lines(m, connections, carrying)
 
 
-def _tcp_line(m: Measurement, connection: Connection) -> Line | None:
-    data = data_at(m, connection, m.rcv if m.rcv is not None else near_sender(m))
+def _tcp_lines(m: Measurement, connections: list[Connection], carrying: Flags) -> dict[int, Line]:
+    data = flows(m, connections, m.rcv if m.rcv is not None else near_sender(m))
     data = data.where((data["length"] > 0) & ~damaged(data))
-    return fit((data["t_ns"] - m.t0_ns) / 1e9, data["seq"])
+    seconds, bounds = (data["t_ns"] - m.t0_ns) / 1e9, data.bounds.tolist()
+    lines = {}
+    for at in np.flatnonzero(carrying & (data.sizes >= LEAST_POINTS)).tolist():
+        mine = slice(bounds[at], bounds[at + 1])
+        line = fit(seconds[mine], data["seq"][mine])
+        if line is not None:
+            lines[at] = line
+    return lines
 
 
 def _link_line(m: Measurement) -> Line | None:

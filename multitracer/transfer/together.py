@@ -191,6 +191,20 @@ def highest(of: Times, values: Times) -> Times:
     return line.number(of, np.maximum.accumulate(line.at(of, values)))
 
 
+def covered(rows: Flows) -> Times:
+    """How many bytes the segments of each flow cover, each once."""
+    start, end = rows["seq"], rows["seq"] + rows["length"]
+    line = Line(rows.count, start, end)
+    order = np.argsort(line.at(rows.of, start), kind="stable")
+    of, start, end = rows.of[order], start[order], end[order]
+    reached = highest(of, end)
+    # What the segments before reach to, where they are of the same flow.
+    before = np.where(np.diff(of, prepend=-1) > 0, start, np.append(0, reached[:-1])[: len(of)])
+    found = np.zeros(rows.count, dtype=np.int64)
+    np.add.at(found, of, np.maximum(end - np.maximum(start, before), 0))
+    return found
+
+
 def damaged(rows: Flows) -> Flags:
     """Segments that TCP discards for their checksum; see `multitracer.transfer.transit.damaged`."""
     bad = np.asarray(rows["checksum"] == rows.rows.code("checksum", "bad"), dtype=np.bool_)

@@ -6,13 +6,17 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::Radio;
 use super::framing::{Channel, Layer, Mode, Pdu};
 use super::pdu::{Data, Pdu as Rlc};
+use super::rrc::{self, Said};
 use super::track::{Kind, Row};
 use super::{lte, mac, nr, um};
 
 /// In rows of PDUs that have no number.
-const NO_SN: u32 = u32::MAX;
+pub(crate) const NO_SN: u32 = u32::MAX;
 /// MAC PDUs of a terminal that a repetition is compared with.
 const RECENT: usize = 64;
+/// Data PDUs that show that a bearer is in unacknowledged mode, and so many that show that it is not.
+const ENOUGH_UM: u64 = 8;
+const REFUTED_UM: u64 = 256;
 /// More terminals than any cell serves: what more there is comes from damage.
 const MAX_TERMINALS: usize = 65_536;
 
@@ -74,17 +78,28 @@ pub(crate) struct Bearer {
     /// Data PDUs whose number follows that of the one before in their direction, and those with the same.
     pub(crate) steps: u64,
     same: u64,
-    last: [Option<u32>; 2],
+    /// By direction: of RLC; of PDCP with 12 and with 18 bits.
+    last: [[Option<u32>; 3]; 2],
     pub(crate) malformed: u64,
     /// Mode and length of its numbers are in the log, or always the same.
     pub(crate) told: bool,
+    /// It was tried and is none: its PDUs are not looked at any more.
+    refuted: bool,
 }
 
 impl Bearer {
-    /// Whether its numbers run as those of acknowledged mode do.
-    pub(crate) fn is_plausible(&self) -> bool {
-        let regular = (self.steps + self.same) * 2 > self.data && self.steps * 4 > self.data;
-        self.told || (regular && self.malformed * 4 < self.data)
+    /// Whether its numbers run as those of a bearer of that mode do.
+    fn is_plausible(&self, mode: Mode) -> bool {
+        let regular = (self.steps + self.same) * 2 > self.data;
+        self.told
+            || match mode {
+                // Any byte can be a header; an SDU may have many segments of one number.
+                Mode::Unacknowledged => {
+                    let enough = self.data >= ENOUGH_UM && self.steps * 16 > self.data;
+                    regular && enough && self.malformed * 16 < self.data
+                }
+                _ => regular && self.steps * 4 > self.data && self.malformed * 4 < self.data,
+            }
     }
 }
 
@@ -212,6 +227,11 @@ impl Bearers {
                 let key = Key { radio, ue, channel, mode: Mode::Acknowledged, sn_bits };
                 let _ = self.acknowledged(blank, key, false, false, sdu);
             }
+            let lengths: &[u8] = if radio == Radio::Lte { &[5, 10] } else { &[6, 12] };
+            for &sn_bits in lengths {
+                let key = Key { radio, ue, channel, mode: Mode::Unacknowledged, sn_bits };
+                self.perhaps_unacknowledged(blank, key, sdu);
+            }
         }
     }
 
@@ -220,22 +240,12 @@ impl Bearers {
         if !self.is_known_or_room(radio, ue) {
             return;
         }
-        if !blank.uplink {
-            let row = Row { kind: Kind::Answer, ..*blank };
-            self.terminals.entry((radio, ue)).or_default().marks.push(row);
-            return;
-        }
-        // UL-CCCH-Message: a bit for c1, then the choice (TS 36.331, 38.331): a request for re-establishment,
-        // or for a connection of its own.
-        let wanted = match (radio, message.first()) {
-            (Radio::Lte, Some(first)) => first & 0x80 == 0,
-            (Radio::Nr, Some(first)) => matches!(first >> 5, 0 | 2),
-            _ => false,
+        let kind = match rrc::common_control(radio, blank.uplink, message) {
+            Some(Said::AsksAgain | Said::Asks) => Kind::Reestablishment,
+            Some(Said::Granted) => Kind::Answer,
+            _ => return,
         };
-        if wanted {
-            let row = Row { kind: Kind::Reestablishment, ..*blank };
-            self.terminals.entry((radio, ue)).or_default().marks.push(row);
-        }
+        self.terminals.entry((radio, ue)).or_default().marks.push(Row { kind, ..*blank });
     }
 
     fn acknowledged(
@@ -289,33 +299,96 @@ impl Bearers {
             bearer.rows.push(Row { sn: NO_SN, length, last: true, hash: hash(&data), ..*blank });
             return Ok(());
         }
-        match um::decode(key.radio, data, key.sn_bits) {
-            Ok((sn, found)) => {
-                bearer.data(blank, &found, key.sn_bits);
-                if let (None, Some(row)) = (sn, bearer.rows.last_mut()) {
-                    row.sn = NO_SN;
-                }
-                Ok(())
+        bearer.unacknowledged(blank, key, data)
+    }
+
+    /// A PDU of a data bearer of which only the logical channel is known.
+    fn perhaps_unacknowledged(&mut self, blank: &Row, key: Key, data: &[u8]) {
+        let bearer = self.bearers.entry(key).or_default();
+        if bearer.refuted {
+            return;
+        }
+        if um::reserved_bits(key.radio, data, key.sn_bits) != 0 {
+            bearer.malformed += 1;
+        } else {
+            let _ = bearer.unacknowledged(blank, key, data);
+        }
+        if bearer.data + bearer.malformed >= REFUTED_UM && !bearer.is_plausible(key.mode) {
+            *bearer = Bearer { refuted: true, ..Bearer::default() };
+        }
+    }
+
+    /// Bearers, the busiest first, those in transparent mode last; of those whose mode or length of numbers the log
+    /// does not tell, the likeliest.
+    pub(crate) fn likeliest(&self) -> Vec<Key> {
+        let mut chosen: Vec<Key> = Vec::new();
+        for (key, one) in &self.bearers {
+            if !one.is_plausible(key.mode) {
+                continue;
             }
-            Err(why) => {
-                bearer.malformed += 1;
-                Err(why)
+            // PDUs of acknowledged mode that are whole look like segments of the other one, of NR.
+            let rank = |one: &Bearer| (one.steps, std::cmp::Reverse(one.malformed));
+            let same = |other: &&mut Key| {
+                let alone = one.told && self.bearers[other].told;
+                (other.radio, other.ue, other.channel) == (key.radio, key.ue, key.channel)
+                    && (!alone || other.mode == key.mode)
+            };
+            // Keys are in order: those of one channel follow each other, one of each mode at most.
+            match chosen.iter_mut().rev().take(3).find(same) {
+                Some(other) => {
+                    let before = &self.bearers[other];
+                    let acknowledged = other.mode < key.mode;
+                    if rank(one) > rank(before) || (acknowledged && rank(one) == rank(before)) {
+                        *other = *key;
+                    }
+                }
+                None => chosen.push(*key),
             }
         }
+        chosen.sort_by_key(|key| (key.mode == Mode::Transparent, std::cmp::Reverse(self.bearers[key].bytes)));
+        chosen
+    }
+}
+
+impl Bearer {
+    fn unacknowledged(&mut self, blank: &Row, key: Key, data: &[u8]) -> Result<(), &'static str> {
+        match um::decode(key.radio, data, key.sn_bits) {
+            Ok((Some(_), found)) => self.data(blank, &found, key.sn_bits),
+            Ok((None, found)) => {
+                // Whole SDUs of NR have no number, but that of PDCP in them.
+                let numbers = um::pdcp_numbers(found.data);
+                self.push(blank, &Data { sn: NO_SN, ..found }, [None, numbers[0], numbers[1]]);
+            }
+            Err(why) => {
+                self.malformed += 1;
+                return Err(why);
+            }
+        }
+        Ok(())
     }
 }
 
 impl Bearer {
     fn data(&mut self, blank: &Row, found: &Data<'_>, sn_bits: u8) {
+        self.push(blank, found, [Some((found.sn, u32::from(sn_bits.min(18)))), None, None]);
+    }
+
+    /// Take a data PDU with these numbers and their bits.
+    fn push(&mut self, blank: &Row, found: &Data<'_>, numbers: [Option<(u32, u32)>; 3]) {
         self.data += 1;
         self.bytes += found.data.len() as u64;
+        let (mut stepped, mut stayed) = (false, false);
         let before = &mut self.last[usize::from(!blank.uplink)];
-        if let Some(before) = *before {
-            let step = found.sn.wrapping_sub(before) & ((1 << sn_bits.min(18)) - 1);
-            self.steps += u64::from(step == 1);
-            self.same += u64::from(step == 0);
+        for (before, now) in before.iter_mut().zip(numbers) {
+            let Some((sn, bits)) = now else { continue };
+            if let Some(before) = before.replace(sn) {
+                let step = sn.wrapping_sub(before) & ((1 << bits) - 1);
+                stepped |= step == 1;
+                stayed |= step == 0;
+            }
         }
-        *before = Some(found.sn);
+        self.steps += u64::from(stepped);
+        self.same += u64::from(stayed && !stepped);
         self.rows.push(Row {
             kind: Kind::Data,
             sn: found.sn,

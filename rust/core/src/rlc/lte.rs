@@ -78,6 +78,34 @@ mod tests {
         assert!(decode(&[0x80 | 4, 1, 0x00, 0x90, 1], 10, false).is_err());
     }
 
+    /// Bits, filled up with zeros.
+    fn bytes_of(bits: &str) -> Vec<u8> {
+        let byte =
+            |part: &[u8]| part.iter().fold(0, |byte, bit| byte << 1 | (bit - b'0')) << (8 - part.len());
+        bits.as_bytes().chunks(8).map(byte).collect()
+    }
+
+    /// Numbers of 16 bits: R1, LSF beside the flags, SO of 16 bits; lengths of 15 bits (TS 36.322 figures 6.2.1.4-5 ff).
+    #[test]
+    fn long_numbers() {
+        let pdu =
+            [bytes_of(concat!("10100100", "1000000000000001", "0", "000000000000011")), vec![1, 2, 3, 4, 5]]
+                .concat();
+        let Pdu::Data(found) = decode(&pdu, 16, true).unwrap() else { panic!() };
+        assert_eq!((found.sn, found.poll, found.part, found.begins), (0x8001, true, false, true));
+        assert_eq!((found.lengths.count, found.lengths.get(0), found.data.len()), (1, 3, 5));
+        let segment = bytes_of(concat!("11001000", "1111111111111110", "1111111111111111", "00000111"));
+        let Pdu::Data(found) = decode(&segment, 16, false).unwrap() else { panic!() };
+        assert_eq!((found.sn, found.start, found.last, found.part), (65_534, 65_535, false, true));
+        // ACK_SN 40000, NACK_SN 39990 from byte 10 to 65535, NACK_SN 39995 whole.
+        let report =
+            format!("0000{:016b}1{:016b}11{:016b}{:016b}{:016b}00", 40_000, 39_990, 10, 65_535, 39_995);
+        let Pdu::Status { ack, nacks } = decode(&bytes_of(&report), 16, false).unwrap() else { panic!() };
+        assert_eq!((ack, nacks.len()), (40_000, 2));
+        assert_eq!(nacks[0], Nack { sn: 39_990, count: 1, part: Some((10, 65_535)) });
+        assert_eq!(nacks[1], Nack { sn: 39_995, count: 1, part: None });
+    }
+
     #[test]
     fn a_segment_of_a_pdu() {
         let Pdu::Data(found) = decode(&[0xc0, 7, 0x80, 100, 1, 2], 10, false).unwrap() else { panic!() };
@@ -94,12 +122,7 @@ mod tests {
         assert!(ack(&[0x00, 0x00, 0x30], 16));
         // ACK_SN 5, NACK_SN 2 whole, NACK_SN 3 bytes 1 to 2.
         let text = concat!("0000", "0000000101", "1", "0000000010", "10", "0000000011", "01");
-        let text = format!("{text}{:015b}{:015b}", 1, 2);
-        let bytes: Vec<u8> = text
-            .as_bytes()
-            .chunks(8)
-            .map(|part| part.iter().fold(0, |byte, bit| byte << 1 | (bit - b'0')) << (8 - part.len()))
-            .collect();
+        let bytes = bytes_of(&format!("{text}{:015b}{:015b}", 1, 2));
         let Pdu::Status { ack, nacks } = decode(&bytes, 10, false).unwrap() else { panic!() };
         assert_eq!((ack, nacks.len(), nacks[0].sn, nacks[1].part), (5, 2, 2, Some((1, 2))));
         assert!(decode(&bytes[..4], 10, false).is_err());

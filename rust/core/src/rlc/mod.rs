@@ -1,7 +1,7 @@
 //! RLC of LTE and NR: what is sent, sent again, reported missing, and begun anew.
 //!
 //! * `framing`, `mac`: what captures wrap around a PDU,
-//! * `pdu`, `lte`, `nr`: headers and status reports; `um`: of the modes without any,
+//! * `pdu`, `lte`, `nr`: headers and status reports; `um`: of the modes without any; `rrc`: messages that begin anew,
 //! * [`capture`]: captures to bearers, [`pair`]: two of one bearer; [`sdus`]: the packets in the PDUs of one, [`pdcp`]: their numbers,
 //! * [`track`]: PDUs of one bearer, from whichever reader, to the rows of every link; [`pdus`]: to those of RLC.
 
@@ -17,6 +17,7 @@ pub mod pair;
 pub mod pdcp;
 mod pdu;
 pub mod pdus;
+mod rrc;
 pub mod sdus;
 pub mod track;
 mod um;

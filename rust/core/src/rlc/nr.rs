@@ -89,6 +89,18 @@ mod tests {
         assert_eq!((ack, nacks.len()), (20, 1));
         assert_eq!(nacks[0], Nack { sn: 4, count: 3, part: Some((1, 65535)) });
         assert!(decode(&pdu[..7], 12).is_err());
+        // 18 bits: ACK_SN 200000; NACK_SN 199990 with a part, NACK_SN 199995 and three more behind it.
+        let bits = format!(
+            "0000{:018b}10{:018b}110000{:016b}{:016b}{:018b}001000{:08b}",
+            200_000, 199_990, 7, 9, 199_995, 4
+        );
+        let byte =
+            |part: &[u8]| part.iter().fold(0, |byte, bit| byte << 1 | (bit - b'0')) << (8 - part.len());
+        let pdu: Vec<u8> = bits.as_bytes().chunks(8).map(byte).collect();
+        let Pdu::Status { ack, nacks } = decode(&pdu, 18).unwrap() else { panic!() };
+        assert_eq!(ack, 200_000);
+        assert_eq!(nacks[0], Nack { sn: 199_990, count: 1, part: Some((7, 9)) });
+        assert_eq!(nacks[1], Nack { sn: 199_995, count: 4, part: None });
         let Pdu::Status { ack, .. } = decode(&[0, 0, 0x50], 18).unwrap() else { panic!() };
         assert_eq!(ack, 20);
     }

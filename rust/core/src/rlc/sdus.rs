@@ -174,7 +174,10 @@ impl<'a> Reading<'a> {
                     }
                 });
                 for part in parts {
-                    self.pdu(at, pdu.uplink, false, part);
+                    let um = self.key.mode == Mode::Unacknowledged;
+                    if !um || um::reserved_bits(pdu.radio, part, self.key.sn_bits) == 0 {
+                        self.pdu(at, pdu.uplink, false, part);
+                    }
                 }
             }
             Layer::Rlc { mode, sn_bits, channel, long_li }

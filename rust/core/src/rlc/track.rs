@@ -84,6 +84,7 @@ pub fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> Tracked 
         found: Tracked::default(),
         ways: [Way::new(sn_bits), Way::new(sn_bits)],
         seen_sent,
+        terminal_tells: rows.iter().any(|row| view(row.interface) == View::Ue),
         reset: None,
         answered: false,
         mark: None,
@@ -113,9 +114,11 @@ struct Bearer {
     found: Tracked,
     ways: [Way; 2],
     seen_sent: [bool; 2],
+    /// Whether the log has the terminal's own view: then what it asked and heard counts, not what reached others.
+    terminal_tells: bool,
     /// The latest reset: who asked for it, and which directions have begun anew since.
     reset: Option<(usize, [bool; 2])>,
-    /// Whether the base station has said anything on common control since then.
+    /// Whether the terminal has an answer on common control since then.
     answered: bool,
     /// A handover that no direction has followed yet: when the bearer last worked, and the record that tells.
     mark: Option<(i64, i64)>,
@@ -137,10 +140,13 @@ impl Bearer {
         match row.kind {
             Kind::Data => self.data(row, way, entity, action),
             Kind::Status | Kind::Nack => self.report(row, way, entity, action),
-            Kind::Reestablishment if self.is_settled() => {
+            Kind::Reestablishment if self.is_settled() && (sent || !self.terminal_tells) => {
                 self.begin((row.t_ns, row.record), 0, "reestablishment")
             }
-            Kind::Answer => self.answered = true,
+            Kind::Answer => {
+                self.answered |= !sent || !self.terminal_tells;
+                self.event((row.t_ns, row.record), entity, action, "UA", -1, "");
+            }
             Kind::Handover if self.is_settled() => self.mark = self.last_ns.map(|last| (last, row.record)),
             Kind::Reestablishment | Kind::Handover => {}
         }
@@ -355,8 +361,22 @@ mod tests {
         assert_eq!(resets(&found), [(1000, 0, "reestablishment"), (2001, 1, "peer")]);
         // One that was answered is over, even if nobody had anything to send.
         let rows = [both(100, 60), vec![ask(1000), row(1010, false, Kind::Answer, 0, 0), ask(1300)]].concat();
-        let times: Vec<i64> = resets(&track(12, &rows, |_| View::Air)).iter().map(|one| one.0).collect();
-        assert_eq!(times, [1000, 1300]);
+        let times = |rows: &[Row], view: fn(u16) -> View| -> Vec<i64> {
+            resets(&track(12, rows, view)).iter().map(|one| one.0).collect()
+        };
+        assert_eq!(times(&rows, |_| View::Air), [1000, 1300]);
+        // An answer that did not reach the terminal is none; what it asked before it had one, neither.
+        let ends = |interface| if interface == 0 { View::Ue } else { View::Bs };
+        let answer = |t_ns, interface| Row { interface, ..row(t_ns, false, Kind::Answer, 0, 0) };
+        let late = Row { interface: 1, ..ask(1350) };
+        let rows = [both(100, 60), vec![ask(1000), answer(1010, 1), ask(1300), late]].concat();
+        assert_eq!(times(&rows, ends), [1000]);
+        let rows = [rows, vec![answer(1320, 0), late, ask(1400)]].concat();
+        assert_eq!(times(&rows, ends), [1000, 1400]);
+        let told = track(12, &rows, ends).events;
+        let answers = (0..told.t_ns.len()).filter(|&at| KINDS[told.kind[at] as usize] == "UA");
+        let answers: Vec<_> = answers.map(|at| (told.t_ns[at], told.entity[at], told.action[at])).collect();
+        assert_eq!(answers, [(1010, 1, SND), (1320, 0, RCV)]);
     }
 
     #[test]

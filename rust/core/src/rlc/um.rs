@@ -72,6 +72,30 @@ fn nr(pdu: &[u8], sn_bits: u8) -> Result<(Option<u32>, Data<'_>), &'static str> 
     if data.data.is_empty() { Err(SHORT) } else { Ok((sn, data)) }
 }
 
+/// Bits of a first byte that are 0 in a PDU of that length of numbers; not 0: it is another PDU.
+pub(crate) fn reserved_bits(radio: Radio, pdu: &[u8], sn_bits: u8) -> u8 {
+    let first = pdu.first().copied().unwrap_or(0);
+    first
+        & match (radio, sn_bits) {
+            (Radio::Lte, 10) => 0xe0,
+            (Radio::Nr, _) if first & 0xc0 == 0 => 0x3f,
+            (Radio::Nr, 12) => 0x30,
+            _ => 0,
+        }
+}
+
+/// Number and bits that the header of PDCP in an SDU of NR has, if numbers have 12 and if they have 18 bits.
+///
+/// Reference: 3GPP TS 38.323 sections 6.2.2.2 and 6.2.2.3.
+pub(crate) fn pdcp_numbers(sdu: &[u8]) -> [Option<(u32, u32)>; 2] {
+    let &[first, second, third, ..] = sdu else { return [None; 2] };
+    let [a, b, c] = [first, second, third].map(u32::from);
+    [
+        (first & 0xf0 == 0x80).then_some(((a & 0x0f) << 8 | b, 12)),
+        (first & 0xfc == 0x80).then_some(((a & 0x03) << 16 | b << 8 | c, 18)),
+    ]
+}
+
 /// What was seen of one direction.
 #[derive(Default)]
 struct Way {

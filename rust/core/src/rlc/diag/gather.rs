@@ -1,12 +1,13 @@
 //! PDUs of all bearers in a log, as rows in the order of time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufReader, Read};
 
 use super::clock::{self, Stamp};
 use super::frames::Frames;
-use super::{Bad, Body, Group, message, xml};
+use super::{Bad, Body, Group, message, rrc, xml};
 use crate::issue::Issues;
+use crate::rlc::rrc::Said;
 use crate::text::lines::Lines;
 
 /// Longest line of an XML export: whole documents are on one.
@@ -14,6 +15,11 @@ const LONGEST_LINE: usize = 1 << 22;
 const DATA: i64 = 0;
 const STATUS: i64 = 1;
 const NACK: i64 = 2;
+const REESTABLISHMENT: i64 = 3;
+const HANDOVER: i64 = 4;
+const ANSWER: i64 = 5;
+/// Of rows about all bearers of a subscription.
+const ALL: i64 = -1;
 const UPLINK: i64 = 1;
 const LAST: i64 = 2;
 const POLL: i64 = 4;
@@ -28,7 +34,7 @@ pub struct Columns {
     pub bearer: Vec<i64>,
     pub t_ns: Vec<i64>,
     pub record: Vec<i64>,
-    /// 0 data, 1 status, 2 NACK.
+    /// 0 data, 1 status, 2 NACK; of all bearers (-1): 3 re-establishment is asked for, 4 handover, 5 granted.
     pub kind: Vec<i64>,
     /// 1 uplink, 2 last byte of its PDU, 4 poll, 8 a segment.
     pub flags: Vec<i64>,
@@ -76,13 +82,15 @@ pub fn read(reader: impl Read) -> io::Result<Log> {
             Some(Ok(packet)) => packet,
         };
         *codes.entry((true, packet.code)).or_default() += 1;
-        if matches!(packet.code, message::UPLINK | message::DOWNLINK) {
-            match message::groups(packet.code, packet.body) {
-                Ok(groups) => {
-                    gathered.take((record, packet.t_ns, ue), packet.code == message::UPLINK, groups)
-                }
-                Err(bad) => gathered.refuse(record, &bad),
-            }
+        let at = (record, packet.t_ns, ue);
+        let outcome = match packet.code {
+            message::UPLINK | message::DOWNLINK => message::groups(packet.code, packet.body)
+                .map(|groups| gathered.take(at, packet.code == message::UPLINK, groups)),
+            rrc::OTA => rrc::said(packet.body).map(|said| gathered.say(at, said)),
+            _ => continue,
+        };
+        if let Err(bad) = outcome {
+            gathered.refuse(record, &bad);
         }
     }
     gathered.log.issues.take_in(&issues);
@@ -111,10 +119,16 @@ pub fn read_xml(reader: impl Read) -> io::Result<Log> {
                 return gathered.refuse(record, &Bad::Malformed("a message without a type"));
             };
             gathered.count(name);
-            let Some(uplink) = xml::is_uplink(name) else { return };
-            match xml::groups(text, uplink) {
-                Ok((t_ns, groups)) => gathered.take((record, t_ns, 0), uplink, groups),
-                Err(bad) => gathered.refuse(record, &bad),
+            let outcome = if let Some(uplink) = xml::is_uplink(name) {
+                xml::groups(text, uplink)
+                    .map(|(t_ns, groups)| gathered.take((record, t_ns, 0), uplink, groups))
+            } else if name == xml::RRC {
+                xml::said(text).map(|(t_ns, said)| gathered.say((record, t_ns, 0), said))
+            } else {
+                Ok(())
+            };
+            if let Err(bad) = outcome {
+                gathered.refuse(record, &bad);
             }
         });
     }
@@ -129,6 +143,8 @@ struct Gathered {
     stamps: Vec<Stamp>,
     /// For each row: its message, and its time before that message's last subframe.
     places: Vec<(u32, i64)>,
+    /// Subscriptions whose connection was given up in order: the next one is no reset.
+    released: BTreeSet<u32>,
 }
 
 impl Gathered {
@@ -190,6 +206,32 @@ impl Gathered {
                     }
                 }
             }
+        }
+    }
+
+    /// What a message of RRC tells of all bearers of a subscription.
+    fn say(&mut self, (record, t_ns, ue): (u64, i64, u32), said: Option<Said>) {
+        let (kind, flags) = match said {
+            None => return,
+            Some(Said::Released) => {
+                self.released.insert(ue);
+                return;
+            }
+            Some(Said::Moved) => (HANDOVER, 0),
+            Some(Said::Granted) => (ANSWER, 0),
+            Some(Said::Asks) if self.released.remove(&ue) => return,
+            Some(Said::AsksAgain | Said::Asks) => (REESTABLISHMENT, UPLINK),
+        };
+        self.places.push((self.stamps.len() as u32, 0));
+        self.stamps.push(Stamp { ue, t_ns, uplink: flags == UPLINK, last: None });
+        let rows = &mut self.log.columns;
+        rows.ue.push(i64::from(ue));
+        rows.bearer.push(ALL);
+        rows.record.push(record as i64);
+        rows.kind.push(kind);
+        rows.flags.push(flags);
+        for column in [&mut rows.sn, &mut rows.start, &mut rows.length] {
+            column.push(0);
         }
     }
 

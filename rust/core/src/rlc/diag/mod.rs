@@ -2,6 +2,7 @@
 //!
 //! * [`frames`]: frames of the diagnostic protocol,
 //! * [`message`]: messages of RLC in acknowledged mode, to PDUs; [`xml`]: the same as text,
+//! * [`rrc`]: messages after which all bearers begin anew,
 //! * [`clock`]: when a PDU was on the air, by the numbers of radio frames.
 //!
 //! Reference: MobileInsight (`mobileinsight-core`, `dm_collector_c`); 3GPP TS 36.322.
@@ -10,6 +11,7 @@ mod clock;
 mod frames;
 mod gather;
 mod message;
+mod rrc;
 mod xml;
 
 #[cfg(test)]

@@ -163,6 +163,84 @@ fn binary_and_xml_are_the_same() {
     assert_eq!(told.messages.len(), 2);
 }
 
+/// A message of RRC: version, kind of its channel, and where that and the length are.
+fn rrc(version: u8, (kind_at, length_at, head): (usize, usize, usize), kind: u8, message: &[u8]) -> Vec<u8> {
+    let mut body = vec![0; head];
+    body[0] = version;
+    body[kind_at] = kind;
+    body[length_at] = message.len() as u8;
+    body.extend(message);
+    body
+}
+
+#[test]
+fn messages_of_rrc() {
+    let bytes = framed(&message(true, &UP));
+    // For each version: requests, a grant and a move, as their kinds are numbered; then an orderly release.
+    for (version, places, [down_common, down, up_common]) in [
+        (2, (10, 11, 13), [5, 6, 7]),
+        (4, (10, 11, 13), [5, 6, 7]),
+        (7, (10, 15, 17), [5, 6, 7]),
+        (8, (12, 17, 19), [5, 6, 7]),
+        (9, (12, 17, 19), [12, 13, 14]),
+        (15, (12, 17, 19), [6, 7, 8]),
+        (19, (12, 17, 19), [8, 9, 10]),
+        (20, (12, 17, 19), [6, 7, 8]),
+        (26, (14, 19, 21), [8, 9, 10]),
+    ] {
+        let says =
+            |kind, message: &[u8]| framed(&packet(0xb0c0, 2_000_000, &rrc(version, places, kind, message)));
+        let all = [
+            says(up_common, &[0x08]),
+            says(down_common, &[0x60]),
+            says(down, &[0x22, 0x08]),
+            says(down, &[0x24, 0x10]),
+            says(up_common, &[0x5f]),
+            says(down, &[0x2a]),
+            says(up_common, &[0x5f]),
+            says(1, &[0x08]),
+        ];
+        let found = read(&[bytes.clone(), all.concat()].concat()[..]).unwrap();
+        assert_eq!(codes(&found), [], "{version}");
+        assert_eq!(found.columns.kind, [1, 2, 3, 5, 4, 3], "{version}");
+        assert_eq!(found.columns.bearer, [3, 3, -1, -1, -1, -1]);
+        assert_eq!(found.columns.flags[2..], [1, 0, 0, 1]);
+        assert_eq!(found.columns.record[2..], [2, 3, 4, 6]);
+    }
+    let bytes = framed(&packet(0xb0c0, 5, &rrc(200, (12, 17, 19), 6, &[0x22, 0x08])));
+    assert_eq!(codes(&read(&bytes[..]).unwrap()), [("unknown-message", 1)]);
+    let mut cut = rrc(20, (12, 17, 19), 7, &[0x22, 0x08]);
+    cut.pop();
+    assert_eq!(codes(&read(&framed(&packet(0xb0c0, 5, &cut))[..]).unwrap()), [("bad-message", 1)]);
+}
+
+#[test]
+fn messages_of_rrc_as_wireshark_names_them() {
+    let says = |names: &[&str]| {
+        let fields: String =
+            names.iter().map(|name| format!("<field name=\"lte-rrc.{name}\" pos=\"0\"/>\n")).collect();
+        let head = pair("type_id", "LTE_RRC_OTA_Packet") + &pair("timestamp", "1980-01-06 00:16:41");
+        format!(
+            "<dm_log_packet>{head}<pair key=\"Msg\" type=\"list\"><msg>\n{fields}</msg></pair></dm_log_packet>\n"
+        )
+    };
+    let text = [
+        says(&["UL_CCCH_Message_element", "rrcConnectionReestablishmentRequest_element"]),
+        says(&["rrcConnectionReestablishment_element"]),
+        says(&["rrcConnectionReconfiguration_element", "mobilityControlInfo_element"]),
+        says(&["rrcConnectionReconfigurationComplete_element"]),
+        says(&["rrcConnectionReconfiguration_element", "measConfig_element"]),
+        says(&["rrcConnectionRelease"]),
+        says(&["rrcConnectionRequest_element"]),
+        says(&["rrcConnectionSetup_element"]),
+        says(&["rrcConnectionRequest_element"]),
+    ];
+    let found = read_xml(text.concat().as_bytes()).unwrap();
+    assert_eq!((codes(&found), &found.columns.kind[..]), (vec![], &[3, 5, 4, 5, 3][..]));
+    let bad = says(&[]).replace("1980-01-06 00", "1980-01-06 99");
+    assert_eq!(codes(&read_xml(bad.as_bytes()).unwrap()), [("bad-message", 1)]);
+}
+
 #[test]
 fn what_cannot_be_used_is_said() {
     let whole = message(false, &DOWN);

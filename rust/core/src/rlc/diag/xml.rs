@@ -5,6 +5,7 @@ use memchr::{memchr, memchr2};
 
 use super::{Bad, Body, Group, Pdu, subframe};
 use crate::rlc::pdu::Nack;
+use crate::rlc::rrc::Said;
 use crate::text::number;
 
 const BEGIN: &[u8] = b"<dm_log_packet>";
@@ -71,6 +72,38 @@ pub(crate) fn is_uplink(name: &str) -> Option<bool> {
         "LTE_RLC_DL_AM_All_PDU" => Some(false),
         _ => None,
     }
+}
+
+/// The type of messages of RRC.
+pub(crate) const RRC: &str = "LTE_RRC_OTA_Packet";
+const TIME: &[u8] = b"<pair key=\"timestamp\">";
+
+/// Time of a message of RRC, and what it tells of bearers: Wireshark's names of what is in it, as MobileInsight
+/// writes them.
+pub(crate) fn said(message: &[u8]) -> Result<(i64, Option<Said>), Bad> {
+    let begin = memmem::find(message, TIME).ok_or(LACKING)? + TIME.len();
+    let rest = &message[begin..];
+    let text = &rest[..memchr(b'<', rest).ok_or(BROKEN)?];
+    let t_ns = time_ns(text.trim_ascii()).ok_or(LACKING)?;
+    let has = |element: &str| {
+        let name = format!("\"lte-rrc.{element}");
+        memmem::find_iter(message, name.as_bytes()).any(|at| {
+            let behind = &message[at + name.len()..];
+            behind.starts_with(b"_element\"") || behind.starts_with(b"\"")
+        })
+    };
+    let found = if has("rrcConnectionReestablishmentRequest") {
+        Some(Said::AsksAgain)
+    } else if has("rrcConnectionRequest") {
+        Some(Said::Asks)
+    } else if has("rrcConnectionReestablishment") || has("rrcConnectionSetup") {
+        Some(Said::Granted)
+    } else if has("rrcConnectionReconfiguration") && has("mobilityControlInfo") {
+        Some(Said::Moved)
+    } else {
+        has("rrcConnectionRelease").then_some(Said::Released)
+    };
+    Ok((t_ns, found))
 }
 
 /// Time and PDUs of a message of RLC.

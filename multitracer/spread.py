@@ -30,8 +30,8 @@ def deviation(values: Sequence[float]) -> float | None:
     return round(math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)), 3)
 
 
-def smoothed(values: Array, gain: float, start: float) -> Array:
-    """``y[n] = (1 - gain) y[n-1] + gain x[n]``, beginning at `start`.
+def smoothed(values: Array, gain: float, start: float | Array) -> Array:
+    """``y[n] = (1 - gain) y[n-1] + gain x[n]``, beginning at `start`, along the last axis.
 
     In blocks short enough that the powers of ``1 - gain`` stay far from the limits of a float.
 
@@ -43,11 +43,11 @@ def smoothed(values: Array, gain: float, start: float) -> Array:
     """
     keep = 1 - gain
     powers = keep ** np.arange(1, _BLOCK + 1)
-    found = np.empty(len(values), dtype=np.float64)
-    last = start
-    for at in range(0, len(values), _BLOCK):
-        part = values[at : at + _BLOCK]
-        scale = powers[: len(part)]
-        found[at : at + _BLOCK] = scale * (last + np.cumsum(gain * part / scale))
-        last = float(found[at + len(part) - 1])
+    found = np.empty(values.shape, dtype=np.float64)
+    last = np.asarray(start)
+    for at in range(0, values.shape[-1], _BLOCK):
+        part = values[..., at : at + _BLOCK]
+        scale = powers[: part.shape[-1]]
+        found[..., at : at + _BLOCK] = scale * (last[..., None] + np.cumsum(gain * part / scale, axis=-1))
+        last = found[..., at + part.shape[-1] - 1]
     return found

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Connection, Measurement
+from multitracer.distinct import distinct
+from multitracer.measurement import Measurement
 from multitracer.schema.studies import RTT_SAMPLES
 from multitracer.spread import smoothed
-from multitracer.table import Table
-from multitracer.transfer.transit import near_sender, valid_acks
+from multitracer.table import Array, Table
+from multitracer.transfer.together import Flows, parts, valid_acks
+from multitracer.transfer.transit import near_sender
 
 ALPHA, BETA, K = 1 / 8, 1 / 4, 4  # RFC 6298 2.3
 
@@ -30,58 +32,83 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """
     if near_sender(m) is None:
         return Result("rtt_deviation", inconclusive="needs a capture next to the data sender")
-    rows = m.table("segments")
-    # Of many connections, most may have none.
-    sampled = set(np.unique(rows["conn"][rows["rtt_ns"] >= 0]).tolist())
-    found = [(one, _samples(m, one)) for one in m.connections if one.index in sampled]
-    kept = [(one, samples) for one, samples in found if len(samples)]
-    if not kept:
+    tables, entries = [], []
+    for some in parts(m):
+        acks = valid_acks(m, some, near_sender(m))
+        acks = acks.where(acks["rtt_ns"] >= 0)
+        if len(acks):
+            table, told = _measured(acks)
+            tables.append(table)
+            entries += [{"conn": some[at].index, **told[at]} for at in sorted(told)]
+    if not entries:
         return Result("rtt_deviation", inconclusive="needs a round trip that the ACKs of a capture measure")
-    table = Table.concat(RTT_SAMPLES, [samples for _, samples in kept])
-    entries = [_describe(one, samples) for one, samples in kept]
-    return Result("rtt_deviation", {"connections": entries}, {"rtt_samples": table})
+    return Result(
+        "rtt_deviation", {"connections": entries}, {"rtt_samples": Table.concat(RTT_SAMPLES, tables)}
+    )
 
 
-def _samples(m: Measurement, connection: Connection) -> Table:
-    acks = valid_acks(m, connection, near_sender(m))
-    acks = acks.where(acks["rtt_ns"] >= 0)
+def _measured(acks: Flows) -> tuple[Table, dict[int, dict[str, Any]]]:
+    """Samples with the estimates, and what they come to by connection."""
     rtt = acks["rtt_ns"].astype(np.float64)
-    if not len(rtt):
-        return Table.empty(RTT_SAMPLES)
-    after = np.append(rtt[0], smoothed(rtt[1:], ALPHA, rtt[0]))
-    before = np.append(rtt[0], after[:-1])
-    error = np.abs(rtt - before)
-    varies = np.append(rtt[0] / 2, smoothed(error[1:], BETA, rtt[0] / 2))
+    before, varies, timer = (np.empty(len(rtt)) for _ in range(3))
+    told: dict[int, dict[str, Any]] = {}
+    # Connections with as many samples are rows of one array.
+    for size in distinct(acks.sizes[acks.sizes > 0]).tolist():
+        alike = np.flatnonzero(acks.sizes == size)
+        rows = acks.bounds[alike][:, None] + np.arange(size)
+        before[rows], varies[rows], timer[rows] = _estimates(rtt[rows])
+        described = _describe(rtt[rows], before[rows], timer[rows])
+        told.update(zip(alike.tolist(), described, strict=True))
     columns = {name: acks[name] for name in ("t_ns", "conn", "record", "rtt_ns")}
-    more = {"srtt_ns": before, "rttvar_ns": varies, "rto_ns": after + K * varies}
-    return Table(RTT_SAMPLES, columns | more)
+    more = {"srtt_ns": before, "rttvar_ns": varies, "rto_ns": timer}
+    return Table(RTT_SAMPLES, columns | more), told
 
 
-def _describe(connection: Connection, samples: Table) -> dict[str, Any]:
-    rtt = samples["rtt_ns"].astype(np.float64)
-    low, p5, middle, p95, high = np.percentile(rtt, (0, 5, 50, 95, 100))
-    error = np.abs(rtt - samples["srtt_ns"])[1:]  # the first sample is the estimate
-    far = float(error.mean()) if len(error) else None
-    rto = float(np.median(samples["rto_ns"]))
-    return {
-        "conn": connection.index,
-        "samples": len(rtt),
-        "min_ms": _ms(low),
-        "p5_ms": _ms(p5),
-        "median_ms": _ms(middle),
-        "mean_ms": _ms(rtt.mean()),
-        "p95_ms": _ms(p95),
-        "max_ms": _ms(high),
-        "std_ms": _ms(rtt.std(ddof=1)) if len(rtt) > 1 else None,
-        "deviation_ms": None if far is None else _ms(far),
-        "deviation_share": None if far is None or not rtt.any() else round(far / float(rtt.mean()), 6),
-        "rto_ms": _ms(rto),
-        "rto_share": round(rto / float(middle), 6) if middle else None,
-    }
+def _estimates(rtt: Array) -> tuple[Array, Array, Array]:
+    """What each sample met: the smoothed round trip and its variation; and the timer behind it."""
+    first = rtt[:, :1]
+    after = np.hstack([first, smoothed(rtt[:, 1:], ALPHA, rtt[:, 0])])
+    before = np.hstack([first, after[:, :-1]])
+    error = np.abs(rtt - before)
+    varies = np.hstack([first / 2, smoothed(error[:, 1:], BETA, rtt[:, 0] / 2)])
+    return before, varies, after + K * varies
+
+
+def _describe(rtt: Array, before: Array, timer: Array) -> list[dict[str, Any]]:
+    size = rtt.shape[1]
+    error = np.abs(rtt - before)[:, 1:]  # the first sample is the estimate
+    columns = (
+        np.percentile(rtt, (0, 5, 50, 95, 100), axis=1).T,
+        rtt.mean(axis=1),
+        rtt.std(ddof=1, axis=1) if size > 1 else np.zeros(len(rtt)),
+        error.mean(axis=1) if size > 1 else np.zeros(len(rtt)),
+        np.median(timer, axis=1),
+    )
+    found = []
+    for (low, p5, middle, p95, high), mean, spread, far, rto in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        found.append(
+            {
+                "samples": size,
+                "min_ms": _ms(low),
+                "p5_ms": _ms(p5),
+                "median_ms": _ms(middle),
+                "mean_ms": _ms(mean),
+                "p95_ms": _ms(p95),
+                "max_ms": _ms(high),
+                "std_ms": _ms(spread) if size > 1 else None,
+                "deviation_ms": _ms(far) if size > 1 else None,
+                "deviation_share": round(far / mean, 6) if size > 1 and high else None,
+                "rto_ms": _ms(rto),
+                "rto_share": round(rto / middle, 6) if middle else None,
+            }
+        )
+    return found
 
 
 def _ms(time_ns: float) -> float:
-    return round(float(time_ns) / 1e6, 6)
+    return round(time_ns / 1e6, 6)
 
 
 ANALYZER = Analyzer(

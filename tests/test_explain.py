@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support_samples import SAMPLES, Run
 
@@ -133,3 +134,25 @@ def test_command(run: Run) -> None:
 @pytest.mark.parametrize("words", [[], ["--at", "nan"], ["--packet", "0"], ["--at", "1", "--packet", "2"]])
 def test_command_refuses(words: list[str], run: Run) -> None:
     assert run("explain", SAMPLES / "flow-control", *words).returncode == 2
+
+
+def test_how_the_link_carried_a_packet(sample: Path) -> None:
+    analysis = mt.analyze(mt.read(sample))
+    m = analysis.measurement
+    every = m.frame_map.frames
+    every = every.where(every["source"] == m.snd)
+    often, once = (int(every["record"][pick(every["attempts"])]) for pick in (np.argmax, np.argmin))
+    for packet in (often, once):
+        frames = every.where(every["record"] == packet)
+        told = said(explain(analysis, packet=packet), "link")
+        first, last = int(frames["frame_record"].min()), int(frames["last_record"].max())
+        assert f"carried it in {len(frames)} frame" in told
+        assert f"(rlp.log.gz, records {first:,} to {last:,})" in told
+        again, most = int((frames["attempts"] > 1).sum()), int(frames["attempts"].max())
+        words = f"{again} of these frames had to be sent again; a frame was sent up to {most} times"
+        assert (words in told) == (again > 0)
+
+
+def test_nothing_is_said_of_a_link_without_a_log() -> None:
+    analysis = mt.analyze(mt.read(SAMPLES / "link-burst" / "snd.pcap"))
+    assert said(explain(analysis, packet=40), "link") == ""

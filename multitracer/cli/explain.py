@@ -6,11 +6,11 @@ import textwrap
 
 import click
 
-from multitracer.cli.common import format_option, json_option, load, paths_argument, print_json
+from multitracer.cli.common import format_option, json_option, load, print_json
 
 
 @click.command()
-@paths_argument
+@click.argument("paths", nargs=-1, metavar="[PATH...]", type=click.Path(readable=False))
 @format_option
 @json_option
 @click.option(
@@ -22,6 +22,12 @@ from multitracer.cli.common import format_option, json_option, load, paths_argum
 @click.option(
     "--packet", type=click.IntRange(min=1), metavar="NUMBER", help="Packet in the sender's capture."
 )
+@click.option(
+    "--sentence",
+    metavar="KIND",
+    help="When the diagnosis says a sentence of this kind, how its numbers are measured, and the source of "
+    'its terms; "all" for every kind. Needs no files.',
+)
 def command(
     paths: tuple[str, ...],
     formats: tuple[str, ...],
@@ -29,13 +35,15 @@ def command(
     conn: int | None,
     at_s: float | None,
     packet: int | None,
+    sentence: str | None,
 ) -> None:
-    """Tell why a segment was sent again, or why nothing was sent: packets, rule, evidence.
+    """Tell why a segment was sent again, or why nothing was sent: packets, frames, rule, evidence.
 
     \b
     multitracer explain sample_traces/spurious-timeouts --conn 0 --at 20
     multitracer explain sample_traces/link-resets-vj --packet 106
-    multitracer explain run7 --packet 443 --json
+    multitracer explain sample_traces/spurious-timeouts --packet 149 --json
+    multitracer explain --sentence link_burst
     """
     import math
 
@@ -43,6 +51,13 @@ def command(
     from multitracer.explain import explain
     from multitracer.pipeline import analyze
 
+    if sentence is not None:
+        if paths or at_s is not None or packet is not None:
+            raise UsageError("--sentence explains a rule, not a measurement: give it alone")
+        _rules(sentence, as_json)
+        return
+    if not paths:
+        raise UsageError("explain needs the files of a measurement, or --sentence KIND")
     if (at_s is None) == (packet is None):
         raise UsageError("explain needs either a time (--at) or a packet (--packet)")
     if at_s is not None and not math.isfinite(at_s):
@@ -56,3 +71,23 @@ def command(
     for line in story.lines:
         body = textwrap.fill(line["text"], 92, initial_indent=" " * 12, subsequent_indent=" " * 12)
         click.echo(f"  {line['about']:<10}{body[12:]}")
+
+
+def _rules(kind: str, as_json: bool) -> None:
+    """When a kind of sentence is said, and what its terms mean."""
+    from multitracer.errors import UsageError
+    from multitracer.findings.rules import RULES
+
+    if kind != "all" and kind not in RULES:
+        raise UsageError(f"no kind of sentence is called {kind!r}; there are {', '.join(RULES)}")
+    wanted = RULES if kind == "all" else {kind: RULES[kind]}
+    if as_json:
+        print_json({name: rule._asdict() for name, rule in wanted.items()})
+        return
+    for name, rule in wanted.items():
+        click.echo(f"{name}: {rule.title}")
+        for about in ("when", "measured", "source"):
+            body = textwrap.fill(
+                getattr(rule, about), 92, initial_indent=" " * 12, subsequent_indent=" " * 12
+            )
+            click.echo(f"  {about:<10}{body[12:]}")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer import schema
+from multitracer.explain.carried import link_sentences
 from multitracer.explain.recovery import episode_sentences, timer_sentence, verdict_sentences
 from multitracer.explain.rules import RULES, VOTES, seconds_text, span_text
 from multitracer.explain.story import Story
@@ -63,6 +64,8 @@ class Teller:
             self._retransmission(story, cause)
         elif not length:
             self._ack(story)
+        for text in link_sentences(self.m, self.source, self.record):
+            story.add("link", text, self.record)
         if length or cause:
             self._copies(story)
             self._kernel(story)

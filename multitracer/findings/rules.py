@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from multitracer.findings import airtime, bearers
-from multitracer.findings.finding import share
 from multitracer.findings.whole import GOOD
 
 
@@ -30,6 +29,10 @@ class SentenceRule(NamedTuple):
     source: str
 
 
+def _percent(value: float) -> str:
+    return f"{value:.0%}"
+
+
 _CHAIN = "chains: `multitracer analyze --explain` prints them event by event"
 _PAPER = "Ludwig and others, SIGMETRICS 1999"
 _STILL_MS = f"{bearers.STILL_NS / 1e6:g} ms"
@@ -51,14 +54,14 @@ _IDLE = {
 RULES = {
     "utilization": SentenceRule(
         "Use of the link",
-        f"utilization is {share(GOOD)} or less, or something was found that cost time",
+        f"utilization is {_percent(GOOD)} or less, or something was found that cost time",
         "(1 - idle time / available time) x (1 - bytes sent before / bytes sent), between the first data "
         "segment and the last ACK; without a link log estimated, with bounds",
         f"{_PAPER}, section 4.3",
     ),
     "well": SentenceRule(
         "All is well",
-        f"utilization is above {share(GOOD)} and no sentence tells of a cost",
+        f"utilization is above {_percent(GOOD)} and no sentence tells of a cost",
         "as utilization; where it cannot be told, by retransmissions and timeouts",
         f"{_PAPER}, section 4.3",
     ),
@@ -143,18 +146,18 @@ RULES = {
     **{
         f"idle_{cause}": SentenceRule(
             f"Link idle: {title}",
-            f"the link was idle, outside of all chains, for a hundredth of the transfer, because {why}",
-            "phases in which the link could have sent and had nothing to send, each with its cause",
+            f"idle, in no chain, for 1% of the transfer: {why}",
+            "phases in which the link could have sent and had nothing to send",
             f"{_PAPER}, section 4.3",
         )
         for cause, (title, why) in _IDLE.items()
     },
     "bearer_repeats": SentenceRule(
         "Radio bearer: sent again",
-        f"missing PDUs held data back for {_STILL_MS} at once or for {share(bearers.STILL_SHARE)} of the "
-        f"transfer; without a log at the receiver: {share(bearers.AGAIN_SHARE)} of the PDUs were sent again. "
-        f"A poll is told of if it waited {bearers.POLL_NS / 1e6:g} ms and {bearers.POLL_TIMES:g} times the "
-        "median",
+        f"missing PDUs held data back for {_STILL_MS} at once or for {_percent(bearers.STILL_SHARE)} of the "
+        f"transfer; without a log at the receiver: {_percent(bearers.AGAIN_SHARE)} of the PDUs were sent "
+        f"again. A poll is told of if it waited {bearers.POLL_NS / 1e6:g} ms and {bearers.POLL_TIMES:g} times "
+        "the median",
         "held back: from the first PDU behind a missing one until all of the missing one is there, "
         "overlapping times counted once; poll: until a status report on all that was sent by then",
         "3GPP TS 36.322, 38.322, section 5.2",
@@ -174,23 +177,23 @@ RULES = {
     ),
     "air_busy": SentenceRule(
         "The air: others",
-        f"the air was busy for {share(airtime.BUSY_SHARE)} of the transfer and others had "
-        f"{share(airtime.OTHERS_SHARE)} of it, as the monitor heard",
+        f"the air was busy for {_percent(airtime.BUSY_SHARE)} of the transfer and others had "
+        f"{_percent(airtime.OTHERS_SHARE)} of it, as the monitor heard",
         "airtime of every frame heard, from its length, rate and preamble; nothing is said where that is "
-        f"missing of more than {share(1 - airtime.KNOWN_SHARE)} of the frames",
+        f"missing of more than {_percent(1 - airtime.KNOWN_SHARE)} of the frames",
         "IEEE 802.11-2020 section 9.4.2.27 (channel load)",
     ),
     "air_retries": SentenceRule(
         "The air: sent again",
-        f"{share(airtime.RETRY_SHARE)} of the data sender's airtime and {share(airtime.SPAN_SHARE)} of the "
-        "transfer went into frames sent again",
+        f"{_percent(airtime.RETRY_SHARE)} of the data sender's airtime and {_percent(airtime.SPAN_SHARE)} of "
+        "the transfer went into frames sent again",
         "airtime of the data sender's frames with the retry bit, or whose number had been sent before",
         "IEEE 802.11-2020 sections 9.2.4.1.7, 10.3",
     ),
     "air_slow": SentenceRule(
         "The air: slow rates",
-        f"{share(airtime.SLOW_SHARE)} of the data sender's airtime and {share(airtime.SPAN_SHARE)} of the "
-        f"transfer were spent at 1/{airtime.SLOWER} of its best rate or less",
+        f"{_percent(airtime.SLOW_SHARE)} of the data sender's airtime and {_percent(airtime.SPAN_SHARE)} of "
+        f"the transfer were spent at 1/{airtime.SLOWER} of its best rate or less",
         "rate of every frame in the radio header",
         "radiotap fields Rate, MCS, VHT, HE",
     ),

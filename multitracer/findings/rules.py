@@ -156,7 +156,7 @@ RULES = {
         "Radio bearer: sent again",
         f"missing PDUs held data back for {_STILL_MS} at once or for {_percent(bearers.STILL_SHARE)} of the "
         f"transfer; without a log at the receiver: {_percent(bearers.AGAIN_SHARE)} of the PDUs were sent "
-        f"again. A poll is told of if it waited {bearers.POLL_NS / 1e6:g} ms and {bearers.POLL_TIMES:g} times "
+        f"again. A poll is told of if it waited {bearers.POLL_NS / 1e6:g} ms, {bearers.POLL_TIMES:g} times "
         "the median",
         "held back: from the first PDU behind a missing one until all of the missing one is there, "
         "overlapping times counted once; poll: until a status report on all that was sent by then",

@@ -1,12 +1,14 @@
 //! The packet on a line: IP and TCP headers as ns-3 prints them.
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use crate::segment::{Address, Checksum, Options, Segment, flags};
 use crate::text::fault::Fault;
 use crate::text::flows::address;
 use crate::text::number::{decimal, fit, integer};
 use crate::text::words::{Words, split_once};
+
+mod order;
 
 const TCP: u64 = 6;
 const MAX_OPTIONS: usize = 40;
@@ -35,11 +37,9 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    fn of(packet: &[u8]) -> Self {
-        const NAME: &[u8] = b"ns3::WifiMacHeader (";
-        let Some(at) = memmem::find(packet, NAME) else { return Frame::default() };
-        let header = &packet[at + NAME.len()..];
-        let header = &header[..memchr::memchr(b')', header).unwrap_or(header.len())];
+    /// Out of the text behind the name of its header.
+    fn of(header: &[u8]) -> Self {
+        let header = &header[..memchr(b')', header).unwrap_or(header.len())];
         let set = |name: &[u8]| memmem::find(header, name).is_some();
         let address = |name: &[u8]| {
             let word = after(header, name)?;
@@ -80,30 +80,78 @@ struct Ip {
 }
 
 pub(super) fn content(packet: &[u8], t_ns: i64, record: u64) -> Result<Content, Fault> {
-    let frame = Frame::of(packet);
+    let headers = Headers::of(packet);
+    let frame = headers.wifi.map(Frame::of).unwrap_or_default();
     let other = || Ok(if frame.again { Content::Retry } else { Content::Other });
-    let tcp = memmem::find(packet, b"ns3::TcpHeader (");
-    // The header next to TCP's: those before it are of a tunnel.
-    let before = &packet[..tcp.unwrap_or(packet.len())];
-    let v4 = memmem::rfind(before, b"ns3::Ipv4Header (");
-    let v6 = memmem::rfind(before, b"ns3::Ipv6Header (");
-    let ip = match (v4, v6) {
-        (None, None) => return other(),
-        (Some(four), six) if six.is_none_or(|six| six < four) => ipv4(&packet[four..]),
-        (_, Some(six)) => ipv6(&packet[six..]),
-        (Some(four), None) => ipv4(&packet[four..]),
+    let ip = match headers.ip {
+        None => return other(),
+        Some(Family::V4(text)) => order::ipv4(text).or_else(|| ipv4(text)),
+        Some(Family::V6(text)) => ipv6(text),
     };
     let ip = ip.ok_or(Fault::BadNumber)?;
     if ip.fragment {
         return Ok(Content::Fragment);
     }
-    match tcp {
-        Some(at) if ip.protocol == TCP => {
-            segment(&packet[at + b"ns3::TcpHeader (".len()..], &ip, t_ns, record)
+    match headers.tcp {
+        Some(text) if ip.protocol == TCP => {
+            let known = if headers.options { None } else { order::tcp(text) };
+            known
+                .or_else(|| tcp(text))
+                .and_then(|tcp| segment(&tcp, &ip, t_ns, record))
                 .map(|segment| Content::Tcp(segment, frame))
                 .ok_or(Fault::BadNumber)
         }
         _ => other(),
+    }
+}
+
+/// The text behind the name of an IP header.
+enum Family<'a> {
+    V4(&'a [u8]),
+    V6(&'a [u8]),
+}
+
+/// Headers that matter, each with the rest of the line: found in one walk.
+#[derive(Default)]
+struct Headers<'a> {
+    /// The first of Wi-Fi, of TCP.
+    wifi: Option<&'a [u8]>,
+    tcp: Option<&'a [u8]>,
+    /// The one next to TCP's: those before it are of a tunnel.
+    ip: Option<Family<'a>>,
+    /// There is an option behind TCP's header.
+    options: bool,
+}
+
+impl<'a> Headers<'a> {
+    fn of(packet: &'a [u8]) -> Self {
+        let mut found = Headers::default();
+        let mut from = 0;
+        while let Some(more) = memchr(b':', &packet[from..]) {
+            let colon = from + more;
+            from = colon + 1;
+            if packet.get(from) != Some(&b':') || !packet[..colon].ends_with(b"ns3") {
+                continue;
+            }
+            from += 1;
+            let name = &packet[from..];
+            if let Some(text) = name.strip_prefix(b"Ipv4Header (") {
+                if found.tcp.is_none() {
+                    found.ip = Some(Family::V4(text));
+                }
+            } else if let Some(text) = name.strip_prefix(b"TcpHeader (") {
+                found.tcp = found.tcp.or(Some(text));
+            } else if name.starts_with(b"TcpOption") {
+                found.options |= found.tcp.is_some();
+            } else if let Some(text) = name.strip_prefix(b"Ipv6Header (") {
+                if found.tcp.is_none() {
+                    found.ip = Some(Family::V6(text));
+                }
+            } else if let Some(text) = name.strip_prefix(b"WifiMacHeader (") {
+                found.wifi = found.wifi.or(Some(text));
+            }
+        }
+        found
     }
 }
 
@@ -138,7 +186,7 @@ fn ipv4(text: &[u8]) -> Option<Ip> {
         destination,
         id: fit(after(fixed, b" id ")?)?,
         ttl: fit(after(fixed, b" ttl ")?)?,
-        ecn: (integer(after(fixed, b"(tos ")?)? & 3) as u8,
+        ecn: (integer(after(fixed, b"tos ")?)? & 3) as u8,
         length,
         payload: length.checked_sub(20)?,
         protocol: decimal(after(fixed, b" protocol ")?)?,
@@ -164,37 +212,61 @@ fn ipv6(text: &[u8]) -> Option<Ip> {
     })
 }
 
+/// What a TCP header says.
+struct Tcp {
+    ports: (u16, u16),
+    flags: u16,
+    seq: u32,
+    ack: u32,
+    window: u16,
+    options: Options,
+    /// Bytes.
+    header: u32,
+}
+
+fn segment(tcp: &Tcp, ip: &Ip, t_ns: i64, record: u64) -> Option<Segment> {
+    Some(Segment {
+        t_ns,
+        record,
+        source: (ip.source, tcp.ports.0),
+        destination: (ip.destination, tcp.ports.1),
+        seq: tcp.seq,
+        ack: tcp.ack,
+        flags: tcp.flags,
+        window: tcp.window,
+        length: ip.payload.checked_sub(tcp.header)?,
+        ip_length: ip.length,
+        ip_id: ip.id,
+        ttl: ip.ttl,
+        ecn: ip.ecn,
+        checksum: Checksum::Unverified,
+        options: tcp.options,
+    })
+}
+
 /// `49153 > 9 [SYN|ACK] Seq=0 Ack=1 Win=65535 ns3::TcpOption...`.
-fn segment(text: &[u8], ip: &Ip, t_ns: i64, record: u64) -> Option<Segment> {
+fn tcp(text: &[u8]) -> Option<Tcp> {
     let mut words = Words(text);
     let source_port = fit(words.next()?)?;
     if words.next()? != b">" {
         return None;
     }
     let destination_port = fit(words.next()?)?;
-    let from = memchr::memchr(b'[', words.0)? + 1;
+    let from = memchr(b'[', words.0)? + 1;
     let (names, rest) = split_once(&words.0[from..], b']')?;
     let number = |name: &[u8]| {
         let word = after(rest, name)?;
         decimal(word.strip_suffix(b")").unwrap_or(word))
     };
     let (options, header) = options(rest)?;
-    Some(Segment {
-        t_ns,
-        record,
-        source: (ip.source, source_port),
-        destination: (ip.destination, destination_port),
+    Some(Tcp {
+        ports: (source_port, destination_port),
+        flags: control(names)?,
         seq: u32::try_from(number(b" Seq=")?).ok()?,
         ack: u32::try_from(number(b" Ack=")?).ok()?,
-        flags: control(names)?,
         window: u16::try_from(number(b" Win=")?).ok()?,
-        length: ip.payload.checked_sub(header)?,
-        ip_length: ip.length,
-        ip_id: ip.id,
-        ttl: ip.ttl,
-        ecn: ip.ecn,
-        checksum: Checksum::Unverified,
         options,
+        header,
     })
 }
 

@@ -8,6 +8,34 @@ const MAX_DIGITS: u32 = 19;
 ///
 /// `12.3457`, `5`, `1e-05`; perhaps with a sign and a unit, as `ns3::Time` prints it: `+5.5s`, `+1.2e+07ns`.
 pub(super) fn parse(text: &[u8]) -> Option<(i64, u32)> {
+    plain(text).or_else(|| any(text))
+}
+
+/// Digits and perhaps a point, as nearly all are.
+#[inline]
+fn plain(text: &[u8]) -> Option<(i64, u32)> {
+    const SAFE: usize = 18;
+    let (mut value, mut point, mut digits) = (0u64, None, 0u32);
+    for (at, byte) in text.get(..text.len().min(SAFE + 1))?.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit <= 9 {
+            digits += u32::from(digits > 0 || digit > 0);
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        } else if *byte == b'.' && point.is_none() && at > 0 {
+            point = Some(at);
+        } else {
+            return None;
+        }
+    }
+    let decimals = point.map_or(0, |at| text.len() - 1 - at);
+    if text.is_empty() || text.len() > SAFE || point == Some(text.len() - 1) || decimals > 9 {
+        return None;
+    }
+    let value = value.checked_mul(10u64.pow(9 - decimals as u32))?;
+    Some((i64::try_from(value).ok()?, digits))
+}
+
+fn any(text: &[u8]) -> Option<(i64, u32)> {
     let text = text.strip_prefix(b"+").unwrap_or(text);
     let unit = text.iter().rposition(u8::is_ascii_digit)? + 1;
     let (number, unit) = text.split_at(unit);
@@ -118,6 +146,20 @@ mod tests {
         ] {
             assert_eq!(parse(bad.as_bytes()), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn short_and_long_agree() {
+        for whole in
+            ["0", "00", "5", "012", "9223372036", "9223372037", "123456789012345678", "99999999999999999999"]
+        {
+            for rest in ["", ".", ".0", ".5", ".000000001", ".0000000009", ".5.5", "e1", ",5", "s"] {
+                let text = format!("{whole}{rest}");
+                let found = plain(text.as_bytes());
+                assert!(found.is_none() || found == any(text.as_bytes()), "{text}");
+            }
+        }
+        assert_eq!(plain(b"12.5"), Some((12_500_000_000, 3)));
     }
 
     #[test]

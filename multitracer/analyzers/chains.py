@@ -103,9 +103,7 @@ def _charge_idle(
         wake = int(phases["wake_record"][row])
         number = by_repeat.get((conn, wake), 0)
         if not number and phases["cause"][row] in behind:
-            before = [
-                one for one in evidence.episodes if one.conn == conn and one.start_ns <= end + _SLACK_NS
-            ]
+            before = [one for one in evidence.episodes_by.get(conn, []) if one.start_ns <= end + _SLACK_NS]
             if before:
                 number = by_repeat.get((conn, int(before[-1].repeats["record"][0])), 0)
         elif not number and IDLE_CAUSES[int(phases["cause"][row])] in _AWAITED:
@@ -139,9 +137,7 @@ def _episodes_of(evidence: Evidence, chain: Chain) -> list[Episode]:
     """The episodes whose retransmissions are in a chain."""
     records = {event.record for event in chain.events if event.source == evidence.source}
     return [
-        one
-        for one in evidence.episodes
-        if one.conn == chain.conn and int(one.repeats["record"][0]) in records
+        one for one in evidence.episodes_by.get(chain.conn, []) if int(one.repeats["record"][0]) in records
     ]
 
 

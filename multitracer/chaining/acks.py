@@ -6,10 +6,12 @@ import numpy as np
 
 from multitracer.chaining.chain import MOST_EVENTS, Chain, Event
 from multitracer.chaining.evidence import Evidence
+from multitracer.distinct import distinct
 from multitracer.measurement import Connection
 from multitracer.table import Table
-from multitracer.transfer.losses import arrival_ns
-from multitracer.transfer.transit import Flags, Times, data_at, valid_acks
+from multitracer.transfer.losses import arrivals_ns
+from multitracer.transfer.together import Flags, Times, flows, parts, valid_acks
+from multitracer.transfer.transit import data_at
 
 _RUN = 4
 
@@ -25,17 +27,22 @@ def ack_chains(evidence: Evidence) -> list[Chain]:
     if m.snd is None or m.rcv is None:
         return []
     found = []
-    for connection in m.connections:
-        sent = data_at(m, connection, m.rcv, reverse=True)
+    for some in parts(m):
+        sent = flows(m, some, m.rcv, reverse=True)
         sent = sent.where((sent["length"] == 0) & (sent["ack"] > 0))
-        heard = valid_acks(m, connection, m.snd)
-        if len(sent) < 2 or not len(heard):
-            continue
-        arrived = arrival_ns(sent, heard)
-        known = np.flatnonzero(arrived >= 0)
-        apart, closer = np.diff(sent["t_ns"][known]), np.diff(arrived[known])
-        tight = (2 * closer < apart) & (closer >= 0)
-        found += _runs(evidence, connection, sent.where(known), arrived[known], tight)
+        arrived = arrivals_ns(sent, valid_acks(m, some, m.snd))
+        sent, arrived = sent.where(arrived >= 0), arrived[arrived >= 0]
+        apart, closer = np.diff(sent["t_ns"]), np.diff(arrived)
+        tight = (2 * closer < apart) & (closer >= 0) & (np.diff(sent.of) == 0)
+        # A run of so many is as many pairs less one.
+        long = tight.copy()
+        for step in range(1, _RUN - 1):
+            long[step:] &= tight[:-step]
+            long[:step] = False
+        bounds = sent.bounds.tolist()
+        for at in distinct(sent.of[1:][long]).tolist():
+            mine, pairs = slice(*bounds[at : at + 2]), slice(bounds[at], bounds[at + 1] - 1)
+            found += _runs(evidence, some[at], sent.one(at), arrived[mine], tight[pairs])
     return sorted(found, key=lambda one: -one.silence_ns)[:MOST_EVENTS]
 
 

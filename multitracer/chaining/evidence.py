@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from multitracer.analysis import Result
+from multitracer.distinct import distinct
+from multitracer.grouped import Grouped
 from multitracer.link.path import LinkPath, link_path
 from multitracer.measurement import Connection, Measurement
 from multitracer.schema.chains import PACKET_SPANS
 from multitracer.table import Array, Table
-from multitracer.transfer.fates import LOST, fates
+from multitracer.transfer.fates import LOST, fates_of
 from multitracer.transfer.losses import arrival_ns
+from multitracer.transfer.together import parts
 from multitracer.transfer.transit import Times, data_at, near_sender, valid_acks
 
 _SECOND_NS = 1_000_000_000
@@ -71,7 +75,6 @@ class Evidence:
     def __init__(self, m: Measurement, results: Mapping[str, Result]) -> None:
         self.m = m
         self._results = results
-        self._lost: dict[int, Table | None] = {}
         self._acks: dict[int, tuple[Table, Times] | None] = {}
         self.source = near_sender(m)
 
@@ -109,36 +112,63 @@ class Evidence:
         rows = self.m.table("retransmissions")
         rows = rows.where((rows["source"] == self.source) & (rows["duplicate"] > 0)).sorted_by("t_ns")
         found = []
-        for connection in self.m.connections:
-            mine = rows.where((rows["conn"] == connection.index) & (rows["dir"] == connection.data_dir))
-            group = _together(mine, self.judged(connection.index, "spurious"))
-            for number in np.unique(group).tolist():
-                repeats = mine.where(group == number)
+        grouped = Grouped(rows["conn"], rows["dir"])
+        for conn in distinct(rows["conn"]).tolist():
+            connection = self._connection(conn)
+            if connection is None:
+                continue
+            mine = rows.where(grouped.rows(conn, connection.data_dir))
+            group = _together(mine, self.judged(conn, "spurious"))
+            bounds = np.flatnonzero(np.diff(group, prepend=-1, append=-1)).tolist()
+            for begin, end in pairwise(bounds):
+                repeats = mine.where(np.arange(begin, end))
                 first = int(repeats["t_ns"][0]) - max(int(repeats["since_sent_ns"][0]), 0)
-                found.append(Episode(connection.index, repeats, first))
+                found.append(Episode(conn, repeats, first))
         return sorted(found, key=lambda one: one.start_ns)
+
+    @cached_property
+    def episodes_by(self) -> dict[int, list[Episode]]:
+        """The same by connection."""
+        found: dict[int, list[Episode]] = {}
+        for episode in self.episodes:
+            found.setdefault(episode.conn, []).append(episode)
+        return found
 
     def judged(self, conn: int, verdict: str) -> Array:
         """Packets by which timeouts of a connection with this verdict sent again."""
-        rows = self.rows("timeouts")
-        if rows is None:
+        mine = self.timeouts_of(conn)
+        if mine is None:
             return np.empty(0, dtype=np.int64)
-        mine = (rows["conn"] == conn) & (rows.words("verdict") == verdict)
-        return np.asarray(rows["record"][mine])
+        return np.asarray(mine["record"][mine["verdict"] == mine.code("verdict", verdict)])
+
+    def timeouts_of(self, conn: int) -> Table | None:
+        """Timeouts of a connection; None if there are none at all."""
+        rows = self.rows("timeouts")
+        return None if rows is None else rows.where(self._timeouts.rows(conn))
+
+    @cached_property
+    def _timeouts(self) -> Grouped:
+        rows = self.rows("timeouts")
+        return Grouped(rows["conn"] if rows is not None else np.empty(0, dtype=np.int64))
 
     def lost(self, conn: int) -> Table | None:
         """Data segments that passed the sender's capture and never the receiver's, in time order.
 
-        None without both captures.
+        None without both captures, or if the connection sent nothing again.
         """
-        if conn not in self._lost:
-            connection = self._connection(conn)
-            known = fates(self.m, connection) if connection is not None else None
-            self._lost[conn] = None
-            if known is not None:
-                fate, _, certain, _ = known.of_segments()
-                self._lost[conn] = known.sent.where((fate == LOST) & certain)
-        return self._lost[conn]
+        return self._lost.get(conn)
+
+    @cached_property
+    def _lost(self) -> dict[int, Table]:
+        """Of the connections that sent something again."""
+        found = {}
+        sending = [one for one in self.m.connections if one.index in self.episodes_by]
+        for some in parts(self.m, sending):
+            for known in fates_of(self.m, some):
+                fate, _, certain, _ = known.known.of_segments()
+                lost = known.sent.where((fate == LOST) & certain)
+                found.update({some[at].index: lost.one(row) for row, at in enumerate(known.places.tolist())})
+        return found
 
     def acks(self, conn: int) -> tuple[Table, Times] | None:
         """ACKs for a connection's data as they left the receiver, and when each came; -1: never.
@@ -155,7 +185,11 @@ class Evidence:
         return self._acks[conn]
 
     def _connection(self, conn: int) -> Connection | None:
-        return next((one for one in self.m.connections if one.index == conn), None)
+        return self._connections.get(conn)
+
+    @cached_property
+    def _connections(self) -> dict[int, Connection]:
+        return {one.index: one for one in self.m.connections}
 
     def frames_of(self, span: int) -> str:
         """Lines of the link log that carried a packet: first to last."""

@@ -16,11 +16,9 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
     chain.conn = episode.conn
     chain.duplicate += episode.duplicate
     last = parent
-    timeouts = evidence.rows("timeouts")
-    if timeouts is not None:
-        mine = timeouts.where(
-            (timeouts["conn"] == episode.conn) & np.isin(timeouts["record"], episode.repeats["record"])
-        )
+    timeouts = evidence.timeouts_of(episode.conn)
+    if timeouts is not None and len(timeouts):
+        mine = timeouts.where(np.isin(timeouts["record"], episode.repeats["record"]))
         verdicts = mine.words("verdict")
         for row in range(min(len(mine), MOST_EVENTS)):
             silence = int(mine["silence_ns"][row])
@@ -106,10 +104,11 @@ def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
     chains = []
     spans = evidence.spans
     gone = np.isin(spans["fate"], [spans.code("fate", word) for word in ("cut", "flushed", "spoiled")])
+    given_up = np.flatnonzero(gone)
+    conn, t_ns, seq = (spans[name][given_up] for name in ("conn", "t_ns", "seq"))
     for episode in episodes:
-        mine = gone & (spans["conn"] == episode.conn) & (spans["t_ns"] < episode.start_ns)
-        mine &= np.isin(spans["seq"], episode.repeats["seq"])
-        rows = np.flatnonzero(mine)
+        mine = (conn == episode.conn) & (t_ns < episode.start_ns)
+        rows = given_up[mine & np.isin(seq, episode.repeats["seq"])] if mine.any() else given_up[:0]
         if len(rows):
             chain = Chain("link_loss", int(spans["t_ns"][rows[0]]), episode.conn)
             last = 0
@@ -176,14 +175,12 @@ def queue_chains(evidence: Evidence) -> list[Chain]:
     timeouts = evidence.rows("timeouts")
     if timeouts is None:
         return []
-    segments = evidence.m.table("segments")
     chains = []
     for row in range(min(len(timeouts), MOST_EVENTS)):
         conn, t_ns = int(timeouts["conn"][row]), int(timeouts["t_ns"][row])
         rto = int(timeouts["rto_ns"][row])
-        mine = (segments["conn"] == conn) & (segments["source"] == timeouts["source"][row])
-        mine &= (segments["dir"] != timeouts["dir"][row]) & (segments["rtt_ns"] > 0)
-        before = segments.where(mine & (segments["t_ns"] < t_ns))
+        acks = evidence.m.flow(conn, 1 - int(timeouts["dir"][row]), int(timeouts["source"][row]))
+        before = acks.where((acks["rtt_ns"] > 0) & (acks["t_ns"] < t_ns))
         if rto < 0 or not len(before):
             continue
         smallest = int(before["rtt_ns"].min())

@@ -56,16 +56,21 @@ def alike(count: int, ours: Pieces, theirs: Pieces) -> tuple[Times, Times, int]:
         np.concatenate([getattr(ours, name), getattr(theirs, name)])
         for name in ("of", "start", "end", "mark")
     )
-    key = Line(count, start).at(of, start)
-    order = np.lexsort((mark, end, key))
+    codes = equal(Line(count, start).at(of, start), end, mark)
+    split = len(ours.of)
+    return codes[:split], codes[split:], int(codes.max(initial=-1)) + 1
+
+
+def equal(*columns: Times) -> Times:
+    """Equal numbers, from 0 on, for rows that are equal in all columns."""
+    order = np.lexsort(columns[::-1])
     fresh = np.zeros(len(order), dtype=np.bool_)
-    for column in (key, end, mark):
+    for column in columns:
         ordered = column[order]
         fresh[1:] |= ordered[1:] != ordered[:-1]
     codes = np.empty(len(order), dtype=np.int64)
     codes[order] = np.cumsum(fresh)
-    split = len(ours.of)
-    return codes[:split], codes[split:], int(codes.max(initial=-1)) + 1
+    return codes
 
 
 def paired(ours: Times, theirs: Times, distinct: Flags, pool: int) -> Times:

@@ -11,9 +11,11 @@ import numpy.typing as npt
 from multitracer.link.path import LinkPath
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transfer.copies import from_last
+from multitracer.transfer.copies import equal, from_last
+from multitracer.transfer.together import Flows
 from multitracer.transfer.transit import Flags, Times, damaged, data_at, ignored
 
+_SAME = ("seq", "ack", "length", "flags", "ip_id")  # what copies of a segment have in common
 LOG_LAG_NS = 200_000_000  # a queue logs a drop within this of the capture in front of it
 
 
@@ -96,10 +98,16 @@ def arrival_ns(sent: Table, heard: Table) -> Times:
     Copies of the same bytes are told apart by the IP identification; where that is constant (IPv6), the last
     copies are taken to be the ones that arrived.
     """
-    ours, theirs = _keys(sent), _keys(heard)
-    _, codes = np.unique(np.concatenate([ours, theirs]), axis=0, return_inverse=True)
-    codes = codes.reshape(-1).astype(np.int64)
-    mine, other = codes[: len(ours)], codes[len(ours) :]
+    return arrivals_ns(_lone(sent), _lone(heard))
+
+
+def arrivals_ns(sent: Flows, heard: Flows) -> Times:
+    """`arrival_ns` for the same flows at both captures."""
+    codes = equal(
+        np.concatenate([sent.of, heard.of]),
+        *(np.concatenate([sent[name].astype(np.int64), heard[name]]) for name in _SAME),
+    )
+    mine, other = codes[: len(sent)], codes[len(sent) :]
     size = len(codes) + 1
     mine, other = mine * size + from_last(mine), other * size + from_last(other)
     order = np.argsort(other)
@@ -110,6 +118,10 @@ def arrival_ns(sent: Table, heard: Table) -> Times:
     hit[inside] = other[order][at[inside]] == mine[inside]
     found[hit] = heard["t_ns"][order[at[hit]]]
     return found
+
+
+def _lone(rows: Table) -> Flows:
+    return Flows(rows, np.zeros(len(rows), dtype=np.int64), 1)
 
 
 def queue_drops(m: Measurement, path: LinkPath | None) -> list[QueueDrop]:
@@ -167,8 +179,3 @@ def _take(pool: _Pool, t_ns: int, size: int) -> dict[str, Any] | None:
 def segment_facts(segments: Table, index: int) -> dict[str, Any]:
     """What names a segment."""
     return {name: segments[name][index].item() for name in ("conn", "dir", "seq", "length", "record", "t_ns")}
-
-
-def _keys(rows: Table) -> npt.NDArray[np.int64]:
-    names = ("seq", "ack", "length", "flags", "ip_id")
-    return np.column_stack([rows[name].astype(np.int64) for name in names])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Severity = Literal["info", "warning", "error"]
 
@@ -36,8 +36,7 @@ class UsageError(MultiTracerError):
     """A request that makes no sense: an unknown series, an empty time window, a bad setting."""
 
 
-@dataclass(frozen=True)
-class IssueKind:
+class IssueKind(NamedTuple):
     """One entry of the closed list of issues."""
 
     code: str

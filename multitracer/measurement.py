@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from multitracer import schema
 from multitracer.errors import Issue, UsageError
 from multitracer.lazy import np
-from multitracer.linktype import RLP, LinkType
 from multitracer.table import Array, Table
 from multitracer.trace import Source, Trace
 
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from multitracer.framemap import FrameMap
+    from multitracer.linktype import LinkType
     from multitracer.rawpackets import IpPacket
 
 Grade = Literal["reference", "exact", "accurate", "approximate", "assumed", "unjoined"]
@@ -190,6 +189,8 @@ class Measurement:
 
     def link_type(self, entity: int) -> LinkType:
         """Of what kind the link of an entity is, and what its log cannot tell; RLP where no log says."""
+        from multitracer.linktype import RLP
+
         name = self.entities[entity]
         for trace in self.traces:
             if trace.links and name in trace.entities:
@@ -199,7 +200,11 @@ class Measurement:
     def table(self, name: str) -> Table:
         """A dense table by schema name; empty if no source provides it."""
         found = self.tables.get(name)
-        return found if found is not None else Table.empty(schema.SCHEMAS[name])
+        if found is not None:
+            return found
+        from multitracer.schema import SCHEMAS
+
+        return Table.empty(SCHEMAS[name])
 
     def rows(self, *names: str) -> int:
         """Rows of these tables together."""

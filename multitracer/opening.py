@@ -76,8 +76,12 @@ def recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Parse
     if not head:
         raise CorruptTrace(f"{path}: the file is empty; was the capture ever written?")
     asked = list(known)
-    if native.capture_format(head) is not None:
-        asked = [name for name in known if name in registry.CAPTURES or name not in registry.PARSERS]
+    kind = native.capture_format(head)
+    if kind is not None:
+        # These two leave to others what those read: where one of the two claims a capture, no other does.
+        plain = kind in known and known[kind].claims(path, head)
+        captures = {kind} if plain else registry.CAPTURES
+        asked = [name for name in known if name in captures or name not in registry.PARSERS]
     claims = [known[name] for name in asked if known[name].claims(path, head)]
     if len(claims) != 1:
         native.forget(path)

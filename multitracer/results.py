@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -140,6 +139,8 @@ class Analysis:
         """`to_dict` as text."""
         if indent == 2:
             return "".join(self.json_pieces())
+        import json
+
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multitracer.lazy import np
-from multitracer.schema import Schema
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
+
+    from multitracer.schema import Schema
 
     Array = npt.NDArray[Any]
 else:

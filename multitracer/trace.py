@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from multitracer.errors import Issue
-from multitracer.linktype import LinkType
 from multitracer.table import Array, Table
+
+if TYPE_CHECKING:
+    from multitracer.linktype import LinkType
 
 Layer = Literal["tcp", "kernel", "link", "dccp"]
 ClockKind = Literal["realtime", "monotonic", "simulation", "unknown"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from multitracer.lazy import np
 from multitracer.table import Array, Table
@@ -15,8 +15,7 @@ _CONTROL = 0x17  # FIN, SYN, RST and ACK
 _NEAR = 0.25  # share of the round trip on one side below which the capture is at that side's host
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """How the round trip divides at one capture.
 
     Attributes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
@@ -110,6 +109,8 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
 
 def print_json(data: Any) -> None:
     """Print one JSON object; NaN and infinity are faults, not output."""
+    import json
+
     click.echo(json.dumps(data, indent=2, allow_nan=False))
 
 

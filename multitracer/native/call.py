@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from multitracer.errors import CorruptTrace, Issue, UnreadableFile
 from multitracer.parts import Parts
@@ -28,8 +27,7 @@ def called(path: str, work: Callable[[], _Result]) -> _Result:
         raise CorruptTrace(f"{path}: {error}") from error
 
 
-@dataclass(frozen=True)
-class Scan:
+class Scan(NamedTuple):
     """What a scanner of text logs found.
 
     Attributes

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from multitracer import _core
 from multitracer.native.call import Scan, called, named, scanned, several
 
 
-@dataclass(frozen=True)
-class RawPacket:
+class RawPacket(NamedTuple):
     """One record of a capture.
 
     Attributes

@@ -13,7 +13,6 @@ from multitracer import native
 from multitracer.errors import Issue
 from multitracer.parts import Parts
 from multitracer.registry import Parser
-from multitracer.tcptables import tcp_tables
 from multitracer.trace import Source, Trace
 
 
@@ -74,6 +73,8 @@ def trace_of(path: str, found: dict[str, Any]) -> Trace:
     issues = [Issue(code, count, record, detail, path) for code, count, record, detail in found["issues"]]
     trace = Trace(source=source, issues=issues, connections=found["connections"])
     if "segments" in found:
+        from multitracer.tcptables import tcp_tables
+
         trace.tables = tcp_tables(found)
     return trace
 

@@ -13,6 +13,10 @@ def command(as_json: bool) -> None:
     """List the file formats that are recognised.
 
     The name is what `--format` takes. All of them may be compressed (gzip, zstd, xz, bzip2, lz4).
+
+    \b
+    multitracer formats
+    multitracer formats --json
     """
     from multitracer import registry
 

@@ -21,6 +21,11 @@ def command() -> None:
     """Measure: real TCP between two network namespaces over a link of known faults.
 
     Needs root, /dev/net/tun, ip and tcpdump; nothing outside its own namespaces is touched.
+
+    \b
+    multitracer lab list
+    multitracer lab run plain-cubic -o out
+    multitracer lab fleet sample_traces/fleet.toml -o runs --dry-run
     """
 
 
@@ -30,7 +35,11 @@ lab = command
 @command.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """Show the built-in scenarios: name, estimated seconds, what a run shows."""
+    """Show the built-in scenarios: name, estimated seconds, what a run shows.
+
+    \b
+    multitracer lab list
+    """
     from multitracer.lab.library import load, names
 
     scenarios = [load(name) for name in names()]
@@ -54,11 +63,11 @@ def list_command(as_json: bool) -> None:
 def run_command(
     scenario: str, output: str, seed: int, settings: tuple[str, ...], quiet: bool, as_json: bool
 ) -> None:
-    r"""Make one measurement of SCENARIO: a built-in name, or a TOML file.
+    """Make one measurement of SCENARIO: a built-in name, or a TOML file.
 
     \b
     multitracer lab run figure-8-resets-vj -o resets --seed 3
-    multitracer lab run plain-cubic -o out --set tcp.sack=0 --set link.up.loss=0.02 --set flow.bytes=1e6
+    multitracer lab run plain-cubic -o out --set tcp.sack=0 --set flow.bytes=1e6
     """
     from multitracer.lab.library import load
     from multitracer.lab.runner import run
@@ -99,6 +108,10 @@ def fleet_command(
 
     Measurements that are already there are skipped, so that an interrupted fleet goes on where it stopped.
     Exit status 4: some runs failed; the others were made.
+
+    \b
+    multitracer lab fleet sample_traces/fleet.toml -o runs --dry-run
+    multitracer lab fleet sample_traces/fleet.toml -o runs --jobs 4
     """
     from multitracer.lab.fleet import read_fleet, run_fleet
 

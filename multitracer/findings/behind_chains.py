@@ -10,6 +10,8 @@ from multitracer.measurement import Measurement
 
 Chain = dict[str, Any]
 
+_LONG_S = 0.2  # a gap that a timer of TCP may run out in
+
 _SENT_AGAIN = {
     "timeout_retransmission": "after a timeout",
     "fast": "by fast retransmit",
@@ -62,7 +64,7 @@ def _resets(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> li
     gaps = [
         event["end"] - event["t"] for chain in mine for event in chain["events"] if event["what"] == "gap"
     ]
-    if gaps and lost:
+    if gaps and (lost or max(gaps) >= _LONG_S):
         text += f"; nothing was delivered in order for {spread(gaps)}"
     found = _finding(
         m, "link_reset", text + _price(mine), mine, "multilayer", "reset", "timeout", "segment_lost"

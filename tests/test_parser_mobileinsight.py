@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,51 @@ def test_a_new_start_behind_what_was_acknowledged(tmp_path: Path) -> None:
     assert events.words("kind").tolist().count("reset") == 1
 
 
+def rrc(t_ns: int, kind: int, message: bytes) -> bytes:
+    """A message of RRC, version 20: 6 downlink common, 7 downlink dedicated, 8 uplink common control."""
+    head = bytes([20, 14, 0x30, 1]) + bytes(8) + bytes([kind]) + bytes(4)
+    return framed(packet(0xB0C0, t_ns, head + len(message).to_bytes(2, "little") + message))
+
+
+REESTABLISHMENT, REQUEST, SETUP = b"\x08\x11", b"\x5f\xd8", b"\x60\x12"
+HANDOVER, MEASUREMENTS, RELEASE = b"\x22\x08\x10", b"\x24\x10\x15", b"\x2a\x02"
+
+
+@pytest.mark.parametrize(
+    ("said", "cause", "ended_ms"),
+    [
+        ([(7, 900, HANDOVER)], "handover", None),
+        ([(8, 900, REESTABLISHMENT), (6, 940, b"\x00\x12")], "reestablishment", 940),
+        ([(8, 900, REQUEST), (6, 1100, SETUP)], "reestablishment", 1100),
+        # Released in order: a new connection, and no failure.
+        ([(7, 850, RELEASE), (8, 900, REQUEST), (6, 940, SETUP)], "other", None),
+        ([(7, 900, MEASUREMENTS)], "other", None),
+    ],
+)
+def test_why_numbers_begin_again(
+    tmp_path: Path, said: list[tuple[int, int, bytes]], cause: str, ended_ms: int | None
+) -> None:
+    ways = [(uplink, offset) for uplink, offset in ((True, 0), (False, 3))]
+    before = [Pdu(at(20 * n + offset), up, 100 + n, 40 + n) for n in range(40) for up, offset in ways]
+    after = [Pdu(at(2000 + 20 * n + offset), up, n, 90 + n) for n in range(40) for up, offset in ways]
+    messages = [rrc(at(millis), kind, message) for kind, millis, message in said]
+    log = written(tmp_path, "phone.mi2log", binary(before) + b"".join(messages) + binary(after))
+    trace = mt.open_trace(log)
+    assert codes(trace) == {}
+    assert trace.source.details["messages"]["0xB0C0 (RRC)"] == len(said)
+    assert not trace.tables["link_frames"]["attempt"].any()
+    resets = mt.analyze(mt.read(log)).results["link_resets"].summary["resets"]
+    assert [one["cause"] for one in resets] == [cause]
+    if ended_ms is not None:
+        assert resets[0]["end"] - resets[0]["t"] == pytest.approx((ended_ms - 900) / 1e3)
+
+
+def test_a_handover_after_which_numbers_go_on(tmp_path: Path) -> None:
+    pdus = [Pdu(at(20 * n), True, 100 + n, 40 + n) for n in range(40)]
+    log = written(tmp_path, "phone.mi2log", rrc(at(400), 7, HANDOVER) + binary(pdus))
+    assert "reset" not in mt.open_trace(log).tables["link_events"].words("kind")
+
+
 def test_a_second_subscription(tmp_path: Path) -> None:
     content = binary(PDUS[:3], b"\x98\1\0\0\1\0\0\0") + binary(PDUS, b"\x98\1\0\0\2\0\0\0")
     path = written(tmp_path, "phone.mi2log", content)
@@ -170,6 +216,11 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     missing = [pdu for pdu in PDUS if pdu.sn != 6 or pdu.nacks is not None]
     assert codes(mt.open_trace(written(tmp_path, "gap.mi2log", binary(missing)))) == {"missing-frames": 1}
     assert whole[first:] != whole
+    other = mt.open_trace(
+        written(tmp_path, "other.mi2log", whole + framed(packet(0xB0C0, T0, bytes([99]) * 30)))
+    )
+    (issue,) = other.issues
+    assert (issue.code, issue.detail) == ("unknown-message", "message 0xB0C0 of version 99")
 
 
 def test_xml_in_lines_and_damaged(tmp_path: Path) -> None:
@@ -285,6 +336,39 @@ def test_beside_a_capture_of_the_phone(tmp_path: Path, seed: int) -> None:
     assert station["seen_by"] == "receiver"
     assert station["frames"] == len(heard)
     assert station["retransmitted"] > 0
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_gps_time_is_noticed(tmp_path: Path, seed: int) -> None:
+    _, phone = at_the_phone(tmp_path, seed)
+    place = '[sources."phone.pcap"]\npoint = "rcv"\n'
+    (phone / "measurement.toml").write_text(place, encoding="utf-8")
+    m = mt.read(phone)
+    (clock,) = (c for c in m.clocks if m.sources[c.source].format == "mobileinsight")
+    assert clock.uncertainty_ns is not None
+    assert abs(clock.offset_ns + GPS_AHEAD_NS) <= clock.uncertainty_ns < 5 * SUBFRAME_NS
+    assert clock.evidence["gps_time_ahead_s"] == 18
+    assert not m.link_is_apart
+
+
+@pytest.mark.parametrize("ahead_s", [0, 17])
+def test_another_time_is_not_taken_for_gps_time(tmp_path: Path, ahead_s: int) -> None:
+    both, phone = at_the_phone(tmp_path, 1)
+    place = '[sources."phone.pcap"]\npoint = "rcv"\n'
+    (phone / "measurement.toml").write_text(place, encoding="utf-8")
+    (phone / "phone.mi2log").write_bytes(binary(of_capture(both, BEGUN_NS + ahead_s * 10**9)))
+    m = mt.read(phone)
+    (clock,) = (c for c in m.clocks if m.sources[c.source].format == "mobileinsight")
+    assert "gps_time_ahead_s" not in clock.evidence
+    assert clock.grade == "unjoined" or abs(clock.offset_ns + ahead_s * 10**9) < 10**8
+
+
+@pytest.mark.parametrize(
+    ("year", "ahead_s"), [(2000, 0), (2008, 14), (2011, 15), (2014, 16), (2016, 17), (2026, 18)]
+)
+def test_leap_seconds(year: int, ahead_s: int) -> None:
+    when = datetime(year, 7, 2, tzinfo=UTC).timestamp()
+    assert mobileinsight._gps_ahead_s(int(when) * 10**9) == ahead_s
 
 
 def test_a_log_of_another_time_answers_nothing_about_tcp(tmp_path: Path, samples: Path) -> None:

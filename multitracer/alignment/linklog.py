@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from multitracer.alignment.anchors import anchors_of
-from multitracer.alignment.linksearch import MAX_DRIFT, Packets, search
+from multitracer.alignment.linksearch import MAX_DRIFT, Packets, search, search_leading
 from multitracer.alignment.relation import Pairs, Relation, place_steps
 from multitracer.clocks import Fit, Int, Piece, fit
 from multitracer.table import Array, Table
@@ -22,6 +22,7 @@ from multitracer.trace import Trace
 _TRIM = 0.02
 _MISTAKEN = 8  # anchors next to a step that may have been matched by the wrong one of two shifts
 _STEP_ERROR_NS = 500_000
+_LEAP_NS = 1_000_000_000
 
 
 def join(
@@ -33,6 +34,7 @@ def join(
     own: Table,
     span_ns: tuple[int, int],
     hint: int | None,
+    lead_ns: int = 0,
 ) -> Relation | None:
     """Join one entity of a link log to one capture.
 
@@ -50,6 +52,8 @@ def join(
         First and last time of the log.
     hint : int or None
         An offset near which to look first.
+    lead_ns : int
+        By what the log's clock leads if it keeps GPS time; 0 if it does not.
 
     Returns
     -------
@@ -57,7 +61,8 @@ def join(
         None if the log and the capture do not fit at any shift.
     """
     found = anchors_of(trace, entity)
-    runs = search(found, packets, hint)
+    runs = search_leading(found, packets, lead_ns) if lead_ns else []
+    runs = runs or search(found, packets, hint)
     if not runs:
         return None
     befores, afters, borders, floors = [], [], [0], []
@@ -104,6 +109,8 @@ def join(
         "voters": sum(part.voters for run in runs for part in run),
         **fitted.evidence,
     }
+    if lead_ns and abs(fitted.pieces[0].line.offset_ns + lead_ns) < _LEAP_NS // 2:
+        evidence["gps_time_ahead_s"] = lead_ns / 1e9
     return Relation(capture, index, before, after, "causality", fitted, None, evidence)
 
 

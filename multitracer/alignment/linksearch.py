@@ -16,6 +16,7 @@ from multitracer.table import Array, Table
 # A packet is handed to the host within this after its last frame; only to find, not to bound.
 _DELIVERY_NS = 2_000_000
 _STAMPED_NS = 1_000_000_000  # clocks called realtime are tried as they are first
+_EVIDENT_NS = 50_000_000  # clocks that differ by leap seconds alone agree to this but for them
 _FIRST_NS = 120_000_000_000
 _CHUNK_NS = 30_000_000_000
 MAX_DRIFT = 500e-6
@@ -94,6 +95,29 @@ def search(found: Anchors, packets: Packets, hint: int | None) -> list[list[Loca
             if runs and _both_kinds(found, runs):
                 return runs
     return []
+
+
+def search_leading(found: Anchors, packets: Packets, lead_ns: int) -> list[list[Located]]:
+    """Pairs at the shift of a clock that leads by `lead_ns`, if that is evident: one that keeps GPS time.
+
+    Evident is that most votes near that shift are for that very shift, and far more than for the clock as it
+    is stamped: then it is enough that one kind of moments fits.
+    """
+    record, t = found.in_file_order()
+    if not len(t) or not (len(packets.into_ns) or len(packets.out_ns)):
+        return []
+
+    def votes(near: tuple[int, int]) -> tuple[float, int]:
+        part = _locate(found, packets, int(record[0]), int(record[-1]) + 1, int(t[0]), 0.0, near)
+        if part is None:
+            return 0.0, 0
+        return part[0].votes / part[0].voters, (part[1].low_ns + part[1].high_ns) // 2
+
+    share, shift = votes((-lead_ns - _STAMPED_NS, -lead_ns + _STAMPED_NS))
+    stamped, _ = votes((-_STAMPED_NS, _STAMPED_NS))
+    if share < _ENOUGH or stamped * 2 > share or abs(shift + lead_ns) > _EVIDENT_NS:
+        return []
+    return [run for run in _track(found, packets, -lead_ns) if run]
 
 
 def _both_kinds(found: Anchors, runs: list[list[Located]]) -> bool:

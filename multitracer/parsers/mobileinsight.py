@@ -14,9 +14,19 @@ from multitracer.table import Array
 from multitracer.trace import Trace
 
 _BEGIN = b"<dm_log_packet>"
+# GPS time has no leap seconds: from when (Unix time) it is how far ahead of UTC.
+_GPS_AHEAD_S = (
+    (1_483_228_800, 18),
+    (1_435_708_800, 17),
+    (1_341_100_800, 16),
+    (1_230_768_000, 15),
+    (1_136_073_600, 14),
+)
 _COLUMNS = ("t_ns", "record", "kind", "flags", "sn", "start", "length")
 _HEAD = 1 << 16
 _SHOWN, _IN_ERROR = 40, 8
+_ALL = -1  # in rows about all bearers
+_PDUS = {"0xB082", "0xB092", "LTE_RLC_DL_AM_All_PDU", "LTE_RLC_UL_AM_All_PDU"}
 _NAMES = {
     "0xB063": "MAC DL transport blocks",
     "0xB064": "MAC UL transport blocks",
@@ -77,27 +87,37 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     if not found:
         raise CorruptTrace(f"{path}: no RLC PDU in it; {_missing(messages, scan.issues)}")
     trace = trace_of(path, "mobileinsight", "lte", max(scan.facts["sn_bits"].values()), found, wanted)
+    ahead_s = _gps_ahead_s(trace.source.first_ns or 0)
+    if ahead_s:
+        trace.source.details["gps_ahead_of_utc_s"] = ahead_s
     trace.source.details["messages"] = {_named(name): messages[name] for name in _most(messages)}
     trace.issues += scan.issues
     return trace
 
 
 def _bearers(pdus: Mapping[str, Array]) -> Bearers:
-    """Rows by subscription and bearer."""
+    """Rows by subscription and bearer; what messages of RRC tell is in each."""
     found: Bearers = {}
     keys = np.stack([pdus["ue"], pdus["bearer"]])
     for ue, index in np.unique(keys, axis=1).T.tolist():
-        mine = (pdus["ue"] == ue) & (pdus["bearer"] == index)
+        if index == _ALL:
+            continue
+        mine = (pdus["ue"] == ue) & ((pdus["bearer"] == index) | (pdus["bearer"] == _ALL))
         columns = {name: pdus[name][mine].astype(np.int64) for name in _COLUMNS}
         carried = int(columns["length"][columns["kind"] == DATA].sum())
         found[ue, f"rb{index}"] = Bearer(list(columns.values()), bytes=carried)
     return found
 
 
+def _gps_ahead_s(t_ns: int) -> int:
+    """How far ahead of UTC such a clock is if it keeps GPS time; 0 where no network of LTE was on the air."""
+    return next((ahead for since, ahead in _GPS_AHEAD_S if t_ns >= since * 10**9), 0)
+
+
 def _missing(messages: Mapping[str, int], issues: list[Issue]) -> str:
     """What to do about a log without PDUs."""
     for issue in issues:
-        if issue.code in ("unknown-message", "bad-message"):
+        if _PDUS & messages.keys() and issue.code in ("unknown-message", "bad-message"):
             return f"{issue.detail}; {issue.kind.advice}"
     has = ", ".join(_named(name) for name in _most(messages)[:_IN_ERROR]) or "no message"
     return f"log LTE_RLC_UL_AM_All_PDU and LTE_RLC_DL_AM_All_PDU (0xB092, 0xB082); it has {has}"

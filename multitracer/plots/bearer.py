@@ -15,7 +15,7 @@ from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.selection import Selection, select
 from multitracer.plots.transfer_panel import transfer_panel
 
-_PANELS = (("polls", "Poll until answered", False), ("reorderings", "PDU overtaken until there", True))
+_PANELS = (("polls", "Poll waited", False), ("reorderings", "PDU missing for", True))
 
 
 def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:

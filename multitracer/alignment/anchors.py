@@ -93,10 +93,13 @@ def _carrying(frames: Table, entity: int, acknowledged: Array) -> Array:
 
 
 def _payload_bytes(trace: Trace, frames: Table) -> int:
+    return stated_payload(trace) or int(frames["length"].max(initial=0))
+
+
+def stated_payload(trace: Trace) -> int | None:
+    """User bytes of a full frame, if the log's header says so."""
     stated = _setting(trace.source.details, "payload_bytes")
-    if stated is not None and stated > 0:
-        return int(stated)
-    return int(frames["length"].max(initial=0))
+    return int(stated) if stated is not None and stated >= 1 else None
 
 
 def _slot_ns(trace: Trace, sent_ns: Array, short: Array) -> int:

@@ -175,7 +175,6 @@ def _link_relations(
     if found or deaf:
         return _trusted(work, found)
     hint = 0 if work.traces[log].source.clock == "realtime" else None
-    lead_ns = int(work.traces[log].source.details.get("gps_ahead_of_utc_s", 0)) * 10**9
     tries = [
         (entity, sides[log, entity], on[0] if sides[log, entity] == 0 else on[-1])
         for entity in range(len(work.traces[log].entities))
@@ -195,9 +194,7 @@ def _link_relations(
         near = away if side == 0 else ~away
         packets = Packets.at(table.where(known), near[known])
         own = work.own[capture].where(known)
-        relation = linklog.join(
-            log, work.traces[log], entity, capture, packets, own, work.span(log), hint, lead_ns
-        )
+        relation = linklog.join(log, work.traces[log], entity, capture, packets, own, work.span(log), hint)
         if relation is not None:
             found.append(relation)
             line = relation.fit.pieces[0].line
@@ -208,7 +205,7 @@ def _link_relations(
     if len(on) == 1 and alone is None and not readable:
         found = sorted(found, key=lambda r: -r.evidence["votes"] / r.evidence["voters"])[:1]
     found = _trusted(work, found)
-    if found and linkair.is_monitored(work, log):
+    if found and linkair.may_hold_packets(work, log):
         # Now that it is known about when: packet by packet.
         found = _trusted(work, linkair.join(work, log, (on[0], on[-1]), found[0], deaf)) or found
     return found

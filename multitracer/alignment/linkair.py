@@ -1,7 +1,7 @@
-"""A monitor's capture of a link to captures at its ends, packet by packet: as read, or by their order.
+"""A log of a link of whole packets to captures at its ends, packet by packet: as read, or by their order.
 
 A packet that a capture next to the link has seen go in was there before the frame that carried it had come;
-one that came out was seen after that. The monitor's acknowledgements come too late to say so: the receiver
+one that came out was seen after that. A monitor's acknowledgements come too late to say so: the receiver
 hands a packet on when its frame has come, and if it was sent again, perhaps when it had come first.
 """
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from multitracer.alignment import captures
+from multitracer.alignment.anchors import stated_payload
 from multitracer.alignment.path import FEW_MATCHES, outward
 from multitracer.alignment.relation import Nominal, Pairs, Relation
 from multitracer.clocks import Int, fit
@@ -45,14 +46,19 @@ class _Found(NamedTuple):
     once: Array
 
 
-def is_monitored(work: Work, log: int) -> bool:
-    """Whether the log is a monitor's, and its frames hold a packet each."""
+def may_hold_packets(work: Work, log: int) -> bool:
+    """Whether frames may hold a packet each: a monitor's do, or the log names no size of a full frame."""
+    trace = work.traces[log]
+    return _is_monitored(work, log) or (not trace.links and stated_payload(trace) is None)
+
+
+def _is_monitored(work: Work, log: int) -> bool:
     links = work.traces[log].links
     return bool(links) and all(link.observer == "monitor" and link.unit == "packet" for link in links)
 
 
 def join(work: Work, log: int, on: tuple[int, int], coarse: Relation | None, deaf: bool) -> list[Relation]:
-    """Join a monitor's log to the captures before and behind the link, `on`; no relation if they do not fit.
+    """Join such a log to the captures before and behind the link, `on`; no relation if they do not fit.
 
     Parameters
     ----------
@@ -75,6 +81,9 @@ def join(work: Work, log: int, on: tuple[int, int], coarse: Relation | None, dea
             found = _counted(work, way, (near, far), side, nominal)
         if found is None:
             return []
+        if not _is_monitored(work, log):
+            # The receiver itself says when a frame had come, and hands its packet on then.
+            found = found._replace(once=way.heard_ns[found.frame] >= 0)
         ways[side] = way, found
     if set(ways) != {0, 1}:
         return []
@@ -172,7 +181,8 @@ def _relation(
     way, found = ways[1 - side]
     out = (found.far >= 0) & found.once
     row, frame = found.far[out], found.frame[out]
-    after = Pairs(own["t_ns"][row], way.first["t_ns"][frame], own["record"][row], way.first["record"][frame])
+    come_ns = way.first["t_ns"] if _is_monitored(work, log) else way.heard_ns
+    after = Pairs(own["t_ns"][row], come_ns[frame], own["record"][row], way.first["record"][frame])
     if not len(before) or not len(after):
         return None
     nominal = work.nominal[capture]

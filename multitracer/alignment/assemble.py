@@ -175,6 +175,7 @@ def _link_relations(
     if found or deaf:
         return _trusted(work, found)
     hint = 0 if work.traces[log].source.clock == "realtime" else None
+    lead_ns = int(work.traces[log].source.details.get("gps_ahead_of_utc_s", 0)) * 10**9
     tries = [
         (entity, sides[log, entity], on[0] if sides[log, entity] == 0 else on[-1])
         for entity in range(len(work.traces[log].entities))
@@ -194,7 +195,9 @@ def _link_relations(
         near = away if side == 0 else ~away
         packets = Packets.at(table.where(known), near[known])
         own = work.own[capture].where(known)
-        relation = linklog.join(log, work.traces[log], entity, capture, packets, own, work.span(log), hint)
+        relation = linklog.join(
+            log, work.traces[log], entity, capture, packets, own, work.span(log), hint, lead_ns
+        )
         if relation is not None:
             found.append(relation)
             line = relation.fit.pieces[0].line

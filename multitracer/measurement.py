@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from multitracer.errors import Issue, UsageError
 from multitracer.lazy import np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from multitracer.linktype import LinkType
     from multitracer.rawpackets import IpPacket
 
+T = TypeVar("T")
 Grade = Literal["reference", "exact", "accurate", "approximate", "assumed", "unjoined"]
 
 
@@ -175,6 +176,7 @@ class Measurement:
     _events: Table | None = field(default=None, repr=False)
     _flows: FlowIndex | None = field(default=None, repr=False)
     _map: FrameMap | None = field(default=None, repr=False)
+    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def sources(self) -> list[Source]:
@@ -225,6 +227,13 @@ class Measurement:
         if self._flows is None:
             self._flows = FlowIndex(self.table("segments"))
         return self._flows
+
+    def once(self, name: str, find: Callable[[], T]) -> T:
+        """What several questions ask of it, found at the first time."""
+        if name not in self._known:
+            self._known[name] = find()
+        found: T = self._known[name]
+        return found
 
     def seconds(self, t_ns: int | np.integer[Any]) -> float:
         """A time on the reference timeline as seconds from the first TCP event."""

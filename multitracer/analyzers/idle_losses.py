@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Measurement
+from multitracer.distinct import distinct
+from multitracer.grouped import Grouped
+from multitracer.measurement import Connection, Measurement
 from multitracer.schema import CAUSES
 from multitracer.schema.results import IDLE_CAUSES
 from multitracer.schema.studies import LOST_SEGMENTS, REPAIRS
 from multitracer.table import Array, Table
-from multitracer.transfer.dataends import data_ends
 from multitracer.transfer.fates import ARRIVED, UNKNOWN
+from multitracer.transfer.together import Flows, Times, parts, payload
+from multitracer.transfer.transit import near_sender
 
 _AFTER_LOSS = ("timeout_wait", "recovery_stall", "local_drop")
 # A refill behind a timeout is that timer's work too.
@@ -64,11 +67,23 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
 def _segments(m: Measurement) -> dict[str, int]:
     """Data segments that the senders sent: with a new byte, and with bytes sent before."""
     new = again = 0
-    for one in m.connections:
-        sent, _ = data_ends(m, one)
-        new += int(np.count_nonzero(sent["duplicate"] < sent["length"]))
-        again += int(np.count_nonzero(sent["duplicate"] > 0))
+    for some in parts(m):
+        for _, sent in _sent(m, some):
+            new += int(np.count_nonzero(sent["duplicate"] < sent["length"]))
+            again += int(np.count_nonzero(sent["duplicate"] > 0))
     return {"segments": new, "retransmissions": again}
+
+
+def _sent(m: Measurement, connections: list[Connection]) -> list[tuple[Times, Flows]]:
+    """Data where it left, of the connections with these places: at the end that saw it first."""
+    if m.snd is None or m.rcv is None:
+        source = near_sender(m)
+        return [(np.arange(len(connections)), payload(m, connections, source))]
+    near, far = payload(m, connections, m.snd), payload(m, connections, m.rcv)
+    along = near.sizes > 0
+    along &= (far.sizes == 0) | (near.first(near["t_ns"], 0) <= far.first(far["t_ns"], 0))
+    split = ((np.flatnonzero(along), near), (np.flatnonzero(~along), far))
+    return [(places, end.chosen(places)) for places, end in split]
 
 
 def _lost(m: Measurement, results: Mapping[str, Result]) -> Table | None:
@@ -76,14 +91,18 @@ def _lost(m: Measurement, results: Mapping[str, Result]) -> Table | None:
     if losses is None or losses.inconclusive is not None:
         return None
     fates = losses.tables["fates"]
-    gone = ~np.isin(fates["fate"], (ARRIVED, UNKNOWN)) & (fates["length"] > 0)
-    found = []
-    for one in m.connections:
-        mine = fates.where(gone & (fates["conn"] == one.index) & (fates["dir"] == one.data_dir))
-        if len(mine):
-            sent, _ = data_ends(m, one)
-            found.append(_repaired(mine, sent.where(sent["duplicate"] > 0)))
-    return Table.concat(LOST_SEGMENTS, found).sorted_by("t_ns")
+    gone = fates.where(~np.isin(fates["fate"], (ARRIVED, UNKNOWN)) & (fates["length"] > 0))
+    grouped = Grouped(gone["conn"], gone["dir"])
+    missing = set(distinct(gone["conn"]).tolist())
+    found = {}
+    for some in parts(m, [one for one in m.connections if one.index in missing]):
+        for places, sent in _sent(m, some):
+            again = sent.where(sent["duplicate"] > 0)
+            for row, at in enumerate(places.tolist()):
+                mine = gone.where(grouped.rows(some[at].index, some[at].data_dir))
+                if len(mine):
+                    found[some[at].index] = _repaired(mine, again.one(row))
+    return Table.concat(LOST_SEGMENTS, [found[index] for index in sorted(found)]).sorted_by("t_ns")
 
 
 def _repaired(lost: Table, again: Table) -> Table:

@@ -26,7 +26,7 @@ from multitracer.measurement import Measurement
 from multitracer.schema.results import IDLE_CAUSES, IDLE_PHASES
 from multitracer.table import Table
 from multitracer.transfer.bottleneck import bottleneck
-from multitracer.transfer.senderstate import sender_state
+from multitracer.transfer.senderstate import sender_states
 from multitracer.transfer.transit import data_spans
 
 ESTIMATE = "estimate from captures"
@@ -90,7 +90,8 @@ def _table(
     results: Mapping[str, Result],
 ) -> Table:
     """The phases with their causes."""
-    states = [state for one in m.connections if (state := sender_state(m, one)) is not None]
+    found = sender_states(m, m.connections) if len(idle) else None
+    states = [] if found is None else [found.one(at) for at in range(len(found.connections))]
     reasons = Reasons(m, slot_ns, states, results)
     rows = []
     for (start, end), known in zip(idle.tolist(), evidence, strict=True):

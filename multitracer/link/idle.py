@@ -11,7 +11,7 @@ from multitracer.intervals import Intervals, intersect, intervals, longer_than, 
 from multitracer.link.path import LinkPath
 from multitracer.link.waits import FOREVER, checkpoints, full_window, reset_ns
 from multitracer.measurement import Measurement
-from multitracer.transfer.transit import data_at
+from multitracer.transfer.together import flows
 
 EVIDENCE = (
     "short frame",
@@ -125,8 +125,7 @@ def handed_ns(m: Measurement, path: LinkPath) -> npt.NDArray[np.int64]:
     """Times at which TCP handed packets to the link's sender: all segments of the data direction."""
     if m.snd is None:
         return np.zeros(0, dtype=np.int64)
-    parts = [data_at(m, connection, m.snd)["t_ns"] for connection in m.connections]
-    return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+    return np.sort(flows(m, m.connections, m.snd)["t_ns"])
 
 
 def _silent(path: LinkPath, span: Intervals) -> Intervals:

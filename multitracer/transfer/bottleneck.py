@@ -10,11 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from multitracer.distinct import distinct
 from multitracer.intervals import Intervals, intersect, intervals, subtract, total, union
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transfer.losses import arrival_ns
-from multitracer.transfer.transit import Flags, Times, data_at, data_spans, near_sender, valid_acks
+from multitracer.transfer import together
+from multitracer.transfer.losses import arrivals_ns
+from multitracer.transfer.together import Flags, Line, Times, flows, highest, payload, valid_acks
+from multitracer.transfer.transit import data_spans, near_sender
 
 _FEW = 8
 _SHARE = 0.5
@@ -23,7 +26,7 @@ _MOST_PAIRS = 200_000_000
 
 @dataclass(frozen=True)
 class Passage:
-    """Packets with data through the bottleneck.
+    """Packets with data of some connections through the bottleneck.
 
     Attributes
     ----------
@@ -71,34 +74,42 @@ class Bottleneck:
     basis: str
 
 
-def passage(m: Measurement, connection: Connection) -> Passage | None:
-    """How the data of a connection passed the bottleneck; None if the captures show too little."""
-    if m.snd is None and m.rcv is not None:
-        return None
-    data = data_at(m, connection, near_sender(m))
-    data = data.where(data["length"] > 0)
-    if len(data) < _FEW:
-        return None
+def _passages(m: Measurement, connections: list[Connection]) -> list[Passage]:
+    """How the data of connections passed the bottleneck, of those of which the captures show enough."""
+    source = near_sender(m)
+    data = payload(m, connections, source)
+    data = data.where((data.sizes >= _FEW)[data.of])
+    if not len(data):
+        return []
     size = data["ip_length"].astype(np.int64)
     if m.rcv is not None and m.rcv != m.snd:
         # Damaged ones have passed it too.
-        return Passage(data["t_ns"], arrival_ns(data, data_at(m, connection, m.rcv)), size, "arrivals")
-    acks = valid_acks(m, connection, near_sender(m))
-    if not len(acks):
-        return None
-    reached = np.maximum.accumulate(acks["ack"])
-    at = np.searchsorted(reached, data["seq"] + data["length"])
-    out = np.append(acks["t_ns"], -1)[at]
+        return [Passage(data["t_ns"], arrivals_ns(data, flows(m, connections, m.rcv)), size, "arrivals")]
+    acks = valid_acks(m, connections, source)
+    reached = highest(acks.of, acks["ack"])
+    ends = data["seq"] + data["length"]
+    at = Line(acks.count, reached).search((acks.of, reached), (data.of, ends))
+    out = np.where(at < acks.bounds[data.of + 1], np.append(acks["t_ns"], -1)[at], -1)
+    out[out < data["t_ns"]] = -1
     # The ACK of a first copy says nothing about the second, and one that had to wait for a repair little.
-    out = np.where((out >= data["t_ns"]) & ~_repaired(data, out), out, -1)
-    return Passage(data["t_ns"], out.astype(np.int64), size, "ACKs")
+    for flow in distinct(data.of[data["duplicate"] > 0]).tolist():
+        mine = slice(*data.bounds[flow : flow + 2])
+        out[mine][_repaired(data.one(flow), out[mine])] = -1
+    answered = (acks.sizes > 0)[data.of]
+    if not answered.any():
+        return []
+    return [Passage(data["t_ns"][answered], out[answered], size[answered], "ACKs")]
 
 
 def bottleneck(m: Measurement) -> Bottleneck | None:
     """Find the bottleneck's rate, and when it had nothing to do; None if the captures show too little."""
-    if not len(m.table("segments")):
+    return m.once("bottleneck", lambda: _found(m))
+
+
+def _found(m: Measurement) -> Bottleneck | None:
+    if not len(m.table("segments")) or (m.snd is None and m.rcv is not None):
         return None
-    parts = [one for connection in m.connections if (one := passage(m, connection)) is not None]
+    parts = [one for some in together.parts(m) for one in _passages(m, some)]
     if not parts:
         return None
     order = np.argsort(np.concatenate([one.in_ns for one in parts]), kind="stable")

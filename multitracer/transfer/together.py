@@ -158,7 +158,7 @@ class Line:
         self._high = max((int(part.max()) for part in filled), default=0) + 1
         self._span = self._high - self._low + 1
         self._values: Times | None = None
-        if self._span * max(count, 1) >= _COUNTABLE:
+        if filled and self._span * max(count, 1) >= _COUNTABLE:
             # Too far apart to be numbered through: their ranks stand for them, odd ones for those known.
             self._values = distinct(np.concatenate(filled))
             self._span = 2 * len(self._values) + 2

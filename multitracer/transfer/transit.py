@@ -92,6 +92,10 @@ def spans_of(m: Measurement, connections: Sequence[Connection]) -> tuple[Interva
 
 def data_spans(m: Measurement) -> Intervals:
     """Times in which any connection transferred data: first data segment to last ACK."""
+    return m.once("data_spans", lambda: _data_spans(m))
+
+
+def _data_spans(m: Measurement) -> Intervals:
     found = [spans[carrying] for spans, carrying in (spans_of(m, some) for some in together.parts(m))]
     return intervals(np.concatenate(found) if found else ())
 

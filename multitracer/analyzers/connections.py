@@ -25,7 +25,7 @@ def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
     Of a summed-up capture they are `Derived`: there may be hundreds of thousands, of dozens of values each.
     """
     if not measurement.connections:
-        return Result("connections", inconclusive="needs a packet capture with TCP segments (pcap)")
+        return Result("connections", inconclusive="needs a packet capture with TCP segments (pcap, pcapng)")
     known = measurement.connections
     if measurement.summarised:
         made = Derived(len(known), lambda at: _describe(measurement, known[at]), origin=known)

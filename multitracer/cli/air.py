@@ -20,10 +20,12 @@ def lines(air: Object) -> Iterator[tuple[str, str]]:
         yield "Busy", f"{air['busy_share']:.1%} of {words.duration(air['span_s'])}{whose}"
     if air["busiest_second"] is not None:
         most = air["busiest_second"]
-        text = f"{most['busy_share']:.1%}, the link {most['own_share']:.1%}, from {most['t']:.1f} s"
+        # Frames count where they begin: a full second can hold a little more than itself.
+        full, own = (min(most[f"{name}_share"], 1.0) for name in ("busy", "own"))
+        text = f"{full:.1%}, the link {own:.1%}, from {most['t']:.1f} s"
         yield "Busiest second", text
     if air["unknown_frames"]:
-        yield "Not told", f"airtime of {air['unknown_frames']:,} of {air['frames']:,} frames"
+        yield "Airtime", f"not known of {air['unknown_frames']:,} of {air['frames']:,} frames"
     silent = air["silences"]
     if silent["count"]:
         longest = silent["longest"]
@@ -49,6 +51,7 @@ def rates(air: Object, shown: int) -> list[tuple[str, ...]]:
             words.duration(rate["airtime_s"]) if rate["rate_bps"] else "",
         )
         for entity in air["entities"]
+        if any(rate["rate_bps"] for rate in entity["rates"])
         for rate in sorted(entity["rates"], key=lambda one: -one["transmissions"])[:shown]
     ]
 

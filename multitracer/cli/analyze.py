@@ -104,6 +104,7 @@ def command(
         from multitracer.cli import diagnosis as explanation
         from multitracer.cli.render import summary
 
+        explanation.short(contract)
         summary(contract)
         if explain:
             explanation.chains(contract)

@@ -45,18 +45,23 @@ def _told(way: Object) -> Iterator[str]:
         yield f"{words.count(order['pdus_held'], 'PDU')} held back for them" + _after("for", order["held_ms"])
     given_up = way["discards"]
     if given_up["total"]:
+        sure = given_up["certain"]
         parts = {
-            "unsent": "before it was sent (PDCP number skipped)",
+            "unsent": "before it was sent (PDCP number skipped)"
+            if sure
+            else "with a PDCP number that is skipped",
             "reset": "in a reset",
             "held": "received before a reset, behind what was not",
-            "unfilled": "never came, or the log lacks it",
+            "unfilled": "that never came",
         }
         why = ", ".join(f"{given_up[key]:,} {text}" for key, text in parts.items() if given_up[key])
-        yield f"given up: {words.count(given_up['total'], 'packet')}: {why}"
+        what = "given up" if sure else "given up, or not in the log"
+        yield f"{what}: {words.count(given_up['total'], 'packet')}: {why}"
     harq = way["harq"]
     if harq is not None and harq["blocks"]:
-        again = f"{harq['again']:,} of them again, at most {harq['attempts_max']} attempts"
-        yield f"HARQ: {words.count(harq['blocks'], 'transport block')}, {again}"
+        again = f"{harq['again']:,} of them again, {words.count(harq['attempts_max'], 'attempt')} at most"
+        blocks = words.count(harq["blocks"], "transport block")
+        yield f"HARQ: {blocks}, {again if harq['again'] else 'none of them again'}"
 
 
 def _repeated(what: str, sent: Object) -> str:

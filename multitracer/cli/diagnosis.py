@@ -35,6 +35,25 @@ def diagnosis(contract: Object, console: Console | None = None) -> None:
             console.print(Text(f"    {sentence['command']}", "dim"), highlight=False, soft_wrap=True)
 
 
+def short(contract: Object, console: Console | None = None) -> None:
+    """Print the first words: what the diagnosis, far below, begins with, and what cost most."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from multitracer.cli import lines, words
+
+    said = contract["diagnosis"]
+    if not said:
+        return
+    console = console or Console()
+    lines.heading(console, "In short")
+    cost = max(said[1:], key=lambda one: one["cost_s"], default=None)
+    for one in [said[0], *([cost] if cost is not None else [])]:
+        text = one["text"].split("; ")[0]
+        price = f" [cost {words.duration(one['cost_s'])}]" if one["cost_s"] >= 0.05 else ""
+        console.print(Text(f"- {text[:1].upper()}{text[1:]}.{price}"), highlight=False)
+
+
 def chains(contract: Object, console: Console | None = None) -> None:
     """Print the chains, event by event with packets and frames."""
     from rich.console import Console

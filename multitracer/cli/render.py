@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from multitracer.cli import words
@@ -188,7 +189,6 @@ def _timeouts(console: Console, events: Sequence[Object]) -> None:
         return
     table = _table("#at", "=verdict", "#silent for", "timer", "#byte", "#packet", "evidence")
     for event in events[:SHOWN]:
-        votes = ", ".join(f"{name}: {vote}" for name, vote in event["votes"].items())
         table.add_row(
             f"{event['t']:.3f} s",
             Text(event["verdict"], VERDICT_STYLES[event["verdict"]]),
@@ -196,7 +196,7 @@ def _timeouts(console: Console, events: Sequence[Object]) -> None:
             words.timer(event["backoff"], event["rto_s"]),
             f"{event['seq']:,}",
             f"{event['record']:,}",
-            votes or "none",
+            words.votes(event["votes"]),
         )
     console.print(table)
     more(console, events, SHOWN, "timeouts")
@@ -315,7 +315,8 @@ def _clocks(console: Console, clocks: Sequence[Object]) -> None:
     _heading(console, f"Clocks, against {references[0]}" if len(references) == 1 else "Clocks")
     skewed = any(clock["skew_ppm"] for clock in joined)
     table = _table("file", "=is", "#offset", "#known to", *(["#skew"] if skewed else []), "=by")
-    for clock in joined:
+    # A file with several links has as many clocks: those alike are told once.
+    for clock in [clock for at, clock in enumerate(joined) if clock not in joined[:at]]:
         skew = [f"{clock['skew_ppm']:.2f} ppm"] if skewed else []
         offset = words.offset(clock["offset_s"]) if clock["grade"] != "unjoined" else ""
         table.add_row(
@@ -335,10 +336,14 @@ def _observation(console: Console, found: Object) -> None:
     if not statements:
         return
     _heading(console, "What these captures cannot tell")
-    for one in statements[:SHOWN]:
-        where = "all" if one["conn"] is None else f"connection {one['conn']}"
-        _line(console, where, one["text"])
-    more(console, statements, SHOWN, "statements")
+    of: dict[str, list[int | None]] = {}
+    for one in statements:
+        of.setdefault(one["text"], []).append(one["conn"])
+    for text, conns in list(of.items())[:SHOWN]:
+        where = "all" if None in conns else f"connection {conns[0]}"
+        others = f" (and so of {words.count(len(conns) - 1, 'other connection')})" if len(conns) > 1 else ""
+        _line(console, where, text + others)
+    more(console, list(of), SHOWN, "statements")
 
 
 def _inconclusive(console: Console, reasons: Object) -> None:
@@ -350,7 +355,7 @@ def _inconclusive(console: Console, reasons: Object) -> None:
         by_reason.setdefault(reason, []).append(name.replace("_", " "))
     for reason, names in by_reason.items():
         console.print(Text(reason, "dim"), highlight=False)
-        console.print(Text(f"    {', '.join(names)}"), highlight=False)
+        console.print(Padding(Text(", ".join(names)), (0, 0, 0, 4), expand=False), highlight=False)
 
 
 def _issues(console: Console, issues: Sequence[Object]) -> None:
@@ -368,5 +373,5 @@ def _issues(console: Console, issues: Sequence[Object]) -> None:
         )
         line.append(f": {issue['detail']}" if issue["detail"] else "", "default not bold not dim")
         console.print(line, highlight=False)
-        console.print(Text(f"    {issue['advice']}", "dim"), highlight=False)
+        console.print(Padding(Text(issue["advice"], "dim"), (0, 0, 0, 4), expand=False), highlight=False)
     more(console, shown, SHOWN, "issues")

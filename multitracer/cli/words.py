@@ -52,6 +52,14 @@ def verdicts(counts: Object) -> str:
     return f"{count(counts['total'], 'timeout')}{': ' if parts else ''}{', '.join(parts)}"
 
 
+def votes(cast: Object) -> str:
+    """``receiver, eifel: spurious; link: genuine``; "none" without a vote."""
+    names: dict[str, list[str]] = {}
+    for name, vote in cast.items():
+        names.setdefault(vote, []).append(name)
+    return "; ".join(f"{', '.join(who)}: {vote}" for vote, who in names.items()) or "none"
+
+
 def round_trip(rtt_ms: Object | None) -> str:
     """RTT samples."""
     if rtt_ms is None:
@@ -71,7 +79,7 @@ def entity(found: Object) -> str:
     # Of a sender that nobody listened to, what arrived is known.
     unheard = found.get("seen_by") == "receiver"
     parts = [
-        f"{found['frames']:,} frames{' that arrived' if unheard else ''}, {found['retransmitted']:,} "
+        f"{count(found['frames'], 'frame')}{' that arrived' if unheard else ''}, {found['retransmitted']:,} "
         f"{'known to be sent ' if unheard else ''}again"
     ]
     if found.get("rate_bytes_per_s") is not None:

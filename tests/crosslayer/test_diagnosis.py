@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable
 from typing import Any
@@ -86,6 +87,17 @@ def test_the_last_word_on_the_terminal(run: Run) -> None:
     last = done.stdout.split("\nDiagnosis\n")[1]
     assert "TCP used 99.0% of what the link offered: all is well." in last
     assert "Connection 0" not in last
+
+
+def test_the_first_words_on_the_terminal(run: Run) -> None:
+    done = run("analyze", SAMPLES / "link-resets-vj", env={**os.environ, "COLUMNS": "200"})
+    first = done.stdout.split("\n\n")[0].strip().splitlines()
+    assert first == [
+        "In short",
+        "- Utilization 78.5%: the link was idle for 10.7 s of 138 s and 16,520 of 116,520 bytes were sent "
+        "before. [cost 26.89 s]",
+        "- 3 link resets (N2 exceeded) flushed 5,690 bytes and lost 11 segments and 14 ACKs. [cost 26.35 s]",
+    ]
 
 
 def test_explain_prints_chains_with_packets_and_frames(run: Run) -> None:

@@ -12,6 +12,9 @@ use crate::linktable::{EVT, EventRow, Events, FrameRow, Frames, RCV, SND, cause_
 /// A bearer that was silent for longer had nothing to send: it was set up anew when there was something.
 const LONGEST_GAP_NS: i64 = 5_000_000_000;
 
+/// Longest time from an answer to the next request for both to be of one outage, if nothing was sent between.
+const SAME_TROUBLE_NS: i64 = 200_000_000;
+
 /// What a row says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -86,7 +89,7 @@ pub fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> Tracked 
         seen_sent,
         terminal_tells: rows.iter().any(|row| view(row.interface) == View::Ue),
         reset: None,
-        answered: false,
+        answered: None,
         mark: None,
         last_ns: None,
     };
@@ -118,8 +121,8 @@ struct Bearer {
     terminal_tells: bool,
     /// The latest reset: who asked for it, and which directions have begun anew since.
     reset: Option<(usize, [bool; 2])>,
-    /// Whether the terminal has an answer on common control since then.
-    answered: bool,
+    /// Since when the terminal has an answer on common control, and whether anyone has sent data since.
+    answered: Option<(i64, bool)>,
     /// A handover that no direction has followed yet: when the bearer last worked, and the record that tells.
     mark: Option<(i64, i64)>,
     last_ns: Option<i64>,
@@ -140,14 +143,18 @@ impl Bearer {
         match row.kind {
             Kind::Data => self.data(row, way, entity, action),
             Kind::Status | Kind::Nack => self.report(row, way, entity, action),
-            Kind::Reestablishment if self.is_settled() && (sent || !self.terminal_tells) => {
+            Kind::Reestablishment if self.is_settled(row.t_ns) && (sent || !self.terminal_tells) => {
                 self.begin((row.t_ns, row.record), 0, "reestablishment")
             }
             Kind::Answer => {
-                self.answered |= !sent || !self.terminal_tells;
+                if self.reset.is_some() && (!sent || !self.terminal_tells) {
+                    self.answered.get_or_insert((row.t_ns, false));
+                }
                 self.event((row.t_ns, row.record), entity, action, "UA", -1, "");
             }
-            Kind::Handover if self.is_settled() => self.mark = self.last_ns.map(|last| (last, row.record)),
+            Kind::Handover if self.is_settled(row.t_ns) => {
+                self.mark = self.last_ns.map(|last| (last, row.record))
+            }
             Kind::Reestablishment | Kind::Handover => {}
         }
         if matches!(row.kind, Kind::Data | Kind::Status | Kind::Nack) {
@@ -155,12 +162,15 @@ impl Bearer {
         }
     }
 
-    /// Whether who asked for the last reset has begun anew since, so that there can be another: requests are
-    /// repeated until they are answered, and the other side goes on until it hears one.
-    fn is_settled(&self) -> bool {
+    /// Whether the last reset is over, so that there can be another: requests are repeated until they are answered,
+    /// and the other side goes on until it hears one. Who asked has begun anew since; or it has an answer, and what
+    /// it asks for then is not what is left of the same trouble: data was sent, or some time has passed.
+    fn is_settled(&self, t_ns: i64) -> bool {
+        let over = |(since, works): (i64, bool)| works || t_ns - since > SAME_TROUBLE_NS;
         match self.reset {
             Some((asked, done)) => {
-                self.answered || done[if self.ways[asked].used() { asked } else { 1 - asked }]
+                self.answered.is_some_and(over)
+                    || done[if self.ways[asked].used() { asked } else { 1 - asked }]
             }
             None => self.ways.iter().any(Way::used),
         }
@@ -191,6 +201,9 @@ impl Bearer {
     }
 
     fn data(&mut self, row: &Row, way: usize, entity: usize, action: i8) {
+        if let Some((_, works)) = &mut self.answered {
+            *works = true;
+        }
         let piece =
             Piece { sn: row.sn, start: row.start, length: row.length, last: row.last, hash: row.hash };
         let (place, attempt);
@@ -274,7 +287,7 @@ impl Bearer {
     fn begin(&mut self, at: (i64, i64), entity: usize, cause: &str) {
         self.event(at, entity, EVT, "reset", -1, cause);
         self.reset = Some((entity, [false; 2]));
-        self.answered = false;
+        self.answered = None;
         self.mark = None;
     }
 
@@ -359,19 +372,28 @@ mod tests {
             [both(100, 60), vec![ask(1000), on(1100, 60), ask(1300), on(1400, 61)], both(2000, 60)].concat();
         let found = track(12, &rows, |_| View::Air);
         assert_eq!(resets(&found), [(1000, 0, "reestablishment"), (2001, 1, "peer")]);
-        // One that was answered is over, even if nobody had anything to send.
-        let rows = [both(100, 60), vec![ask(1000), row(1010, false, Kind::Answer, 0, 0), ask(1300)]].concat();
+        // One that was answered is over when data is sent again, or after a while if nobody has any.
         let times = |rows: &[Row], view: fn(u16) -> View| -> Vec<i64> {
             resets(&track(12, rows, view)).iter().map(|one| one.0).collect()
         };
-        assert_eq!(times(&rows, |_| View::Air), [1000, 1300]);
+        let after = 1300 + SAME_TROUBLE_NS;
+        let answered = row(1010, false, Kind::Answer, 0, 0);
+        for (between, again, expected) in [
+            (vec![], 1300, vec![1000]),
+            (vec![], after, vec![1000, after]),
+            (vec![on(1200, 60)], 1300, vec![1000, 1300]),
+        ] {
+            let rows = [both(100, 60), vec![ask(1000), answered], between, vec![ask(again)]].concat();
+            assert_eq!(times(&rows, |_| View::Air), expected);
+        }
         // An answer that did not reach the terminal is none; what it asked before it had one, neither.
         let ends = |interface| if interface == 0 { View::Ue } else { View::Bs };
         let answer = |t_ns, interface| Row { interface, ..row(t_ns, false, Kind::Answer, 0, 0) };
-        let late = Row { interface: 1, ..ask(1350) };
+        let late = Row { interface: 1, ..ask(after) };
+        let sent = Row { interface: 1, ..on(1340, 60) };
         let rows = [both(100, 60), vec![ask(1000), answer(1010, 1), ask(1300), late]].concat();
         assert_eq!(times(&rows, ends), [1000]);
-        let rows = [rows, vec![answer(1320, 0), late, ask(1400)]].concat();
+        let rows = [rows, vec![answer(1320, 0), sent, late, ask(1400)]].concat();
         assert_eq!(times(&rows, ends), [1000, 1400]);
         let told = track(12, &rows, ends).events;
         let answers = (0..told.t_ns.len()).filter(|&at| KINDS[told.kind[at] as usize] == "UA");

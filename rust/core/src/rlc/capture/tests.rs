@@ -106,10 +106,10 @@ fn unacknowledged_mode_by_how_its_numbers_run() {
     let file = |nr, heads: Vec<Vec<u8>>| mac_pdus(nr, 4, with(heads).iter().map(Vec::as_slice));
     let drb = |nr| if nr { "drb1" } else { "drb2" }.to_owned();
     // LTE: numbers of 5 and of 10 bits, every fourth PDU begins or ends inside an SDU.
-    let cut = |at: u16| if at % 4 == 0 { 1 } else { 0_u16 };
-    let short = (0..60_u16).map(|at| vec![(cut(at) << 6 | at % 32) as u8]).collect();
+    let cut = |at: u16| u16::from(at.is_multiple_of(4));
+    let short = (0..60_u16).map(|at| vec![((cut(at) << 6) | (at % 32)) as u8]).collect();
     assert_eq!(bearers(&file(false, short)), [(drb(false), Mode::Unacknowledged, 5, 60)]);
-    let long = (1000..1060_u16).map(|at| (cut(at) << 11 | at % 1024).to_be_bytes().to_vec()).collect();
+    let long = (1000..1060_u16).map(|at| ((cut(at) << 11) | (at % 1024)).to_be_bytes().to_vec()).collect();
     assert_eq!(bearers(&file(false, long)), [(drb(false), Mode::Unacknowledged, 10, 60)]);
     // NR: whole SDUs, which have the number of PDCP only; then each in three segments.
     let whole =
@@ -133,7 +133,8 @@ fn unacknowledged_mode_by_how_its_numbers_run() {
     };
     let segments = (0..90_u8).map(|at| part([1, 3, 2][usize::from(at % 3)], at / 3)).collect();
     assert_eq!(bearers(&file(true, segments)), [(drb(true), Mode::Unacknowledged, 12, 90)]);
-    let six = (0..60_u8).map(|at| if at % 2 == 0 { vec![0x40 | at / 2] } else { vec![0x80 | at / 2, 0, 30] });
+    let six =
+        (0..60_u8).map(|at| if at % 2 == 0 { vec![0x40 | (at / 2)] } else { vec![0x80 | (at / 2), 0, 30] });
     assert_eq!(bearers(&file(true, six.collect())), [(drb(true), Mode::Unacknowledged, 6, 60)]);
     // Nothing that runs up is no bearer, however much there is of it.
     let random = (0..600_u16).map(|at| vec![(at.wrapping_mul(40_503) >> 7) as u8]).collect();

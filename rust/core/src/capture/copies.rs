@@ -163,10 +163,14 @@ fn packet_of(segment: &Segment, direction: u64) -> u64 {
     let (window, id) = (u64::from(segment.window), u64::from(segment.ip_id));
     let rest = u64::from(segment.length) << 41 | id << 25 | window << 9 | u64::from(segment.flags);
     let options = &segment.options;
+    let packet = mix(direction ^ numbers, rest);
+    if options.timestamps.is_none() && options.sack_count == 0 {
+        return packet.max(1);
+    }
     let (value, echo) = options.timestamps.unwrap_or((0, 0));
     let stamps = u64::from(value) << 32 | u64::from(echo);
     let sack = u64::from(options.sack[0].0) << 32 | u64::from(options.sack[0].1);
-    mix(mix(direction ^ numbers, rest) ^ stamps, sack).max(1)
+    mix(packet ^ stamps, sack).max(1)
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use super::fragment::{First, Reassembly};
 use super::ip::{self, TCP};
 use super::kinds::{Kind, KindCounts};
 use super::link::LinkType;
-use super::record::{Record, Stop};
+use super::record::{Record, Stop, Take};
 use super::tunnel::{Path, TunnelCounts};
 use super::{Batch, Sink, icmp, inner, tcp};
 use crate::issue::Issues;
-use crate::segment::Checksum;
+use crate::segment::{Checksum, Segment};
 
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
@@ -103,6 +103,21 @@ impl Totals {
         self.previous_ns = t_ns;
     }
 
+    /// What the checksum of a segment says, of which `length` bytes were on the wire, and `data` was captured.
+    #[inline(always)]
+    fn checksum(&mut self, segment: &Segment, data: &[u8], length: u32) -> Checksum {
+        if data.len() != length as usize {
+            return Checksum::Unverified;
+        }
+        let verdict = checksum::verify(&segment.source.0, &segment.destination.0, data);
+        match verdict {
+            Verdict::Good => {}
+            Verdict::Bad => self.bad_checksum.hit(segment.record),
+            Verdict::Offloaded => self.offloaded_checksums += 1,
+        }
+        verdict.to_checksum()
+    }
+
     /// Earliest and latest time stamp.
     pub(crate) fn span(&self) -> Option<(i64, i64)> {
         (self.records > 0).then_some((self.first_ns, self.last_ns))
@@ -167,6 +182,51 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         if !self.sink.wants(record.number) {
             return;
         }
+        if !self.usual(record) {
+            self.any(*record);
+        }
+    }
+
+    /// Take a record that holds a TCP segment in plain IP in a plain frame, as most do; false, and nothing counted, if
+    /// there is more to it.
+    #[inline(always)]
+    fn usual(&mut self, record: &Record<'_>) -> bool {
+        let Some((data, wire)) = record.link.plain(record.data, record.wire_length) else { return false };
+        let place = record.interface << 8 ^ record.link.place(record.data);
+        let segment = self.batch.place();
+        let Some((data, length)) = ip::plain_tcp(data, wire, segment) else { return false };
+        (segment.t_ns, segment.record) = (record.t_ns, record.number);
+        if tcp::parse(data, length, segment).is_err() {
+            return false;
+        }
+        segment.checksum = self.totals.checksum(segment, data, length);
+        if record.data.len() < record.wire_length as usize || segment.ip_length > wire {
+            self.totals.snaplen_cut.hit(record.number);
+        }
+        if !segment.options.complete {
+            self.totals.options_cut.hit(record.number);
+        }
+        if self.copies.is_copy(segment, place) {
+            self.totals.copies.hit(record.number);
+            self.totals.kinds.add(Kind::TcpCopy);
+        } else {
+            self.totals.kinds.add(Kind::Tcp);
+            self.keep();
+        }
+        true
+    }
+
+    /// Without the short way: for tests, which hold one against the other.
+    #[cfg(test)]
+    pub(crate) fn look_closely(&mut self, record: &Record<'_>) {
+        self.totals.observe(record);
+        self.any(*record);
+    }
+
+    /// Take any record. By value, lest every usual one be built in memory for this one's sake.
+    #[inline(never)]
+    fn any(&mut self, record: Record<'_>) {
+        let record = &record;
         let mut cut = record.data.len() < record.wire_length as usize;
         let kind = match self.packet(record, &mut cut) {
             Ok(kind) | Err(Stop::Kind(kind)) => kind,
@@ -195,7 +255,6 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         self.totals.kinds.add(kind);
     }
 
-    #[inline(always)]
     fn packet(&mut self, record: &Record<'_>, cut: &mut bool) -> Result<Kind, Stop> {
         self.path = Path::default();
         self.place = record.interface << 8 ^ record.link.place(record.data);
@@ -205,17 +264,10 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         segment.t_ns = record.t_ns;
         segment.record = record.number;
         segment.checksum = Checksum::Unverified;
-        if let Some((tcp, length)) = ip::plain_tcp(data, wire, segment) {
+        if let Some((data, length)) = ip::plain_tcp(data, wire, segment) {
             *cut |= segment.ip_length > wire;
-            return self.tcp(tcp, length, false);
+            return self.tcp(data, length, false);
         }
-        self.other(data, wire, cut)
-    }
-
-    /// Whatever needs a closer look; kept apart so that the way to TCP stays in registers.
-    #[inline(never)]
-    fn other(&mut self, data: &[u8], wire: u32, cut: &mut bool) -> Result<Kind, Stop> {
-        let segment = self.batch.place();
         let packet = ip::parse(data, wire, segment)?;
         // Some tools write the captured length into both fields: the IP header knows better.
         *cut |= segment.ip_length > wire;
@@ -277,18 +329,11 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         if v6 { Kind::Icmpv6 } else { Kind::Icmp }
     }
 
-    #[inline(always)]
     fn tcp(&mut self, data: &[u8], length: u32, rerouted: bool) -> Result<Kind, Stop> {
         let segment = self.batch.place();
         tcp::parse(data, length, segment)?;
-        if data.len() == length as usize && !rerouted {
-            let verdict = checksum::verify(&segment.source.0, &segment.destination.0, data);
-            segment.checksum = verdict.to_checksum();
-            match verdict {
-                Verdict::Good => {}
-                Verdict::Bad => self.totals.bad_checksum.hit(segment.record),
-                Verdict::Offloaded => self.totals.offloaded_checksums += 1,
-            }
+        if !rerouted {
+            segment.checksum = self.totals.checksum(segment, data, length);
         }
         if !segment.options.complete {
             self.totals.options_cut.hit(segment.record);
@@ -328,5 +373,12 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
             }
         }
         fragment.kind
+    }
+}
+
+impl<S: Sink + ?Sized> Take for Decoder<'_, S> {
+    #[inline(always)]
+    fn take(&mut self, record: &Record<'_>) {
+        self.record(record);
     }
 }

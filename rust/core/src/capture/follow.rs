@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use super::decode::Decoder;
-use super::record::Reader;
+use super::record::{Reader, Record};
 use super::source::Source;
 use super::{CaptureInfo, Progress, ReadError, Sink, Work, with_reader};
 use crate::input::Stop;
@@ -69,7 +69,7 @@ impl<S: Sink + ?Sized> Work for Follow<'_, S> {
         let Follow { sink, issues, gauge } = self;
         let mut decoder = Decoder::new(sink);
         let (mut first_ns, mut last_ns) = (i64::MAX, i64::MIN);
-        reader.each(|record| {
+        reader.each(&mut |record: &Record<'_>| {
             decoder.record(record);
             first_ns = first_ns.min(record.t_ns);
             last_ns = last_ns.max(record.t_ns);

@@ -53,18 +53,44 @@ pub(crate) fn parse<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Res
 }
 
 /// The TCP segment, as captured and its length on the wire, of the most usual packet: IPv4 without options, not a
-/// fragment, with all 20 bytes of the TCP header. `None` for whatever else [`parse`] takes, or complains of.
+/// fragment, or IPv6 without extension headers, with room for the 20 bytes of the TCP header. `None` for whatever else
+/// [`parse`] takes, or complains of.
 #[inline(always)]
 pub(crate) fn plain_tcp<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Option<(&'a [u8], u32)> {
     let (fixed, payload) = data.split_first_chunk::<20>()?;
+    if fixed[0] != 0x45 {
+        return plain_v6(data, wire, segment);
+    }
     let length = u32::from(be16(fixed, 2));
-    let plain = fixed[0] == 0x45 && fixed[9] == TCP && be16(fixed, 6) & 0x3fff == 0;
+    let plain = fixed[9] == TCP && be16(fixed, 6) & 0x3fff == 0;
     if !plain || length < 40 || wire < 20 {
         return None;
     }
     v4_fields(fixed, length, segment);
     let length = length - 20;
     Some((&payload[..payload.len().min(length as usize)], length))
+}
+
+#[inline(always)]
+fn plain_v6<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Option<(&'a [u8], u32)> {
+    let (fixed, payload) = data.split_first_chunk::<40>()?;
+    let length = u32::from(be16(fixed, 4));
+    let plain = fixed[0] >> 4 == 6 && fixed[6] == TCP;
+    if !plain || length < 20 || wire < 40 {
+        return None;
+    }
+    v6_fields(fixed, 40 + length, segment);
+    Some((&payload[..payload.len().min(length as usize)], length))
+}
+
+#[inline(always)]
+fn v6_fields(fixed: &[u8; 40], length: u32, segment: &mut Segment) {
+    segment.source.0 = Address::v6(array16(fixed, 8));
+    segment.destination.0 = Address::v6(array16(fixed, 24));
+    segment.ip_length = length;
+    segment.ip_id = 0;
+    segment.ttl = fixed[7];
+    segment.ecn = fixed[1] >> 4 & 3;
 }
 
 #[inline(always)]
@@ -75,6 +101,14 @@ fn v4_fields(fixed: &[u8; 20], length: u32, segment: &mut Segment) {
     segment.ip_id = be16(fixed, 4);
     segment.ttl = fixed[8];
     segment.ecn = fixed[1] & 3;
+}
+
+/// An IPv6 address, moved in halves: [`Address::halves`] reads it as it was stored.
+#[inline(always)]
+fn array16(fixed: &[u8; 40], at: usize) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&fixed[at..at + 16]);
+    bytes
 }
 
 #[inline(always)]
@@ -114,17 +148,13 @@ fn v4<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Result<Packet<'a>
 #[inline(always)]
 fn v6<'a>(data: &'a [u8], wire: u32, segment: &mut Segment) -> Result<Packet<'a>, Stop> {
     require(data, wire, 40, "packet shorter than an IPv6 header")?;
+    let Some(fixed) = data.first_chunk::<40>() else { return Err(Stop::Kind(Kind::HeaderCut)) };
     let length = match be16(data, 4) {
         0 if data[6] != NO_NEXT_HEADER => length_of_record(wire)?,
         payload => 40 + u32::from(payload),
     };
     let data = &data[..data.len().min(length as usize)];
-    segment.source.0.0.copy_from_slice(&data[8..24]);
-    segment.destination.0.0.copy_from_slice(&data[24..40]);
-    segment.ip_length = length;
-    segment.ip_id = 0;
-    segment.ttl = data[7];
-    segment.ecn = data[1] >> 4 & 3;
+    v6_fields(fixed, length, segment);
     Ok(Packet {
         v6: true,
         protocol: data[6],

@@ -212,7 +212,7 @@ impl<S: Sink + ?Sized> Work for Decode<'_, S> {
 
     fn run(self, mut reader: impl Reader) -> Result<Self::Output, ReadError> {
         let mut decoder = Decoder::new(self.sink);
-        reader.each(|record| decoder.record(record))?;
+        reader.each(&mut decoder)?;
         Ok(concluded(&decoder.finish(), &mut reader, self.issues))
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::ReadError;
 use super::info::{Facts, Interface};
 use super::link::{self, LinkType};
-use super::record::{ByteOrder, Damage, Reader, Record};
+use super::record::{ByteOrder, Damage, Reader, Record, Take};
 use super::source::Source;
 use crate::issue::Issues;
 
@@ -74,13 +74,19 @@ impl FileHeader {
         self.snaplen.clamp(USUAL_LIMIT, HARD_LIMIT)
     }
 
-    /// The fields of a record header.
+    /// Little-endian, and of no old or patched libpcap: nearly every file.
+    fn is_usual(&self) -> bool {
+        !self.big_endian && !self.modified && self.lengths == LengthOrder::CapturedFirst
+    }
+
+    /// The fields of a record header; `USUAL` if that is known to be one.
     #[inline(always)]
-    fn fields(&self, bytes: &[u8; RECORD_HEADER]) -> Fields {
-        let order = if self.big_endian { ByteOrder::Big } else { ByteOrder::Little };
+    fn fields<const USUAL: bool>(&self, bytes: &[u8; RECORD_HEADER]) -> Fields {
+        let order = if self.big_endian && !USUAL { ByteOrder::Big } else { ByteOrder::Little };
         let (seconds, fraction) = (order.u32(bytes, 0), order.u32(bytes, 4));
         let (mut captured, mut original) = (order.u32(bytes, 8), order.u32(bytes, 12));
-        if self.lengths != LengthOrder::CapturedFirst
+        if !USUAL
+            && self.lengths != LengthOrder::CapturedFirst
             && (self.lengths == LengthOrder::OriginalFirst || captured > original)
         {
             std::mem::swap(&mut captured, &mut original);
@@ -169,18 +175,24 @@ impl<'p> Records<'p> {
     /// The records that are whole within the window, but for what is odd about the next: that is left to
     /// [`Reader::next_record`].
     #[inline(always)]
-    fn each_in_window(&mut self, work: &mut impl FnMut(&Record<'_>)) {
+    fn each_in_window<const USUAL: bool>(&mut self, taker: &mut impl Take) {
         let (header, link) = (self.header, self.link);
-        let (header_length, limit) = (header.record_header(), header.limit());
+        let (header_length, limit) =
+            (if USUAL { RECORD_HEADER } else { header.record_header() }, header.limit());
         let (mut left, mut number) = (self.source.bytes(), self.number);
         while let Some(head) = left.first_chunk() {
-            let fields = header.fields(head);
+            let fields = header.fields::<USUAL>(head);
             let end = header_length + fields.captured as usize;
             if fields.captured > limit || left.len() < end {
                 break;
             }
             number += 1;
-            work(&header.record(number, link, &fields, &left[header_length..end]));
+            let record = header.record(number, link, &fields, &left[header_length..end]);
+            if USUAL {
+                taker.take(&record)
+            } else {
+                taker.take_rare(&record)
+            }
             left = &left[end..];
         }
         let passed = self.source.bytes().len() - left.len();
@@ -214,7 +226,7 @@ impl Reader for Records<'_> {
             return Ok(None);
         }
         let Some(head) = self.source.bytes().first_chunk() else { return Ok(None) };
-        let fields = self.header.fields(head);
+        let fields = self.header.fields::<false>(head);
         if fields.captured > self.header.limit() {
             self.impossible(fields.captured);
             return Ok(None);
@@ -231,12 +243,16 @@ impl Reader for Records<'_> {
     }
 
     #[inline(always)]
-    fn each(&mut self, mut work: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
+    fn each(&mut self, taker: &mut impl Take) -> Result<(), ReadError> {
         loop {
             self.source.consume(std::mem::take(&mut self.pending));
-            self.each_in_window(&mut work);
+            if self.header.is_usual() {
+                self.each_in_window::<true>(taker);
+            } else {
+                self.each_in_window::<false>(taker);
+            }
             match self.next_record()? {
-                Some(record) => work(&record),
+                Some(record) => taker.take_rare(&record),
                 None => return Ok(()),
             }
         }

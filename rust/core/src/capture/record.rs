@@ -13,16 +13,9 @@ pub(crate) trait Reader {
     fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError>;
 
     /// All records that are left, up to the end or the first damage.
-    #[inline(always)]
-    fn each(&mut self, mut work: impl FnMut(&Record<'_>)) -> Result<(), ReadError>
+    fn each(&mut self, taker: &mut impl Take) -> Result<(), ReadError>
     where
-        Self: Sized,
-    {
-        while let Some(record) = self.next_record()? {
-            work(&record);
-        }
-        Ok(())
-    }
+        Self: Sized;
 
     /// Why reading stopped, if not at the end of the file.
     fn damage(&self) -> Option<&Damage>;
@@ -41,7 +34,27 @@ pub(crate) trait Reader {
     }
 }
 
+/// Takes the records of a capture, one after the other.
+pub(crate) trait Take {
+    /// Take a record: becomes part of the loop over usual records, so that none is built in memory to be handed over.
+    fn take(&mut self, record: &Record<'_>);
+
+    /// The same, to be called where records are rare.
+    #[inline(never)]
+    fn take_rare(&mut self, record: &Record<'_>) {
+        self.take(record);
+    }
+}
+
+impl<F: FnMut(&Record<'_>)> Take for F {
+    #[inline(always)]
+    fn take(&mut self, record: &Record<'_>) {
+        self(record);
+    }
+}
+
 /// One record of a capture, in the reader's buffer.
+#[derive(Clone, Copy)]
 pub(crate) struct Record<'a> {
     /// From 1, as Wireshark counts.
     pub(crate) number: u64,

@@ -16,7 +16,7 @@ impl Sender {
     }
 
     /// The other side sent a segment with acknowledgment number `ack` for this direction.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, segment: &Segment, ack: i64) -> AckOutcome {
         if self.is_undisturbed() && segment.options.sack_count == 0 && segment.flags & CONTROL == 0 {
             if self.snd_una < ack && ack <= self.snd_max {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::ReadError;
 use super::super::info::{Comment, Facts, Interface as Described};
 use super::super::pcap::describe;
-use super::super::record::{ByteOrder, Damage, Reader, Record};
+use super::super::record::{ByteOrder, Damage, Reader, Record, Take};
 use super::super::source::Source;
 use super::interface::Interface;
 use crate::issue::Issues;
@@ -22,7 +22,7 @@ const FRAMING: usize = 12;
 const HEADER: usize = 8;
 
 /// A block that is looked into must fit into memory; others are passed over at any length.
-const MAX_BLOCK: u32 = 17 << 20;
+pub(super) const MAX_BLOCK: u32 = 17 << 20;
 /// Interfaces that are kept, in all sections together: 48 bytes each.
 pub(super) const MAX_INTERFACES: usize = 1 << 20;
 /// Interfaces and comments that are told of.
@@ -68,12 +68,12 @@ pub(crate) struct Blocks<'p> {
     pub(super) described: Vec<Described>,
     pub(super) step_ns: u32,
     pub(super) number: u64,
-    previous_ns: i64,
+    pub(super) previous_ns: i64,
     /// Bytes of the block handed out last, still in the window.
     pending: usize,
     counts: BTreeMap<u32, u64>,
     /// Of the three kinds of packet blocks: counted apart, because a map costs.
-    packets: [u64; 3],
+    pub(super) packets: [u64; 3],
     other_types: u64,
     pub(super) application: String,
     pub(super) comments: Vec<Comment>,
@@ -250,7 +250,7 @@ impl<'p> Blocks<'p> {
 }
 
 impl Reader for Blocks<'_> {
-    #[inline]
+    #[inline(never)]
     fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let (block_type, length, found, interface) = loop {
             let Some((block_type, length)) = self.next_packet_block()? else { return Ok(None) };
@@ -298,6 +298,18 @@ impl Reader for Blocks<'_> {
             interface: interface.serial,
             data: &self.source.bytes()[found.at..end],
         }))
+    }
+
+    #[inline(always)]
+    fn each(&mut self, taker: &mut impl Take) -> Result<(), ReadError> {
+        loop {
+            self.source.consume(std::mem::take(&mut self.pending));
+            self.each_in_window(taker);
+            match self.next_record()? {
+                Some(record) => taker.take_rare(&record),
+                None => return Ok(()),
+            }
+        }
     }
 
     fn damage(&self) -> Option<&Damage> {

@@ -7,5 +7,6 @@ mod described;
 mod interface;
 mod options;
 mod packets;
+mod usual;
 
 pub(crate) use blocks::{Blocks, sniff};

@@ -12,7 +12,11 @@ mod tcps;
 mod tunnels;
 mod wifiparts;
 
-use super::{CaptureInfo, ReadError, Sink, read_from};
+use super::decode::Decoder;
+use super::pcap::Records;
+use super::record::{Reader, Record};
+use super::source::Source;
+use super::{CaptureInfo, ReadError, Sink, concluded, read_from};
 use crate::issue::{Issues, Occurrences};
 use crate::segment::Segment;
 
@@ -54,6 +58,16 @@ fn try_read(bytes: &[u8]) -> Result<Outcome, ReadError> {
     let info = read_from(bytes, &mut sink, &mut issues, None)?;
     assert_eq!(info.kinds.values().sum::<u64>(), info.records);
     assert_eq!(info.tcp_segments, sink.0.len() as u64);
+    Ok(Outcome { info, segments: sink.0, issues })
+}
+
+/// The same of a pcap file, each packet looked at closely.
+fn read_closely(bytes: &[u8]) -> Result<Outcome, ReadError> {
+    let (mut sink, mut issues) = (Keep::default(), Issues::default());
+    let mut reader = Records::new(Source::new(bytes, None)?)?;
+    let mut decoder = Decoder::new(&mut sink);
+    reader.each(&mut |record: &Record<'_>| decoder.look_closely(record))?;
+    let info = concluded(&decoder.finish(), &mut reader, &mut issues);
     Ok(Outcome { info, segments: sink.0, issues })
 }
 

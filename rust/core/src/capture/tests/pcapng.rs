@@ -278,6 +278,27 @@ fn a_million_interfaces() {
 }
 
 proptest::proptest! {
+    /// Blocks in a row are read the same as those that come one by one, as in the other byte order.
+    #[test]
+    fn blocks_in_a_row_are_the_same(
+        packets in proptest::collection::vec(
+            (0u32..4, proptest::num::u64::ANY, 0usize..70, proptest::bool::weighted(0.1)), 0..30),
+    ) {
+        let [little, big] = [false, true].map(|big| {
+            let fcs = vec![(13, vec![4])];
+            let mut file = Ng::new(big).interface(1, 0, &[]).interface(1, 0, &fcs).interface(101, 96, &[]);
+            for &(interface, ticks, kept, optional) in &packets {
+                let options = if optional { vec![(1, b"here".to_vec())] } else { Vec::new() };
+                let frame = frame();
+                file = file.packet(interface, ticks, &frame[..kept.min(frame.len())], &options);
+            }
+            let mut outcome = read(&file.bytes);
+            outcome.info.swapped = false;
+            format!("{outcome:?}")
+        });
+        proptest::prop_assert_eq!(little, big);
+    }
+
     #[test]
     fn any_bytes_behind_a_section_header(
         big in proptest::bool::ANY,

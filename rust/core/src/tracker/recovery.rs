@@ -87,7 +87,6 @@ impl Sender {
     /// What shows a sender without a timer that `seq` is lost.
     pub(super) fn trigger(&self, cause: Cause, seq: i64, before: Option<&Sent>) -> Trigger {
         let three_segments = i64::from(DUPACK_THRESHOLD) * i64::from(self.segment_size().max(1));
-        // Not all of it: with many holes, that would be quadratic.
         let above =
             self.sacked.highest().map_or(0, |high| self.sacked.overlap_up_to(seq, high, three_segments));
         if cause == Cause::Timeout {

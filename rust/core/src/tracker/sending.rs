@@ -14,7 +14,7 @@ pub(super) const CONTROL: u16 = flags::SYN | flags::FIN | flags::RST;
 
 impl Sender {
     /// This side sent a segment whose first sequence number is `seq`.
-    #[inline]
+    #[inline(always)]
     pub fn on_send(&mut self, segment: &Segment, seq: i64) -> SendOutcome {
         let t_ns = segment.t_ns;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
@@ -202,7 +202,6 @@ impl Sender {
             let tail = LoneTail::new(self.expiry(segment, seq, before), segments, wide);
             self.history.get_or_insert_default().lone_tail = Some(tail);
         }
-        let trigger = self.trigger(cause, seq, before);
         let state_before = self.state;
         let marked = self.history.as_ref().zip(before).is_some_and(|(history, run)| history.is_marked(run));
         self.enter(cause, segment, seq, before);
@@ -214,6 +213,8 @@ impl Sender {
             self.history.get_or_insert_default().lost_again += u64::from(again);
         }
         if state_before == State::Open && self.state != State::Open {
+            // Only now: it looks at what was acknowledged above, which would cost too much for each repetition.
+            let trigger = self.trigger(cause, seq, before);
             self.open_episode(segment, seq, cause, trigger);
         }
         let (place, recover) = (self.retransmissions.len(), self.recover);

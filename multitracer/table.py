@@ -26,8 +26,11 @@ class Table:
     Parameters
     ----------
     schema : Schema
-    columns : mapping of str to array
-        Every column of the schema; converted to its dtype without a copy where it already has it.
+    columns : mapping of str to array or Sparse
+        Every column of the schema; converted to its dtype without a copy where it already has it. One that
+        is `Sparse` becomes an array when it is first used.
+    rows : int, optional
+        Their length, where there may be no array to tell it.
 
     Raises
     ------
@@ -37,23 +40,27 @@ class Table:
 
     __slots__ = ("_columns", "_rows", "schema")
 
-    def __init__(self, schema: Schema, columns: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Schema, columns: Mapping[str, Any], rows: int | None = None) -> None:
         unknown = set(columns) - set(schema.by_name)
         missing = set(schema.by_name) - set(columns)
         if unknown or missing:
             raise ValueError(f"table {schema.name}: missing {sorted(missing)}, unknown {sorted(unknown)}")
         self.schema = schema
-        self._columns: dict[str, Array | _Pick] = {
-            column.name: np.asarray(columns[column.name], dtype=_dtype(column.dtype))
+        self._columns: dict[str, Array | Sparse | _Pick] = {
+            column.name: given
+            if isinstance(given := columns[column.name], Sparse)
+            else np.asarray(given, dtype=_dtype(column.dtype))
             for column in schema.columns
         }
-        lengths = {len(array) for array in self._columns.values()}
+        lengths = {len(array) for array in self._columns.values() if not isinstance(array, Sparse)}
+        if rows is not None:
+            lengths.add(rows)
         if len(lengths) > 1:
             raise ValueError(f"table {schema.name}: columns of different lengths {sorted(lengths)}")
         self._rows = lengths.pop() if lengths else 0
 
     @classmethod
-    def _of(cls, schema: Schema, columns: dict[str, Array | _Pick], rows: int) -> Table:
+    def _of(cls, schema: Schema, columns: dict[str, Array | Sparse | _Pick], rows: int) -> Table:
         """A table out of columns that are known to fit."""
         table = cls.__new__(cls)
         table.schema, table._columns, table._rows = schema, columns, rows
@@ -69,6 +76,7 @@ class Table:
         """A table of `rows` rows: the columns given, the others at their "absent" value.
 
         Absent is -1 for signed integers, 0 for unsigned integers and codes, NaN for floats, "" for text.
+        Columns of it take no memory before they are used.
         """
         columns: dict[str, Any] = {}
         for column in schema.columns:
@@ -77,10 +85,10 @@ class Table:
                 continue
             kind = np.dtype(_dtype(column.dtype)).kind
             absent: Any = {"i": 0 if column.categories else -1, "u": 0, "f": np.nan}.get(kind, "")
-            columns[column.name] = np.full(rows, absent, dtype=_dtype(column.dtype))
+            columns[column.name] = Sparse(absent)
         for name in set(given) - set(columns):
             columns[name] = given[name]
-        return cls(schema, columns)
+        return cls(schema, columns, rows)
 
     @classmethod
     def in_time(cls, schema: Schema, given: Mapping[str, Any]) -> Table:
@@ -95,10 +103,14 @@ class Table:
             return tables[0]
         if not tables:
             return cls.empty(schema)
-        return cls(
-            schema,
-            {c.name: np.concatenate([table[c.name] for table in tables]) for c in schema.columns},
-        )
+        columns: dict[str, Any] = {}
+        for name in schema.by_name:
+            constants = {table._constant(name) for table in tables}
+            if len(constants) == 1 and None not in constants:
+                columns[name] = Sparse(constants.pop())
+            else:
+                columns[name] = np.concatenate([table[name] for table in tables])
+        return cls(schema, columns, sum(map(len, tables)))
 
     @property
     def columns(self) -> dict[str, Array]:
@@ -113,7 +125,15 @@ class Table:
         if isinstance(column, _Pick):
             column = column.table[name][column.rows]
             self._columns[name] = column
+        elif isinstance(column, Sparse):
+            column = column.array(self._rows, _dtype(self.schema.by_name[name].dtype))
+            self._columns[name] = column
         return column
+
+    def _constant(self, name: str) -> Any:
+        """What all rows of a column are known to hold, None if that is not known."""
+        column = self._columns[name]
+        return column.absent if isinstance(column, Sparse) and column.rows is None else None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
@@ -131,8 +151,11 @@ class Table:
             if len(rows) != len(self):
                 raise ValueError(f"table {self.schema.name}: a mask of {len(rows)} for {len(self)} rows")
             rows = np.flatnonzero(rows)
-        pick = _Pick(self, rows)
-        return Table._of(self.schema, dict.fromkeys(self._columns, pick), len(rows))
+        picked: dict[str, Array | Sparse | _Pick] = dict.fromkeys(self._columns, _Pick(self, rows))
+        for name in self._columns:
+            if (constant := self._constant(name)) is not None:
+                picked[name] = Sparse(constant)
+        return Table._of(self.schema, picked, len(rows))
 
     def sorted_by(self, name: str) -> Table:
         """Rows in stable order of one column."""
@@ -144,7 +167,7 @@ class Table:
     def replace(self, **columns: Any) -> Table:
         """The same table with some columns exchanged."""
         rows = len(self)
-        changed: dict[str, Array | _Pick] = dict(self._columns)
+        changed: dict[str, Array | Sparse | _Pick] = dict(self._columns)
         for name, values in columns.items():
             array = np.asarray(values, dtype=_dtype(self.schema.by_name[name].dtype))
             if len(array) != rows:
@@ -175,6 +198,39 @@ class Table:
         frame = pd.DataFrame(data, copy=False)
         frame.attrs["schema"] = self.schema.name
         return frame
+
+
+class Sparse(NamedTuple):
+    """A column most of whose rows hold the same, without the memory for them.
+
+    Attributes
+    ----------
+    absent : object
+        What all rows hold that are not named.
+    rows : array, optional
+        Row numbers, ascending.
+    values : array, optional
+        What those hold.
+    """
+
+    absent: Any
+    rows: Array | None = None
+    values: Array | None = None
+
+    @classmethod
+    def of_core(cls, column: Any) -> Any:
+        """A column as the core gives it: a tuple of these three becomes one."""
+        if not isinstance(column, tuple):
+            return column
+        absent, rows, values = column
+        return cls(absent, rows, values) if len(rows) else cls(absent)
+
+    def array(self, length: int, dtype: npt.DTypeLike) -> Array:
+        """The whole column."""
+        column = np.full(length, self.absent, dtype=dtype)
+        if self.rows is not None:
+            column[self.rows] = self.values
+        return column
 
 
 class _Pick(NamedTuple):

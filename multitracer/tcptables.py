@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer import schema
-from multitracer.lazy import np
-from multitracer.table import Table
+from multitracer.table import Sparse, Table
 
 TRACKED = (
     schema.SEGMENTS,
@@ -31,6 +30,7 @@ def tcp_tables(found: Mapping[str, Any]) -> dict[str, Table]:
         columns = found.get(declared.name)
         if columns is not None:
             rows = len(columns["t_ns"])
-            given = {**columns, "source": np.zeros(rows, dtype=np.int16)}
+            given = {name: Sparse.of_core(column) for name, column in columns.items()}
+            given["source"] = Sparse(0)
             tables[declared.name] = Table.filled(declared, rows, given)
     return tables

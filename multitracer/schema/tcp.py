@@ -38,7 +38,7 @@ SEGMENTS = Schema(
         Column("length", "int32", "bytes", "payload on the wire, whatever was captured"),
         Column("flags", "uint16", "", "TCP flag bits, FIN is 1", "RFC 9293 3.1"),
         Column(
-            "window", "int64", "bytes", "advertised window, scaled; -1 if the scale is unknown", "RFC 7323 2"
+            "window", "int32", "bytes", "advertised window, scaled; -1 if the scale is unknown", "RFC 7323 2"
         ),
         Column("duplicate", "int32", "bytes", "payload bytes already sent before", "Paper 4.3"),
         Column("transmission", "int16", "", "how often its first byte has now been sent; 0 without payload"),

@@ -1,7 +1,7 @@
 //! Tables of a capture as NumPy columns.
 
 use multitracer_core::tracker::{
-    Columns, Connection, Endpoint, QuotedError, Retransmission, Sender, Timeout,
+    Columns, Connection, Endpoint, Held, QuotedError, Retransmission, Sender, Sparse, Timeout,
 };
 use numpy::{Element, IntoPyArray};
 use pyo3::prelude::*;
@@ -11,6 +11,19 @@ macro_rules! set_columns {
     ($dict:expr, $py:expr, $table:expr, $($name:ident),+ $(,)?) => {
         $( $dict.set_item(stringify!($name), $table.$name.into_pyarray($py))?; )+
     };
+}
+
+/// A column as an array; one most of whose rows say "none" as that value, the other rows, and their values.
+fn sparse_to_python<'py, T: Element + Copy + PartialEq + IntoPyObject<'py>, const ABSENT: i8>(
+    py: Python<'py>,
+    column: Sparse<T, ABSENT>,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match column.into_held() {
+        Held::All(values) => values.into_pyarray(py).into_any(),
+        Held::Few(absent, rows, values) => {
+            (absent, rows.into_pyarray(py), values.into_pyarray(py)).into_pyobject(py)?.into_any()
+        }
+    })
 }
 
 pub(crate) fn segments_to_python<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>> {
@@ -28,22 +41,22 @@ pub(crate) fn segments_to_python<'py>(py: Python<'py>, columns: Columns) -> PyRe
         length,
         flags,
         window,
-        duplicate,
         transmission,
         cause,
         ack_kind,
         flight,
         rtt_ns,
-        ts_val,
-        ts_ecr,
-        sack_high,
-        sack_count,
         checksum,
         ip_length,
         ip_id,
         seq_raw,
         ack_raw,
     );
+    d.set_item("duplicate", sparse_to_python(py, columns.duplicate)?)?;
+    d.set_item("ts_val", sparse_to_python(py, columns.ts_val)?)?;
+    d.set_item("ts_ecr", sparse_to_python(py, columns.ts_ecr)?)?;
+    d.set_item("sack_high", sparse_to_python(py, columns.sack_high)?)?;
+    d.set_item("sack_count", sparse_to_python(py, columns.sack_count)?)?;
     Ok(d)
 }
 

@@ -1,5 +1,6 @@
 //! The segments table: one vector per column.
 
+use super::sparse::Sparse;
 use crate::segment::Segment;
 
 /// What the tracker adds to a segment.
@@ -31,17 +32,17 @@ pub struct Columns {
     pub ack: Vec<i64>,
     pub length: Vec<i32>,
     pub flags: Vec<u16>,
-    pub window: Vec<i64>,
-    pub duplicate: Vec<i32>,
+    pub window: Vec<i32>,
+    pub duplicate: Sparse<i32, 0>,
     pub transmission: Vec<i16>,
     pub cause: Vec<i8>,
     pub ack_kind: Vec<i8>,
     pub flight: Vec<i64>,
     pub rtt_ns: Vec<i64>,
-    pub ts_val: Vec<i64>,
-    pub ts_ecr: Vec<i64>,
-    pub sack_high: Vec<i64>,
-    pub sack_count: Vec<i8>,
+    pub ts_val: Sparse<i64, -1>,
+    pub ts_ecr: Sparse<i64, -1>,
+    pub sack_high: Sparse<i64, -1>,
+    pub sack_count: Sparse<i8, 0>,
     pub checksum: Vec<i8>,
     pub ip_length: Vec<i32>,
     pub ip_id: Vec<u16>,
@@ -62,7 +63,8 @@ impl Columns {
         self.ack.push(row.ack);
         self.length.push(segment.length as i32);
         self.flags.push(segment.flags);
-        self.window.push(row.window);
+        // 16 bits, shifted by 14 at most.
+        self.window.push(row.window as i32);
         self.duplicate.push(row.duplicate as i32);
         self.transmission.push(row.transmission.min(i16::MAX as u16) as i16);
         self.cause.push(row.cause as i8);

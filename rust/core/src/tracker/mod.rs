@@ -23,6 +23,7 @@ mod sender;
 mod sending;
 mod sequence;
 mod shelf;
+mod sparse;
 mod tail;
 mod timeout;
 mod timers;
@@ -41,6 +42,7 @@ pub use relay::{Relay, track_beside};
 pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};
 pub use sender::Sender;
 pub use shelf::{Overview, Shelf};
+pub use sparse::{Held, Sparse};
 pub use timeout::{Timeout, Verdict, Vote};
 pub use undo::{TAKEN_BACK, TakenBack};
 

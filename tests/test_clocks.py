@@ -115,6 +115,25 @@ def test_step_is_found(step: int, at: float) -> None:
     assert (error > found.bound_ns).sum() <= 2  # records that only the other direction separates
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_bad_air_that_leaves_a_queue_behind_is_no_step(seed: int) -> None:
+    """ACKs wait while the air is bad, data behind it: both delays jump at once, one to where it had been."""
+    random, count = np.random.default_rng(seed), 400
+    sent = np.arange(count) * 5 * MS
+    forward, back = (5 + random.exponential(1, count) for _ in range(2))
+    forward[170:200] += 5
+    back[170:200] += np.linspace(30, 45, 30)
+    forward[200:] += 40
+    got = np.maximum.accumulate(sent + (forward * MS).astype(np.int64))
+    answered = np.maximum.accumulate(got + 1000 + (back * MS).astype(np.int64))
+    lower = Points.between(got, sent, np.arange(1, 2 * count, 2))
+    upper = Points.between(got + 1000, answered, np.arange(2, 2 * count + 1, 2))
+    found = fit(lower, upper, (int(got[0]), int(got[-1])))
+    assert found.steps == []
+    assert found.bound_ns is not None
+    assert np.abs(found.pieces[0].line.offset_at(got)).max() <= found.bound_ns < 6 * MS
+
+
 def test_many_steps_end() -> None:
     transfer = Transfer(5, count=400, jitter_ms=1)
     lower = Points.between(transfer.got, transfer.sent, np.arange(400))

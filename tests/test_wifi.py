@@ -391,6 +391,24 @@ def test_equal_packets_at_equal_distances_are_not_taken_for_their_neighbours(see
     assert found.packet.tolist() == list(range(count))
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("late_ms", [2.0, 5.0])
+def test_where_one_late_packet_makes_others_late_no_delay_is_usual(seed: int, late_ms: float) -> None:
+    """None is taken for certain that is another, though the least delay hardly occurs."""
+    chance, count = np.random.default_rng(seed), 400
+    steps = chance.choice([1.2, 5.0], count, p=[0.6, 0.4]) + chance.exponential(0.3, count)
+    left = np.cumsum(steps * 1e6).astype(np.int64)
+    arrived = np.maximum.accumulate(left + ((5 + chance.exponential(late_ms, count)) * 1e6).astype(np.int64))
+    size = np.full(count, 52)
+    size[::29] = 64
+    lost = chance.random(count) < 0.02
+    heard, arrived = np.where(lost, -1, left), np.where(lost, -1, arrived)
+    found = by_arrival(np.arange(count), size, heard, size, arrived)
+    sure = np.flatnonzero(found.sure)
+    assert found.packet[sure].tolist() == sure.tolist()
+    assert len(sure) > 0.7 * count
+
+
 def test_behind_a_drop_sizes_alone_are_no_proof() -> None:
     """Five packets of one length, the third dropped by a queue: which of them a frame carries is a guess."""
     first = np.arange(5) * 100

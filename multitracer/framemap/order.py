@@ -25,7 +25,8 @@ _LATE_NS = 40_000_000
 _PROMPT_NS = 15_000_000
 _LONGEST_NS = 500_000_000
 _BIN_NS = 250_000
-_PEAKS = 24
+_PEAKS = 16
+_EVENLY_NS = range(-_NEAR_NS, 30_000_000, 2_000_000)
 _TRIED = 8
 _BLOCK = 100
 _BLOCKS = 6  # of frames, to find out which delays are worth trying on all
@@ -196,7 +197,7 @@ def _usual_delays(there: Int, length: Int, arrived: Int, size: Int) -> list[int]
     """From the frame's end to the arrival: the differences that occur most often between equal lengths.
 
     Of packets at equal distances the neighbour's occurs nearly as often: which it is, the pairs say. Where
-    delays vary, no difference is frequent, but none is shorter than the least of them: more than before it.
+    one that is late makes those behind it late, none is frequent: the short ones are tried evenly, too.
     """
     low = np.searchsorted(arrived, there - _NEAR_NS)
     apart = []
@@ -209,18 +210,14 @@ def _usual_delays(there: Int, length: Int, arrived: Int, size: Int) -> list[int]
         return []
     bins = (found + _NEAR_NS) // _BIN_NS
     count = np.bincount(bins)
-    rise = np.maximum(np.diff(count, prepend=0), 0)
-    places: list[int] = []
-    for peaks in (count, rise):
-        peaks = peaks.copy()
-        for _ in range(_PEAKS):
-            best = int(np.argmax(peaks))
-            if not peaks[best]:
-                break
-            peaks[max(best - 2, 0) : best + 3] = 0
-            if best not in places:
-                places.append(best)
-    return [int(np.median(found[np.abs(bins - place) <= 1])) for place in places]
+    delays = []
+    for _ in range(_PEAKS):
+        best = int(np.argmax(count))
+        if not count[best]:
+            break
+        delays.append(int(np.median(found[np.abs(bins - best) <= 1])))
+        count[max(best - 2, 0) : best + 3] = 0
+    return delays + list(_EVENLY_NS)
 
 
 class _Steps(NamedTuple):

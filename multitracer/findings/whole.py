@@ -16,7 +16,7 @@ _OVERLOAD = 4.0
 _IDLE = {
     "receiver_window": "the window that the receiver offered was full",
     "application": "the application gave TCP no data, or all was sent and its ACKs were awaited",
-    "handshake/slow_start": "the congestion window had not grown to the pipe yet",
+    "handshake/slow_start": "the congestion window was full: it had not grown to the pipe yet",
     "unknown": "no capture shows why",
     "timeout_wait": "TCP waited for its timer",
     "recovery_stall": "TCP was in recovery from a loss",

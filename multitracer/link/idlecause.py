@@ -61,6 +61,18 @@ class Reasons:
         self.timeouts = _table(results, "timeouts")
         self.drops = _table(results, "local_drops")
 
+    def window_full(self, state: SenderState, t_ns: int, outstanding: int) -> bool:
+        """Whether the congestion window had no room for a segment, by the kernel's last word before."""
+        rows = self.m.table("tcp_states")
+        mine = (rows["conn"] == state.connection.index) & (rows["dir"] == state.connection.data_dir)
+        mine &= (rows["cwnd"] > 0) & (rows["t_ns"] <= t_ns)
+        if not np.any(mine):
+            return False
+        cwnd = int(rows["cwnd"][mine][np.argmax(rows["t_ns"][mine])])
+        known = rows["mss"][mine & (rows["mss"] > 0)]
+        size = int(known[-1]) if len(known) else int(state.data["length"].max())
+        return outstanding > (cwnd - 1) * size
+
     def timeout(self, state: SenderState, row: int) -> int | None:
         """Row of the timeout that sent a segment; None if none did."""
         if self.timeouts is None:
@@ -122,7 +134,9 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, start_ns: int) -
     if edge is not None and edge - nxt < length:
         return "receiver_window", f"{nxt - una} bytes outstanding, window open for {max(edge - nxt, 0)} more"
     since_ack = state.ack_before(wake_ns)
-    if una >= nxt or since_ack is None or since_ack > ACK_CLOCK_NS:
+    clocked = since_ack is not None and since_ack <= ACK_CLOCK_NS
+    # What no ACK released may have waited for one: a tail loss probe may carry new data (RFC 8985, 7.3).
+    if una >= nxt or not (clocked or reasons.window_full(state, start_ns, nxt - una)):
         return "application", f"no data until {reasons.seconds(wake_ns)}, though TCP could have sent"
     lost_ns = state.last_retransmission(start_ns)
     if lost_ns is None:

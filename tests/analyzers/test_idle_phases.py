@@ -3,8 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support_measurement import LinkLog, ack, data, measurement, timeouts
+from support_measurement import LinkLog, ack, data, measurement, table, timeouts
 
+from multitracer import schema
 from multitracer.analysis import Result
 from multitracer.analyzers import flow_control, idle_phases, local_drops
 from multitracer.measurement import Measurement
@@ -59,6 +60,20 @@ def test_idle_begins_a_slot_after_the_last_frame_and_ends_with_the_next() -> Non
 )
 def test_cause_is_read_off_what_ended_the_wait(rows: list[Row], cause: str) -> None:
     assert phases(run(measurement(rows, two_packets().text())))[0] == (200, 510, cause)
+
+
+@pytest.mark.parametrize(
+    ("cwnd", "at_ms", "cause"),
+    [(1, 150, "handshake/slow_start"), (3, 150, "application"), (1, 600, "application")],
+)
+def test_new_data_without_an_ack_is_no_pause_of_the_application_if_the_window_was_full(
+    cwnd: int, at_ms: int, cause: str
+) -> None:
+    """As a tail loss probe sends it; the kernel's log decides, by what it had said before the phase."""
+    m = measurement(transfer(ack_ms=700), two_packets().text())
+    state = {"t_ns": round(at_ms * 1e6), "source": 0, "conn": 0, "dir": 0, "cwnd": cwnd, "mss": 60}
+    m.tables["tcp_states"] = table(schema.TCP_STATES, [state])
+    assert phases(run(m))[0] == (200, 510, cause)
 
 
 def waiting_for_timer() -> list[Row]:

@@ -75,7 +75,8 @@ class Table:
     def filled(cls, schema: Schema, rows: int, given: Mapping[str, Any]) -> Table:
         """A table of `rows` rows: the columns given, the others at their "absent" value.
 
-        Absent is -1 for signed integers, 0 for unsigned integers and codes, NaN for floats, "" for text.
+        Absent is -1 for signed integers, 0 for unsigned integers and codes, NaN for floats, "" for text; such
+        a column takes no memory and cannot be written to.
         Columns of it take no memory before they are used.
         """
         columns: dict[str, Any] = {}

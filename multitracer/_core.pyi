@@ -80,6 +80,12 @@ def scan_tcpinfo(path: str) -> TextScan:
 def scan_lena(path: str, columns: list[tuple[float, float | None]]) -> TextScan:
     """Table bearer_totals: record, and columns by their number as text."""
 
+def scan_iperf3(path: str) -> TextScan:
+    """Table tcp_states; facts: flows (as above), start_ns, has_base, intervals, start, end, error (JSON)."""
+
+def read_iperf3(text: bytes) -> TextScan:
+    """The same of documents."""
+
 def scan_srsran(path: str) -> TextScan:
     """No table; facts: bearers (list of (ue, name, columns as those of track_rlc, records of status reports
     without ACK_SN, bytes, highest)).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ from multitracer import native
 from multitracer.errors import CorruptTrace, Issue
 from multitracer.lazy import np
 from multitracer.schema import Schema
-from multitracer.table import Table
+from multitracer.table import Array
 
 LIMIT_VARIABLE = "MULTITRACER_MAX_JSON_BYTES"
 """Environment variable with another size limit."""
@@ -24,8 +24,8 @@ LIMIT_BYTES = 128 << 20
 _NUMBER_LIMIT = 1 << 62
 
 
-def document(path: str) -> str:
-    """A whole file as text.
+def document(path: str) -> bytes:
+    """The text of a whole file.
 
     Raises
     ------
@@ -42,21 +42,13 @@ def document(path: str) -> str:
         raise CorruptTrace(
             f"{path}: JSON of more than {limit:,} bytes; set {LIMIT_VARIABLE} to read it all the same"
         )
-    return content.decode("utf-8", errors="replace")
+    return content
 
 
-def parsed(text: str | bytes) -> Any:
+def parsed(text: bytes) -> Any:
     """What JSON text says; None if it is none, nests too deep, or holds numbers beyond reason."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def value_at(decoder: json.JSONDecoder, text: str, at: int) -> tuple[Any, int] | None:
-    """The JSON value that begins at a place, and where it ends; None if there is no whole one."""
-    try:
-        return decoder.raw_decode(text, at)
+        return json.loads(text.decode("utf-8", errors="replace"))
     except (ValueError, RecursionError):
         return None
 
@@ -116,43 +108,57 @@ def time_ns(value: Any) -> int | None:
     return t_ns if abs(t_ns) < 1 << 63 else None
 
 
-class Rows:
-    """Rows of a table, one mapping of integers each."""
+def fitting(schema: Schema, name: str, column: Array) -> Array:
+    """Integers as a column holds them: -1 where they do not fit."""
+    limits = np.iinfo(schema.by_name[name].dtype)
+    return np.where((column >= limits.min) & (column <= limits.max), column, -1)
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-        self._rows: list[Mapping[str, int]] = []
+
+def wholes(found: Sequence[Mapping[str, Any]], key: str, scale: int = 1) -> Array:
+    """`whole` of each object."""
+    values = [one.get(key) for one in found]
+    if all(type(value) is int and -_NUMBER_LIMIT <= value <= _NUMBER_LIMIT for value in values):
+        column = np.array(values, np.int64)
+        return np.where((column >= 0) & (column <= _NUMBER_LIMIT // scale), column * scale, -1)
+    return np.array([whole(one, key, scale) for one in found], np.int64)
+
+
+class Rows:
+    """Rows of a table, each with the object that its values are in."""
+
+    def __init__(self) -> None:
+        self._t_ns: list[int] = []
+        self._record: list[int] = []
+        self._flow: list[int] = []
+        self._objects: list[Mapping[str, Any]] = []
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._objects)
 
-    def add(self, row: Mapping[str, int]) -> None:
+    def add(self, t_ns: int, record: int, flow: int, found: Mapping[str, Any]) -> None:
         """Add one."""
-        self._rows.append(row)
+        self._t_ns.append(t_ns)
+        self._record.append(record)
+        self._flow.append(flow)
+        self._objects.append(found)
 
-    def table(self) -> Table:
-        """The table in order of time; what does not fit a column is absent."""
-        names = dict.fromkeys(name for row in self._rows for name in row)
-        columns = {}
-        for name in names:
-            values = [row.get(name, -1) for row in self._rows]
-            try:
-                column = np.array(values, np.int64)
-            except OverflowError:
-                column = np.array([v if -_NUMBER_LIMIT < v < _NUMBER_LIMIT else -1 for v in values], np.int64)
-            limits = np.iinfo(self._schema.by_name[name].dtype)
-            columns[name] = np.where((column >= limits.min) & (column <= limits.max), column, -1)
-        columns.setdefault("t_ns", np.empty(0, np.int64))
-        return Table.filled(self._schema, len(self._rows), columns).sorted_by("t_ns")
+    def columns(self, schema: Schema, fields: Iterable[tuple[str, str, int]]) -> dict[str, Array]:
+        """Columns out of keys, each with what one of the file's unit is in the column's."""
+        columns = {
+            name: fitting(schema, name, wholes(self._objects, key, unit)) for key, name, unit in fields
+        }
+        for name, values in (("t_ns", self._t_ns), ("record", self._record), ("flow", self._flow)):
+            columns[name] = np.array(values, np.int64)
+        return columns
 
     def disorder(self, path: str) -> list[Issue]:
         """An issue if the rows are not in order of time."""
-        t_ns = np.array([row["t_ns"] for row in self._rows], dtype=np.int64)
-        back = np.flatnonzero(np.diff(t_ns) < 0)
+        t_ns = np.array(self._t_ns, dtype=np.int64)
+        back = np.flatnonzero(t_ns[1:] < t_ns[:-1])
         if not len(back):
             return []
-        first = self._rows[int(back[0]) + 1]["record"]
-        detail = f"{int(t_ns[back[0]] - t_ns[back[0] + 1])} ns older than the row before"
+        first = self._record[int(back[0]) + 1]
+        detail = f"{self._t_ns[back[0]] - self._t_ns[back[0] + 1]} ns older than the row before"
         return [Issue("out-of-order-lines", len(back), first, detail, path)]
 
 

@@ -56,10 +56,12 @@ from multitracer.native.summaries import (
     overview as overview,
 )
 from multitracer.native.text import (
+    read_iperf3 as read_iperf3,
     scan_bcc as scan_bcc,
     scan_csv as scan_csv,
     scan_dccpprobe as scan_dccpprobe,
     scan_ftrace as scan_ftrace,
+    scan_iperf3 as scan_iperf3,
     scan_rlpdump as scan_rlpdump,
     scan_siftr as scan_siftr,
     scan_srsran as scan_srsran,

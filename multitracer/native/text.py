@@ -84,6 +84,28 @@ def scan_tcpinfo(path: str) -> Scan:
     return scanned(path, _core.scan_tcpinfo)
 
 
+def scan_iperf3(path: str) -> Scan:
+    """Table `tcp_states` of a stream of events of iperf3.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    return scanned(path, _core.scan_iperf3)
+
+
+def read_iperf3(path: str, text: bytes) -> Scan:
+    """Table `tcp_states` of the text of iperf3's documents.
+
+    Parameters
+    ----------
+    path : str
+        The file, for issues.
+    text : bytes
+    """
+    return scanned(path, lambda _: _core.read_iperf3(text))
+
+
 def scan_csv(path: str, header: int, separator: str, kinds: Sequence[str]) -> Scan:
     """Table ``csv`` of comma-separated values: ``t_ns``, ``record``, and the columns read by their number.
 

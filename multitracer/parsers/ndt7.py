@@ -8,15 +8,19 @@ from typing import Any
 
 from multitracer import fileoptions, jsonlog, schema
 from multitracer.errors import CorruptTrace
+from multitracer.lazy import np
 from multitracer.registry import Parser
+from multitracer.table import Table
 from multitracer.trace import Flow, Source, Trace
 
 _HEAD = re.compile(rb'\s*\{\s*"GitShortCommit"\s*:')
 _KEYS = re.compile(rb'"(Download|Upload|ServerMeasurements)"\s*:')
 _US = 1000
 _INFINITE = 0x7FFFFFFF
+_LATEST_NS = (1 << 63) - 1
 # TCPInfo's key, column, factor
 _FIELDS = (
+    ("AppLimited", "app_limited", 1),
     ("Backoff", "backoff", 1),
     ("RTO", "rto_ns", _US),
     ("SndMSS", "mss", 1),
@@ -63,7 +67,7 @@ def parse(path: str) -> Trace:
     result = jsonlog.mapping(jsonlog.parsed(jsonlog.document(path)))
     if not result:
         raise CorruptTrace(f"{path}: the JSON ends early or is damaged; copy the file again")
-    rows, tally = jsonlog.Rows(schema.TCP_STATES), jsonlog.Tally(path)
+    rows, tally = jsonlog.Rows(), jsonlog.Tally(path)
     sockets: dict[tuple[str, str], Flow | None] = {}
     flows: dict[Flow, int] = {}
     details: dict[str, Any] = {"version": str(result.get("Version", ""))[:40], "tests": []}
@@ -79,7 +83,7 @@ def parse(path: str) -> Trace:
             number += 1
             info = jsonlog.mapping(found.get("TCPInfo"))
             elapsed = jsonlog.whole(info, "ElapsedTime", _US)
-            if start_ns is None or elapsed < 0:
+            if start_ns is None or elapsed < 0 or start_ns + elapsed > _LATEST_NS:
                 tally.add("bad-number", number, "a measurement without TCPInfo, or without a time")
                 continue
             connection = jsonlog.mapping(found.get("ConnectionInfo"))
@@ -91,10 +95,13 @@ def parse(path: str) -> Trace:
                 tally.add("bad-number", number, "a measurement without addresses and ports")
                 continue
             place = flows.setdefault(flow, len(flows))
-            rows.add({"t_ns": start_ns + elapsed, "record": number, "flow": place, **_row(info)})
+            rows.add(start_ns + elapsed, number, place, info)
     if not len(rows):
         raise CorruptTrace(f"{path}: no server measurement with TCPInfo can be read")
-    states = rows.table()
+    columns = rows.columns(schema.TCP_STATES, _FIELDS)
+    columns["ssthresh"] = np.where(columns["ssthresh"] < _INFINITE, columns["ssthresh"], -1)
+    columns["app_limited"] = np.where(columns["app_limited"] <= 1, columns["app_limited"], -1)
+    states = Table.filled(schema.TCP_STATES, len(rows), columns).sorted_by("t_ns")
     source = Source(
         path=path,
         format="ndt7",
@@ -107,14 +114,6 @@ def parse(path: str) -> Trace:
         details=details,
     )
     return Trace(source, {"tcp_states": states}, tally.issues(rows.disorder(path)), list(flows))
-
-
-def _row(info: Mapping[str, Any]) -> dict[str, int]:
-    row = {column: jsonlog.whole(info, key, factor) for key, column, factor in _FIELDS}
-    if row["ssthresh"] >= _INFINITE:
-        row["ssthresh"] = -1
-    row["app_limited"] = {0: 0, 1: 1}.get(jsonlog.whole(info, "AppLimited"), -1)
-    return row
 
 
 def _flow(result: Mapping[str, Any], connection: Mapping[str, Any]) -> Flow | None:

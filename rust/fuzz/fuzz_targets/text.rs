@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use multitracer_core::text::{
-    bcc, csv, dccpprobe, ftrace, lena, ns2, ns3, omnetpp, rlpdump, siftr, srsran, ss, tcpinfo, tcpprobe,
+    bcc, csv, dccpprobe, ftrace, iperf3, lena, ns2, ns3, omnetpp, rlpdump, siftr, srsran, ss, tcpinfo, tcpprobe,
 };
 
 fuzz_target!(|data: &[u8]| {
@@ -21,6 +21,8 @@ fuzz_target!(|data: &[u8]| {
     omnetpp::scan(data).expect("data and issues");
     bcc::scan(data).expect("data and issues");
     tcpinfo::scan(data).expect("data and issues");
+    iperf3::scan(data).expect("data and issues");
+    iperf3::read(data);
     srsran::scan(data).expect("data and issues");
     lena::scan(data, &[lena::Column { unit: 1e9, limit: Some(9.2e18) }; lena::COLUMNS])
         .expect("data and issues");

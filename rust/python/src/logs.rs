@@ -1,13 +1,13 @@
-//! Text logs of tools around the kernel, of ns-3's LENA and of srsRAN: (tables, issues, facts).
+//! Text logs of tools around the kernel, of ns-3's LENA, of srsRAN and of iperf3: (tables, issues, facts).
 
 use std::path::PathBuf;
 
 use multitracer_core::input::Progress;
-use multitracer_core::text::{bcc, lena, srsran, tcpinfo};
+use multitracer_core::text::{bcc, iperf3, lena, srsran, tcpinfo};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::text::{Scan, facts, flows, listed, scan, table};
 
@@ -16,6 +16,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(scan_tcpinfo, m)?)?;
     m.add_function(wrap_pyfunction!(scan_lena, m)?)?;
     m.add_function(wrap_pyfunction!(scan_srsran, m)?)?;
+    m.add_function(wrap_pyfunction!(scan_iperf3, m)?)?;
+    m.add_function(wrap_pyfunction!(read_iperf3, m)?)?;
     Ok(())
 }
 
@@ -86,4 +88,39 @@ fn scan_srsran(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
         .collect();
     facts.set_item("bearers", bearers)?;
     Ok((PyDict::new(py), listed(&log.issues), facts))
+}
+
+/// Events of iperf3, a line each.
+#[pyfunction]
+fn scan_iperf3(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
+    let log = scan(py, &path, &Progress::default(), iperf3::scan)?;
+    told_by_iperf3(py, log)
+}
+
+/// Documents of iperf3, one after the other.
+#[pyfunction]
+fn read_iperf3<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Scan<'py>> {
+    let log = py.detach(|| iperf3::read(text));
+    told_by_iperf3(py, log)
+}
+
+fn told_by_iperf3(py: Python<'_>, log: iperf3::Iperf3Log) -> PyResult<Scan<'_>> {
+    let states = PyDict::new(py);
+    states.set_item("t_ns", log.t_ns.into_pyarray(py))?;
+    states.set_item("record", log.record.into_pyarray(py))?;
+    states.set_item("flow", log.flow.into_pyarray(py))?;
+    for (name, column) in iperf3::COLUMNS.iter().zip(log.columns) {
+        states.set_item(*name, column.into_pyarray(py))?;
+    }
+    let tables = PyDict::new(py);
+    tables.set_item("tcp_states", states)?;
+    let facts = PyDict::new(py);
+    facts.set_item("flows", log.sockets)?;
+    facts.set_item("start_ns", log.start_ns)?;
+    facts.set_item("has_base", log.has_base)?;
+    facts.set_item("intervals", log.intervals)?;
+    for (name, text) in [("start", log.start), ("end", log.end), ("error", log.error)] {
+        facts.set_item(name, PyBytes::new(py, &text))?;
+    }
+    Ok((tables, listed(&log.issues), facts))
 }

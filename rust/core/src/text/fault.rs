@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::lines::Lines;
+use super::lines::{Lines, MAX_LINE};
 use super::number::resolution_ns;
 use super::words::excerpt;
 use crate::issue::Issues;
@@ -20,9 +20,21 @@ pub(crate) struct Scanned {
 /// Errors of the system while reading.
 pub(crate) fn take_lines(
     reader: impl Read,
+    take: impl FnMut(u64, &[u8], &mut Issues) -> Result<(), Fault>,
+) -> io::Result<(u64, Issues)> {
+    take_lines_of(reader, MAX_LINE, take)
+}
+
+/// The same with lines of up to so many bytes.
+///
+/// # Errors
+/// Errors of the system while reading.
+pub(crate) fn take_lines_of(
+    reader: impl Read,
+    longest: usize,
     mut take: impl FnMut(u64, &[u8], &mut Issues) -> Result<(), Fault>,
 ) -> io::Result<(u64, Issues)> {
-    let (mut lines, mut issues) = (Lines::new(reader), Issues::default());
+    let (mut lines, mut issues) = (Lines::of_length(reader, longest), Issues::default());
     while let Some((number, line)) = lines.next_line(&mut issues)? {
         if let Err(fault) = take(number, line, &mut issues) {
             fault.report(number, line, &mut issues);

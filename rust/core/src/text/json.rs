@@ -1,8 +1,10 @@
-//! JSON of one line, walked without building anything: where its values are, as bytes.
+//! JSON, walked without building anything: where its values are, as bytes.
 //!
 //! Strings come as they are written; none that is asked for here has an escape in it.
 
 use memchr::memchr2;
+
+use super::number::decimal;
 
 /// Arrays and objects within each other; deeper, a line is none of a log.
 const MAX_DEPTH: u32 = 64;
@@ -39,12 +41,77 @@ pub(crate) fn string(value: &[u8]) -> Option<&[u8]> {
     value.strip_prefix(b"\"")?.strip_suffix(b"\"")
 }
 
-struct Walk<'a> {
+/// Numbers beyond this are damage.
+const LARGEST: u64 = 1 << 62;
+
+/// A number of sane size; None for anything else.
+pub(crate) fn real(value: &[u8]) -> Option<f64> {
+    if let Some(whole) = decimal(value) {
+        return (whole <= LARGEST).then_some(whole as f64);
+    }
+    if !matches!(value.first()?, b'0'..=b'9' | b'-') {
+        return None;
+    }
+    let found: f64 = std::str::from_utf8(value).ok()?.parse().ok()?;
+    (found.abs() <= LARGEST as f64).then_some(found)
+}
+
+/// A number times `scale`, rounded, as columns hold it: -1 if it is negative, too large or none.
+pub(crate) fn whole(value: &[u8], scale: u32) -> i64 {
+    let found = match decimal(value) {
+        Some(whole) => whole.checked_mul(u64::from(scale)),
+        None => real(value)
+            .map(|found| (found * f64::from(scale)).round_ties_even())
+            .filter(|found| (0.0..=LARGEST as f64).contains(found))
+            .map(|found| found as u64),
+    };
+    found.filter(|found| *found <= LARGEST).map_or(-1, |found| found as i64)
+}
+
+/// Goes through a text once; each function reads what it is asked for, and gives None where that is not there.
+pub(crate) struct Walk<'a> {
     text: &'a [u8],
     at: usize,
 }
 
 impl<'a> Walk<'a> {
+    pub fn new(text: &'a [u8]) -> Self {
+        Walk { text, at: 0 }
+    }
+
+    /// How many bytes have been read.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Read an object; `member` gets each key and reads its value. Anything else than an object is passed over.
+    pub fn object(&mut self, mut member: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
+        self.blanks();
+        if self.next()? != b'{' {
+            return self.value(1).map(|_| ());
+        }
+        self.each(b'{', b'}', |walk| {
+            let key = walk.string()?;
+            walk.blanks();
+            walk.take(b':')?;
+            member(walk, key)
+        })
+    }
+
+    /// Read an array, whose items `item` reads. Anything else than an array is passed over.
+    pub fn array(&mut self, item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.blanks();
+        if self.next()? != b'[' {
+            return self.value(1).map(|_| ());
+        }
+        self.each(b'[', b']', item)
+    }
+
+    /// The bytes of a value, whatever it is.
+    pub fn any(&mut self) -> Option<&'a [u8]> {
+        self.value(1)
+    }
+
     fn next(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -59,7 +126,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn end(&mut self) -> Option<()> {
+    /// Nothing follows.
+    pub fn end(&mut self) -> Option<()> {
         self.blanks();
         (self.at == self.text.len()).then_some(())
     }
@@ -132,12 +200,35 @@ impl<'a> Walk<'a> {
 
 /// A number, or one of the words (`NaN` and `Infinity` as Python writes them).
 fn is_plain(text: &[u8]) -> bool {
+    if let Some(b'1'..=b'9') = text.first()
+        && text.iter().all(u8::is_ascii_digit)
+    {
+        return true;
+    }
     if matches!(text, b"null" | b"true" | b"false" | b"NaN" | b"Infinity" | b"-Infinity") {
         return true;
     }
     let digits = text.strip_prefix(b"-").unwrap_or(text);
-    digits.first().is_some_and(u8::is_ascii_digit)
-        && std::str::from_utf8(text).is_ok_and(|text| text.parse::<f64>().is_ok())
+    let digits = match digits.split_first() {
+        Some((b'0', rest)) => rest,
+        Some((b'1'..=b'9', rest)) => past_digits(rest),
+        _ => return false,
+    };
+    let digits = match digits {
+        [b'.', b'0'..=b'9', rest @ ..] => past_digits(rest),
+        _ => digits,
+    };
+    match digits {
+        [] => true,
+        [b'e' | b'E', b'+' | b'-', b'0'..=b'9', rest @ ..] | [b'e' | b'E', b'0'..=b'9', rest @ ..] => {
+            past_digits(rest).is_empty()
+        }
+        _ => false,
+    }
+}
+
+fn past_digits(text: &[u8]) -> &[u8] {
+    &text[text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len())..]
 }
 
 #[cfg(test)]
@@ -157,6 +248,58 @@ mod tests {
         assert_eq!(string(listed[0]), None);
         assert_eq!(members(b"{}").unwrap(), []);
         assert_eq!(items(b"[ ]").unwrap(), [&b""[..]; 0]);
+    }
+
+    #[test]
+    fn walked_once() {
+        let text = br#" {"a": {"b": [1, {"c": 2}, "x"]}, "d": [ ], "e": 5} rest"#;
+        let (mut walk, mut found) = (Walk::new(text), Vec::new());
+        walk.object(|walk, key| match key {
+            b"a" => walk.object(|walk, _| {
+                walk.array(|walk| {
+                    walk.object(|walk, key| {
+                        found.push((key, walk.any()?));
+                        Some(())
+                    })
+                })
+            }),
+            _ => walk.array(|_| None),
+        })
+        .unwrap();
+        assert_eq!(found, [(&b"c"[..], &b"2"[..])]);
+        assert_eq!(&text[walk.at()..], b" rest");
+        assert_eq!(walk.end(), None);
+        assert_eq!(
+            Walk::new(b"{\"a\": [1, ").object(|walk, _| walk.array(|walk| walk.any().map(|_| ()))),
+            None
+        );
+    }
+
+    #[test]
+    fn numbers() {
+        for (text, value, as_whole) in [
+            ("0", Some(0.0), 0),
+            ("12", Some(12.0), 12_000),
+            ("1.0015", Some(1.0015), 1002),
+            ("-0.5", Some(-0.5), -1),
+            ("2.5e3", Some(2500.0), 2_500_000),
+            ("4611686018427387904", Some(4_611_686_018_427_387_904.0), -1),
+            ("4611686018427387905", None, -1),
+            ("1e99", None, -1),
+            ("NaN", None, -1),
+            ("true", None, -1),
+            ("\"1\"", None, -1),
+        ] {
+            assert_eq!((real(text.as_bytes()), whole(text.as_bytes(), 1000)), (value, as_whole), "{text}");
+        }
+        for text in ["0", "-0.5", "120", "-1", "1.5", "1e5", "1E+5", "-1.25e-7", "null", "NaN"] {
+            assert!(is_plain(text.as_bytes()), "{text}");
+        }
+        for text in
+            ["", "-", "1.", ".5", "1e", "1e+", "1.e5", "1x", "--1", "+1", "nan", "1.5.5", "01", "-00.5"]
+        {
+            assert!(!is_plain(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]

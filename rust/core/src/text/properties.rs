@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{bcc, csv, ftrace, lena, rlpdump, siftr, srsran, ss, tcpinfo, tcpprobe};
+use super::{bcc, csv, ftrace, iperf3, lena, rlpdump, siftr, srsran, ss, tcpinfo, tcpprobe};
 
 /// Pieces of real lines, so that random text reaches past the first check.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
@@ -54,6 +54,12 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
             "23:59:59,1,2,10.0.0.1,1,10.0.0.2,2,CLOSE,->,LISTEN",
             "00:00:01 0 4 10.0.0.1:22 R> 10.0.0.2:9 CLOSE",
             "0 1 1 1 1 3 5 6 7 8",
+            "{\"event\":\"start\",\"data\":{\"timestamp\":{\"timesecs\":9},\"connected\":[{\"socket\":5,",
+            "\"local_host\":\"10.0.0.1\",\"local_port\":4,\"remote_host\":\"::1\",\"remote_port\":5}]}}",
+            "{\"event\":\"interval\",\"data\":{\"streams\":[{\"socket\":5,\"start\":0,\"end\":1.5,",
+            "\"bytes\":1000,\"retransmits\":1,\"snd_cwnd\":14480,\"rtt\":1}]}}",
+            "{\"start\":{",
+            "\"intervals\":[{\"streams\":[{\"socket\":5,\"start\":0,\"end\":1,\"sender\":false}]},",
             "2023-03-15T18:29:25.100001 [RLC     ] [I] ue=0 DRB1 UL: ",
             "RX PDU. dc=data p=1 si=last sn=9 so=4 pdu_len=9",
             "RX status PDU. ack_sn=1 nack=[4095][0 50:89]",
@@ -103,6 +109,10 @@ proptest! {
         prop_assert!(traced.events.flow.iter().all(|at| (*at as usize) < traced.flows.flows().len()));
         let snapshots = tcpinfo::scan(&text[..]).unwrap();
         prop_assert!(snapshots.columns.iter().all(|column| column.len() == snapshots.t_ns.len()));
+        for test in [iperf3::scan(&text[..]).unwrap(), iperf3::read(&text)] {
+            prop_assert!(test.columns.iter().all(|column| column.len() == test.t_ns.len()));
+            prop_assert!(test.flow.iter().all(|at| (*at as usize) < test.sockets.len()));
+        }
         for bearer in &srsran::scan(&text[..]).unwrap().bearers {
             prop_assert!(bearer.columns.iter().all(|column| column.len() == bearer.columns[0].len()));
             prop_assert!(!bearer.columns[0].is_empty() && bearer.bytes >= 0);

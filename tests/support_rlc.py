@@ -72,11 +72,12 @@ def raw_pcap(packets: list[tuple[int, bytes]], shift_ns: int) -> bytes:
     return b"".join(records)
 
 
-def tshark(path: Path, *fields: str, display: str = "") -> list[list[str]]:
-    """Fields of the packets that a display filter picks."""
+def tshark(path: Path, *fields: str, display: str = "", options: tuple[str, ...] = ()) -> list[list[str]]:
+    """Fields of the packets that a display filter picks; `options`: preferences besides."""
     if shutil.which("tshark") is None:
         pytest.skip("tshark is not installed")
     words = ["tshark", "-r", str(path), *TSHARK, "-T", "fields", *(f"-e{name}" for name in fields)]
+    words += [word for option in options for word in ("-o", option)]
     words += ["-Y", display] if display else []
     told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
     return [line.split("\t") for line in told.splitlines()]

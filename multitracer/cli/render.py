@@ -315,18 +315,15 @@ def _clocks(console: Console, clocks: Sequence[Object]) -> None:
     _heading(console, f"Clocks, against {references[0]}" if len(references) == 1 else "Clocks")
     skewed = any(clock["skew_ppm"] for clock in joined)
     table = _table("file", "=is", "#offset", "#known to", *(["#skew"] if skewed else []), "=by")
-    # A file with several links has as many clocks: those alike are told once.
-    for clock in [clock for at, clock in enumerate(joined) if clock not in joined[:at]]:
+    rows = []
+    for clock in joined:
         skew = [f"{clock['skew_ppm']:.2f} ppm"] if skewed else []
         offset = words.offset(clock["offset_s"]) if clock["grade"] != "unjoined" else ""
-        table.add_row(
-            os.path.basename(clock["source"]),
-            clock["grade"],
-            offset,
-            words.uncertainty(clock["uncertainty_s"]),
-            *skew,
-            clock["method"],
-        )
+        name, known_to = os.path.basename(clock["source"]), words.uncertainty(clock["uncertainty_s"])
+        rows.append((name, clock["grade"], offset, known_to, *skew, clock["method"]))
+    # A file with several links has as many clocks: those alike are told once.
+    for row in dict.fromkeys(rows):
+        table.add_row(*row)
     console.print(table)
 
 

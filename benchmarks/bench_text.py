@@ -58,7 +58,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3, help="runs of each (default %(default)s)")
     options = parser.parse_args()
     print(f"machine    {machine()}\n")
-    heads = ("B/line", 7), ("read s", 8), ("M lines/s", 11), ("info cpu", 10), ("peak MB", 9), ("split s", 9)
+    heads = (
+        *(("B/line", 7), ("read s", 8), ("M lines/s", 11), ("MB/s", 7)),
+        *(("info cpu", 10), ("peak MB", 9), ("split s", 9)),
+    )
     print(f"{'format':14}" + "".join(f"{head:>{width}}" for head, width in heads))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x-cwnd.log"  # a variable: ns3-series goes by the name
@@ -67,9 +70,11 @@ def main() -> None:
             warm(path)
             seconds = statistics.median(reading(path) for _ in range(options.runs))
             info = measure([MULTITRACER, "info", "--json", str(path)])
+            size = path.stat().st_size
             print(
-                f"{kind:14}{path.stat().st_size / lines:>7.0f}{seconds:>8.2f}{lines / seconds / 1e6:>11.2f}"
-                f"{info.cpu_s:>10.2f}{info.peak_mb:>9.0f}{plain_loop(path):>9.2f}",
+                f"{kind:14}{size / lines:>7.0f}{seconds:>8.2f}{lines / seconds / 1e6:>11.2f}"
+                f"{size / seconds / 1e6:>7.0f}{info.cpu_s:>10.2f}{info.peak_mb:>9.0f}"
+                f"{plain_loop(path):>9.2f}",
                 flush=True,
             )
 

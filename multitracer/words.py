@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 def duration(seconds: float, micro: str = "us") -> str:
     """A time span with three or four digits; `micro` is how microseconds are written."""
@@ -27,3 +29,11 @@ def rate(bits_per_s: float | None) -> str:
 def count(number: int, thing: str, things: str = "") -> str:
     """``3 link resets``; `things` where the plural is not made with an s."""
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def votes(cast: Mapping[str, str]) -> str:
+    """``receiver, eifel: spurious; link: genuine``; "none" without a vote."""
+    names: dict[str, list[str]] = {}
+    for name, vote in cast.items():
+        names.setdefault(vote, []).append(name)
+    return "; ".join(f"{', '.join(who)}: {vote}" for vote, who in names.items()) or "none"

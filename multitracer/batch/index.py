@@ -14,7 +14,7 @@ from multitracer.batch.pictures import histogram, study_chart
 from multitracer.batch.study import Pivot
 from multitracer.report.document import asset as report_asset, policy
 from multitracer.report.markup import Child, Markup, join, raw, tag
-from multitracer.report.tables import headings_row
+from multitracer.report.sortable import headings_row
 from multitracer.report.words import count, duration, rate, share, spelled
 
 MOST_ROWS = 5_000

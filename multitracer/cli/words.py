@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from multitracer import words
-from multitracer.words import duration as duration
+from multitracer.words import duration as duration, votes as votes
 
 Object = Mapping[str, Any]
 
@@ -50,14 +50,6 @@ def verdicts(counts: Object) -> str:
     """Timeouts by verdict."""
     parts = [f"{counts[key]} {key}" for key in ("spurious", "genuine", "inconclusive") if counts[key]]
     return f"{count(counts['total'], 'timeout')}{': ' if parts else ''}{', '.join(parts)}"
-
-
-def votes(cast: Object) -> str:
-    """``receiver, eifel: spurious; link: genuine``; "none" without a vote."""
-    names: dict[str, list[str]] = {}
-    for name, vote in cast.items():
-        names.setdefault(vote, []).append(name)
-    return "; ".join(f"{', '.join(who)}: {vote}" for vote, who in names.items()) or "none"
 
 
 def round_trip(rtt_ms: Object | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +75,7 @@ def _places(contract: Object, sentence: Object) -> tuple[Stretch, ...]:
         return tuple((chain["start"], chain["end"]) for chain in mine[:MOST_PLACES])
     cause = str(sentence["kind"]).removeprefix("idle_")
     if cause == sentence["kind"]:
-        return ()
+        return _drawn(str(sentence["command"] or ""))
     chained = {
         round(event["t"], 6)
         for chain in contract["chains"]
@@ -88,6 +89,15 @@ def _places(contract: Object, sentence: Object) -> tuple[Stretch, ...]:
             if str(phase["cause"]).replace("/", "_") == cause and round(phase["start"], 6) not in chained
         ]
     )
+
+
+def _drawn(command: str) -> tuple[Stretch, ...]:
+    """The window that a command draws; none if it draws all."""
+    words = shlex.split(command)
+    if "--from" not in words or "--to" not in words:
+        return ()
+    start, end = (float(words[words.index(option) + 1]) for option in ("--from", "--to"))
+    return ((start, end),)
 
 
 def records(evidence: Any) -> str:

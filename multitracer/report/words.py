@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer import words
-from multitracer.words import count as count, rate as rate
+from multitracer.words import count as count, rate as rate, votes as votes
 
 
 def duration(seconds: float) -> str:

@@ -11,7 +11,7 @@ import pytest
 from support_samples import Run
 
 from multitracer.report.facts import facts
-from multitracer.report.tables import MOST_ROWS, Row, sortable, whole
+from multitracer.report.sortable import MOST_ROWS, Row, sortable, whole
 
 
 def test_the_page_says_what_analyze_says(analyzed: Callable[[str], dict[str, Any]]) -> None:

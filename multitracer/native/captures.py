@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from multitracer import _core
 from multitracer.native.call import Scan, called, named, scanned, several
+from multitracer.native.columns import Columns
 
 
 class RawPacket(NamedTuple):
@@ -66,7 +67,10 @@ def read_capture(
     UnreadableFile, CorruptTrace
     """
     paths = several(path)
-    return called(named(paths), lambda: _core.read_capture(paths, keep_segments, report, list(skip)))
+    found = called(named(paths), lambda: _core.read_capture(paths, keep_segments, report, list(skip)))
+    if keep_segments:
+        found["segments"] = Columns(found["segments"])
+    return found
 
 
 class Follow:

@@ -12,7 +12,7 @@ use crate::linktable::{EVT, EventRow, Events, FrameRow, Frames, RCV, SND, cause_
 /// A bearer that was silent for longer had nothing to send: it was set up anew when there was something.
 const LONGEST_GAP_NS: i64 = 5_000_000_000;
 
-/// Longest time from an answer to the next request for both to be of one outage, if nothing was sent between.
+/// Longest time from an answer to the next request for both to be of one outage, if nothing got through between.
 const SAME_TROUBLE_NS: i64 = 200_000_000;
 
 /// What a row says.
@@ -88,8 +88,11 @@ pub fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> Tracked 
         ways: [Way::new(sn_bits), Way::new(sn_bits)],
         seen_sent,
         terminal_tells: rows.iter().any(|row| view(row.interface) == View::Ue),
+        ends_tell: rows.iter().any(|row| view(row.interface) != View::Air),
         reset: None,
         answered: None,
+        resumed: None,
+        works: false,
         mark: None,
         last_ns: None,
     };
@@ -119,10 +122,15 @@ struct Bearer {
     seen_sent: [bool; 2],
     /// Whether the log has the terminal's own view: then what it asked and heard counts, not what reached others.
     terminal_tells: bool,
+    /// Whether it tells what an end received.
+    ends_tell: bool,
     /// The latest reset: who asked for it, and which directions have begun anew since.
     reset: Option<(usize, [bool; 2])>,
-    /// Since when the terminal has an answer on common control, and whether anyone has sent data since.
-    answered: Option<(i64, bool)>,
+    /// Since when the terminal has an answer on common control, and since when who asked has begun anew.
+    answered: Option<i64>,
+    resumed: Option<i64>,
+    /// Whether data has got through since, as far as the log tells.
+    works: bool,
     /// A handover that no direction has followed yet: when the bearer last worked, and the record that tells.
     mark: Option<(i64, i64)>,
     last_ns: Option<i64>,
@@ -148,7 +156,7 @@ impl Bearer {
             }
             Kind::Answer => {
                 if self.reset.is_some() && (!sent || !self.terminal_tells) {
-                    self.answered.get_or_insert((row.t_ns, false));
+                    self.answered.get_or_insert(row.t_ns);
                 }
                 self.event((row.t_ns, row.record), entity, action, "UA", -1, "");
             }
@@ -163,17 +171,13 @@ impl Bearer {
     }
 
     /// Whether the last reset is over, so that there can be another: requests are repeated until they are answered,
-    /// and the other side goes on until it hears one. Who asked has begun anew since; or it has an answer, and what
-    /// it asks for then is not what is left of the same trouble: data was sent, or some time has passed.
+    /// and a side that gives up anew before data gets through does so in the same trouble. Some time after an
+    /// answer, or after who asked has begun anew, it is another one if nobody had anything to send.
     fn is_settled(&self, t_ns: i64) -> bool {
-        let over = |(since, works): (i64, bool)| works || t_ns - since > SAME_TROUBLE_NS;
-        match self.reset {
-            Some((asked, done)) => {
-                self.answered.is_some_and(over)
-                    || done[if self.ways[asked].used() { asked } else { 1 - asked }]
-            }
-            None => self.ways.iter().any(Way::used),
-        }
+        let Some((asked, done)) = self.reset else { return self.ways.iter().any(Way::used) };
+        let long = |since: Option<i64>| since.is_some_and(|since| t_ns - since > SAME_TROUBLE_NS);
+        let asker = if self.ways[asked].used() { asked } else { 1 - asked };
+        self.works || long(self.answered) || long(self.resumed) || (!self.ends_tell && done[asker])
     }
 
     /// Whether a direction is known to begin anew with its next PDU.
@@ -201,9 +205,6 @@ impl Bearer {
     }
 
     fn data(&mut self, row: &Row, way: usize, entity: usize, action: i8) {
-        if let Some((_, works)) = &mut self.answered {
-            *works = true;
-        }
         let piece =
             Piece { sn: row.sn, start: row.start, length: row.length, last: row.last, hash: row.hash };
         let (place, attempt);
@@ -233,6 +234,11 @@ impl Bearer {
             let had = action == RCV && self.ways[way].hear(&piece).had;
             let Placed { offset, number, epoch, .. } = placed;
             place = Heard { offset, number, epoch, had };
+        }
+        let begun = self.reset.is_some_and(|(_, done)| done[way]) && place.epoch == self.ways[way].epoch();
+        self.works |= if self.ends_tell { action == RCV && begun } else { self.answered.is_some() };
+        if begun && self.reset.is_some_and(|(asked, _)| asked == way) {
+            self.resumed.get_or_insert(row.t_ns);
         }
         let (offset, duplicate) = (place.offset, place.had);
         self.found.pdus.push(PduRow {
@@ -287,7 +293,7 @@ impl Bearer {
     fn begin(&mut self, at: (i64, i64), entity: usize, cause: &str) {
         self.event(at, entity, EVT, "reset", -1, cause);
         self.reset = Some((entity, [false; 2]));
-        self.answered = None;
+        (self.answered, self.resumed, self.works) = (None, None, false);
         self.mark = None;
     }
 
@@ -390,10 +396,14 @@ mod tests {
         let ends = |interface| if interface == 0 { View::Ue } else { View::Bs };
         let answer = |t_ns, interface| Row { interface, ..row(t_ns, false, Kind::Answer, 0, 0) };
         let late = Row { interface: 1, ..ask(after) };
-        let sent = Row { interface: 1, ..on(1340, 60) };
+        let sent = |t_ns, interface| Row { interface, ..on(t_ns, 0) };
         let rows = [both(100, 60), vec![ask(1000), answer(1010, 1), ask(1300), late]].concat();
         assert_eq!(times(&rows, ends), [1000]);
-        let rows = [rows, vec![answer(1320, 0), sent, late, ask(1400)]].concat();
+        // What was sent since may be lost; what was received was not.
+        let answered = [rows, vec![answer(1320, 0), sent(1340, 1)]].concat();
+        assert_eq!(times(&[&answered[..], &[late, ask(1400)]].concat(), ends), [1000]);
+        let heard = Row { hash: 1340, ..sent(1350, 0) };
+        let rows = [answered, vec![heard, late, ask(1400)]].concat();
         assert_eq!(times(&rows, ends), [1000, 1400]);
         let told = track(12, &rows, ends).events;
         let answers = (0..told.t_ns.len()).filter(|&at| KINDS[told.kind[at] as usize] == "UA");

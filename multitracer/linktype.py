@@ -40,6 +40,8 @@ class LinkType:
         Who wrote the log. What a monitor did not see may yet have been sent: it is "not seen", never "lost".
     shared : bool
         Both directions share one medium: while one is busy, the other has to wait.
+    power_save : bool
+        RNR and RR are a station's that dozes and wakes; its access point holds back what it has for it.
     prefix : str
         Of the names of its series in `Measurement.events` and in figures: ``RlpSnd_data``, ``WifiSnd_data``.
     lacks : frozenset of str
@@ -55,6 +57,7 @@ class LinkType:
     acknowledgement: Acknowledgement = "cumulative"
     observer: Observer = "entities"
     shared: bool = False
+    power_save: bool = False
     prefix: str = "Rlp"
     lacks: frozenset[Fact] = frozenset()
 
@@ -78,6 +81,7 @@ WIFI = LinkType(
     acknowledgement="frame",
     observer="monitor",
     shared=True,
+    power_save=True,
     prefix="Wifi",
     lacks=frozenset({"flushes", "queue"}),
 )

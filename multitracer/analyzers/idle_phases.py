@@ -49,7 +49,9 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     held = intervals(_pairs(results["flow_control"].tables["flow_control"], path.sender))
     resets = handshake_spans(m, handshakes(m))
     silence = find_silence(m, path, span, union(held, resets))
-    table = _table(m, path, path.slot_ns, silence.idle, _evidence(m, path, silence), results)
+    # Heard on a shared medium, a frame is over when a phase begins: its packet was there long before.
+    slot_ns = 0 if path.kind.shared else path.slot_ns
+    table = _table(m, path, slot_ns, silence.idle, _evidence(m, path, silence), results)
     summary = {
         "basis": "link log",
         "count": len(table),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from multitracer.analysis import Result
+from multitracer.link.dozing import held_back
 from multitracer.link.resetlog import handshakes
 from multitracer.measurement import Measurement
 from multitracer.table import Table
@@ -37,7 +38,7 @@ class Cause:
 
 
 class Reasons:
-    """What causes are drawn from: the senders' states, timeouts, resets and local drops.
+    """What causes are drawn from: the senders' states, timeouts, resets, local drops and power save.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class Reasons:
     states : sequence of SenderState
         One per connection with data.
     results : mapping of str to Result
-        Uses "timeouts" and "local_drops" where present.
+        Uses "timeouts", "local_drops" and "flow_control" where present.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Reasons:
         self.chains: dict[tuple[int, int], tuple[str, str]] = {}
         self.timeouts = _table(results, "timeouts")
         self.drops = _table(results, "local_drops")
+        self.held_back = held_back(m, _table(results, "flow_control"))
 
     def window_full(self, state: SenderState, t_ns: int, outstanding: int) -> bool:
         """Whether the congestion window had no room for a segment, by the kernel's last word before."""
@@ -110,13 +112,17 @@ def cause_of(reasons: Reasons, start_ns: int, end_ns: int) -> Cause:
     waking = [(state, row) for state in reasons.states if (row := state.next_data(since)) is not None]
     if not waking:
         last = max(reasons.states, key=lambda state: state.span[1])
-        return Cause("application", "all data was sent; only its ACK was awaited", conn=last.connection.index)
+        conn = last.connection.index
+        if asleep := _sleep_words(reasons, last.span[1], (start_ns, end_ns)):
+            return Cause("power_save", asleep, conn)
+        return Cause("application", "all data was sent; only its ACK was awaited", conn)
     state, row = min(waking, key=lambda one: int(one[0].data["t_ns"][one[1]]))
-    word, because = _waited_for(reasons, state, row, start_ns)
+    word, because = _waited_for(reasons, state, row, (start_ns, end_ns))
     return Cause(word, because, state.connection.index, int(state.data["record"][row]))
 
 
-def _waited_for(reasons: Reasons, state: SenderState, row: int, start_ns: int) -> tuple[str, str]:
+def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[int, int]) -> tuple[str, str]:
+    start_ns = span_ns[0]
     timeout = reasons.timeout(state, row)
     if timeout is not None:
         return "timeout_wait", _timeout_words(reasons, state, timeout)
@@ -128,13 +134,15 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, start_ns: int) -
         if key not in reasons.chains:  # one recovery may explain many phases
             reasons.chains[key] = _recovery(reasons, state, begin)
         return reasons.chains[key]
+    since_ack = state.ack_before(wake_ns)
+    clocked = since_ack is not None and since_ack <= ACK_CLOCK_NS
+    if since_ack is not None and clocked and (asleep := _sleep_words(reasons, wake_ns - since_ack, span_ns)):
+        return "power_save", asleep
     edge, nxt = state.right_edge(start_ns), state.snd_nxt(start_ns)
     length = int(state.data["length"][row])
     una = state.snd_una(start_ns)
     if edge is not None and edge - nxt < length:
         return "receiver_window", f"{nxt - una} bytes outstanding, window open for {max(edge - nxt, 0)} more"
-    since_ack = state.ack_before(wake_ns)
-    clocked = since_ack is not None and since_ack <= ACK_CLOCK_NS
     # What no ACK released may have waited for one: a tail loss probe may carry new data (RFC 8985, 7.3).
     if una >= nxt or not (clocked or reasons.window_full(state, start_ns, nxt - una)):
         return "application", f"no data until {reasons.seconds(wake_ns)}, though TCP could have sent"
@@ -172,6 +180,15 @@ def _timeout_words(reasons: Reasons, state: SenderState, row: int) -> str:
 def _reset_words(reasons: Reasons, sent_ns: int, t_ns: int) -> str:
     reset = reasons.reset_between(sent_ns, t_ns)
     return f", after the link reset at {reasons.seconds(reset)}" if reset is not None else ""
+
+
+def _sleep_words(reasons: Reasons, ack_ns: int, span_ns: tuple[int, int]) -> str:
+    """That an ACK waited for the station to wake up through most of a time span; empty if it did not."""
+    wait = reasons.held_back.wait(ack_ns, span_ns) if reasons.held_back is not None else None
+    if wait is None:
+        return ""
+    came, awake = (reasons.seconds(t_ns) for t_ns in wait)
+    return f"its ACK was at the access point at {came} and waited for the station to wake up at {awake}"
 
 
 def _sent_before(state: SenderState, seq: int, t_ns: int) -> int:

@@ -27,6 +27,7 @@ IDLE_LOOKS: dict[str, tuple[Role, str]] = {
     "application": ("idle_application", "application"),
     "local_drop": ("idle_local_drop", "local drop"),
     "recovery_stall": ("idle_recovery_stall", "recovery stall"),
+    "power_save": ("idle_power_save", "power save"),
     "unknown": ("idle_unknown", "unknown"),
 }
 

@@ -54,6 +54,7 @@ Role = Literal[
     "idle_application",
     "idle_local_drop",
     "idle_recovery_stall",
+    "idle_power_save",
     "idle_unknown",
     "slow_start",
     "pause",

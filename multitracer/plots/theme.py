@@ -91,6 +91,7 @@ def _looks(ink: str, link: str, rcv_ack: str, flight: str) -> dict[Role, Look]:
         "idle_application": Look(PURPLE),
         "idle_local_drop": Look(BLUE),
         "idle_recovery_stall": Look(ORANGE),
+        "idle_power_save": Look(YELLOW),
         "idle_unknown": Look(GREY),
         "slow_start": Look(SKY),
         "pause": Look(ORANGE),

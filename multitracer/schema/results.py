@@ -14,6 +14,7 @@ IDLE_CAUSES = (
     "application",
     "local_drop",
     "recovery_stall",
+    "power_save",
 )
 DROP_EVIDENCE = ("queue_log", "captures")
 FATES = ("lost", "arrived", "damaged", "unknown")

@@ -19,7 +19,7 @@ from multitracer.opening import Formats, check_formats, format_of, recognise
 from multitracer.remote import is_url
 
 CONNECTIONS = 100_000
-"""How many connections are kept unless the caller says otherwise: some 200 MB."""
+"""How many connections are kept unless the caller says otherwise: some 50 MB."""
 
 BUSIEST = 10
 """Connections that a running summary names."""

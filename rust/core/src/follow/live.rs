@@ -18,6 +18,9 @@ pub(super) struct Live {
     pub(super) segments: u64,
     /// Bytes that each connection had sent at the last snapshot.
     pub(super) before: Vec<u64>,
+    /// Which of them were packed by then, and what those come to.
+    pub(super) resting: Vec<bool>,
+    pub(super) rested: Sums,
     /// All of what was given up.
     pub(super) forgotten: Sums,
     limits: Limits,
@@ -27,9 +30,11 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new(limits: Limits) -> Self {
         Live {
-            tracker: Tracker::new(limits.keep_segments),
+            tracker: if limits.keep_segments { Tracker::new(true) } else { Tracker::packing() },
             segments: 0,
             before: Vec::new(),
+            resting: Vec::new(),
+            rested: Sums::default(),
             forgotten: Sums::default(),
             limits,
             issues: Issues::default(),
@@ -55,15 +60,13 @@ impl Live {
     #[cold]
     fn make_room(&mut self) {
         let keep = self.limits.connections - self.limits.connections / 4;
-        let (kept, over) = self.tracker.forget(keep, &mut self.issues);
+        let before = self.forgotten.connections;
+        let kept = self.tracker.forget(keep, &mut self.issues, |connection| self.forgotten.add(connection));
         self.before = kept.iter().map(|&old| self.before.get(old as usize).copied().unwrap_or(0)).collect();
         let limit = self.limits.connections;
-        self.issues.add_many("forgotten-connections", over.len() as u64, 0, || {
+        self.issues.add_many("forgotten-connections", self.forgotten.connections - before, 0, || {
             format!("more than {limit} at a time: those that were silent for longest are left out")
         });
-        for connection in &over {
-            self.forgotten.add(connection);
-        }
     }
 
     pub(super) fn snapshot(&mut self, gauge: &Gauge, busiest: usize) -> Snapshot {

@@ -22,6 +22,17 @@ pub struct Sums {
 }
 
 impl Sums {
+    /// Count what others come to.
+    fn add_all(&mut self, other: &Sums) {
+        self.connections += other.connections;
+        self.data_bytes += other.data_bytes;
+        self.duplicate_bytes += other.duplicate_bytes;
+        let counts = self.retransmissions.iter_mut().chain(&mut self.timeouts);
+        counts
+            .zip(other.retransmissions.iter().chain(&other.timeouts))
+            .for_each(|(sum, count)| *sum += count);
+    }
+
     /// Count a connection.
     pub fn add(&mut self, connection: &Connection) {
         self.connections += 1;
@@ -106,22 +117,31 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub(super) fn of(live: &mut Live, gauge: &Gauge, busiest: usize) -> Self {
+        if live.tracker.woken() {
+            live.rested = Sums::default();
+            live.resting.clear();
+        }
         let connections = live.tracker.connections();
         let mut sums = live.forgotten;
         let (mut active, mut new_bytes) = (0, 0);
         let mut lively: Vec<(u64, usize)> = Vec::new();
         live.before.resize(connections.len(), 0);
-        for (index, (connection, before)) in connections.iter().zip(&mut live.before).enumerate() {
-            sums.add(connection);
+        live.resting.resize(connections.len(), false);
+        // Nothing is new of those that were packed before: of many, most are not even looked at.
+        let stirring: Vec<usize> = (0..connections.len()).filter(|&index| !live.resting[index]).collect();
+        connections.each(stirring, |index, connection| {
+            live.resting[index] = connections.is_packed(index);
+            let to = if live.resting[index] { &mut live.rested } else { &mut sums };
+            to.add(connection);
             let now = (0..2).map(|direction| connection.senders_at(direction).totals().data_bytes).sum();
-            let new = now - *before;
-            *before = now;
+            let new = now - std::mem::replace(&mut live.before[index], now);
             if new > 0 {
                 active += 1;
                 new_bytes += new;
                 lively.push((new, index));
             }
-        }
+        });
+        sums.add_all(&live.rested);
         let most = |&(new, index): &(u64, usize)| (std::cmp::Reverse(new), index);
         if busiest < lively.len() {
             lively.select_nth_unstable_by_key(busiest, most);
@@ -138,7 +158,10 @@ impl Snapshot {
             forgotten: live.forgotten.connections,
             active,
             new_bytes,
-            busiest: lively.iter().map(|&(new, index)| Line::of(&connections[index], new)).collect(),
+            busiest: lively
+                .iter()
+                .map(|&(new, index)| connections.with(index, |connection| Line::of(connection, new)))
+                .collect(),
         }
     }
 }

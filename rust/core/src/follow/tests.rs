@@ -99,13 +99,60 @@ fn what_is_silent_for_longest_is_forgotten() {
     assert_eq!(snapshot.busiest.len(), 3);
     assert_eq!(follow.snapshot(3).busiest, []);
     let Followed { tracker, issues, .. } = follow.finish().unwrap();
-    let ports: Vec<u16> = tracker.connections().iter().map(|c| c.endpoints[0].1 - 1000).collect();
+    let mut ports = Vec::new();
+    tracker.connections().each(0..tracker.connections().len(), |_, c| ports.push(c.endpoints[0].1 - 1000));
     assert_eq!(ports, (50 - ports.len() as u16..50).collect::<Vec<_>>());
     let found: Vec<_> = issues.iter().map(|(code, seen)| (code, seen.count)).collect();
     assert_eq!(
         found,
         [("forgotten-connections", snapshot.forgotten), ("missing-handshake", snapshot.forgotten)]
     );
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// Thousands, most of them packed: whenever it is asked, the counts are those of all; and after some were given up,
+/// those are left out as ever, and the one with most data is told from those that are kept.
+#[test]
+fn of_many_that_are_packed_all_are_counted() {
+    const PORTS: u16 = 6000;
+    let bytes = many(PORTS);
+    let path = scratch("packed");
+    let mut file = std::fs::File::create(&path).unwrap();
+    let (header, records) = bytes.split_at(24);
+    let pair = records.len() / usize::from(PORTS);
+    file.write_all(header).unwrap();
+    let limits = Limits { keep_segments: false, connections: 5000 };
+    let follow = Follow::begin(path.clone(), limits);
+    let (mut segments, mut active) = (0, 0);
+    // The first thousand once more after some were given up: of those that were not kept, new connections.
+    for part in [0..2500, 2500..4900, 1000..2000, 4900..6000, 5000..6000, 0..1000] {
+        file.write_all(&records[part.start * pair..part.end * pair]).unwrap();
+        segments += 2 * part.len() as u64;
+        let snapshot = loop {
+            let snapshot = follow.snapshot(1);
+            active += snapshot.active;
+            assert_eq!(snapshot.busiest.len() as u64, snapshot.active.min(1));
+            if snapshot.tcp_segments == segments {
+                break snapshot;
+            }
+            assert!(!follow.wait(Duration::from_millis(5)));
+        };
+        assert_eq!(snapshot.sums.data_bytes, segments / 2 * 100);
+        assert_eq!(follow.snapshot(3).sums, snapshot.sums);
+    }
+    assert!(active >= 8000);
+    let snapshot = follow.snapshot(0);
+    // One was given up between its two segments.
+    assert_eq!(snapshot.sums.connections, 7001);
+    follow.stop();
+    let Followed { tracker, .. } = follow.finish().unwrap();
+    let connections = tracker.connections();
+    assert_eq!(connections.len() as u64 + snapshot.forgotten, 7001);
+    assert!((0..connections.len()).filter(|&number| connections.is_packed(number)).count() > 1000);
+    let overview = connections.overview();
+    let (most, largest) = overview.largest.unwrap();
+    assert_eq!(most, 200);
+    connections.with(largest, |c| assert!((6000..7000).contains(&c.endpoints[0].1), "{:?}", c.endpoints));
     std::fs::remove_file(&path).unwrap();
 }
 
@@ -119,9 +166,10 @@ fn a_connection_goes_on_after_others_were_forgotten() {
     let follow = Follow::begin(path.clone(), Limits { keep_segments: false, connections: 19 });
     follow.stop();
     let Followed { tracker, .. } = follow.finish().unwrap();
-    let connection = tracker.connections().last().unwrap();
-    assert_eq!(connection.endpoints[0].1, 1019);
-    assert_eq!(connection.senders[0].totals().duplicate_bytes, 100);
+    tracker.connections().with(tracker.connections().len() - 1, |connection| {
+        assert_eq!(connection.endpoints[0].1, 1019);
+        assert_eq!(connection.senders[0].totals().duplicate_bytes, 100);
+    });
     std::fs::remove_file(&path).unwrap();
 }
 

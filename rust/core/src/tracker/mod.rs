@@ -81,21 +81,7 @@ impl Tracker {
     /// As [`Tracker::finish`], with packed what is packed.
     pub fn conclude(mut self, issues: &mut Issues) -> (Shelf, Option<Columns>) {
         self.correct();
-        self.connections.each_remarkable(|connection| {
-            let name = || {
-                let [a, b] = connection.endpoints;
-                format!("{}:{} - {}:{}", a.0.to_ip(), a.1, b.0.to_ip(), b.1)
-            };
-            if !connection.handshake() {
-                issues.add("missing-handshake", 0, name);
-            }
-            let unseen = connection.unseen_bytes();
-            if unseen > 0 {
-                issues.add("capture-loss", 0, || {
-                    format!("{}: {unseen} bytes acknowledged, never seen", name())
-                });
-            }
-        });
+        self.connections.each_remarkable(|connection| connection.report(issues));
         (self.connections, self.columns)
     }
 

@@ -4,6 +4,7 @@
 //! not forgotten.
 
 use super::connection::Connection;
+use super::flow::Endpoint;
 use super::history::History;
 use super::outcome::{Retransmission, State, Totals};
 use super::rtt::RttStatistics;
@@ -14,6 +15,8 @@ use crate::segment::Address;
 
 /// Runs of a connection up to which it is packed: of most that nobody sends on there are none.
 const FEW: usize = 32;
+/// The end of no connection.
+const NOBODY: Endpoint = (Address([0; 16]), 0);
 
 /// Writes numbers, or reads them back in the same order.
 pub(super) trait Walk {
@@ -259,9 +262,15 @@ impl Fields for Sender {
 impl Fields for Connection {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
         let Connection { endpoints, first_ns, last_ns, senders } = self;
-        walk.origin(first_ns);
-        walk_over!(walk: &mut Time(last_ns), endpoints, senders);
+        walk_head(walk, first_ns, last_ns, endpoints);
+        senders.walk(walk);
     }
+}
+
+/// What is asked of one that is packed without unpacking it.
+fn walk_head<W: Walk>(walk: &mut W, first_ns: &mut i64, last_ns: &mut i64, endpoints: &mut [Endpoint; 2]) {
+    walk.origin(first_ns);
+    walk_over!(walk: &mut Time(last_ns), endpoints);
 }
 
 /// What of a direction is no number, and there only if something was lost or reordered.
@@ -335,6 +344,20 @@ impl Packed {
         self.bytes.len()
     }
 
+    /// The time of its last segment, and its ends.
+    pub(super) fn head(&self) -> (i64, [Endpoint; 2]) {
+        let (mut first_ns, mut last_ns, mut endpoints) = (0, 0, [NOBODY; 2]);
+        walk_head(&mut Reader::new(&self.bytes), &mut first_ns, &mut last_ns, &mut endpoints);
+        (last_ns, endpoints)
+    }
+
+    /// Give up its rows of the retransmissions table.
+    pub(super) fn forget_rows(&mut self) {
+        for beside in self.beside.iter_mut().flat_map(|both| both.iter_mut()) {
+            beside.retransmissions = Vec::new();
+        }
+    }
+
     /// The connection, in the place of another.
     pub(super) fn unpack_into(self, connection: &mut Connection) {
         connection.walk(&mut Reader::new(&self.bytes));
@@ -355,9 +378,8 @@ impl Packed {
 impl Connection {
     /// One of nobody, to be unpacked into.
     pub(super) fn blank() -> Self {
-        let nobody = (Address([0; 16]), 0);
         Connection {
-            endpoints: [nobody; 2],
+            endpoints: [NOBODY; 2],
             first_ns: 0,
             last_ns: 0,
             senders: [Sender::default(), Sender::default()],

@@ -4,10 +4,11 @@
 //! a capture of hundreds of thousands, few are heard of at a time.
 
 use super::connection::Connection;
+use super::flow::Endpoint;
 use super::packing::{Packed, Scratch};
 use super::sender::Sender;
 use crate::segment::Segment;
-use std::ops::Range;
+use std::cmp::Reverse;
 
 /// How many are held ready at first: as much as a cache holds.
 const READY: usize = 1024;
@@ -39,6 +40,10 @@ pub struct Shelf {
     unpacked: usize,
     /// Whether places changed since that was asked last.
     moved: bool,
+    /// Whether any was unpacked, or numbers changed, since that was asked last.
+    woken: bool,
+    /// Whether any were given up, of which `overview` still knows.
+    forgot: bool,
     scratch: Scratch,
     /// Of those that were packed.
     overview: Overview,
@@ -89,11 +94,6 @@ impl Shelf {
     }
 
     /// All of them, of a shelf that packs none.
-    pub(super) fn all_ready(&mut self) -> &mut Vec<Connection> {
-        &mut self.ready
-    }
-
-    /// The same, to look at.
     pub fn as_slice(&self) -> &[Connection] {
         &self.ready
     }
@@ -152,6 +152,7 @@ impl Shelf {
             packed.unpack_into(&mut self.ready[place]);
             self.numbers[place] = number;
             self.unpacked += 1;
+            self.woken = true;
         }
         place
     }
@@ -160,6 +161,67 @@ impl Shelf {
     #[inline]
     pub(super) fn moved(&mut self) -> bool {
         std::mem::take(&mut self.moved)
+    }
+
+    /// Whether what was known of those packed may have changed since that was asked last.
+    pub fn woken(&mut self) -> bool {
+        std::mem::take(&mut self.woken)
+    }
+
+    /// Whether one is packed: as long as none is [woken](Self::woken), it stays as it is.
+    pub fn is_packed(&self, number: usize) -> bool {
+        matches!(self.places.get(number), Some(Place::Packed(..)))
+    }
+
+    /// When one was heard of last, and its ends.
+    pub(super) fn head(&self, number: usize) -> (i64, [Endpoint; 2]) {
+        match self.places.get(number) {
+            Some(Place::Packed(packed, _)) => packed.head(),
+            _ => self.with(number, |connection| (connection.last_ns, connection.endpoints)),
+        }
+    }
+
+    /// Give up the rows of the retransmissions table.
+    pub(super) fn forget_rows(&mut self) {
+        for sender in self.ready.iter_mut().flat_map(|connection| &mut connection.senders) {
+            sender.retransmissions = Vec::new();
+        }
+        for place in &mut self.places {
+            if let Place::Packed(packed, _) = place {
+                packed.forget_rows();
+            }
+        }
+    }
+
+    /// Of a shelf that packs, give up all but the `keep` that were heard of last, after a look at each. Those kept
+    /// are numbered anew, in their order; their old numbers.
+    pub(super) fn forget(&mut self, keep: usize, mut over: impl FnMut(&Connection)) -> Vec<u32> {
+        let mut kept: Vec<u32> = (0..self.places.len() as u32).collect();
+        if keep < kept.len() {
+            let last_ns: Vec<i64> = (0..kept.len()).map(|number| self.head(number).0).collect();
+            kept.select_nth_unstable_by_key(keep, |&number| Reverse(last_ns[number as usize]));
+            kept.truncate(keep);
+            kept.sort_unstable();
+        }
+        let mut is_kept = vec![false; self.places.len()];
+        kept.iter().for_each(|&number| is_kept[number as usize] = true);
+        self.each((0..is_kept.len()).filter(|&number| !is_kept[number]), |_, connection| over(connection));
+        for (place, is_kept) in std::mem::take(&mut self.places).into_iter().zip(is_kept) {
+            match place {
+                Place::Ready(at) if is_kept => self.numbers[at as usize] = self.places.len() as u32,
+                Place::Ready(at) => {
+                    self.ready[at as usize] = Connection::blank();
+                    self.numbers[at as usize] = NOBODY;
+                    self.vacant.push(at);
+                }
+                Place::Packed(..) => {}
+            }
+            if is_kept {
+                self.places.push(place);
+            }
+        }
+        (self.moved, self.woken, self.forgot) = (true, true, true);
+        kept
     }
 
     /// What one says, by its number.
@@ -176,7 +238,7 @@ impl Shelf {
     }
 
     /// What some of them say, in order.
-    pub fn each(&self, numbers: Range<usize>, mut look: impl FnMut(usize, &Connection)) {
+    pub fn each(&self, numbers: impl IntoIterator<Item = usize>, mut look: impl FnMut(usize, &Connection)) {
         let mut copy = Connection::blank();
         for number in numbers {
             match self.places.get(number) {
@@ -201,6 +263,11 @@ impl Shelf {
 
     /// What is asked of all together.
     pub fn overview(&self) -> Overview {
+        if self.forgot {
+            let mut overview = Overview::default();
+            self.each(0..self.len(), |number, connection| overview.take_in(number, connection));
+            return overview;
+        }
         let mut overview = self.overview;
         for (place, connection) in self.ready.iter().enumerate() {
             let number = self.numbers.get(place).map_or(place, |&number| number as usize);

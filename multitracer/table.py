@@ -46,7 +46,7 @@ class Table:
         if unknown or missing:
             raise ValueError(f"table {schema.name}: missing {sorted(missing)}, unknown {sorted(unknown)}")
         self.schema = schema
-        self._columns: dict[str, Array | Sparse | _Pick] = {
+        self._columns: dict[str, Array | Sparse | _Pick | _Parts] = {
             column.name: given
             if isinstance(given := columns[column.name], Sparse)
             else np.asarray(given, dtype=_dtype(column.dtype))
@@ -60,7 +60,7 @@ class Table:
         self._rows = lengths.pop() if lengths else 0
 
     @classmethod
-    def _of(cls, schema: Schema, columns: dict[str, Array | Sparse | _Pick], rows: int) -> Table:
+    def _of(cls, schema: Schema, columns: dict[str, Array | Sparse | _Pick | _Parts], rows: int) -> Table:
         """A table out of columns that are known to fit."""
         table = cls.__new__(cls)
         table.schema, table._columns, table._rows = schema, columns, rows
@@ -75,8 +75,7 @@ class Table:
     def filled(cls, schema: Schema, rows: int, given: Mapping[str, Any]) -> Table:
         """A table of `rows` rows: the columns given, the others at their "absent" value.
 
-        Absent is -1 for signed integers, 0 for unsigned integers and codes, NaN for floats, "" for text; such
-        a column takes no memory and cannot be written to.
+        Absent is -1 for signed integers, 0 for unsigned integers and codes, NaN for floats, "" for text.
         Columns of it take no memory before they are used.
         """
         columns: dict[str, Any] = {}
@@ -113,6 +112,22 @@ class Table:
                 columns[name] = np.concatenate([table[name] for table in tables])
         return cls(schema, columns, sum(map(len, tables)))
 
+    @classmethod
+    def merged(cls, schema: Schema, tables: Sequence[Table], by: str) -> Table:
+        """Rows of all tables in stable order of one column; a column is made when it is first used."""
+        tables = [table for table in tables if len(table)]
+        if len(tables) < 2:
+            return cls.concat(schema, tables).sorted_by(by)
+        order = np.argsort(np.concatenate([table[by] for table in tables]), kind="stable")
+        columns: dict[str, Array | Sparse | _Pick | _Parts] = dict.fromkeys(
+            schema.by_name, _Parts(tables, order)
+        )
+        for name in schema.by_name:
+            constants = {table._constant(name) for table in tables}
+            if len(constants) == 1 and None not in constants:
+                columns[name] = Sparse(constants.pop())
+        return cls._of(schema, columns, len(order))
+
     @property
     def columns(self) -> dict[str, Array]:
         """All columns by name."""
@@ -125,6 +140,9 @@ class Table:
         column = self._columns[name]
         if isinstance(column, _Pick):
             column = column.table[name][column.rows]
+            self._columns[name] = column
+        elif isinstance(column, _Parts):
+            column = np.concatenate([table[name] for table in column.tables])[column.rows]
             self._columns[name] = column
         elif isinstance(column, Sparse):
             column = column.array(self._rows, _dtype(self.schema.by_name[name].dtype))
@@ -152,7 +170,7 @@ class Table:
             if len(rows) != len(self):
                 raise ValueError(f"table {self.schema.name}: a mask of {len(rows)} for {len(self)} rows")
             rows = np.flatnonzero(rows)
-        picked: dict[str, Array | Sparse | _Pick] = dict.fromkeys(self._columns, _Pick(self, rows))
+        picked: dict[str, Array | Sparse | _Pick | _Parts] = dict.fromkeys(self._columns, _Pick(self, rows))
         for name in self._columns:
             if (constant := self._constant(name)) is not None:
                 picked[name] = Sparse(constant)
@@ -168,7 +186,7 @@ class Table:
     def replace(self, **columns: Any) -> Table:
         """The same table with some columns exchanged."""
         rows = len(self)
-        changed: dict[str, Array | Sparse | _Pick] = dict(self._columns)
+        changed: dict[str, Array | Sparse | _Pick | _Parts] = dict(self._columns)
         for name, values in columns.items():
             array = np.asarray(values, dtype=_dtype(self.schema.by_name[name].dtype))
             if len(array) != rows:
@@ -238,6 +256,13 @@ class _Pick(NamedTuple):
     """A column still to be taken from another table."""
 
     table: Table
+    rows: Array
+
+
+class _Parts(NamedTuple):
+    """A column still to be put together from several tables."""
+
+    tables: Sequence[Table]
     rows: Array
 
 

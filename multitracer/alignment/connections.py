@@ -163,7 +163,7 @@ def _shifts(
 
 
 def columns(table: Table, source: int, merged: Sequence[Merged], count: int) -> dict[str, Array]:
-    """The conn, dir and sequence columns of a capture's table in common terms.
+    """The conn, dir and sequence columns of a capture's table in common terms, if they are not already.
 
     Parameters
     ----------
@@ -185,6 +185,9 @@ def columns(table: Table, source: int, merged: Sequence[Merged], count: int) -> 
             number[member.conn] = index
             flipped[member.conn] = member.flipped
             shift[member.conn] = member.shift
+    same = bool(np.all(number[:count] == np.arange(count)))
+    if same and not flipped.any() and not shift.any() and int(table["conn"].max(initial=-1)) < count:
+        return {}  # as they are: a capture alone, or the first of several
     conn = np.where((table["conn"] >= 0) & (table["conn"] < count), table["conn"], count)
     direction = (table["dir"] ^ flipped[conn]).astype(np.int8)
     found: dict[str, Array] = {
@@ -193,7 +196,7 @@ def columns(table: Table, source: int, merged: Sequence[Merged], count: int) -> 
         "seq": table["seq"] + shift[conn, direction],
     }
     for name in ("ack", "sack_high"):
-        if name in table.columns:
+        if name in table:
             values = table[name]
             found[name] = np.where(values >= 0, values + shift[conn, 1 - direction], values)
     return found

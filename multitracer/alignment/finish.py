@@ -268,7 +268,7 @@ def _tables(work: Work, final: dict[int, Nominal]) -> dict[str, Table]:
     for source in work.layer("link"):
         for name, table in link_tables(work, source, final[source]).items():
             parts.setdefault(name, []).append(table)
-    return {name: Table.concat(found[0].schema, found).sorted_by("t_ns") for name, found in parts.items()}
+    return {name: Table.merged(found[0].schema, found, "t_ns") for name, found in parts.items()}
 
 
 def _spans(work: Work, segments: Sequence[Table]) -> list[tuple[int, int]]:

@@ -47,7 +47,7 @@ def kernel_tables(
                 foreign |= set(np.unique(table["flow"][unknown]).tolist())
                 record = int(table["record"][unknown].min())
                 first_record = min(first_record or record, record)
-            if "snd_una" in table.columns:
+            if "snd_una" in table:
                 table = table.replace(**_relative(work, table))
         found[name] = table
     if foreign:
@@ -67,7 +67,7 @@ def link_tables(work: Work, source: int, clock: Nominal) -> dict[str, Table]:
     found = {}
     for name, table in trace.tables.items():
         columns = _common(table, source, clock)
-        if "entity" in table.columns:
+        if "entity" in table:
             columns["entity"] = turn[np.where(table["entity"] >= 0, table["entity"], len(turn) - 1)]
         found[name] = table.replace(**columns)
     return found
@@ -76,7 +76,7 @@ def link_tables(work: Work, source: int, clock: Nominal) -> dict[str, Table]:
 def _common(table: Table, source: int, clock: Nominal) -> dict[str, Any]:
     return {
         "t_ns": clock.apply(table["t_ns"], table["record"]),
-        "source": np.full(len(table), source, dtype=np.int16),
+        "source": np.broadcast_to(np.int16(source), (len(table),)),
     }
 
 

@@ -64,7 +64,10 @@ class Line:
 
     def apply(self, t_ns: Any) -> Int:
         """Source times on the reference clock."""
-        return np.asarray(t_ns, dtype=np.int64) + self.offset_at(t_ns)
+        t = np.asarray(t_ns, dtype=np.int64)
+        if self.skew == 0:
+            return t + self.offset_ns if self.offset_ns else t
+        return t + self.offset_at(t)
 
     def then(self, outer: Line) -> Line:
         """Apply this line, then one whose source clock is this one's reference clock."""
@@ -144,6 +147,8 @@ def apply_pieces(pieces: Sequence[tuple[int, Line]], t_ns: Int, record: Int) -> 
     t_ns, record : int64 arrays
     """
     mapped = pieces[0][1].apply(t_ns)
+    if len(pieces) > 1 and mapped is t_ns:
+        mapped = mapped.copy()
     for first, line in pieces[1:]:
         later = record >= first
         mapped[later] = line.apply(t_ns[later])

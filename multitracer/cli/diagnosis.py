@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 Object = Mapping[str, Any]
 
+SHORT = 130
+"""Letters of a sentence that need no shortening."""
+
 
 def diagnosis(contract: Object, console: Console | None = None) -> None:
     """Print the last word: what cost most first, with the records and the picture of each sentence."""
@@ -49,7 +52,9 @@ def short(contract: Object, console: Console | None = None) -> None:
     lines.heading(console, "In short")
     cost = max(said[1:], key=lambda one: one["cost_s"], default=None)
     for one in [said[0], *([cost] if cost is not None else [])]:
-        text = one["text"].split("; ")[0]
+        text = one["text"]
+        if len(text) > SHORT:
+            text = text.split("; ")[0]
         price = f" [cost {words.duration(one['cost_s'])}]" if one["cost_s"] >= 0.05 else ""
         console.print(Text(f"- {text[:1].upper()}{text[1:]}.{price}"), highlight=False)
 

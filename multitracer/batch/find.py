@@ -16,6 +16,9 @@ HEAD_BYTES = 65536
 CAPTURE_ENDINGS = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".pcap.zst", ".pcapng.zst")
 """A file called so was meant as a trace, whatever is in it: it is listed as unreadable, not left out."""
 
+RECORD_FOLDER = "frames"
+"""Where a run of the lab keeps a second record of its link, so that no frame is counted twice."""
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -61,7 +64,8 @@ def find(root: str, leave_out: str | None = None) -> Found:
 
     A directory with a measurement.toml is one measurement. So is one with traces, unless its captures share
     no connection: then those that share one form a measurement each, and logs go with the captures that have
-    their sockets. Directories below a measurement are looked into as well; links to them are not followed.
+    their sockets. Directories below a measurement are looked into as well, but
+    for `frames` of a run of the lab; links to them are not followed.
 
     Parameters
     ----------
@@ -95,6 +99,8 @@ def find(root: str, leave_out: str | None = None) -> Found:
         )
         if os.path.realpath(directory) == avoid:
             continue
+        if SETTINGS_FILE in names and RECORD_FOLDER in folders:
+            folders.remove(RECORD_FOLDER)
         files = sorted(
             name
             for name in names

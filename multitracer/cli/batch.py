@@ -179,7 +179,9 @@ def _print(found: Batch, seconds: float) -> None:
     click.echo(f"  flagged  {len(found.flagged):,}  (utilization of {found.flag_below:g} % or less)")
     for record in found.flagged[:SHOWN]:
         causes = ", ".join(
-            f"{one['cause']} {100 * one['share']:.1f} %" for one in record["causes"] if one["share"]
+            f"{one['cause'].replace('_', ' ')} {100 * one['share']:.1f} %"
+            for one in record["causes"]
+            if one["share"]
         )
         used = 100 * record["utilization"]["value"]
         click.echo(f"    {used:5.1f} %  {record['name']}: {causes or _said(record)}")

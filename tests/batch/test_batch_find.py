@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from support_batch import fleet
 from support_samples import SAMPLES
 
@@ -28,6 +29,18 @@ def test_output_below_the_root_is_no_input(tmp_path: Path) -> None:
     fleet(tmp_path / "results", ("flow-control",))
     assert len(find(str(tmp_path), str(tmp_path / "results")).units) == 1
     assert len(find(str(tmp_path)).units) == 2
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_second_record_of_a_lab_run_is_no_measurement(tmp_path: Path, declared: bool) -> None:
+    run = tmp_path / "run"
+    (run / "frames").mkdir(parents=True)
+    for name in ("rlp.log.gz", "frames/rlp.log.gz"):
+        (run / name).write_bytes((SAMPLES / "link-burst" / "rlp.log.gz").read_bytes())
+    if declared:
+        (run / "measurement.toml").write_text("", encoding="utf-8")
+    names = [unit.name for unit in find(str(tmp_path)).units]
+    assert names == (["run"] if declared else ["run", "run/frames"])
 
 
 def test_captures_are_paired_by_content(tmp_path: Path) -> None:

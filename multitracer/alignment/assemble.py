@@ -175,7 +175,7 @@ def _link_relations(
     if found or deaf:
         return _trusted(work, found)
     hint = 0 if work.traces[log].source.clock == "realtime" else None
-    lead_ns = int(work.traces[log].source.details.get("gps_ahead_of_utc_s", 0)) * 10**9
+    lead_ns = int(work.traces[log].source.details.get("gps_time_is_ahead_s", 0)) * 10**9
     tries = [
         (entity, sides[log, entity], on[0] if sides[log, entity] == 0 else on[-1])
         for entity in range(len(work.traces[log].entities))

@@ -89,7 +89,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     trace = trace_of(path, "mobileinsight", "lte", max(scan.facts["sn_bits"].values()), found, wanted)
     ahead_s = _gps_ahead_s(trace.source.first_ns or 0)
     if ahead_s:
-        trace.source.details["gps_ahead_of_utc_s"] = ahead_s
+        trace.source.details["gps_time_is_ahead_s"] = ahead_s
     trace.source.details["messages"] = {_named(name): messages[name] for name in _most(messages)}
     trace.issues += scan.issues
     return trace

@@ -74,6 +74,10 @@ class LinkPath:
 
 def link_path(m: Measurement) -> LinkPath | None:
     """The direction of the link that carries the TCP data; None if the log shows no data frame being sent."""
+    return m.once("link_path", lambda: _link_path(m))
+
+
+def _link_path(m: Measurement) -> LinkPath | None:
     frames = m.table("link_frames").sorted_by("t_ns")
     stood = sendings(m, frames)
     sending = stood.where(stood["action"] == stood.code("action", "snd"))

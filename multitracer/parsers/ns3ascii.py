@@ -12,7 +12,7 @@ from multitracer.lazy import np
 from multitracer.linktype import LinkType
 from multitracer.registry import Parser
 from multitracer.table import Array, Table
-from multitracer.tcptables import TRACKED
+from multitracer.tcptables import TRACKED, tcp_tables
 from multitracer.trace import Source, Trace
 
 # Wi-Fi devices tell the mode before the place of what they receive, and behind it of what they send.
@@ -104,12 +104,10 @@ def _view(path: str, facts: Mapping[str, Any], hosts: list[dict[str, Any]], pick
     connections: list[dict[str, Any]] = []
     for host, pick in zip(hosts, picked, strict=True):
         numbers = np.cumsum(pick) - 1 + len(connections)
-        for name, declared in _TABLES.items():
-            columns = host[name]
-            rows = np.flatnonzero(pick[columns["conn"]])
-            found = {column: values[rows] for column, values in columns.items()}
-            found |= {"conn": numbers[found["conn"]], "source": np.zeros(len(rows), dtype=np.int16)}
-            parts[name].append(Table.filled(declared, len(rows), found))
+        tracked = tcp_tables(host)
+        for name in _TABLES:
+            found = tracked[name].where(pick[tracked[name]["conn"]])
+            parts[name].append(found.replace(conn=numbers[found["conn"]]))
         connections += [found for found, ours in zip(host["connections"], pick, strict=True) if ours]
     tables = {name: Table.concat(_TABLES[name], found).sorted_by("t_ns") for name, found in parts.items()}
     return Trace(

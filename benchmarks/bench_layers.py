@@ -1,9 +1,10 @@
 """Seconds and memory of alignment, frame map and cross-layer analysis of a long measurement.
 
 A run of the lab without link resets (captures at both hosts, an rlpdump log) is laid behind itself: each
-repetition is a new connection, later, on a link that goes on with its numbers and bytes.
+repetition is a new connection, later, on a link that goes on with its numbers and bytes. Or two captures of
+many short connections, both ends out of one, in every twentieth of which a segment is lost and sent again.
 
-Usage: python benchmarks/bench_layers.py RUN [--times 1,3] [--runs N]
+Usage: python benchmarks/bench_layers.py [RUN] [--times 1,3] [--connections 1000,10000] [--runs N]
 """
 
 from __future__ import annotations
@@ -20,9 +21,15 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+from generate import KEPT, RECORD, connections
+
 MULTITRACER = str(Path(sys.executable).with_name("multitracer"))
 GAP_S = 10
 NUMBERS = 62
+PACKETS, FIRST_DATA, LOSSY = 10, 3, 20
+"""Packets of a short connection, which of them is its first segment, and every which one loses it."""
+STEP_US, WAY_US = 1000, 300
 
 
 def lengthened(run: Path, out: Path, times: int) -> tuple[float, int, int]:
@@ -97,6 +104,27 @@ def _capture(file: object, data: bytes, later_s: int, turn: int) -> int:
     return count
 
 
+def both_ends(out: Path, count: int) -> int:
+    """Write what captures at both ends have of `count` connections; how many packets that is."""
+    packets = connections(count).astype(RECORD)
+    at = np.arange(len(packets))
+    again = np.flatnonzero((at % PACKETS == FIRST_DATA) & (at // PACKETS % LOSSY == 0))
+    packets = np.insert(packets, again, packets[again])
+    packets["ip_id"] = np.arange(len(packets)) % 65536
+    packets["original"] = np.maximum(14 + packets["ip_length"].astype("u4"), KEPT)
+    arrives = np.ones(len(packets), dtype=bool)
+    arrives[again + np.arange(len(again))] = False
+    sent_us = np.arange(len(packets), dtype="i8") * STEP_US
+    way_us = np.where(packets["target_port"] == 5201, WAY_US, -WAY_US)
+    out.mkdir()
+    for name, t_us, kept in (("snd.pcap", sent_us, ...), ("rcv.pcap", sent_us + way_us, arrives)):
+        packets["t_s"], packets["t_us"] = 1_700_000_000 + t_us // 1_000_000, t_us % 1_000_000
+        with (out / name).open("wb") as file:
+            file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, KEPT, 1))
+            file.write(packets[kept].tobytes())
+    return len(packets) + int(arrives.sum())
+
+
 def cost(path: Path) -> tuple[float, float, float]:
     """Wall-clock and processor seconds, and the peak of memory in MB so far, of one analysis."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -110,22 +138,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", type=Path)
+    parser.add_argument("run", type=Path, nargs="?")
     parser.add_argument("--times", default="1,3", help="repetitions (default %(default)s)")
+    parser.add_argument("--connections", default="", help="of two captures of short connections")
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
-    print(f"{'measured':>12}{'packets':>10}{'link log':>12}{'wall':>8}{'cpu':>8}{'peak MB':>9}")
     with tempfile.TemporaryDirectory() as folder:
-        for times in sorted(int(word) for word in options.times.split(",")):
-            path = Path(folder) / f"run-{times}"
-            seconds, packets, lines = lengthened(options.run, path, times)
-            costs = [cost(path) for _ in range(options.runs)]
-            wall, cpu = (statistics.median(one[place] for one in costs) for place in (0, 1))
-            print(
-                f"{seconds:>10.0f} s{packets:>10,}{lines:>12,}{wall:>6.2f} s{cpu:>6.2f} s"
-                f"{costs[-1][2]:>9.0f}",
-                flush=True,
-            )
+        if options.run is not None:
+            print(f"{'measured':>12}{'packets':>10}{'link log':>12}{'wall':>8}{'cpu':>8}{'peak MB':>9}")
+            for times in _numbers(options.times):
+                path = Path(folder) / f"run-{times}"
+                seconds, packets, lines = lengthened(options.run, path, times)
+                _line(f"{seconds:>10.0f} s{packets:>10,}{lines:>12,}", path, options.runs)
+        if options.connections:
+            print(f"{'connections':>12}{'packets':>10}{'':>12}{'wall':>8}{'cpu':>8}{'peak MB':>9}")
+            for count in _numbers(options.connections):
+                path = Path(folder) / f"connections-{count}"
+                packets = both_ends(path, count)
+                _line(f"{count:>12,}{packets:>10,}{'':>12}", path, options.runs)
+
+
+def _numbers(words: str) -> list[int]:
+    return sorted(int(word) for word in words.split(",") if word)
+
+
+def _line(what: str, path: Path, runs: int) -> None:
+    costs = [cost(path) for _ in range(runs)]
+    wall, cpu = (statistics.median(one[place] for one in costs) for place in (0, 1))
+    print(f"{what}{wall:>6.2f} s{cpu:>6.2f} s{costs[-1][2]:>9.0f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from multitracer.report.sortable import headings_row
 from multitracer.report.words import count, duration, rate, share, spelled
 
 MOST_ROWS = 5_000
+MOST_LETTERS = 40
+"""Of a parameter's value."""
 MOST_FLAGGED = 200
 MOST_CHOICES = 30
 MOST_FAILED = 1_000
@@ -120,7 +122,7 @@ def _flagged(found: Batch) -> Markup:
 def _parameters(record: Record, varied: Sequence[str]) -> Markup | None:
     """What tells this measurement from the others."""
     found = record["parameters"]
-    words = ", ".join([f"{name} {found[name]}" for name in varied if name in found][:12])
+    words = ", ".join([f"{name} {_worded(found[name])}" for name in varied if name in found][:12])
     return tag("p", words, class_="note") if words else None
 
 
@@ -294,7 +296,7 @@ def _all(found: Batch) -> Markup:
 
 def _choices(records: Iterable[Record], name: str) -> tuple[str, ...]:
     """Values to choose from: of parameters that differ, and take few values."""
-    values = {str(record["parameters"][name]) for record in records if name in record["parameters"]}
+    values = {_worded(record["parameters"][name]) for record in records if name in record["parameters"]}
     return tuple(sorted(values)) if 1 < len(values) <= MOST_CHOICES else ()
 
 
@@ -335,9 +337,16 @@ def _row(record: Record, state: str, names: Sequence[str]) -> Sequence[Any]:
 def _plain(value: Any) -> Any:
     if value is None:
         return ""
-    return (
-        (value, str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-    )
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return (value, str(value)) if is_number else _worded(value)
+
+
+def _worded(value: Any) -> str:
+    """A parameter as it stands in a settings file, cut where it would fill a page."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    words = str(value)
+    return words if len(words) <= MOST_LETTERS else f"{words[: MOST_LETTERS - 4].rstrip()} ..."
 
 
 def _unread(found: Batch) -> Markup:

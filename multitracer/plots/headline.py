@@ -27,7 +27,7 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
     data = selection.segments(source, data=True)
     if len(data):
         acks = selection.segments(source, data=False)
-        start, end = int(data["t_ns"][0]), int(max(data["t_ns"][-1], *acks["t_ns"][-1:]))
+        start, end = int(data["t_ns"][0]), int(max([data["t_ns"][-1], *acks["t_ns"][-1:]]))
         # New bytes: the payload without what had been sent before (METRICS: duplicate bytes).
         unique = int(data["length"].sum() - data["duplicate"].sum())
         seconds = (end - start) / 1e9

@@ -45,10 +45,15 @@ impl Batch {
         self.errors.push((self.filled, error));
     }
 
-    /// No room for another segment, or as many errors as there may be segments.
+    /// No room for another segment.
     #[inline(always)]
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filled == self.places.len()
+    }
+
+    /// No room for another segment, or as many errors as there may be segments.
     pub(crate) fn is_full(&self) -> bool {
-        self.filled == self.places.len() || self.errors.len() == self.places.len()
+        self.is_filled() || self.errors.len() == self.places.len()
     }
 
     /// Nothing in it.

@@ -85,22 +85,31 @@ impl Totals {
 
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        self.records += 1;
+        self.records = record.number;
         self.bytes += u64::from(record.original_length);
         self.captured_bytes += record.data.len() as u64;
         if record.fraction_overflow {
             self.fraction_overflow.hit(record.number);
         }
         let t_ns = record.t_ns;
-        if self.records == 1 {
-            (self.first_ns, self.last_ns) = (t_ns, t_ns);
-        } else if t_ns < self.previous_ns {
-            self.backwards.hit(record.number);
-            self.first_ns = self.first_ns.min(t_ns);
+        if record.number == 1 || t_ns < self.previous_ns {
+            self.out_of_order(record);
         } else {
             self.last_ns = self.last_ns.max(t_ns);
         }
         self.previous_ns = t_ns;
+    }
+
+    /// The first record, or one that is older than the one before.
+    #[cold]
+    fn out_of_order(&mut self, record: &Record<'_>) {
+        let t_ns = record.t_ns;
+        if record.number == 1 {
+            (self.first_ns, self.last_ns) = (t_ns, t_ns);
+        } else {
+            self.backwards.hit(record.number);
+            self.first_ns = self.first_ns.min(t_ns);
+        }
     }
 
     /// What the checksum of a segment says, of which `length` bytes were on the wire, and `data` was captured.
@@ -170,7 +179,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     fn keep(&mut self) {
         self.totals.tcp_segments += 1;
         self.batch.keep();
-        if self.batch.is_full() {
+        if self.batch.is_filled() {
             self.hand_on();
         }
     }
@@ -191,8 +200,8 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     /// there is more to it.
     #[inline(always)]
     fn usual(&mut self, record: &Record<'_>) -> bool {
-        let Some((data, wire)) = record.link.plain(record.data, record.wire_length) else { return false };
-        let place = record.interface << 8 ^ record.link.place(record.data);
+        let plain = record.link.plain(record.data, record.wire_length);
+        let Some((data, wire, place)) = plain else { return false };
         let segment = self.batch.place();
         let Some((data, length)) = ip::plain_tcp(data, wire, segment) else { return false };
         (segment.t_ns, segment.record) = (record.t_ns, record.number);
@@ -206,7 +215,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         if !segment.options.complete {
             self.totals.options_cut.hit(record.number);
         }
-        if self.copies.is_copy(segment, place) {
+        if self.copies.is_copy(segment, record.interface << 8 ^ place) {
             self.totals.copies.hit(record.number);
             self.totals.kinds.add(Kind::TcpCopy);
         } else {

@@ -89,19 +89,23 @@ impl LinkType {
         }
     }
 
-    /// The IP packet right behind the usual headers, as captured and its length on the wire; `None` for what
-    /// [`LinkType::network`] has to look at.
+    /// The IP packet right behind the usual headers, as captured and its length on the wire, and its
+    /// [`place`](LinkType::place); `None` for what [`LinkType::network`] has to look at.
     #[inline(always)]
-    pub(crate) fn plain(self, data: &[u8], wire: u32) -> Option<(&[u8], u32)> {
+    pub(crate) fn plain(self, data: &[u8], wire: u32) -> Option<(&[u8], u32, u32)> {
         let (length, ethertype) = match self {
-            LinkType::Ethernet => (14, be16(data.first_chunk::<14>()?, 12)),
-            LinkType::Ip => return Some((data, wire)),
+            LinkType::Ethernet => {
+                let (header, data) = data.split_first_chunk::<14>()?;
+                let is_ip = matches!(be16(header, 12), 0x0800 | 0x86dd);
+                return if is_ip { Some((data, wire.checked_sub(14)?, 0)) } else { None };
+            }
+            LinkType::Ip => return Some((data, wire, 0)),
             LinkType::LinuxSll => (16, be16(data.first_chunk::<16>()?, 14)),
             LinkType::LinuxSll2 => (20, be16(data.first_chunk::<20>()?, 0)),
             _ => return None,
         };
         let is_ip = matches!(ethertype, 0x0800 | 0x86dd);
-        if is_ip { Some((data.get(length..)?, wire.checked_sub(length as u32)?)) } else { None }
+        if is_ip { Some((&data[length..], wire.checked_sub(length as u32)?, self.place(data))) } else { None }
     }
 
     /// Offset of the IP header.
@@ -216,7 +220,7 @@ impl LinkType {
     }
 
     /// Where within the host a cooked packet was seen: the same packet comes by several such places.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn place(self, data: &[u8]) -> u32 {
         match self {
             // Packet type: 4 is outgoing.

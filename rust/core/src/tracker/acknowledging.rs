@@ -15,10 +15,12 @@ impl Sender {
         self.last_in_syn = segment.has(flags::SYN) && !segment.has(flags::ACK);
     }
 
-    /// The other side sent a segment with acknowledgment number `ack` for this direction.
+    /// The other side sent a segment with acknowledgment number `ack` for this direction; `PLAIN` if it is known to have
+    /// no flag of [`CONTROL`].
     #[inline(always)]
-    pub fn on_ack(&mut self, segment: &Segment, ack: i64) -> AckOutcome {
-        if self.is_undisturbed() && segment.options.sack_count == 0 && segment.flags & CONTROL == 0 {
+    pub fn on_ack<const PLAIN: bool>(&mut self, segment: &Segment, ack: i64) -> AckOutcome {
+        let plain = PLAIN || segment.flags & CONTROL == 0;
+        if plain && self.is_undisturbed() && segment.options.sack_count == 0 {
             if self.snd_una < ack && ack <= self.snd_max {
                 return self.on_next_ack(segment, ack);
             }

@@ -4,8 +4,12 @@ use super::columns::Row;
 use super::flow::Endpoint;
 use super::outcome::{AckOutcome, SendOutcome};
 use super::sender::Sender;
+use super::sending::CONTROL;
 use super::sequence::Unwrapper;
 use crate::segment::{Checksum, Segment, flags};
+
+/// Flags that mean more than "go on"; most segments have only ACK of them.
+const REMARKABLE: u16 = CONTROL | flags::ACK | flags::ECE;
 
 /// A TCP connection as one observation point saw it.
 #[derive(Debug, Clone)]
@@ -93,6 +97,23 @@ impl Connection {
     /// Track a segment of a direction; the row that describes it, if the table is to have it.
     #[inline(always)]
     pub fn track<const TABLE: bool>(&mut self, segment: &Segment, direction: usize) -> Row {
+        if segment.flags & REMARKABLE == flags::ACK {
+            self.track_as::<TABLE, true>(segment, direction)
+        } else {
+            self.track_remarkable::<TABLE>(segment, direction)
+        }
+    }
+
+    #[inline(never)]
+    fn track_remarkable<const TABLE: bool>(&mut self, segment: &Segment, direction: usize) -> Row {
+        self.track_as::<TABLE, false>(segment, direction)
+    }
+
+    /// `PLAIN` if of the flags that are [`REMARKABLE`] the segment has ACK alone, as nearly all have: then none is asked
+    /// for again.
+    #[inline(always)]
+    fn track_as<const TABLE: bool, const PLAIN: bool>(&mut self, segment: &Segment, direction: usize) -> Row {
+        let has = |flag| if PLAIN { flag == flags::ACK } else { segment.has(flag) };
         if segment.t_ns > self.last_ns {
             self.last_ns = segment.t_ns;
         } else {
@@ -100,27 +121,31 @@ impl Connection {
         }
         let [first, second] = &mut self.senders;
         let (own, peer) = if direction == 0 { (first, second) } else { (second, first) };
-        let syn = segment.has(flags::SYN);
+        let syn = has(flags::SYN);
         own.totals.segments += 1;
         let corrupted = is_corrupted(own, segment);
         if syn && !corrupted {
             learn_options(own, peer, segment);
         }
         let seq = own.unwrap(segment.seq, syn);
-        let ack = if segment.has(flags::ACK) { peer.unwrap(segment.ack, false) } else { -1 };
+        let ack = if has(flags::ACK) { peer.unwrap(segment.ack, false) } else { -1 };
         let (mut sent, mut acked) = (SendOutcome::default(), AckOutcome::default());
         let raw = i64::from(segment.window);
         let window = if syn { raw } else { own.window_shift.map_or(-1, |shift| raw << shift) };
         if !corrupted {
-            count_flags(own, segment);
+            if !PLAIN || segment.ecn == 3 {
+                count_flags(own, segment);
+            }
             own.totals.max_window = own.totals.max_window.max(window);
-            own.totals.zero_windows += u64::from(window == 0 && !segment.has(flags::RST) && !syn);
-            if segment.has(flags::ACK) && !segment.has(flags::RST) {
-                acked = peer.on_ack(segment, ack);
+            if window == 0 && !has(flags::RST) && !syn {
+                own.totals.zero_windows += 1;
+            }
+            if has(flags::ACK) && !has(flags::RST) {
+                acked = peer.on_ack::<PLAIN>(segment, ack);
             } else {
                 peer.arrived(segment);
             }
-            sent = own.on_send(segment, seq);
+            sent = own.on_send::<PLAIN>(segment, seq);
         }
         Row {
             direction: direction as u8,
@@ -171,11 +196,8 @@ fn learn_options(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
     peer.window_shift = window_shift(peer, own);
 }
 
-#[inline(always)]
+#[inline(never)]
 fn count_flags(own: &mut Sender, segment: &Segment) {
-    if segment.flags & (flags::RST | flags::ECE) == 0 && segment.ecn != 3 {
-        return;
-    }
     own.totals.rst += u32::from(segment.has(flags::RST));
     own.totals.ece += u64::from(segment.has(flags::ECE) && !segment.has(flags::SYN));
     own.totals.ce += u64::from(segment.ecn == 3);

@@ -13,12 +13,12 @@ use crate::segment::{Segment, flags};
 pub(super) const CONTROL: u16 = flags::SYN | flags::FIN | flags::RST;
 
 impl Sender {
-    /// This side sent a segment whose first sequence number is `seq`.
+    /// This side sent a segment whose first sequence number is `seq`; `PLAIN` if it is known to have no flag of [`CONTROL`].
     #[inline(always)]
-    pub fn on_send(&mut self, segment: &Segment, seq: i64) -> SendOutcome {
+    pub fn on_send<const PLAIN: bool>(&mut self, segment: &Segment, seq: i64) -> SendOutcome {
         let t_ns = segment.t_ns;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
-        let plain = segment.flags & CONTROL == 0;
+        let plain = PLAIN || segment.flags & CONTROL == 0;
         let outcome = if plain && segment.length == 0 {
             self.send_nothing(seq, 0)
         } else if plain && self.goes_on(segment, seq) {

@@ -86,6 +86,9 @@ def scan_iperf3(path: str) -> TextScan:
 def read_iperf3(text: bytes) -> TextScan:
     """The same of documents."""
 
+def read_ndt7(text: bytes) -> TextScan:
+    """Table tcp_states, with test, elapsed_ns and socket; facts: is_whole, about, tests, sockets (JSON)."""
+
 def scan_srsran(path: str) -> TextScan:
     """No table; facts: bearers (list of (ue, name, columns as those of track_rlc, records of status reports
     without ACK_SN, bytes, highest)).

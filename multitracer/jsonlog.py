@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -58,11 +58,6 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def items(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
 def number(found: Mapping[str, Any], key: str) -> float | None:
     """A finite number of sane size; None if it is absent or something else."""
     value = found.get(key)
@@ -112,54 +107,6 @@ def fitting(schema: Schema, name: str, column: Array) -> Array:
     """Integers as a column holds them: -1 where they do not fit."""
     limits = np.iinfo(schema.by_name[name].dtype)
     return np.where((column >= limits.min) & (column <= limits.max), column, -1)
-
-
-def wholes(found: Sequence[Mapping[str, Any]], key: str, scale: int = 1) -> Array:
-    """`whole` of each object."""
-    values = [one.get(key) for one in found]
-    if all(type(value) is int and -_NUMBER_LIMIT <= value <= _NUMBER_LIMIT for value in values):
-        column = np.array(values, np.int64)
-        return np.where((column >= 0) & (column <= _NUMBER_LIMIT // scale), column * scale, -1)
-    return np.array([whole(one, key, scale) for one in found], np.int64)
-
-
-class Rows:
-    """Rows of a table, each with the object that its values are in."""
-
-    def __init__(self) -> None:
-        self._t_ns: list[int] = []
-        self._record: list[int] = []
-        self._flow: list[int] = []
-        self._objects: list[Mapping[str, Any]] = []
-
-    def __len__(self) -> int:
-        return len(self._objects)
-
-    def add(self, t_ns: int, record: int, flow: int, found: Mapping[str, Any]) -> None:
-        """Add one."""
-        self._t_ns.append(t_ns)
-        self._record.append(record)
-        self._flow.append(flow)
-        self._objects.append(found)
-
-    def columns(self, schema: Schema, fields: Iterable[tuple[str, str, int]]) -> dict[str, Array]:
-        """Columns out of keys, each with what one of the file's unit is in the column's."""
-        columns = {
-            name: fitting(schema, name, wholes(self._objects, key, unit)) for key, name, unit in fields
-        }
-        for name, values in (("t_ns", self._t_ns), ("record", self._record), ("flow", self._flow)):
-            columns[name] = np.array(values, np.int64)
-        return columns
-
-    def disorder(self, path: str) -> list[Issue]:
-        """An issue if the rows are not in order of time."""
-        t_ns = np.array(self._t_ns, dtype=np.int64)
-        back = np.flatnonzero(t_ns[1:] < t_ns[:-1])
-        if not len(back):
-            return []
-        first = self._record[int(back[0]) + 1]
-        detail = f"{self._t_ns[back[0]] - self._t_ns[back[0] + 1]} ns older than the row before"
-        return [Issue("out-of-order-lines", len(back), first, detail, path)]
 
 
 class Tally:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from multitracer import jsonlog
 from multitracer.errors import CorruptTrace
 from multitracer.parsers import iperf3, ndt7
 
@@ -90,12 +89,3 @@ def test_measurements_of_ndt7(tmp_path: Path) -> None:
 def test_times_beyond_what_can_be_counted(tmp_path: Path) -> None:
     with pytest.raises(CorruptTrace, match="no server measurement"):
         ndt7.parse(written(tmp_path, ndt7_document("2262-04-11T23:47:16Z", 1 << 50)))
-
-
-def test_numbers_of_many_objects_are_those_of_each() -> None:
-    values = [5, 0, -1, 2.5, None, True, "7", 1 << 62, (1 << 62) + 1, 10**30, 1e30, float("nan")]
-    for kept in (values[:3], [*values[:3], 1 << 62], values):
-        objects = [{"x": value} for value in kept]
-        for scale in (1, 1000):
-            alone = [jsonlog.whole(one, "x", scale) for one in objects]
-            assert jsonlog.wholes(objects, "x", scale).tolist() == alone

@@ -57,6 +57,7 @@ from multitracer.native.summaries import (
 )
 from multitracer.native.text import (
     read_iperf3 as read_iperf3,
+    read_ndt7 as read_ndt7,
     scan_bcc as scan_bcc,
     scan_csv as scan_csv,
     scan_dccpprobe as scan_dccpprobe,

@@ -106,6 +106,18 @@ def read_iperf3(path: str, text: bytes) -> Scan:
     return scanned(path, lambda _: _core.read_iperf3(text))
 
 
+def read_ndt7(path: str, text: bytes) -> Scan:
+    """Columns of `tcp_states` in the text of a result of NDT7, with which test, since when, and whose socket.
+
+    Parameters
+    ----------
+    path : str
+        The file, for errors.
+    text : bytes
+    """
+    return scanned(path, lambda _: _core.read_ndt7(text))
+
+
 def scan_csv(path: str, header: int, separator: str, kinds: Sequence[str]) -> Scan:
     """Table ``csv`` of comma-separated values: ``t_ns``, ``record``, and the columns read by their number.
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer import fileoptions, jsonlog, schema
-from multitracer.errors import CorruptTrace
+from multitracer import fileoptions, jsonlog, native, schema
+from multitracer.errors import CorruptTrace, Issue
 from multitracer.lazy import np
 from multitracer.registry import Parser
-from multitracer.table import Table
+from multitracer.table import Array, Table
 from multitracer.trace import Flow, Source, Trace
 
 _HEAD = re.compile(rb'\s*\{\s*"GitShortCommit"\s*:')
@@ -18,29 +18,8 @@ _KEYS = re.compile(rb'"(Download|Upload|ServerMeasurements)"\s*:')
 _US = 1000
 _INFINITE = 0x7FFFFFFF
 _LATEST_NS = (1 << 63) - 1
-# TCPInfo's key, column, factor
-_FIELDS = (
-    ("AppLimited", "app_limited", 1),
-    ("Backoff", "backoff", 1),
-    ("RTO", "rto_ns", _US),
-    ("SndMSS", "mss", 1),
-    ("Unacked", "unacked", 1),
-    ("RTT", "srtt_ns", _US),
-    ("RTTVar", "rttvar_ns", _US),
-    ("SndSsThresh", "ssthresh", 1),
-    ("SndCwnd", "cwnd", 1),
-    ("TotalRetrans", "retrans_total", 1),
-    ("BytesAcked", "bytes_acked", 1),
-    ("BytesReceived", "bytes_received", 1),
-    ("NotsentBytes", "notsent", 1),
-    ("MinRTT", "min_rtt_ns", _US),
-    ("BusyTime", "busy_ns", _US),
-    ("RWndLimited", "rwnd_limited_ns", _US),
-    ("SndBufLimited", "sndbuf_limited_ns", _US),
-    ("BytesSent", "bytes_sent", 1),
-    ("BytesRetrans", "bytes_retrans", 1),
-    ("SndWnd", "snd_wnd", 1),
-)
+_UNKNOWN = -(1 << 63)
+_TESTS = ("download", "upload")
 
 
 def sniff(head: bytes) -> bool:
@@ -64,44 +43,38 @@ def parse(path: str) -> Trace:
     -----
     The socket is the server's. Reference: M-Lab's NDT7 data format, ``spec/data-format.md`` of ndt-server.
     """
-    result = jsonlog.mapping(jsonlog.parsed(jsonlog.document(path)))
-    if not result:
+    scan = native.read_ndt7(path, jsonlog.document(path))
+    facts, rows = scan.facts, scan.tables["tcp_states"]
+    if not facts["is_whole"]:
         raise CorruptTrace(f"{path}: the JSON ends early or is damaged; copy the file again")
-    rows, tally = jsonlog.Rows(), jsonlog.Tally(path)
-    sockets: dict[tuple[str, str], Flow | None] = {}
-    flows: dict[Flow, int] = {}
-    details: dict[str, Any] = {"version": str(result.get("Version", ""))[:40], "tests": []}
-    number = 0
-    for test in ("Download", "Upload"):
-        part = jsonlog.mapping(result.get(test))
-        start_ns = jsonlog.time_ns(part.get("StartTime"))
-        if not part:
-            continue
-        details["tests"].append(test.lower())
-        details["uuid"] = str(part.get("UUID", ""))[:100]
-        for found in map(jsonlog.mapping, jsonlog.items(part.get("ServerMeasurements"))):
-            number += 1
-            info = jsonlog.mapping(found.get("TCPInfo"))
-            elapsed = jsonlog.whole(info, "ElapsedTime", _US)
-            if start_ns is None or elapsed < 0 or start_ns + elapsed > _LATEST_NS:
-                tally.add("bad-number", number, "a measurement without TCPInfo, or without a time")
-                continue
-            connection = jsonlog.mapping(found.get("ConnectionInfo"))
-            ends = str(connection.get("Server")), str(connection.get("Client"))
-            if ends not in sockets:
-                sockets[ends] = _flow(result, connection)
-            flow = sockets[ends]
-            if flow is None:
-                tally.add("bad-number", number, "a measurement without addresses and ports")
-                continue
-            place = flows.setdefault(flow, len(flows))
-            rows.add(start_ns + elapsed, number, place, info)
-    if not len(rows):
+    about = {key: jsonlog.parsed(text) for key, text in facts["about"].items()}
+    details: dict[str, Any] = {"version": str(about.get("Version", ""))[:40], "tests": []}
+    starts = [_UNKNOWN, _UNKNOWN]
+    for place, told in enumerate(facts["tests"]):
+        if told is not None:
+            start_ns = jsonlog.time_ns(jsonlog.parsed(told[0]))
+            starts[place] = _UNKNOWN if start_ns is None else start_ns
+            details["tests"].append(_TESTS[place])
+            details["uuid"] = str(jsonlog.parsed(told[1]))[:100]
+    start = np.array(starts, np.int64)[rows["test"]]
+    elapsed = rows["elapsed_ns"]
+    timed = (start != _UNKNOWN) & (elapsed >= 0) & (start <= _LATEST_NS - np.maximum(elapsed, 0))
+    flows, places = _flows(about, facts["sockets"], rows["socket"][timed])
+    flow = np.where(timed, places[rows["socket"]], -1)
+    good = np.flatnonzero(flow >= 0)
+    if not len(good):
         raise CorruptTrace(f"{path}: no server measurement with TCPInfo can be read")
-    columns = rows.columns(schema.TCP_STATES, _FIELDS)
+    t_ns = start[good] + elapsed[good]
+    columns = {
+        name: jsonlog.fitting(schema.TCP_STATES, name, column[good])
+        for name, column in rows.items()
+        if name in schema.TCP_STATES.by_name
+    }
+    columns |= {"t_ns": t_ns, "record": good + 1, "flow": flow[good]}
     columns["ssthresh"] = np.where(columns["ssthresh"] < _INFINITE, columns["ssthresh"], -1)
     columns["app_limited"] = np.where(columns["app_limited"] <= 1, columns["app_limited"], -1)
-    states = Table.filled(schema.TCP_STATES, len(rows), columns).sorted_by("t_ns")
+    states = Table.filled(schema.TCP_STATES, len(good), columns).sorted_by("t_ns")
+    issues = [*_unusable(path, timed, flow), *_disorder(path, t_ns, good + 1)]
     source = Source(
         path=path,
         format="ndt7",
@@ -113,17 +86,49 @@ def parse(path: str) -> Trace:
         resolution_ns=_US,
         details=details,
     )
-    return Trace(source, {"tcp_states": states}, tally.issues(rows.disorder(path)), list(flows))
+    return Trace(source, {"tcp_states": states}, issues, flows)
 
 
-def _flow(result: Mapping[str, Any], connection: Mapping[str, Any]) -> Flow | None:
+def _flows(
+    about: Mapping[str, Any], sockets: list[tuple[bytes, bytes]], used: Array
+) -> tuple[list[Flow], Array]:
+    """Sockets in order of appearance, and the place of each pair of ends among them; -1 if there is none."""
+    found: dict[Flow, int] = {}
+    places = np.full(len(sockets), -1)
+    seen, first = np.unique(used, return_index=True)
+    for at in seen[np.argsort(first)].tolist():
+        flow = _flow(about, *(jsonlog.parsed(end) for end in sockets[at]))
+        if flow is not None:
+            places[at] = found.setdefault(flow, len(found))
+    return list(found), places
+
+
+def _flow(about: Mapping[str, Any], server: Any, client: Any) -> Flow | None:
     """Server, then client: of this measurement, else of the result."""
-    server, client = connection.get("Server"), connection.get("Client")
     if not isinstance(server, str) or not isinstance(client, str):
         server, client = (
-            f"[{result.get(f'{side}IP')}]:{result.get(f'{side}Port')}" for side in ("Server", "Client")
+            f"[{about.get(f'{side}IP')}]:{about.get(f'{side}Port')}" for side in ("Server", "Client")
         )
     return fileoptions.flow(server, client)
+
+
+def _unusable(path: str, timed: Array, flow: Array) -> list[Issue]:
+    """An issue if there are measurements without a time or a socket."""
+    bad = np.flatnonzero(flow < 0)
+    if not len(bad):
+        return []
+    what = "addresses and ports" if timed[bad[0]] else "TCPInfo, or without a time"
+    return [Issue("bad-number", len(bad), int(bad[0]) + 1, f"a measurement without {what}", path)]
+
+
+def _disorder(path: str, t_ns: Array, record: Array) -> list[Issue]:
+    """An issue if measurements are not in order of time."""
+    back = np.flatnonzero(t_ns[1:] < t_ns[:-1])
+    if not len(back):
+        return []
+    at = int(back[0])
+    detail = f"{int(t_ns[at]) - int(t_ns[at + 1])} ns older than the row before"
+    return [Issue("out-of-order-lines", len(back), int(record[at + 1]), detail, path)]
 
 
 PARSER = Parser(

@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use multitracer_core::text::{
-    bcc, csv, dccpprobe, ftrace, iperf3, lena, ns2, ns3, omnetpp, rlpdump, siftr, srsran, ss, tcpinfo, tcpprobe,
+    bcc, csv, dccpprobe, ftrace, iperf3, lena, ndt7, ns2, ns3, omnetpp, rlpdump, siftr, srsran, ss, tcpinfo,
+    tcpprobe,
 };
 
 fuzz_target!(|data: &[u8]| {
@@ -23,6 +24,7 @@ fuzz_target!(|data: &[u8]| {
     tcpinfo::scan(data).expect("data and issues");
     iperf3::scan(data).expect("data and issues");
     iperf3::read(data);
+    ndt7::read(data);
     srsran::scan(data).expect("data and issues");
     lena::scan(data, &[lena::Column { unit: 1e9, limit: Some(9.2e18) }; lena::COLUMNS])
         .expect("data and issues");

@@ -1,9 +1,9 @@
-//! Text logs of tools around the kernel, of ns-3's LENA, of srsRAN and of iperf3: (tables, issues, facts).
+//! Text logs of tools around the kernel, of ns-3's LENA, of srsRAN, of iperf3 and NDT7: (tables, issues, facts).
 
 use std::path::PathBuf;
 
 use multitracer_core::input::Progress;
-use multitracer_core::text::{bcc, iperf3, lena, srsran, tcpinfo};
+use multitracer_core::text::{bcc, iperf3, lena, ndt7, srsran, tcpinfo};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,6 +18,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(scan_srsran, m)?)?;
     m.add_function(wrap_pyfunction!(scan_iperf3, m)?)?;
     m.add_function(wrap_pyfunction!(read_iperf3, m)?)?;
+    m.add_function(wrap_pyfunction!(read_ndt7, m)?)?;
     Ok(())
 }
 
@@ -123,4 +124,30 @@ fn told_by_iperf3(py: Python<'_>, log: iperf3::Iperf3Log) -> PyResult<Scan<'_>> 
         facts.set_item(name, PyBytes::new(py, &text))?;
     }
     Ok((tables, listed(&log.issues), facts))
+}
+
+/// A result of NDT7. What it says of itself, of its tests and of sockets is JSON.
+#[pyfunction]
+fn read_ndt7<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Scan<'py>> {
+    let log = py.detach(|| ndt7::read(text));
+    let states = PyDict::new(py);
+    states.set_item("test", log.test.into_pyarray(py))?;
+    states.set_item("elapsed_ns", log.elapsed_ns.into_pyarray(py))?;
+    states.set_item("socket", log.socket.into_pyarray(py))?;
+    for (name, column) in ndt7::columns().zip(log.columns) {
+        states.set_item(name, column.into_pyarray(py))?;
+    }
+    let tables = PyDict::new(py);
+    tables.set_item("tcp_states", states)?;
+    let facts = PyDict::new(py);
+    let pair = |(one, other): (&[u8], &[u8])| (PyBytes::new(py, one), PyBytes::new(py, other));
+    facts.set_item("is_whole", log.is_whole)?;
+    let about = PyDict::new(py);
+    for (key, value) in log.about {
+        about.set_item(String::from_utf8_lossy(key), PyBytes::new(py, value))?;
+    }
+    facts.set_item("about", about)?;
+    facts.set_item("tests", log.tests.map(|one| one.map(pair)).to_vec())?;
+    facts.set_item("sockets", log.sockets.into_iter().map(pair).collect::<Vec<_>>())?;
+    Ok((tables, Vec::new(), facts))
 }

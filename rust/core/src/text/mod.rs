@@ -13,6 +13,7 @@ pub mod iperf3;
 mod json;
 pub mod lena;
 pub mod lines;
+pub mod ndt7;
 pub mod ns2;
 pub mod ns3;
 pub(crate) mod number;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{bcc, csv, ftrace, iperf3, lena, rlpdump, siftr, srsran, ss, tcpinfo, tcpprobe};
+use super::{bcc, csv, ftrace, iperf3, lena, ndt7, rlpdump, siftr, srsran, ss, tcpinfo, tcpprobe};
 
 /// Pieces of real lines, so that random text reaches past the first check.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
@@ -59,6 +59,9 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
             "{\"event\":\"interval\",\"data\":{\"streams\":[{\"socket\":5,\"start\":0,\"end\":1.5,",
             "\"bytes\":1000,\"retransmits\":1,\"snd_cwnd\":14480,\"rtt\":1}]}}",
             "{\"start\":{",
+            "{\"GitShortCommit\":\"0\",\"Download\":{\"StartTime\":\"2026-11-21T08:00:00Z\",",
+            "\"ServerMeasurements\":[{\"ConnectionInfo\":{\"Client\":\"10.0.0.2:5\",\"Server\":\"10.0.0.1:4\"},",
+            "\"TCPInfo\":{\"SndCwnd\":9,\"ElapsedTime\":5}},{}]}}",
             "\"intervals\":[{\"streams\":[{\"socket\":5,\"start\":0,\"end\":1,\"sender\":false}]},",
             "2023-03-15T18:29:25.100001 [RLC     ] [I] ue=0 DRB1 UL: ",
             "RX PDU. dc=data p=1 si=last sn=9 so=4 pdu_len=9",
@@ -113,6 +116,9 @@ proptest! {
             prop_assert!(test.columns.iter().all(|column| column.len() == test.t_ns.len()));
             prop_assert!(test.flow.iter().all(|at| (*at as usize) < test.sockets.len()));
         }
+        let result = ndt7::read(&text);
+        prop_assert!(result.columns.iter().all(|column| column.len() == result.elapsed_ns.len()));
+        prop_assert!(result.socket.iter().all(|at| (*at as usize) < result.sockets.len()));
         for bearer in &srsran::scan(&text[..]).unwrap().bearers {
             prop_assert!(bearer.columns.iter().all(|column| column.len() == bearer.columns[0].len()));
             prop_assert!(!bearer.columns[0].is_empty() && bearer.bytes >= 0);

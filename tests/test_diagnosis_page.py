@@ -39,7 +39,7 @@ def test_every_kind_that_is_said_has_a_rule() -> None:
         said |= set(re.findall(r'_finding\(\s*m,\s*"([a-z_]+)"', text))
     idle = {f"idle_{cause.replace('/', '_')}" for cause in IDLE_CAUSES}
     assert said | idle <= set(RULES)
-    assert set(RULES) <= said | idle | {"idle_power_save"}
+    assert set(RULES) <= said | idle
 
 
 def _kinds(text: str) -> list[str]:

@@ -47,7 +47,7 @@ _IDLE = {
     "timeout_wait": ("timeout wait", "the sender waited for its retransmission timer"),
     "recovery_stall": ("recovery stall", "the sender was in recovery from a loss"),
     "local_drop": ("local drop", "the sender was in recovery from a drop in front of the link"),
-    "power_save": ("power save", "the station slept and its access point held packets back"),
+    "power_save": ("power save", "the station slept while the ACK that it awaited was at its access point"),
     "unknown": ("unknown", "no capture shows why"),
 }
 

@@ -21,7 +21,7 @@ _IDLE = {
     "timeout_wait": "TCP waited for its timer",
     "recovery_stall": "TCP was in recovery from a loss",
     "local_drop": "TCP was in recovery from a drop in front of the link",
-    "power_save": "the station slept and its access point held packets back (power save)",
+    "power_save": "the station slept while the ACK it awaited was at its access point (power save)",
 }
 
 

@@ -28,6 +28,19 @@ impl Summaries {
     }
 }
 
+/// Connections from which on giving back their memory is worth a thread.
+const MANY: usize = 10_000;
+
+impl Drop for Summaries {
+    /// Nobody waits until the memory of many is given back.
+    fn drop(&mut self) {
+        if self.0.len() >= MANY {
+            let connections = std::mem::take(&mut self.0);
+            drop(std::thread::Builder::new().spawn(move || drop(connections)));
+        }
+    }
+}
+
 /// Text of entries, piece by piece; the next ones are made while one is written.
 #[pyclass(frozen)]
 struct EntryPieces(Mutex<Entries>);

@@ -5,6 +5,17 @@ const EXACT: u64 = 1_000_000_000_000_000;
 const TENS: [u64; 10] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 
+/// The digits of each number below a hundred.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < pairs.len() {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
 /// A whole number.
 #[inline]
 pub fn push_int(out: &mut String, value: i64) {
@@ -23,10 +34,14 @@ fn push_digits(out: &mut String, mut value: u64, least: usize) {
     }
     let mut digits = [b'0'; 20];
     let mut at = digits.len();
-    while value > 0 {
+    while value >= 10 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[(value % 100) as usize]);
+        value /= 100;
+    }
+    if value > 0 {
         at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
+        digits[at] = b'0' + value as u8;
     }
     at = at.min(digits.len() - least);
     // Digits are ASCII.
@@ -205,14 +220,21 @@ mod tests {
     #[test]
     fn whole_numbers() {
         let mut out = String::new();
-        for value in [0, 9, 10, -1, i64::MAX, i64::MIN] {
+        for value in [0, 9, 10, 99, 100, 101, 1005, -1, i64::MAX, i64::MIN] {
             push_int(&mut out, value);
             out.push(' ');
         }
-        assert_eq!(out, "0 9 10 -1 9223372036854775807 -9223372036854775808 ");
+        assert_eq!(out, "0 9 10 99 100 101 1005 -1 9223372036854775807 -9223372036854775808 ");
     }
 
     proptest! {
+        #[test]
+        fn whole_numbers_of_every_length(value in any::<i64>(), shift in 0u32..64) {
+            let mut out = String::new();
+            push_int(&mut out, value >> shift);
+            prop_assert_eq!(out, (value >> shift).to_string());
+        }
+
         /// What is printed reads back as the number that the standard library rounds to.
         #[test]
         fn rounds_as_the_standard_library(bits in any::<u64>(), small in -1e7f64..1e7, decimals in 0usize..10) {

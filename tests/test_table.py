@@ -48,3 +48,21 @@ def test_tables_joined_hold_what_each_held() -> None:
 def test_lengths_are_held_against_the_rows() -> None:
     with pytest.raises(ValueError, match="different lengths"):
         Table.filled(SEGMENTS, ROWS + 1, {"t_ns": np.arange(ROWS)})
+
+
+def test_rows_of_several_tables_in_order() -> None:
+    """As concatenated and sorted, whether a column is used first or last; ties as they stand."""
+    first = Table.filled(SEGMENTS, 3, {"t_ns": [1, 5, 5], "seq": [1, 2, 3], "source": [0, 0, 0]})
+    second = Table.filled(SEGMENTS, 2, {"t_ns": [5, 0], "seq": [4, 5], "source": [1, 1]})
+    nothing = Table.empty(SEGMENTS)
+    found = Table.merged(SEGMENTS, [first, nothing, second], "t_ns")
+    expected = Table.concat(SEGMENTS, [first, second]).sorted_by("t_ns")
+    assert len(found) == 5
+    assert found["seq"].tolist() == [5, 1, 2, 3, 4]
+    for name in found:
+        np.testing.assert_array_equal(found[name], expected[name])
+        assert found[name].dtype == expected[name].dtype
+    picked = Table.merged(SEGMENTS, [first, second], "t_ns").where(np.array([0, 4])).replace(record=[7, 8])
+    assert (picked["source"].tolist(), picked["record"].tolist()) == ([1, 1], [7, 8])
+    assert Table.merged(SEGMENTS, [second], "t_ns")["seq"].tolist() == [5, 4]
+    assert len(Table.merged(SEGMENTS, [], "t_ns")) == 0

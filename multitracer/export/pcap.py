@@ -10,6 +10,7 @@ import dpkt
 import numpy as np
 
 from multitracer import native
+from multitracer.distinct import distinct
 from multitracer.errors import UnreadableFile, UsageError
 from multitracer.export.files import writing
 from multitracer.native import RawPacket
@@ -116,7 +117,7 @@ def _records(
         if judged is None:
             raise UsageError("timeouts were not judged: the analysis is inconclusive")
         keep &= np.isin(rows["record"], judged["record"][judged.words("verdict") == verdict])
-    return np.unique(rows["record"][keep])
+    return distinct(rows["record"][keep])
 
 
 def _with(first: RawPacket, others: Iterator[RawPacket]) -> Iterator[RawPacket]:

@@ -55,7 +55,9 @@ def bearer(m: Measurement, results: Mapping[str, Result]) -> list[Finding]:
     sentences = []
     for way in found.summary["directions"]:
         told = _repeats(m, found, way, span)
-        lost = _given_up(m, found, way, results)
+        # ACKs that were given up are made good by the next.
+        is_data = m.entities.index(way["entity"]) == sender_entity(m)
+        lost = _given_up(m, found, way, results) if is_data else None
         sentences += [one for one in (told, lost) if one is not None]
     return sentences
 
@@ -133,7 +135,7 @@ def _given_up(m: Measurement, found: Result, way: Object, results: Mapping[str, 
     told = joined(part for part, number in zip(parts, (lost["unsent"], lost["reset"]), strict=True) if number)
     text = f"the radio bearer from {way['entity']} to {way['receiver']} gave up {told}"
     dropped = results.get("local_drops")
-    if sender == sender_entity(m) and dropped is not None and dropped.inconclusive is None:
+    if dropped is not None and dropped.inconclusive is None:
         rows = dropped.tables["local_drops"]
         if len(rows) and len(rows) == lost["unsent"]:
             text += "; these are the drops in front of the link"

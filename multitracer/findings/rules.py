@@ -170,8 +170,8 @@ RULES = {
     ),
     "bearer_discards": SentenceRule(
         "Radio bearer: given up",
-        "the bearer gave packets up for certain: PDCP numbers that RLC never sent, or packets not confirmed "
-        "when the bearer was set up anew and not handed over again",
+        "the bearer gave packets of data up for certain: PDCP numbers that RLC never sent, or packets not "
+        "confirmed when the bearer was set up anew and not handed over again",
         "PDCP numbers and PDUs in the capture of the sender; nothing is said where the log may have gaps",
         "3GPP TS 36.323, 38.323, sections 5.2 and 5.3",
     ),

@@ -63,16 +63,23 @@ class Reasons:
         self.drops = _table(results, "local_drops")
         self.held_back = held_back(m, _table(results, "flow_control"))
 
-    def window_full(self, state: SenderState, t_ns: int, outstanding: int) -> bool:
-        """Whether the congestion window had no room for a segment, by the kernel's last word before."""
+    def had_data(self, state: SenderState, start_ns: int, wake_ns: int, outstanding: int) -> bool:
+        """Whether the kernel says that data was waiting, or that the congestion window had no room for it."""
         rows = self.m.table("tcp_states")
-        mine = (rows["conn"] == state.connection.index) & (rows["dir"] == state.connection.data_dir)
-        mine &= (rows["cwnd"] > 0) & (rows["t_ns"] <= t_ns)
-        if not np.any(mine):
+        rows = rows.where(
+            (rows["conn"] == state.connection.index) & (rows["dir"] == state.connection.data_dir)
+        )
+        sent = state.data["t_ns"]
+        last_ns = int(sent[max(int(np.searchsorted(sent, start_ns, side="right")) - 1, 0)])
+        waiting = (rows["notsent"] > 0) & (rows["t_ns"] > last_ns) & (rows["t_ns"] < wake_ns)
+        if np.any(waiting):
+            return True
+        known = rows.where((rows["cwnd"] > 0) & (rows["t_ns"] <= start_ns))
+        if not len(known):
             return False
-        cwnd = int(rows["cwnd"][mine][np.argmax(rows["t_ns"][mine])])
-        known = rows["mss"][mine & (rows["mss"] > 0)]
-        size = int(known[-1]) if len(known) else int(state.data["length"].max())
+        cwnd = int(known["cwnd"][np.argmax(known["t_ns"])])
+        sizes = rows["mss"][rows["mss"] > 0]
+        size = int(sizes[-1]) if len(sizes) else int(state.data["length"].max())
         return outstanding > (cwnd - 1) * size
 
     def timeout(self, state: SenderState, row: int) -> int | None:
@@ -144,7 +151,7 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[i
     if edge is not None and edge - nxt < length:
         return "receiver_window", f"{nxt - una} bytes outstanding, window open for {max(edge - nxt, 0)} more"
     # What no ACK released may have waited for one: a tail loss probe may carry new data (RFC 8985, 7.3).
-    if una >= nxt or not (clocked or reasons.window_full(state, start_ns, nxt - una)):
+    if una >= nxt or not (clocked or reasons.had_data(state, start_ns, wake_ns, nxt - una)):
         return "application", f"no data until {reasons.seconds(wake_ns)}, though TCP could have sent"
     lost_ns = state.last_retransmission(start_ns)
     if lost_ns is None:

@@ -63,16 +63,23 @@ def test_cause_is_read_off_what_ended_the_wait(rows: list[Row], cause: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("cwnd", "at_ms", "cause"),
-    [(1, 150, "handshake/slow_start"), (3, 150, "application"), (1, 600, "application")],
+    ("cwnd", "notsent", "at_ms", "cause"),
+    [
+        (1, -1, 150, "handshake/slow_start"),
+        (3, -1, 150, "application"),
+        (1, -1, 600, "application"),
+        (9, 500, 300, "handshake/slow_start"),
+        (9, 0, 300, "application"),
+        (9, 500, 600, "application"),
+    ],
 )
 def test_new_data_without_an_ack_is_no_pause_of_the_application_if_the_window_was_full(
-    cwnd: int, at_ms: int, cause: str
+    cwnd: int, notsent: int, at_ms: int, cause: str
 ) -> None:
     """As a tail loss probe sends it; the kernel's log decides, by what it had said before the phase."""
     m = measurement(transfer(ack_ms=700), two_packets().text())
     state = {"t_ns": round(at_ms * 1e6), "source": 0, "conn": 0, "dir": 0, "cwnd": cwnd, "mss": 60}
-    m.tables["tcp_states"] = table(schema.TCP_STATES, [state])
+    m.tables["tcp_states"] = table(schema.TCP_STATES, [{**state, "notsent": notsent}])
     assert phases(run(m))[0] == (200, 510, cause)
 
 

@@ -90,8 +90,9 @@ def read_ndt7(text: bytes) -> TextScan:
     """Table tcp_states, with test, elapsed_ns and socket; facts: is_whole, about, tests, sockets (JSON)."""
 
 def scan_srsran(path: str) -> TextScan:
-    """No table; facts: bearers (list of (ue, name, columns as those of track_rlc, records of status reports
-    without ACK_SN, bytes, highest)).
+    """No table; facts: bearers.
+
+    A list of (ue, name, columns as those of track_rlc, records of status reports without ACK_SN, bytes, highest).
     """
 
 def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:

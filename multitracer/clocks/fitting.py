@@ -109,12 +109,12 @@ def _false_step(found: list[Step], pieces: list[Piece], lower: Points, upper: Po
         if claimed is None:
             continue
         start, end = edges[number], edges[number + 2]
-        parts = [points.where((points.order >= start) & (points.order < end)) for points in (lower, upper)]
+        low, high = (side.where((side.order >= start) & (side.order < end)) for side in (lower, upper))
         before, after = pieces[number].line, pieces[number + 1].line
         moved = int(after.offset_at(after.origin_ns) - before.offset_at(after.origin_ns))
-        if abs(moved) >= _CONFIRMED * abs(claimed) and _floors_moved(*parts, record, claimed):
+        if abs(moved) >= _CONFIRMED * abs(claimed) and _floors_moved(low, high, record, claimed):
             continue
-        if possible(*parts):
+        if possible(low, high):
             return step
     return None
 

@@ -92,7 +92,8 @@ def read_ndt7(text: bytes) -> TextScan:
 def scan_srsran(path: str) -> TextScan:
     """No table; facts: bearers.
 
-    A list of (ue, name, columns as those of track_rlc, records of status reports without ACK_SN, bytes, highest).
+    A list of (ue, name, columns as those of track_rlc, records of status reports without ACK_SN, bytes,
+    highest).
     """
 
 def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:

@@ -182,7 +182,7 @@ def _begun(events: Iterable[dict[str, Any]], log: list[Line]) -> list[dict[str, 
     for event in events:
         if event["cause"] == "peer":
             continue
-        if event["t_ns"] > over_ns:
+        if event["t_ns"] >= over_ns:
             begun.append(event)
         if event["cause"] != "handover":
             heard = (

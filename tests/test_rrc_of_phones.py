@@ -11,7 +11,7 @@ from support_rlc import pcap, tshark
 
 from multitracer import native
 
-REESTABLISHMENT, HANDOVER, ANSWER = 3, 4, 5
+REESTABLISHMENT, ANSWER, HANDOVER = 3, 5, 6
 # As version 26 numbers the kinds of channel: common and dedicated control down, common control up.
 CHANNELS = {8: "lte_rrc.dl_ccch", 9: "lte_rrc.dl_dcch", 10: "lte_rrc.ul_ccch"}
 ELEMENTS = {

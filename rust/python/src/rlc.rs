@@ -159,7 +159,8 @@ fn summary<'py>(py: Python<'py>, one: &Summary) -> PyResult<Bound<'py, PyDict>> 
 
 type Longs<'py> = PyReadonlyArray1<'py, i64>;
 
-/// `kinds`: 0 data, 1 status, 2 NACK, 3 re-establishment, 4 handover, 5 an answer. `flags`: 1 uplink, 2 last byte of its PDU or
+/// `kinds`: 0 data, 1 status, 2 NACK, 3 re-establishment, 4 another cell, 5 an answer,
+/// 6 a command to go there. `flags`: 1 uplink, 2 last byte of its PDU or
 /// SDU, 4 poll, 8 a segment. A log without bytes: PDUs of one number and length are the same.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
@@ -196,7 +197,8 @@ fn track_rlc<'py>(
                     2 => Kind::Nack,
                     3 => Kind::Reestablishment,
                     4 => Kind::Handover,
-                    _ => Kind::Answer,
+                    5 => Kind::Answer,
+                    _ => Kind::Command,
                 },
                 sn: number(sn),
                 start: number(start),

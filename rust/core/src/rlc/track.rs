@@ -30,6 +30,8 @@ pub enum Kind {
     Answer,
     /// The terminal has another identity in the cell, or another cell.
     Handover,
+    /// It is told to go to another cell: from now on it stands still.
+    Command,
 }
 
 /// Who saw a PDU.
@@ -93,6 +95,7 @@ pub fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> Tracked 
         answered: None,
         resumed: None,
         works: false,
+        once_more: [false; 2],
         mark: None,
         last_ns: None,
     };
@@ -131,6 +134,8 @@ struct Bearer {
     resumed: Option<i64>,
     /// Whether data has got through since, as far as the log tells.
     works: bool,
+    /// Directions that may begin anew once more: it was asked for again in the same trouble.
+    once_more: [bool; 2],
     /// A handover that no direction has followed yet: when the bearer last worked, and the record that tells.
     mark: Option<(i64, i64)>,
     last_ns: Option<i64>,
@@ -163,7 +168,11 @@ impl Bearer {
             Kind::Handover if self.is_settled(row.t_ns) => {
                 self.mark = self.last_ns.map(|last| (last, row.record))
             }
-            Kind::Reestablishment | Kind::Handover => {}
+            Kind::Command if self.is_settled(row.t_ns) => self.mark = Some((row.t_ns, row.record)),
+            Kind::Reestablishment if self.answered.is_some() && (sent || !self.terminal_tells) => {
+                (self.answered, self.resumed, self.once_more) = (None, None, [true; 2]);
+            }
+            Kind::Reestablishment | Kind::Handover | Kind::Command => {}
         }
         if matches!(row.kind, Kind::Data | Kind::Status | Kind::Nack) {
             self.last_ns = Some(self.last_ns.map_or(row.t_ns, |last| last.max(row.t_ns)));
@@ -272,7 +281,8 @@ impl Bearer {
             self.begin(at, 1, "handover");
         }
         match &mut self.reset {
-            Some((asked, done)) if !done[way] => {
+            Some((asked, done)) if !done[way] || self.once_more[way] => {
+                self.once_more[way] = false;
                 let told = *asked != way;
                 done[way] = true;
                 if told {
@@ -294,6 +304,7 @@ impl Bearer {
         self.event(at, entity, EVT, "reset", -1, cause);
         self.reset = Some((entity, [false; 2]));
         (self.answered, self.resumed, self.works) = (None, None, false);
+        self.once_more = [false; 2];
         self.mark = None;
     }
 
@@ -352,6 +363,7 @@ mod tests {
             (None, [(219, 0, "other"), (2001, 1, "peer")]),
             (Some(Kind::Reestablishment), [(1000, 0, "reestablishment"), (2001, 1, "peer")]),
             (Some(Kind::Handover), [(219, 1, "handover"), (2000, 0, "peer")]),
+            (Some(Kind::Command), [(1000, 1, "handover"), (2000, 0, "peer")]),
         ] {
             let rows = [both(100, 60), kind.map(mark).into_iter().collect(), both(2000, 60)].concat();
             let found = track(12, &rows, |_| View::Air);
@@ -405,6 +417,17 @@ mod tests {
         let heard = Row { hash: 1340, ..sent(1350, 0) };
         let rows = [answered, vec![heard, late, ask(1400)]].concat();
         assert_eq!(times(&rows, ends), [1000, 1400]);
+        // Both have begun anew, and do so again after the second request, long after.
+        let twice: Vec<Row> = [
+            both(100, 60),
+            vec![ask(1000), on(1005, 0), row(1010, false, Kind::Answer, 0, 0), on(1210, 1), ask(1300)],
+            vec![Row { hash: 7, ..on(1300 + 2 * SAME_TROUBLE_NS, 0) }],
+        ]
+        .concat();
+        let views = |row: Row| Row { interface: u16::from(!row.uplink && row.kind == Kind::Data), ..row };
+        let twice: Vec<Row> = twice.into_iter().map(views).collect();
+        let told: Vec<_> = resets(&track(12, &twice, ends)).iter().map(|one| one.2).collect();
+        assert_eq!(told, ["reestablishment", "peer", "peer"]);
         let told = track(12, &rows, ends).events;
         let answers = (0..told.t_ns.len()).filter(|&at| KINDS[told.kind[at] as usize] == "UA");
         let answers: Vec<_> = answers.map(|at| (told.t_ns[at], told.entity[at], told.action[at])).collect();

@@ -16,8 +16,8 @@ const DATA: i64 = 0;
 const STATUS: i64 = 1;
 const NACK: i64 = 2;
 const REESTABLISHMENT: i64 = 3;
-const HANDOVER: i64 = 4;
 const ANSWER: i64 = 5;
+const COMMAND: i64 = 6;
 /// Of rows about all bearers of a subscription.
 const ALL: i64 = -1;
 const UPLINK: i64 = 1;
@@ -34,7 +34,7 @@ pub struct Columns {
     pub bearer: Vec<i64>,
     pub t_ns: Vec<i64>,
     pub record: Vec<i64>,
-    /// 0 data, 1 status, 2 NACK; of all bearers (-1): 3 re-establishment is asked for, 4 handover, 5 granted.
+    /// 0 data, 1 status, 2 NACK; of all bearers (-1): 3 re-establishment is asked for, 5 granted, 6 handover.
     pub kind: Vec<i64>,
     /// 1 uplink, 2 last byte of its PDU, 4 poll, 8 a segment.
     pub flags: Vec<i64>,
@@ -217,7 +217,7 @@ impl Gathered {
                 self.released.insert(ue);
                 return;
             }
-            Some(Said::Moved) => (HANDOVER, 0),
+            Some(Said::Moved) => (COMMAND, 0),
             Some(Said::Granted) => (ANSWER, 0),
             Some(Said::Asks) if self.released.remove(&ue) => return,
             Some(Said::AsksAgain | Said::Asks) => (REESTABLISHMENT, UPLINK),

@@ -202,7 +202,7 @@ fn messages_of_rrc() {
         ];
         let found = read(&[bytes.clone(), all.concat()].concat()[..]).unwrap();
         assert_eq!(codes(&found), [], "{version}");
-        assert_eq!(found.columns.kind, [1, 2, 3, 5, 4, 3], "{version}");
+        assert_eq!(found.columns.kind, [1, 2, 3, 5, 6, 3], "{version}");
         assert_eq!(found.columns.bearer, [3, 3, -1, -1, -1, -1]);
         assert_eq!(found.columns.flags[2..], [1, 0, 0, 1]);
         assert_eq!(found.columns.record[2..], [2, 3, 4, 6]);
@@ -236,7 +236,7 @@ fn messages_of_rrc_as_wireshark_names_them() {
         says(&["rrcConnectionRequest_element"]),
     ];
     let found = read_xml(text.concat().as_bytes()).unwrap();
-    assert_eq!((codes(&found), &found.columns.kind[..]), (vec![], &[3, 5, 4, 5, 3][..]));
+    assert_eq!((codes(&found), &found.columns.kind[..]), (vec![], &[3, 5, 6, 5, 3][..]));
     let bad = says(&[]).replace("1980-01-06 00", "1980-01-06 99");
     assert_eq!(codes(&read_xml(bad.as_bytes()).unwrap()), [("bad-message", 1)]);
 }

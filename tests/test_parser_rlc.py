@@ -72,7 +72,17 @@ def test_counts_of_real_captures_equal_tshark(shared: Path, name: str) -> None:
     assert len({one["ue"] for one in bearers}) > 1 or len(again) == sum(
         row[0] > 0 for row in frames(trace, "attempt")
     )
-    assert trace.links[0].name == "rlc-lte"
+    # The data bearer is in unacknowledged mode, which its numbers alone tell.
+    data = [one for one in bearers if one["bearer"].startswith("drb")]
+    table = ('uat:drb_logchans:"LCID 3","1","UM, SN Len=10"',)
+    told = tshark(path, "rlc-lte.um.sn", display="rlc-lte.um", options=table)
+    numbers = [int(sn) for row in told for sn in row[0].split(",")]
+    assert [(one["mode"], one["sn_bits"]) for one in data] == [("um", 10)] * (name != "api_collector")
+    assert sum(one["data_pdus"] for one in data) == len(numbers)
+    if data:
+        assert trace.tables["link_frames"]["ns"].tolist() == numbers
+        assert len(mt.read(path).connections) > 0
+    assert trace.links[0].name == ("rlc-lte-um" if data else "rlc-lte")
 
 
 def test_a_real_capture_of_exported_pdus(shared: Path, tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
     """
     if isinstance(connections, Derived) and connections.digest is not None:
         return connections.digest(most)
+    from multitracer.schema.tcp import CAUSES
+
     repeating, sending = [], []
     for place, one in enumerate(connections):
         timeouts, again = one["timeouts"]["total"], one["retransmissions"]["total"]
@@ -40,7 +42,7 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
     return {
         "connections": len(connections),
         "bytes": _sums(connections, "bytes", ("sent", "unique", "duplicate", "acked")),
-        "retransmissions": _sums(connections, "retransmissions", _CAUSES),
+        "retransmissions": _sums(connections, "retransmissions", ("total", *CAUSES[1:])),
         "timeouts": _sums(connections, "timeouts", ("total", "spurious", "genuine", "inconclusive")),
         "closed": {word: sum(one["closed"] == word for one in connections) for word in _CLOSED},
         "without_handshake": sum(not one["handshake"] for one in connections),
@@ -51,16 +53,6 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
 
 
 _CLOSED = ("fin", "reset", "open")
-_CAUSES = (
-    "total",
-    "timeout",
-    "fast",
-    "slow_start",
-    "tail_loss_probe",
-    "unneeded_probe",
-    "unknown",
-    "handshake",
-)
 
 
 def _sums(connections: Sequence[Object], key: str, names: Sequence[str]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """What each built-in analyzer needs, known without loading it: one that cannot answer is never loaded.
 
-The analyzers declare the same themselves; a test holds both together.
+The analyzers take theirs from here; those of plug-ins state them.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.results import AIR_RATES
 from multitracer.table import Array, Table
 
@@ -164,7 +165,6 @@ def _spread(values: Array) -> dict[str, float] | None:
 ANALYZER = Analyzer(
     name="air",
     question="Who had the air, and how did the link's frames go over it?",
-    needs=("link_air",),
     run=run,
-    specific=True,
+    **QUESTIONS["air"]._asdict(),
 )

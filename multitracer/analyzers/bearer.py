@@ -12,6 +12,7 @@ from multitracer.link.rlcdelays import polls, reorderings
 from multitracer.link.rlcdiscards import Units, discards, unconfirmed, units
 from multitracer.link.rlcpdus import Direction, directions
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.rlc import DISCARDS, POLLS, REORDERINGS
 from multitracer.table import Array, Table
 
@@ -201,7 +202,6 @@ def _spread(times_ns: Array) -> dict[str, float] | None:
 ANALYZER = Analyzer(
     name="bearer",
     question="How did RLC and HARQ deliver what the radio bearer carried, and what did they give up?",
-    needs=("rlc_pdus",),
     run=run,
-    specific=True,
+    **QUESTIONS["bearer"]._asdict(),
 )

@@ -17,6 +17,7 @@ from multitracer.chaining.linkwork import burst_chains, xoff_chains
 from multitracer.chaining.recovery import drop_chains, loss_chains, queue_chains
 from multitracer.chaining.resets import reset_chains
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.chains import CHAIN_LINKS
 from multitracer.schema.results import IDLE_CAUSES
 from multitracer.table import Table
@@ -184,15 +185,6 @@ def _event(m: Measurement, number: int, event: Event) -> dict[str, Any]:
 ANALYZER = Analyzer(
     name="chains",
     question="What led to what, from the link to TCP, and what did each chain cost?",
-    needs=("segments",),
-    uses=(
-        "timeouts",
-        "link_resets",
-        "link_retransmissions",
-        "flow_control",
-        "local_drops",
-        "idle_phases",
-        "utilization",
-    ),
     run=run,
+    **QUESTIONS["chains"]._asdict(),
 )

@@ -14,6 +14,7 @@ from typing import Any
 from multitracer.analysis import Analyzer, Result
 from multitracer.derived import Derived
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 
 _DIRECTIONS = ("forward", "reverse")
 _COUNTED = ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake")
@@ -171,4 +172,5 @@ ANALYZER = Analyzer(
     name="connections",
     question="Which connections are there, and what did each sender put on the wire?",
     run=run,
+    **QUESTIONS["connections"]._asdict(),
 )

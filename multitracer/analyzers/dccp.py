@@ -10,6 +10,7 @@ from multitracer.analysis import Analyzer, Result
 from multitracer.distinct import distinct
 from multitracer.lazy import np
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.studies import DCCP_REPORTS
 from multitracer.spread import smoothed
 from multitracer.table import Array, Table
@@ -172,7 +173,6 @@ def _sixth(value: float | None) -> float | None:
 ANALYZER = Analyzer(
     name="dccp",
     question="How did each DCCP connection fare, and how late did it hear of congestion?",
-    needs=("dccp_packets",),
     run=run,
-    specific=True,
+    **QUESTIONS["dccp"]._asdict(),
 )

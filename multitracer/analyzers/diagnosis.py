@@ -12,6 +12,7 @@ from multitracer.findings.bearers import bearer
 from multitracer.findings.behind_chains import said
 from multitracer.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 
 _SMALL = 0.01
 _ALWAYS = ("call_dropped", "unfinished", "link_reset", "local_drop", "link_loss", "link_burst", "ack_loss")
@@ -96,17 +97,6 @@ def _summary(results: Mapping[str, Result], name: str) -> dict[str, Any]:
 ANALYZER = Analyzer(
     name="diagnosis",
     question="What would an expert say, what cost most first?",
-    needs=("segments",),
-    uses=(
-        "connections",
-        "timeouts",
-        "utilization",
-        "idle_phases",
-        "chains",
-        "queueing",
-        "local_drops",
-        "air",
-        "bearer",
-    ),
     run=run,
+    **QUESTIONS["diagnosis"]._asdict(),
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.studies import NODE_ENERGY
 from multitracer.table import Table
 
@@ -71,8 +72,6 @@ def _delivered(results: Mapping[str, Result]) -> tuple[str, int]:
 ANALYZER = Analyzer(
     name="energy",
     question="How much energy did the nodes use for each million bits delivered?",
-    needs=("energy",),
-    uses=("connections", "goodput"),
     run=run,
-    specific=True,
+    **QUESTIONS["energy"]._asdict(),
 )

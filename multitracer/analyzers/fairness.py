@@ -7,6 +7,7 @@ from typing import Any
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.spread import deviation, jain
 from multitracer.transfer.transit import near_sender
 
@@ -56,6 +57,6 @@ def _rate_bps(one: Mapping[str, Any], end: float) -> float:
 ANALYZER = Analyzer(
     name="fairness",
     question="How equally did the connections share the path?",
-    needs=("segments", "result:throughput", "result:connections"),
     run=run,
+    **QUESTIONS["fairness"]._asdict(),
 )

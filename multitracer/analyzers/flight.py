@@ -13,6 +13,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema import ACK_KINDS, CAUSES
 from multitracer.schema.sender import IN_FLIGHT
 from multitracer.table import Array, Table
@@ -282,5 +283,5 @@ ANALYZER = Analyzer(
     name="flight",
     question="What did the sender have in the network: flight, pipe, bursts, limited transmit, ECN?",
     run=run,
-    needs=("segments", "snd"),
+    **QUESTIONS["flight"]._asdict(),
 )

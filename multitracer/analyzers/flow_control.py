@@ -11,6 +11,7 @@ from multitracer.analysis import Analyzer, Result
 from multitracer.intervals import Intervals, intersect, intervals, overlap, total
 from multitracer.link.path import LinkPath, link_path
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.results import XOFF_INTERVALS
 from multitracer.table import Table
 from multitracer.transfer.transit import data_spans
@@ -153,6 +154,6 @@ def _last_ns(m: Measurement) -> int:
 ANALYZER = Analyzer(
     name="flow_control",
     question="When did the link's peer hold the sender off, and what did it cost?",
-    needs=("link_frames",),
     run=run,
+    **QUESTIONS["flow_control"]._asdict(),
 )

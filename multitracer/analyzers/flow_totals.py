@@ -9,6 +9,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.table import Table
 
 
@@ -80,7 +81,6 @@ def _agrees(found: Mapping[str, int], seen: list[tuple[int, int]]) -> bool | Non
 ANALYZER = Analyzer(
     name="flow_totals",
     question="What did the simulator count of each flow, and do the captures have it so?",
-    needs=("flow_totals",),
     run=run,
-    specific=True,
+    **QUESTIONS["flow_totals"]._asdict(),
 )

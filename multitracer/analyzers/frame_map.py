@@ -8,6 +8,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:
@@ -35,6 +36,6 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
 ANALYZER = Analyzer(
     name="frame_map",
     question="Which frames of the link carried which segment, and what became of its bytes?",
-    needs=("segments", "link_frames"),
     run=run,
+    **QUESTIONS["frame_map"]._asdict(),
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.transfer.together import Flows, Times, covered, damaged, parts, payload
 
 
@@ -72,6 +73,6 @@ def _entries(
 ANALYZER = Analyzer(
     name="goodput",
     question="How much of what each sender sent arrived, each byte once?",
-    needs=("segments", "snd", "rcv"),
     run=run,
+    **QUESTIONS["goodput"]._asdict(),
 )

@@ -11,6 +11,7 @@ from multitracer.analysis import Analyzer, Result
 from multitracer.distinct import distinct
 from multitracer.grouped import Grouped
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema import CAUSES
 from multitracer.schema.results import IDLE_CAUSES
 from multitracer.schema.studies import LOST_SEGMENTS, REPAIRS
@@ -138,7 +139,6 @@ def _share(part_s: float, span_s: float) -> float | None:
 ANALYZER = Analyzer(
     name="idle_losses",
     question="How much of the transfer stood still, and which losses did that cost?",
-    needs=("segments", "result:idle_phases"),
-    uses=("losses",),
     run=run,
+    **QUESTIONS["idle_losses"]._asdict(),
 )

@@ -23,6 +23,7 @@ from multitracer.link.idlecause import Reasons, cause_of
 from multitracer.link.path import LinkPath, link_path
 from multitracer.link.resetlog import handshake_spans, handshakes
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.results import IDLE_CAUSES, IDLE_PHASES
 from multitracer.table import Table
 from multitracer.transfer.bottleneck import bottleneck
@@ -198,7 +199,6 @@ def _s(time_ns: int) -> float:
 ANALYZER = Analyzer(
     name="idle_phases",
     question="When was the link idle though it could have carried data, and why?",
-    uses=("flow_control", "timeouts", "link_resets", "local_drops"),
     run=run,
-    needs=("link_frames|link_events|segments",),
+    **QUESTIONS["idle_phases"]._asdict(),
 )

@@ -14,6 +14,7 @@ import numpy as np
 from multitracer.analysis import Analyzer, Result
 from multitracer.grouped import Grouped
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.results import LIMIT_PHASES, LIMITS
 from multitracer.table import Array, Table
 from multitracer.transfer.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
@@ -182,5 +183,5 @@ ANALYZER = Analyzer(
     name="limits",
     question="What limited the sender over time: application, receiver, congestion window, recovery?",
     run=run,
-    needs=("segments", "snd"),
+    **QUESTIONS["limits"]._asdict(),
 )

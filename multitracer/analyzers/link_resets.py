@@ -12,6 +12,7 @@ from multitracer.link.path import LinkPath, link_path
 from multitracer.link.resetlog import Handshake, handshakes
 from multitracer.link.resetlosses import reset_losses
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.results import LINK_RESETS
 from multitracer.table import Table
 from multitracer.transfer.transit import Delivery, in_order
@@ -165,7 +166,6 @@ def _seconds(m: Measurement, t_ns: int) -> float | None:
 ANALYZER = Analyzer(
     name="link_resets",
     question="When was the link reset, what did it flush, and how long did TCP stand still?",
-    uses=("timeouts",),
     run=run,
-    needs=("link_frames|link_events",),
+    **QUESTIONS["link_resets"]._asdict(),
 )

@@ -11,6 +11,7 @@ from multitracer.analysis import Analyzer, Result
 from multitracer.link.path import arrivals, first_rows, link_path
 from multitracer.link.sendings import sendings
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.regression import fit
 from multitracer.schema.results import LINK_ENTITIES
 from multitracer.table import Table
@@ -144,6 +145,6 @@ def _finite(value: float) -> float | None:
 ANALYZER = Analyzer(
     name="link_retransmissions",
     question="What rate did the link offer, and how much of it went into sending frames again?",
-    needs=("link_frames",),
     run=run,
+    **QUESTIONS["link_retransmissions"]._asdict(),
 )

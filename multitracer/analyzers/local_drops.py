@@ -11,6 +11,7 @@ from multitracer.analysis import Analyzer, Result
 from multitracer.link.path import link_path
 from multitracer.link.resetlog import handshake_spans, handshakes
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.results import LOCAL_DROPS
 from multitracer.table import Array, Table
 from multitracer.transfer.losses import LOG_LAG_NS, losses, queue_drops, segment_facts
@@ -156,6 +157,6 @@ def _words(m: Measurement, table: Table, row: int) -> dict[str, Any]:
 ANALYZER = Analyzer(
     name="local_drops",
     question="Which segments never reached the link, and how did TCP recover them?",
-    needs=("segments",),
     run=run,
+    **QUESTIONS["local_drops"]._asdict(),
 )

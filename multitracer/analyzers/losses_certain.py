@@ -16,6 +16,7 @@ import numpy as np
 from multitracer import schema
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema import Schema
 from multitracer.schema.results import NEEDS, REPEATS, SEGMENT_FATES
 from multitracer.table import Array, Table
@@ -273,5 +274,5 @@ ANALYZER = Analyzer(
     name="losses",
     question="Which segments were lost, which retransmissions were needed, what was reordered?",
     run=run,
-    needs=("segments", "snd", "rcv"),
+    **QUESTIONS["losses"]._asdict(),
 )

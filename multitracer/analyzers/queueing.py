@@ -9,6 +9,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.chains import LOAD
 from multitracer.table import Table
 from multitracer.transfer.bottleneck import Bottleneck, bottleneck
@@ -118,6 +119,6 @@ def _words(connection: Connection, table: Table, found: Bottleneck) -> dict[str,
 ANALYZER = Analyzer(
     name="queueing",
     question="How much waited in front of the bottleneck, for how long, and was it needed?",
-    needs=("segments",),
     run=run,
+    **QUESTIONS["queueing"]._asdict(),
 )

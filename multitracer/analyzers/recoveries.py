@@ -17,6 +17,7 @@ import numpy as np
 from multitracer import schema
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.results import NEEDS
 from multitracer.table import Table
 
@@ -159,6 +160,5 @@ ANALYZER = Analyzer(
     name="recoveries",
     question="Which loss recoveries were there, which of them were needless, and what was reordered?",
     run=run,
-    needs=("segments",),
-    uses=("snd", "rcv", "timeouts", "losses"),
+    **QUESTIONS["recoveries"]._asdict(),
 )

@@ -14,6 +14,7 @@ import numpy as np
 from multitracer.analysis import Analyzer, Result
 from multitracer.grouped import Grouped
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.sender import RTT_SAMPLES, RTT_WAYS
 from multitracer.table import Table
 from multitracer.transfer.sides import Sides, quantiles, sides
@@ -149,6 +150,5 @@ ANALYZER = Analyzer(
     name="round_trips",
     question="How long were round trips, by segment, by timestamp and by the kernel?",
     run=run,
-    needs=("segments",),
-    uses=("tcp_states", "snd", "rcv"),
+    **QUESTIONS["round_trips"]._asdict(),
 )

@@ -10,6 +10,7 @@ import numpy as np
 from multitracer.analysis import Analyzer, Result
 from multitracer.distinct import distinct
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema.studies import RTT_SAMPLES
 from multitracer.spread import smoothed
 from multitracer.table import Array, Table
@@ -114,6 +115,6 @@ def _ms(time_ns: float) -> float:
 ANALYZER = Analyzer(
     name="rtt_deviation",
     question="How far were round trips from what TCP expected of them?",
-    needs=("segments",),
     run=run,
+    **QUESTIONS["rtt_deviation"]._asdict(),
 )

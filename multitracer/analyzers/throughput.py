@@ -10,6 +10,7 @@ import numpy as np
 from multitracer.analysis import Analyzer, Result
 from multitracer.link.path import link_path
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.regression import LEAST_POINTS, Line, fit
 from multitracer.schema.results import TRENDS
 from multitracer.table import Table
@@ -120,6 +121,6 @@ def _words(m: Measurement, table: Table, row: int) -> dict[str, Any]:
 ANALYZER = Analyzer(
     name="throughput",
     question="How fast was each connection, and how fast the link under it?",
-    needs=("segments",),
     run=run,
+    **QUESTIONS["throughput"]._asdict(),
 )

@@ -17,6 +17,7 @@ import numpy as np
 from multitracer import schema
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.table import Array, Table
 
 _SPURIOUS = schema.VOTES.index("spurious")
@@ -181,6 +182,5 @@ ANALYZER = Analyzer(
     name="timeouts",
     question="Which retransmission timeouts were there, and which of them were spurious?",
     run=run,
-    needs=("segments",),
-    uses=("kernel_events", "snd", "rcv"),
+    **QUESTIONS["timeouts"]._asdict(),
 )

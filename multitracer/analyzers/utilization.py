@@ -10,6 +10,7 @@ from multitracer.intervals import intersect, intervals, subtract, total, union
 from multitracer.link.path import link_path
 from multitracer.link.resetlog import handshake_spans, handshakes
 from multitracer.measurement import Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.transfer.bottleneck import bottleneck, idle_ns
 from multitracer.transfer.transit import data_spans
 
@@ -135,7 +136,6 @@ def _s(time_ns: int) -> float:
 ANALYZER = Analyzer(
     name="utilization",
     question="How much of what the link offered did TCP use for new data?",
-    needs=("segments", "result:connections"),
-    uses=("flow_control", "idle_phases"),
     run=run,
+    **QUESTIONS["utilization"]._asdict(),
 )

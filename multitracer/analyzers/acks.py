@@ -9,6 +9,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.schema import ACK_KINDS
 from multitracer.schema.results import ACK_BUNCHES
 from multitracer.table import Array, Table
@@ -129,12 +130,12 @@ def _sent_ns(both: Sides, of: Times, numbers: Times) -> Times:
     if not len(data):
         return np.full(len(numbers), -1, dtype=np.int64)
     seq, ends = data["seq"], data["seq"] + data["length"]
-    keys = both.key(data_of, ends)
+    keys = both.line.at(data_of, ends)
     order = np.argsort(keys, kind="stable")
-    at = np.minimum(np.searchsorted(keys[order], both.key(of, numbers)), len(order) - 1)
+    at = np.minimum(np.searchsorted(keys[order], both.line.at(of, numbers)), len(order) - 1)
     row = order[at]
     fits = (data_of[row] == of) & (seq[row] < numbers) & (ends[row] >= numbers)
-    begins = both.key(data_of, seq)
+    begins = both.line.at(data_of, seq)
     once = ~np.isin(begins[row], begins[data["duplicate"] > 0])
     return np.where(fits & once, data["t_ns"][row], -1)
 
@@ -230,5 +231,5 @@ ANALYZER = Analyzer(
     name="acks",
     question="How did the receiver acknowledge: delayed, in bunches, with which window?",
     run=run,
-    needs=("segments",),
+    **QUESTIONS["acks"]._asdict(),
 )

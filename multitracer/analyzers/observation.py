@@ -13,7 +13,9 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.measurement import Connection, Measurement
+from multitracer.questions import QUESTIONS
 from multitracer.transfer.sides import Sides, sides
+from multitracer.transfer.together import highest
 from multitracer.transfer.transit import Times
 
 _DIRECTIONS = ("forward", "reverse")
@@ -137,15 +139,15 @@ def _unseen_bytes(both: Sides) -> Times:
     """By connection: bytes from the first seen to the highest acknowledged that no segment carried."""
     data, acks = both.data, both.acks
     ends = data["seq"] + data["length"]
-    reached, last = np.full(len(both), both.low), np.full(len(both), both.low + both.span)
+    reached, last = np.full(len(both), both.line.low), np.full(len(both), both.line.high)
     np.maximum.at(reached, both.acks_of, acks["ack"])
     closing = (data["flags"] & 1) > 0
     np.minimum.at(last, both.data_of[closing], ends[closing])
     reached = np.minimum(reached, last)
     rows = np.flatnonzero(data["length"] > 0)
-    rows = rows[np.argsort(both.key(both.data_of[rows], data["seq"][rows]), kind="stable")]
+    rows = rows[np.argsort(both.line.at(both.data_of[rows], data["seq"][rows]), kind="stable")]
     of, start = both.data_of[rows], data["seq"][rows]
-    covered = both.highest(of, ends[rows])
+    covered = highest(of, ends[rows])
     # Up to the next segment of the same connection; behind the last one, to the end.
     following = np.append(of[1:] == of[:-1], False) if len(of) else np.zeros(0, dtype=np.bool_)
     until = np.where(following, np.minimum(np.append(start[1:], 0)[: len(of)], reached[of]), reached[of])
@@ -158,5 +160,5 @@ ANALYZER = Analyzer(
     name="observation",
     question="What can these captures not tell, and why?",
     run=run,
-    needs=("segments",),
+    **QUESTIONS["observation"]._asdict(),
 )

@@ -2,7 +2,7 @@
 
 What is asked of one connection after the other costs some calls of NumPy for each; of 10,000 connections,
 seconds. Here each call is for all of them: rows are grouped by connection, and a value of a row is compared
-within its connection only, as `key` sets connections apart.
+within its connection only, as they stand on one `Line`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import numpy as np
 
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Array, Table
-from multitracer.transfer.transit import Flags, Times, near_sender
-
-_COUNTABLE = 2**62
+from multitracer.transfer.together import Flags, Line, Times, flows, parts, valid_acks
+from multitracer.transfer.transit import near_sender
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ class Sides:
         Segments of the data direction, and valid ACKs for it; by connection, then by time.
     data_of, acks_of : array
         By row: which of the connections.
-    low, span : int
-        The smallest number in `key`, and how many come into question.
+    line : Line
+        Where segments begin and end, and what ACKs acknowledge.
     """
 
     connections: list[Connection]
@@ -42,70 +41,30 @@ class Sides:
     data_of: Times
     acks: Table
     acks_of: Times
-    low: int
-    span: int
+    line: Line
 
     def __len__(self) -> int:
         return len(self.connections)
-
-    def key(self, of: Times, number: Times) -> Times:
-        """Bytes of a stream, numbered through all connections: in the order of connections."""
-        return np.asarray(of * self.span + (number - self.low), dtype=np.int64)
 
     def counted(self, of: Times) -> Times:
         """Rows of each connection."""
         return np.bincount(of, minlength=len(self))
 
-    def highest(self, of: Times, number: Times) -> Times:
-        """For each row, the highest number of its connection so far."""
-        return np.maximum.accumulate(self.key(of, number)) - of * self.span + self.low
-
     def advancing(self, of: Times, number: Times) -> Flags:
         """ACKs, in time order of each connection, that are higher than all before."""
-        highest = np.maximum.accumulate(self.key(of, number))
+        highest = np.maximum.accumulate(self.line.at(of, number))
         return np.asarray(np.diff(highest, prepend=np.int64(-1)) > 0, dtype=np.bool_)
 
 
 def sides(m: Measurement) -> Iterator[Sides]:
-    """All connections, together as far as their bytes can be numbered through."""
-    chosen = [(one, source) for one in m.connections if (source := standing_for_sender(m, one)) is not None]
-    if not chosen:
-        return
-    segments = m.table("segments")
-    count = 1 + max(one.index for one, _ in chosen)
-    want, direction, place = (np.full(count, -1, dtype=np.int64) for _ in range(3))
-    for at, (one, source) in enumerate(chosen):
-        want[one.index], direction[one.index], place[one.index] = source, one.data_dir, at
-    conn = segments["conn"].astype(np.int64)
-    mine = np.flatnonzero((conn >= 0) & (conn < count))
-    mine = mine[segments["source"][mine] == want[conn[mine]]]
-    mine = mine[np.lexsort((segments["t_ns"][mine], place[conn[mine]]))]
-    of = place[conn[mine]]
-    forward = segments["dir"][mine] == direction[conn[mine]]
-    valid = ~forward & (segments["ack"][mine] > 0)
-    valid &= ~_damaged(segments["checksum"][mine] == segments.code("checksum", "bad"), of, ~forward)
-    data, acks = segments.where(mine[forward]), segments.where(mine[valid])
-    data_of, acks_of = of[forward], of[valid]
-    ends = data["seq"] + data["length"]
-    numbers = [part for part in (data["seq"], ends, acks["ack"]) if len(part)]
-    low = min((int(part.min()) for part in numbers), default=0) - 1
-    span = max((int(part.max()) for part in numbers), default=0) - low + 2
-    step = max(1, min(_COUNTABLE // span, len(chosen)))
-    for start in range(0, len(chosen), step):
-        some = chosen[start : start + step]
-        rows, others = (
-            slice(*np.searchsorted(part, [start, start + len(some)]).tolist()) for part in (data_of, acks_of)
-        )
-        yield Sides(
-            [one for one, _ in some],
-            [source for _, source in some],
-            data.where(np.arange(len(data))[rows]) if step < len(chosen) else data,
-            data_of[rows] - start,
-            acks.where(np.arange(len(acks))[others]) if step < len(chosen) else acks,
-            acks_of[others] - start,
-            low,
-            span,
-        )
+    """All connections that a capture stands for the sender of, some at a time."""
+    standing = {one.index: standing_for_sender(m, one) for one in m.connections}
+    for some in parts(m, [one for one in m.connections if standing[one.index] is not None]):
+        sources = [source for one in some if (source := standing[one.index]) is not None]
+        at = np.array(sources, dtype=np.int64)
+        data, acks = flows(m, some, at), valid_acks(m, some, at)
+        line = Line(len(some), data["seq"], data["seq"] + data["length"], acks["ack"])
+        yield Sides(some, sources, data.rows, data.of, acks.rows, acks.of, line)
 
 
 def standing_for_sender(m: Measurement, connection: Connection) -> int | None:
@@ -114,14 +73,6 @@ def standing_for_sender(m: Measurement, connection: Connection) -> int | None:
     if near is not None and near in connection.summaries:
         return near
     return min(connection.summaries, default=near)
-
-
-def _damaged(bad: Flags, of: Times, back: Flags) -> Flags:
-    """As `transit.damaged`, for the way back of each connection: where most are bad, none is."""
-    count = int(of[-1]) + 1 if len(of) else 0
-    worst = np.bincount(of[bad & back], minlength=count)
-    trusted = 2 * worst <= np.bincount(of[back], minlength=count)
-    return bad & trusted[of]
 
 
 def quantiles(values: Array, of: Times, count: int, shares: tuple[float, ...]) -> Array:

@@ -31,11 +31,12 @@ def parts(m: Measurement, connections: Sequence[Connection] | None = None) -> It
     some: list[Connection] = []
     held = 0
     for one in m.connections if connections is None else connections:
-        held += int(rows[one.index]) if one.index < len(rows) else 0
-        if some and held > _ROWS:
+        size = int(rows[one.index]) if one.index < len(rows) else 0
+        if some and held + size > _ROWS:
             yield some
-            some, held = [], int(rows[one.index]) if one.index < len(rows) else 0
+            some, held = [], 0
         some.append(one)
+        held += size
     if some:
         yield some
 
@@ -150,13 +151,18 @@ class Line:
         How many flows there are.
     *known : array
         All numbers that are searched among; others are told only to be less or more than these.
+
+    Attributes
+    ----------
+    low, high : int
+        Less and more than all that are known.
     """
 
     def __init__(self, count: int, *known: Times) -> None:
         filled = [part for part in known if len(part)]
-        self._low = min((int(part.min()) for part in filled), default=0) - 1
-        self._high = max((int(part.max()) for part in filled), default=0) + 1
-        self._span = self._high - self._low + 1
+        self.low = min((int(part.min()) for part in filled), default=0) - 1
+        self.high = max((int(part.max()) for part in filled), default=0) + 1
+        self._span = self.high - self.low + 1
         self._values: Times | None = None
         if filled and self._span * max(count, 1) >= _COUNTABLE:
             # Too far apart to be numbered through: their ranks stand for them, odd ones for those known.
@@ -166,7 +172,7 @@ class Line:
     def at(self, of: Times, number: Times) -> Times:
         """Where numbers of flows are on the line."""
         if self._values is None:
-            inside = np.minimum(np.maximum(number, self._low), self._high) - self._low
+            inside = np.minimum(np.maximum(number, self.low), self.high) - self.low
         else:
             left = np.searchsorted(self._values, number)
             same = self._values[np.minimum(left, len(self._values) - 1)] == number
@@ -176,7 +182,7 @@ class Line:
     def number(self, of: Times, place: Times) -> Times:
         """Known numbers by their places."""
         inside = place - of * self._span
-        return inside + self._low if self._values is None else self._values[(inside - 1) // 2]
+        return inside + self.low if self._values is None else self._values[(inside - 1) // 2]
 
     def search(
         self, within: tuple[Times, Times], wanted: tuple[Times, Times], *, right: bool = False

@@ -15,7 +15,7 @@ from multitracer.findings.arrivals import arrivals
 from multitracer.grouped import Grouped
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
-from multitracer.transfer import sides as grouping
+from multitracer.transfer import together
 from multitracer.transfer.sides import quantiles, sides
 
 MS = 1_000_000
@@ -66,7 +66,7 @@ def test_each_is_answered_as_alone(seed: int, count: int, turned: list[int], cou
     table = rows(np.random.default_rng(seed), count, len(turned))
     whole = of(table, turned)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grouping, "_COUNTABLE", countable)
+        patch.setattr(together, "_COUNTABLE", countable)
         answers = [run(whole, {}) for run in RUNS]
     for run, answer in zip(RUNS, answers, strict=True):
         entries: list[dict[str, Any]] = []

@@ -1,6 +1,6 @@
 //! What many connections come to together, and which of them to look at first.
 
-use crate::tracker::{CAUSES, Cause, Connection, Shelf, Verdict};
+use crate::tracker::{CAUSES, Cause, Connection, Shelf};
 
 /// Over all connections, each by the direction that carries the bulk of its data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,15 +51,8 @@ impl Digest {
         let bytes = [sent.data_bytes, unique, sent.duplicate_bytes, data.acked_bytes().unsigned_abs()];
         self.bytes.iter_mut().zip(bytes).for_each(|(sum, count)| *sum += count);
         self.retransmissions.iter_mut().zip(sent.retransmissions).for_each(|(sum, count)| *sum += count);
-        let min_rtt_ns = connection.min_rtt_ns(direction);
-        for timeout in data.timeouts() {
-            let place = match timeout.verdict(min_rtt_ns) {
-                Verdict::Spurious => 0,
-                Verdict::Genuine => 1,
-                Verdict::Inconclusive => 2,
-            };
-            self.timeouts[place] += 1;
-        }
+        let verdicts = connection.timeout_verdicts(direction);
+        self.timeouts.iter_mut().zip(verdicts).for_each(|(sum, count)| *sum += count);
         let ended = match (sent.rst > 0 || back.rst > 0, sent.fin > 0 && back.fin > 0) {
             (true, _) => 1,
             (false, true) => 0,

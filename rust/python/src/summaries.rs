@@ -2,7 +2,7 @@
 
 use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, Telling};
-use multitracer_core::tracker::{CAUSES, Cause, Connection, Sender, Shelf, TakenBack, Verdict};
+use multitracer_core::tracker::{CAUSES, Cause, Connection, Sender, Shelf, TakenBack};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -262,13 +262,11 @@ fn verdicts_to_python<'py>(
     connection: &Connection,
     direction: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let timeouts = connection.senders_at(direction).timeouts();
-    let min_rtt_ns = connection.min_rtt_ns(direction);
-    let count = |verdict: Verdict| timeouts.iter().filter(|t| t.verdict(min_rtt_ns) == verdict).count();
+    let [spurious, genuine, inconclusive] = connection.timeout_verdicts(direction);
     let d = PyDict::new(py);
-    d.set_item(intern!(py, "total"), timeouts.len())?;
-    d.set_item(intern!(py, "spurious"), count(Verdict::Spurious))?;
-    d.set_item(intern!(py, "genuine"), count(Verdict::Genuine))?;
-    d.set_item(intern!(py, "inconclusive"), count(Verdict::Inconclusive))?;
+    d.set_item(intern!(py, "total"), spurious + genuine + inconclusive)?;
+    d.set_item(intern!(py, "spurious"), spurious)?;
+    d.set_item(intern!(py, "genuine"), genuine)?;
+    d.set_item(intern!(py, "inconclusive"), inconclusive)?;
     Ok(d)
 }

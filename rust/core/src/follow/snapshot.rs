@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::live::Live;
 use crate::capture::Gauge;
-use crate::tracker::{CAUSES, Connection, Endpoint, Sender, Verdict};
+use crate::tracker::{CAUSES, Connection, Endpoint, Sender};
 
 /// Counts over connections, both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,15 +44,8 @@ impl Sums {
             for (sum, count) in self.retransmissions.iter_mut().zip(totals.retransmissions) {
                 *sum += count;
             }
-            let min_rtt_ns = connection.min_rtt_ns(direction);
-            for timeout in sender.timeouts() {
-                let verdict = match timeout.verdict(min_rtt_ns) {
-                    Verdict::Spurious => 0,
-                    Verdict::Genuine => 1,
-                    Verdict::Inconclusive => 2,
-                };
-                self.timeouts[verdict] += 1;
-            }
+            let verdicts = connection.timeout_verdicts(direction);
+            self.timeouts.iter_mut().zip(verdicts).for_each(|(sum, count)| *sum += count);
         }
     }
 }

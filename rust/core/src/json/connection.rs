@@ -4,7 +4,7 @@
 //! thousands of connections, that way costs fifty times as much. A test compares both.
 
 use super::number::{push_int, push_rounded};
-use crate::tracker::{CAUSES, Cause, Connection, Endpoint, Sender, Shelf, Verdict};
+use crate::tracker::{CAUSES, Cause, Connection, Endpoint, Sender, Shelf};
 use std::fmt::Write;
 
 /// What an entry says that is not of its connection.
@@ -198,16 +198,11 @@ fn push_timeouts(out: &mut String, connection: &Connection, direction: usize) {
         out.push_str(NO_TIMEOUTS);
         return;
     }
-    let min_rtt_ns = connection.min_rtt_ns(direction);
     out.push_str("{\n        \"total\": ");
     push_int(out, timeouts.len() as i64);
-    for (key, verdict) in [
-        (",\n        \"spurious\": ", Verdict::Spurious),
-        (",\n        \"genuine\": ", Verdict::Genuine),
-        (",\n        \"inconclusive\": ", Verdict::Inconclusive),
-    ] {
+    let keys = [",\n        \"spurious\": ", ",\n        \"genuine\": ", ",\n        \"inconclusive\": "];
+    for (key, count) in keys.into_iter().zip(connection.timeout_verdicts(direction)) {
         out.push_str(key);
-        let count = timeouts.iter().filter(|timeout| timeout.verdict(min_rtt_ns) == verdict).count();
         push_int(out, count as i64);
     }
     out.push_str("\n      }");

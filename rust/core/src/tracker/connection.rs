@@ -6,6 +6,7 @@ use super::outcome::{AckOutcome, SendOutcome};
 use super::sender::Sender;
 use super::sending::CONTROL;
 use super::sequence::Unwrapper;
+use super::timeout::Verdict;
 use crate::segment::{Checksum, Segment, flags};
 
 /// Flags that mean more than "go on"; most segments have only ACK of them.
@@ -92,6 +93,20 @@ impl Connection {
     /// Smallest RTT that either side measured: 90 % of it cannot be undercut.
     pub fn min_rtt_ns(&self, direction: usize) -> Option<i64> {
         self.senders[direction].rtt.min()
+    }
+
+    /// Timeouts of a direction: spurious, genuine, inconclusive.
+    pub fn timeout_verdicts(&self, direction: usize) -> [u64; 3] {
+        let (mut counts, min_rtt_ns) = ([0; 3], self.min_rtt_ns(direction));
+        for timeout in self.senders[direction].timeouts() {
+            let place = match timeout.verdict(min_rtt_ns) {
+                Verdict::Spurious => 0,
+                Verdict::Genuine => 1,
+                Verdict::Inconclusive => 2,
+            };
+            counts[place] += 1;
+        }
+        counts
     }
 
     /// Track a segment of a direction; the row that describes it, if the table is to have it.

@@ -254,11 +254,8 @@ impl Shelf {
 
     /// Those of which there is something to report, in order.
     pub(super) fn each_remarkable(&self, mut look: impl FnMut(&Connection)) {
-        for number in 0..self.len() {
-            if !matches!(self.places.get(number), Some(Place::Packed(_, false))) {
-                self.with(number, &mut look);
-            }
-        }
+        let told = |number: &usize| !matches!(self.places.get(*number), Some(Place::Packed(_, false)));
+        self.each((0..self.len()).filter(told), |_, connection| look(connection));
     }
 
     /// What is asked of all together.

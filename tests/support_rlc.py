@@ -63,9 +63,9 @@ def download(seed: int) -> list[tuple[int, int, bytes]]:
     return sorted(found, key=lambda one: one[0])
 
 
-def raw_pcap(packets: list[tuple[int, bytes]], shift_ns: int) -> bytes:
-    """A capture of IP packets (link type 101)."""
-    records = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 101)]
+def raw_pcap(packets: list[tuple[int, bytes]], shift_ns: int, link_type: int = 101) -> bytes:
+    """A capture, of IP packets unless another link type is told."""
+    records = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link_type)]
     for t_ns, data in sorted(packets, key=lambda one: one[0]):
         seconds, rest = divmod(t_ns + shift_ns, SECOND)
         records.append(struct.pack("<IIII", seconds, rest, len(data), len(data)) + data)

@@ -6,8 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from support_lab import SECOND
-from support_rlc import download, record
+from support_rlc import download, raw_pcap, record
 from test_rlc_clock import BEARER
 
 import multitracer as mt
@@ -35,10 +34,7 @@ def in_gtpu(packet: bytes, uplink: bool, extended: bool) -> bytes:
 
 
 def captured(path: Path, frames: list[tuple[int, bytes]], shift_ns: int) -> None:
-    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)]
-    for t_ns, data in sorted(frames, key=lambda one: one[0]):
-        parts.append(struct.pack("<IIII", *divmod(t_ns + shift_ns, SECOND), len(data), len(data)) + data)
-    path.write_bytes(b"".join(parts))
+    path.write_bytes(raw_pcap(frames, shift_ns, 1))
 
 
 @pytest.mark.parametrize("shift_ns", [0, 2_500_000_000])

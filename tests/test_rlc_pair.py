@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support_lab import SECOND, Outcome, tcp
-from support_rlc import record
+from support_rlc import raw_pcap, record
 
 import multitracer as mt
 
@@ -39,10 +38,7 @@ def bearer(folder: Path, more: dict[str, Any], seed: int = 1) -> tuple[Outcome, 
 
 
 def captured(path: Path, frames: list[tuple[int, bytes]]) -> Path:
-    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 149)]
-    for t_ns, data in sorted(frames, key=lambda one: one[0]):
-        parts.append(struct.pack("<IIII", *divmod(t_ns, SECOND), len(data), len(data)) + data)
-    path.write_bytes(b"".join(parts))
+    path.write_bytes(raw_pcap(frames, 0, 149))
     return path
 
 

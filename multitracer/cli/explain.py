@@ -69,8 +69,13 @@ def command(
         return
     click.echo(story.title)
     for line in story.lines:
-        body = textwrap.fill(line["text"], 92, initial_indent=" " * 12, subsequent_indent=" " * 12)
-        click.echo(f"  {line['about']:<10}{body[12:]}")
+        _line(line["about"], line["text"])
+
+
+def _line(about: str, text: str) -> None:
+    """What it is about, and the text, wrapped beside it."""
+    body = textwrap.fill(text, 92, initial_indent=" " * 12, subsequent_indent=" " * 12)
+    click.echo(f"  {about:<10}{body[12:]}")
 
 
 def _rules(kind: str, as_json: bool) -> None:
@@ -87,7 +92,4 @@ def _rules(kind: str, as_json: bool) -> None:
     for name, rule in wanted.items():
         click.echo(f"{name}: {rule.title}")
         for about in ("when", "measured", "source"):
-            body = textwrap.fill(
-                getattr(rule, about), 92, initial_indent=" " * 12, subsequent_indent=" " * 12
-            )
-            click.echo(f"  {about:<10}{body[12:]}")
+            _line(about, getattr(rule, about))

@@ -21,10 +21,7 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     """Print a digest of many connections."""
     told = digest(found, most)
     heading(console, words.count(len(found), "connection"))
-    count = told["bytes"]
-    again = f", {count['duplicate']:,} of them sent before" if count["duplicate"] else ", none of them twice"
-    data = f"{count['unique']:,} bytes, {count['acked']:,} acknowledged; {count['sent']:,} sent{again}"
-    line(console, "Data", data)
+    line(console, "Data", words.data(told["bytes"]))
     repeating = f", on {words.count(told['repeating'], 'connection')}" if told["repeating"] else ""
     line(console, "Sent again", words.causes(told["retransmissions"]) + repeating)
     line(console, "Timeouts", words.verdicts(told["timeouts"]))
@@ -45,12 +42,10 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
     shown = table("#no.", title, "#bytes", "#again", "#timeouts", "#RTT", "#goodput")
     for place in places:
         one = found[place]
-        begin, end = one["endpoints"]
-        arrow = "->" if one["data_direction"] == "forward" else "<-"
         rtt = one["rtt_ms"]
         shown.add_row(
             f"{one['index']:,}",
-            f"{begin} {arrow} {end}",
+            words.ends(one),
             f"{one['bytes']['unique']:,}",
             f"{one['retransmissions']['total']:,}",
             f"{one['timeouts']['total']:,}",

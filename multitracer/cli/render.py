@@ -164,16 +164,8 @@ def _totals(console: Console, flows: list[Object]) -> None:
 
 
 def _connection(console: Console, found: Object) -> None:
-    begin, end = found["endpoints"]
-    arrow = "->" if found["data_direction"] == "forward" else "<-"
-    _heading(console, f"Connection {found['index']}: {begin} {arrow} {end}")
-    count = found["bytes"]
-    again = f", {count['duplicate']:,} of them sent before" if count["duplicate"] else ", none of them twice"
-    _line(
-        console,
-        "Data",
-        f"{count['unique']:,} bytes, {count['acked']:,} acknowledged; {count['sent']:,} sent{again}",
-    )
+    _heading(console, f"Connection {found['index']}: {words.ends(found)}")
+    _line(console, "Data", words.data(found["bytes"]))
     span = words.duration(found["end"] - found["start"])
     rates = f"throughput {words.rate(found['throughput_bps'])}, goodput {words.rate(found['goodput_bps'])}"
     _line(console, "Speed", f"{rates}, over {span}")

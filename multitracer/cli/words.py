@@ -25,6 +25,18 @@ def count(number: int, thing: str) -> str:
     return words.count(number, thing) if number else f"no {thing}s"
 
 
+def data(counts: Object) -> str:
+    """Bytes of a connection, or of many."""
+    again = f"{counts['duplicate']:,} of them sent before" if counts["duplicate"] else "none of them twice"
+    return f"{counts['unique']:,} bytes, {counts['acked']:,} acknowledged; {counts['sent']:,} sent, {again}"
+
+
+def ends(connection: Object) -> str:
+    """Both ends, and which way the data went."""
+    begin, end = connection["endpoints"]
+    return f"{begin} {'->' if connection['data_direction'] == 'forward' else '<-'} {end}"
+
+
 def rate(bits_per_s: float | None) -> str:
     """A data rate in the unit that suits it, and in bytes while it is slow."""
     if bits_per_s is None or bits_per_s >= 1e6:

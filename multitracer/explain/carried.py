@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from multitracer import words
 from multitracer.explain.rules import span_text
 from multitracer.measurement import Measurement
 
@@ -28,8 +29,7 @@ def link_sentences(m: Measurement, source: int, record: int) -> Iterator[str]:
         return
     span = {name: int(known.spans[name][rows[0]]) for name in known.spans}
     fate = str(known.spans.words("fate")[rows[0]])
-    mine = known.frames
-    mine = mine.where((mine["source"] == source) & (mine["record"] == record))
+    mine = known.frames_of(record, source)
     if not len(mine):
         if fate in _FATES:
             yield _FATES[fate]
@@ -41,7 +41,7 @@ def link_sentences(m: Measurement, source: int, record: int) -> Iterator[str]:
     log = os.path.basename(m.sources[int(mine["frame_source"][0])].path)
     first, last = int(mine["frame_record"].min()), int(mine["last_record"].max())
     place = f"record {first:,}" if first == last else f"records {first:,} to {last:,}"
-    text = f"{kind.short} carried it in {count:,} {unit}{'s' * (count > 1)} ({log}, {place})"
+    text = f"{kind.short} carried it in {words.count(count, unit)} ({log}, {place})"
     waited = span["sent_ns"] - span["t_ns"]
     if span["sent_ns"] >= 0 and waited > 0:
         text += f", sent from {span_text(waited)} after TCP had sent it"

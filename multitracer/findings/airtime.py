@@ -16,7 +16,7 @@ from multitracer.findings.finding import (
     share,
     transfer_spans,
 )
-from multitracer.intervals import Intervals, total
+from multitracer.intervals import Intervals, contains, total
 from multitracer.measurement import Measurement
 from multitracer.table import Array, Table
 
@@ -54,7 +54,7 @@ def air(m: Measurement, results: Mapping[str, Result]) -> list[Finding]:
 
 def _busy(m: Measurement, span: Intervals) -> Finding | None:
     heard = m.table("link_air")
-    heard = heard.where(_inside(heard["t_ns"], span))
+    heard = heard.where(_within(heard["t_ns"], span))
     frames = int(heard["frames"].sum())
     if not frames or int(heard["unknown_frames"].sum()) > (1 - KNOWN_SHARE) * frames:
         return None
@@ -76,7 +76,7 @@ def _own(m: Measurement, span: Intervals) -> list[Finding | None]:
     """What the data sender's time on the air went into."""
     sender = sender_entity(m)
     radio = m.table("link_radio")
-    radio = radio.where((radio["entity"] == sender) & _inside(radio["t_ns"], span))
+    radio = radio.where((radio["entity"] == sender) & _within(radio["t_ns"], span))
     known = radio["airtime_ns"] >= 0
     if sender is None or not len(radio) or known.mean() < KNOWN_SHARE:
         return []
@@ -134,11 +134,8 @@ def _slow(m: Measurement, name: str, radio: Table, airtime: Array, span_ns: int)
     return Finding(text, 0.0, "air_slow", plot_command(m, first, first, "air"), _records(m, radio, rows))
 
 
-def _inside(t_ns: Array, span: Intervals) -> Array:
-    inside = np.zeros(len(t_ns), dtype=bool)
-    for start, end in span.tolist():
-        inside |= (t_ns >= start) & (t_ns <= end)
-    return inside
+def _within(t_ns: Array, span: Intervals) -> Array:
+    return contains(span + np.array([0, 1]), t_ns)  # the end counts, too
 
 
 def _records(m: Measurement, table: Table, rows: Array) -> tuple[tuple[str, int], ...]:

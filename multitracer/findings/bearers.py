@@ -172,10 +172,12 @@ def _behind(m: Measurement, rows: Table, sender: int) -> tuple[tuple[str, int], 
     """The packets that were sent where those given up would have been, or a part of these themselves."""
     sdus = m.table("rlc_sdus")
     sdus = sdus.where(sdus["entity"] == sender)
-    found = []
+    found: dict[tuple[str, int], None] = {}
     for t_ns in rows["t_ns"].tolist():
         same = np.flatnonzero((sdus["t_ns"] == t_ns) | (sdus["end_ns"] == t_ns))
         if len(same):
             one = int(same[0])
-            found.append((m.sources[int(sdus["source"][one])].path, int(sdus["record"][one])))
-    return tuple(dict.fromkeys(found))[:MOST_EVIDENCE]
+            found[m.sources[int(sdus["source"][one])].path, int(sdus["record"][one])] = None
+            if len(found) == MOST_EVIDENCE:
+                break
+    return tuple(found)

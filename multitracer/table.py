@@ -105,11 +105,8 @@ class Table:
             return cls.empty(schema)
         columns: dict[str, Any] = {}
         for name in schema.by_name:
-            constants = {table._constant(name) for table in tables}
-            if len(constants) == 1 and None not in constants:
-                columns[name] = Sparse(constants.pop())
-            else:
-                columns[name] = np.concatenate([table[name] for table in tables])
+            shared = _shared(tables, name)
+            columns[name] = np.concatenate([one[name] for one in tables]) if shared is None else shared
         return cls(schema, columns, sum(map(len, tables)))
 
     @classmethod
@@ -123,9 +120,8 @@ class Table:
             schema.by_name, _Parts(tables, order)
         )
         for name in schema.by_name:
-            constants = {table._constant(name) for table in tables}
-            if len(constants) == 1 and None not in constants:
-                columns[name] = Sparse(constants.pop())
+            if (shared := _shared(tables, name)) is not None:
+                columns[name] = shared
         return cls._of(schema, columns, len(order))
 
     @property
@@ -268,3 +264,10 @@ class _Parts(NamedTuple):
 
 def _dtype(name: str) -> npt.DTypeLike:
     return np.dtype(object) if name == "str" else np.dtype(name)
+
+
+def _shared(tables: Sequence[Table], name: str) -> Sparse | None:
+    """What all rows of all tables are known to hold."""
+    constants = {table._constant(name) for table in tables}
+    found = constants.pop() if len(constants) == 1 else None
+    return None if found is None else Sparse(found)

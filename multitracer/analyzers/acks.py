@@ -14,7 +14,7 @@ from multitracer.schema import ACK_KINDS
 from multitracer.schema.results import ACK_BUNCHES
 from multitracer.table import Array, Table
 from multitracer.transfer.sides import Sides, quantiles, sides
-from multitracer.transfer.together import Line, Times, highest, payload, valid_acks
+from multitracer.transfer.together import Line, Times, advancing, payload, valid_acks
 
 _COMPRESSED = 0.5
 """ACKs closer than this share of the spacing of the data that they acknowledge are compressed."""
@@ -74,7 +74,7 @@ def _kinds(both: Sides) -> list[dict[str, int]]:
 
 def _compression(m: Measurement, both: Sides) -> tuple[Table, list[dict[str, Any]]]:
     """Runs of ACKs that arrived closer together than half the spacing of the data that they acknowledge."""
-    rows = np.flatnonzero(both.advancing(both.acks_of, both.acks["ack"]))
+    rows = np.flatnonzero(advancing(both.acks_of, both.acks["ack"]))
     sent_ns = _sent_ns(both, both.acks_of[rows], both.acks["ack"][rows])
     rows, sent_ns = rows[sent_ns >= 0], sent_ns[sent_ns >= 0]
     of, t_ns, number = both.acks_of[rows], both.acks["t_ns"][rows], both.acks["ack"][rows]
@@ -146,9 +146,7 @@ def _delayed(m: Measurement, connections: Sequence[Connection]) -> dict[int, dic
         return {}
     seen = [one for one in connections if m.rcv in one.summaries]
     data, acks = payload(m, seen, m.rcv), valid_acks(m, seen, m.rcv)
-    reached = highest(acks.of, acks["ack"])
-    fresh = np.append(True, (acks.of[1:] != acks.of[:-1]) | (reached[1:] > reached[:-1]))[: len(acks)]
-    acks = acks.where(fresh & (acks["length"] == 0))
+    acks = acks.where(advancing(acks.of, acks["ack"]) & (acks["length"] == 0))
     enough = np.flatnonzero((data.sizes > 0) & (acks.sizes > 1))
     if not len(enough):
         return {}

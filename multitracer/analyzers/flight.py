@@ -97,12 +97,11 @@ def _walk(states: SenderStates) -> Flows:
     flight = np.maximum(nxt - una, 0)
     left = np.where(fack == una, _left_unnamed(states, of, order, t_ns), 0)
     pipe = np.minimum(np.maximum(nxt - fack - left, 0) + again, flight)
-    conn = np.array([one.index for one in states.connections], dtype=np.int64)
     columns = {
         "t_ns": t_ns,
         "source": np.full(len(order), int(data["source"][0])),
         "record": record,
-        "conn": conn[of],
+        "conn": np.concatenate([data["conn"], acks["conn"]])[order],
         "flight": flight,
         "pipe": pipe,
     }

@@ -165,8 +165,7 @@ def _pauses(states: SenderStates) -> tuple[Times, dict[str, Array]]:
     unknown = (edge < 0) & ~released & (outstanding > 0) & (codes == _APPLICATION) & ~final
     codes[unknown] = _UNKNOWN
     records = np.where(final, 0, np.append(data["record"][inside][1:], 0))
-    conn = np.array([one.index for one in states.connections], dtype=np.int64)[of]
-    facts = {"t_ns": start_ns, "end_ns": end_ns, "conn": conn, "limit": codes}
+    facts = {"t_ns": start_ns, "end_ns": end_ns, "conn": data["conn"][inside], "limit": codes}
     return of, facts | {"outstanding": outstanding, "room": room, "record": records}
 
 

@@ -42,7 +42,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
         whole = [(_not_whole(known), _repeats(known)) for _, known in found]
         told = []
         for (reverse, known), (_, repeats) in zip(found, whole, strict=True):
-            described = _describe(m, [some[at] for at in known.places.tolist()], reverse, known, repeats)
+            described = _describe([some[at] for at in known.places.tolist()], reverse, known, repeats)
             told += list(zip(known.places.tolist(), [reverse] * len(known), described, strict=True))
         entries += [entry for _, _, entry in sorted(told, key=lambda one: one[:2])]
         lost.append(_by_place(SEGMENT_FATES, found, [rows for rows, _ in whole]))
@@ -61,7 +61,7 @@ def _by_place(columns: Schema, found: list[tuple[bool, AllFates]], rows: list[Fl
 
 
 def _describe(
-    m: Measurement, connections: list[Connection], reverse: bool, known: AllFates, repeats: Flows
+    connections: list[Connection], reverse: bool, known: AllFates, repeats: Flows
 ) -> list[dict[str, Any]]:
     pieces, count = known.known, len(known)
     ends = np.bincount(known.of * 4 + pieces.fate, minlength=4 * count).reshape(-1, 4)

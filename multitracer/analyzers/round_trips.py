@@ -18,6 +18,7 @@ from multitracer.questions import QUESTIONS
 from multitracer.schema.sender import RTT_SAMPLES, RTT_WAYS
 from multitracer.table import Table
 from multitracer.transfer.sides import Sides, quantiles, sides
+from multitracer.transfer.together import advancing
 from multitracer.transfer.transit import Flags, Times
 
 _LATEST_NS = 86_400_000_000_000
@@ -69,7 +70,7 @@ def _by_timestamp(both: Sides) -> tuple[Times, Times, Flags]:
     """ACKs that advance, from the first segment that carried the stamp that they echo (RTTM)."""
     sent = np.flatnonzero(both.data["ts_val"] >= 0)
     echoed = both.acks["ts_ecr"]
-    rows = np.flatnonzero(both.advancing(both.acks_of, both.acks["ack"]) & (echoed >= 0))
+    rows = np.flatnonzero(advancing(both.acks_of, both.acks["ack"]) & (echoed >= 0))
     if not len(sent) or not len(rows):
         return rows[:0], rows[:0], np.zeros(0, dtype=np.bool_)
     values, first = np.unique(both.data_of[sent] * _STAMPS + both.data["ts_val"][sent], return_index=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from multitracer.analysis import Result
+from multitracer.grouped import Grouped
 from multitracer.link.dozing import held_back
 from multitracer.link.resetlog import handshakes
 from multitracer.measurement import Measurement
@@ -63,12 +65,15 @@ class Reasons:
         self.drops = _table(results, "local_drops")
         self.held_back = held_back(m, _table(results, "flow_control"))
 
+    @cached_property
+    def _kernel(self) -> Grouped:
+        states = self.m.table("tcp_states")
+        return Grouped(states["conn"], states["dir"])
+
     def had_data(self, state: SenderState, start_ns: int, wake_ns: int, outstanding: int) -> bool:
         """Whether the kernel says that data was waiting, or that the congestion window had no room for it."""
-        rows = self.m.table("tcp_states")
-        rows = rows.where(
-            (rows["conn"] == state.connection.index) & (rows["dir"] == state.connection.data_dir)
-        )
+        kernel = self._kernel.rows(state.connection.index, state.connection.data_dir)
+        rows = self.m.table("tcp_states").where(kernel)
         sent = state.data["t_ns"]
         last_ns = int(sent[max(int(np.searchsorted(sent, start_ns, side="right")) - 1, 0)])
         waiting = (rows["notsent"] > 0) & (rows["t_ns"] > last_ns) & (rows["t_ns"] < wake_ns)

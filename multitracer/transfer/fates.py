@@ -50,10 +50,6 @@ class Fates:
         When it passed the far capture; -1 if that has no record of it.
     certain : array
         False where nothing tells copies of the same bytes apart and only some of them arrived.
-    unrecorded : int
-        Pieces that arrived although the far capture has no record of them: it lost them.
-    unsent : int
-        Data packets that the far capture has and the near one has not: that one lost them.
     """
 
     sent: Table
@@ -63,8 +59,6 @@ class Fates:
     fate: npt.NDArray[np.int8]
     arrived_ns: Times
     certain: Flags
-    unrecorded: int
-    unsent: int
 
     def of_segments(self) -> tuple[npt.NDArray[np.int8], Times, Flags, Times]:
         """Per row of `sent`: the worst fate of its pieces, last arrival (-1), certainty, bytes arrived."""
@@ -122,8 +116,6 @@ class AllFates:
             all_.fate[mine],
             all_.arrived_ns[mine],
             all_.certain[mine],
-            int(self.unrecorded[flow]),
-            int(self.unsent[flow]),
         )
 
 
@@ -196,8 +188,7 @@ def _followed(
     unrecorded = _acknowledged(acks, sent["t_ns"][here.row], here, fate, arrived_ns)
     unsent = np.bincount(there.of[copies[theirs] == 0], minlength=len(asked))
     certain &= fate != UNKNOWN
-    totals = int(unrecorded.sum()), int(unsent.sum())
-    known = Fates(sent.rows, here.row, here.start, here.end, fate, arrived_ns, certain, *totals)
+    known = Fates(sent.rows, here.row, here.start, here.end, fate, arrived_ns, certain)
     return AllFates(places[chosen], sent, here.of, known, unrecorded, unsent)
 
 

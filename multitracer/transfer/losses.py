@@ -12,7 +12,7 @@ from multitracer.link.path import LinkPath
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Table
 from multitracer.transfer.copies import equal, from_last
-from multitracer.transfer.together import Flows
+from multitracer.transfer.together import Flows, lone
 from multitracer.transfer.transit import Flags, Times, damaged, data_at, ignored
 
 _SAME = ("seq", "ack", "length", "flags", "ip_id")  # what copies of a segment have in common
@@ -98,7 +98,7 @@ def arrival_ns(sent: Table, heard: Table) -> Times:
     Copies of the same bytes are told apart by the IP identification; where that is constant (IPv6), the last
     copies are taken to be the ones that arrived.
     """
-    return arrivals_ns(_lone(sent), _lone(heard))
+    return arrivals_ns(lone(sent), lone(heard))
 
 
 def arrivals_ns(sent: Flows, heard: Flows) -> Times:
@@ -118,10 +118,6 @@ def arrivals_ns(sent: Flows, heard: Flows) -> Times:
     hit[inside] = other[order][at[inside]] == mine[inside]
     found[hit] = heard["t_ns"][order[at[hit]]]
     return found
-
-
-def _lone(rows: Table) -> Flows:
-    return Flows(rows, np.zeros(len(rows), dtype=np.int64), 1)
 
 
 def queue_drops(m: Measurement, path: LinkPath | None) -> list[QueueDrop]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from multitracer.measurement import Connection, Measurement
 from multitracer.table import Array, Table
-from multitracer.transfer.together import Flags, Line, Times, flows, parts, valid_acks
+from multitracer.transfer.together import Line, Times, flows, parts, valid_acks
 from multitracer.transfer.transit import near_sender
 
 
@@ -49,11 +49,6 @@ class Sides:
     def counted(self, of: Times) -> Times:
         """Rows of each connection."""
         return np.bincount(of, minlength=len(self))
-
-    def advancing(self, of: Times, number: Times) -> Flags:
-        """ACKs, in time order of each connection, that are higher than all before."""
-        highest = np.maximum.accumulate(self.line.at(of, number))
-        return np.asarray(np.diff(highest, prepend=np.int64(-1)) > 0, dtype=np.bool_)
 
 
 def sides(m: Measurement) -> Iterator[Sides]:

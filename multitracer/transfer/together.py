@@ -124,6 +124,11 @@ class Flows:
         return found
 
 
+def lone(rows: Table) -> Flows:
+    """One flow, by its rows."""
+    return Flows(rows, np.zeros(len(rows), dtype=np.int64), 1)
+
+
 def flows(
     m: Measurement,
     connections: Sequence[Connection],
@@ -197,6 +202,13 @@ def highest(of: Times, values: Times) -> Times:
     return line.number(of, np.maximum.accumulate(line.at(of, values)))
 
 
+def advancing(of: Times, values: Times) -> Flags:
+    """Rows that are higher than all before of their flow."""
+    line = Line(int(of[-1]) + 1 if len(of) else 0, values)
+    reached = np.maximum.accumulate(line.at(of, values))
+    return np.asarray(np.diff(reached, prepend=np.int64(-1)) > 0, dtype=np.bool_)
+
+
 def covered(rows: Flows) -> Times:
     """How many bytes the segments of each flow cover, each once."""
     start, end = rows["seq"], rows["seq"] + rows["length"]
@@ -212,7 +224,11 @@ def covered(rows: Flows) -> Times:
 
 
 def damaged(rows: Flows) -> Flags:
-    """Segments that TCP discards for their checksum; see `multitracer.transfer.transit.damaged`."""
+    """Segments that TCP discards for their checksum, e.g. after a failed header decompressor (RFC 1144).
+
+    Between hosts that leave checksums to hardware (or to nobody, over virtual links) most are "bad": then
+    none is damaged.
+    """
     bad = np.asarray(rows["checksum"] == rows.rows.code("checksum", "bad"), dtype=np.bool_)
     if bad.any():
         bad &= (2 * rows.counted(bad) <= rows.sizes)[rows.of]

@@ -64,17 +64,11 @@ def near_sender(m: Measurement) -> int | None:
     return m.snd if m.snd is not None else m.rcv
 
 
-def data_span(m: Measurement, connection: Connection) -> tuple[int, int] | None:
-    """First data segment to the ACK of the last byte (Paper 4.3); None without data.
+def spans_of(m: Measurement, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
+    """First data segment to the ACK of the last byte of each connection (Paper 4.3); which have data.
 
     Where no ACK was seen, it ends with the last data segment.
     """
-    spans, carrying = spans_of(m, [connection])
-    return (int(spans[0, 0]), int(spans[0, 1])) if carrying[0] else None
-
-
-def spans_of(m: Measurement, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
-    """`data_span` of many connections; which of them have one."""
     source = near_sender(m)
     data = together.payload(m, connections, source)
     carrying = data.sizes > 0
@@ -100,20 +94,9 @@ def _data_spans(m: Measurement) -> Intervals:
     return intervals(np.concatenate(found) if found else ())
 
 
-def checksums_trusted(data: Table) -> bool:
-    """Whether a bad TCP checksum means damage at this capture.
-
-    Between hosts that leave checksums to hardware (or to nobody, over virtual links) most are "bad".
-    """
-    bad = int(np.count_nonzero(data["checksum"] == data.code("checksum", "bad")))
-    return 2 * bad <= len(data)
-
-
 def damaged(data: Table) -> Flags:
-    """Segments that TCP discards for their checksum, e.g. after a failed header decompressor (RFC 1144)."""
-    if not checksums_trusted(data):
-        return np.zeros(len(data), dtype=np.bool_)
-    return np.asarray(data["checksum"] == data.code("checksum", "bad"), dtype=np.bool_)
+    """Segments of one flow that TCP discards for their checksum."""
+    return together.damaged(together.lone(data))
 
 
 def ignored(data: Table, acks: Table) -> Flags:

@@ -16,7 +16,7 @@ from multitracer.table import Table
 from multitracer.transfer import together
 from multitracer.transfer.losses import arrival_ns, arrivals_ns
 from multitracer.transfer.together import Flows, Line, covered, flows, highest
-from multitracer.transfer.transit import data_span, data_spans
+from multitracer.transfer.transit import data_spans, spans_of
 
 MS = 1_000_000
 RUNS = {
@@ -135,7 +135,8 @@ def test_flows_are_those_of_each(seed: int, count: int, turned: list[int]) -> No
         places = [at for at, other in enumerate(connections) if other is one]
         ends = [flows(m, connections, source).chosen(np.array(places)) for source in (0, 1)]
         np.testing.assert_array_equal(arrivals_ns(*ends), arrival_ns(sent, heard))
-    spans = [span for one in connections if (span := data_span(m, one)) is not None]
+    alone = [spans_of(m, [one]) for one in connections]
+    spans = [span for found, carrying in alone for span in found[carrying].tolist()]
     inside = {t for start, end in spans for t in range(start // MS, end // MS)}
     assert sum(int(end - start) for start, end in data_spans(m)) == len(inside) * MS
 

@@ -23,7 +23,7 @@ MSS = 1448
 
 def one(count: int, kind: str, path: str) -> tuple[float, float]:
     """Seconds to draw and write `count` points, and the peak memory in MB before drawing."""
-    from multitracer.plots import mpl
+    from multitracer.plots.mpl import renderer as mpl
     from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series
 
     random = np.random.default_rng(7)

@@ -20,11 +20,19 @@ from typing import Any
 import numpy as np
 
 import multitracer as mt
-from multitracer.intervals import Intervals, intersect, intervals, longer_than, subtract, total, union
-from multitracer.link.path import link_path
-from multitracer.link.resetlog import handshake_spans, handshakes
-from multitracer.link.waits import full_window
-from multitracer.transfer.transit import data_spans
+from multitracer.layers.link.path import link_path
+from multitracer.layers.link.resetlog import handshake_spans, handshakes
+from multitracer.layers.link.waits import full_window
+from multitracer.layers.tcp.transit import data_spans
+from multitracer.model.arrays.intervals import (
+    Intervals,
+    intersect,
+    intervals,
+    longer_than,
+    subtract,
+    total,
+    union,
+)
 
 Counts = dict[str, tuple[float, float]]
 

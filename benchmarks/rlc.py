@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import multitracer as mt
-from multitracer.intervals import intersect, intervals, longer_than, subtract, total
-from multitracer.link.path import link_path
-from multitracer.link.resetlog import handshake_spans, handshakes
-from multitracer.transfer.transit import data_spans
+from multitracer.layers.link.path import link_path
+from multitracer.layers.link.resetlog import handshake_spans, handshakes
+from multitracer.layers.tcp.transit import data_spans
+from multitracer.model.arrays.intervals import intersect, intervals, longer_than, subtract, total
 
 _SIDES = ("ue", "bs")
 # The log's words for what the air has as an RRC message, or not at all.

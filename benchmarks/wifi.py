@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import multitracer as mt
-from multitracer.intervals import intersect, intervals, subtract, total
-from multitracer.link.path import link_path
-from multitracer.link.resetlog import handshake_spans, handshakes
-from multitracer.transfer.transit import data_spans
+from multitracer.layers.link.path import link_path
+from multitracer.layers.link.resetlog import handshake_spans, handshakes
+from multitracer.layers.tcp.transit import data_spans
+from multitracer.model.arrays.intervals import intersect, intervals, subtract, total
 
 _LINE = re.compile(r"(\d+)\.(\d+) (sta|ap) (snd|rcv|evt) (.*)")
 _SIDES = ("sta", "ap")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import multitracer as mt
-from multitracer.framemap.lookup import FrameMap, frame_map
+from multitracer.layers.framemap.lookup import FrameMap, frame_map
 
 _MONITOR, _RECEIVER = (137_000_000, 40.0), (-2_300_000_000, -25.0)
 """By how much clocks are set wrong, in ns, and how fast they drift, in ppm."""

@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from multitracer.alignment import align as align
+    from multitracer.api.pipeline import analyze as analyze, plot as plot, read as read
     from multitracer.batch import Batch as Batch, batch as batch
-    from multitracer.measurement import Measurement as Measurement
-    from multitracer.opening import open_trace as open_trace
-    from multitracer.pipeline import analyze as analyze, plot as plot, read as read
-    from multitracer.results import Analysis as Analysis
+    from multitracer.model.timeline import Measurement as Measurement
+    from multitracer.output.results import Analysis as Analysis
+    from multitracer.reading.opening import open_trace as open_trace
 
     __version__: str
 
 _LAZY = {
     "batch": "multitracer.batch",
     "Batch": "multitracer.batch",
-    "read": "multitracer.pipeline",
-    "open_trace": "multitracer.opening",
+    "read": "multitracer.api.pipeline",
+    "open_trace": "multitracer.reading.opening",
     "align": "multitracer.alignment",
-    "analyze": "multitracer.pipeline",
-    "plot": "multitracer.pipeline",
-    "Measurement": "multitracer.measurement",
-    "Analysis": "multitracer.results",
+    "analyze": "multitracer.api.pipeline",
+    "plot": "multitracer.api.pipeline",
+    "Measurement": "multitracer.model.timeline",
+    "Analysis": "multitracer.output.results",
 }
 
 __all__ = [

@@ -204,7 +204,7 @@ class Summaries(Sequence[dict[str, Any]]):
         """Time of the first segment, index of the one with most payload in one direction."""
 
     def digest(self, most: int) -> dict[str, Any]:
-        """As `multitracer.digest.digest`, with the worst and the largest `most`."""
+        """As `multitracer.output.digest.digest`, with the worst and the largest `most`."""
 
     def entries(self, source: str, point: str, t0_ns: int, flat: bool) -> Iterator[bytes]:
         """Entries of `connections` in docs/json.md, piece by piece; `source` and `point` are JSON."""

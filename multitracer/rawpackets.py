@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from multitracer import native
-from multitracer.errors import MultiTracerError
+from multitracer.model.errors import MultiTracerError
 
 MOST_PACKETS = 200_000
 """Packets kept at most; a link that needs a map of bytes is slow."""

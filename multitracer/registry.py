@@ -17,13 +17,13 @@ from functools import lru_cache
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from multitracer.questions import QUESTIONS, Question
-from multitracer.trace import Layer, Trace
+from multitracer.analyzers._needs import QUESTIONS, Question
+from multitracer.model.trace import Layer, Trace
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from multitracer.analysis import Analyzer
+    from multitracer.model.analysis import Analyzer
 
 PARSERS = {
     "pcap": "multitracer.parsers.pcap:PCAP",
@@ -91,28 +91,28 @@ ANALYZERS = {
 }
 
 PLOTS = {
-    "multilayer": "multitracer.plots.multilayer:PLOT",
-    "figure-4": "multitracer.plots.figure_4:PLOT",
-    "figure-5": "multitracer.plots.figure_5:PLOT",
-    "figure-6": "multitracer.plots.figure_6:PLOT",
-    "figure-7": "multitracer.plots.figure_7:PLOT",
-    "figure-8": "multitracer.plots.figure_8:PLOT",
-    "figure-9": "multitracer.plots.figure_9:PLOT",
-    "figure-10": "multitracer.plots.figure_10:PLOT",
-    "figure-11": "multitracer.plots.figure_11:PLOT",
-    "figure-12": "multitracer.plots.figure_12:PLOT",
-    "tsg": "multitracer.plots.tsg:PLOT",
-    "rtt": "multitracer.plots.rtt:PLOT",
-    "cwnd": "multitracer.plots.cwnd:PLOT",
-    "throughput": "multitracer.plots.throughput:PLOT",
-    "queue": "multitracer.plots.queue:PLOT",
-    "owd": "multitracer.plots.owd:PLOT",
-    "bearer": "multitracer.plots.bearer:PLOT",
-    "air": "multitracer.plots.air:PLOT",
-    "layers": "multitracer.plots.layers:PLOT",
-    "idle": "multitracer.plots.idle:PLOT",
-    "cdf": "multitracer.plots.cdf:PLOT",
-    "compare": "multitracer.plots.compare:PLOT",
+    "multilayer": "multitracer.plots.figures.multilayer:PLOT",
+    "figure-4": "multitracer.plots.figures.figure_4:PLOT",
+    "figure-5": "multitracer.plots.figures.figure_5:PLOT",
+    "figure-6": "multitracer.plots.figures.figure_6:PLOT",
+    "figure-7": "multitracer.plots.figures.figure_7:PLOT",
+    "figure-8": "multitracer.plots.figures.figure_8:PLOT",
+    "figure-9": "multitracer.plots.figures.figure_9:PLOT",
+    "figure-10": "multitracer.plots.figures.figure_10:PLOT",
+    "figure-11": "multitracer.plots.figures.figure_11:PLOT",
+    "figure-12": "multitracer.plots.figures.figure_12:PLOT",
+    "tsg": "multitracer.plots.figures.tsg:PLOT",
+    "rtt": "multitracer.plots.figures.rtt:PLOT",
+    "cwnd": "multitracer.plots.figures.cwnd:PLOT",
+    "throughput": "multitracer.plots.figures.throughput:PLOT",
+    "queue": "multitracer.plots.figures.queue:PLOT",
+    "owd": "multitracer.plots.figures.owd:PLOT",
+    "bearer": "multitracer.plots.figures.bearer:PLOT",
+    "air": "multitracer.plots.figures.air:PLOT",
+    "layers": "multitracer.plots.figures.layers:PLOT",
+    "idle": "multitracer.plots.figures.idle:PLOT",
+    "cdf": "multitracer.plots.figures.cdf:PLOT",
+    "compare": "multitracer.plots.figures.compare:PLOT",
 }
 
 

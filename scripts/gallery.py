@@ -16,7 +16,7 @@ import multitracer as mt
 from multitracer import registry
 from multitracer.batch.comparison import read_summary
 from multitracer.batch.study import pivot
-from multitracer.plots import mpl
+from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.plot import PlotOptions, Subject, build
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -114,7 +114,7 @@ def filled(text: str, rows: list[Row]) -> str:
 def draw(text: str, rows: list[Row]) -> list[Path]:
     """The figures that a page asks for."""
     from multitracer.batch.pictures import study_figure
-    from multitracer.plots.mpl import draw as render
+    from multitracer.plots.mpl.renderer import draw as render
 
     made = []
     for name, what in FIGURE.findall(text):

@@ -12,10 +12,10 @@ import dpkt
 import numpy as np
 from support_samples import SAMPLES
 
-from multitracer.clocks import Int
-from multitracer.measurement import Measurement
-from multitracer.opening import open_trace
-from multitracer.trace import Trace
+from multitracer.alignment.clocks import Int
+from multitracer.model.timeline import Measurement
+from multitracer.model.trace import Trace
+from multitracer.reading.opening import open_trace
 
 S = 1_000_000_000
 MS = 1_000_000

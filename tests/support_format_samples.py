@@ -17,7 +17,7 @@ import support_wifi
 from support_rlp_capture import call
 from support_samples import SAMPLES
 
-from multitracer.ppp import hdlc
+from multitracer.lab.ppp import hdlc
 
 FOLDER = Path(__file__).parent / "data" / "formats"
 ROWS = 120

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from multitracer import registry
-from multitracer.trace import Flow, Trace
+from multitracer.model.trace import Flow, Trace
 
 MSS = 512
 

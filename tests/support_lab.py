@@ -8,7 +8,7 @@ from typing import Any
 
 from multitracer.lab.link import Delivery
 from multitracer.lab.models import build_link
-from multitracer.ppp.vj import ip_checksum
+from multitracer.lab.ppp.vj import ip_checksum
 
 SECOND = 1_000_000_000
 

@@ -16,12 +16,12 @@ import dpkt
 import numpy as np
 import pytest
 
-from multitracer import schema
-from multitracer.analysis import Result
-from multitracer.measurement import Clock, Connection, Measurement
-from multitracer.schema import Schema
-from multitracer.table import Table
-from multitracer.trace import Source, Trace
+from multitracer.model import schema
+from multitracer.model.analysis import Result
+from multitracer.model.schema import Schema
+from multitracer.model.table import Table
+from multitracer.model.timeline import Clock, Connection, Measurement
+from multitracer.model.trace import Source, Trace
 
 SAMPLES = ("flow-control", "link-resets-sack", "link-resets-vj", "local-drops", "spurious-timeouts")
 MS = 1_000_000

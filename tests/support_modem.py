@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from multitracer.trace import Trace
+from multitracer.model.trace import Trace
 
 GPS_EPOCH_NS = 315_964_800 * 10**9
 SUBFRAME_NS = 10**6

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from multitracer import schema
-from multitracer.analysis import Result
-from multitracer.measurement import Clock, Connection, Measurement
-from multitracer.table import Table
-from multitracer.trace import Source, Trace
+from multitracer.model import schema
+from multitracer.model.analysis import Result
+from multitracer.model.table import Table
+from multitracer.model.timeline import Clock, Connection, Measurement
+from multitracer.model.trace import Source, Trace
 
 T0 = 1_700_000_000_000_000_000
 MSS = 500

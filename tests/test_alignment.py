@@ -12,9 +12,9 @@ from support_alignment import FILES, HOUR, MS, S, Wrong, bounds, errors, log_of,
 from support_samples import SAMPLE_NAMES, SAMPLES
 
 from multitracer.alignment import align
-from multitracer.errors import AlignmentError, UsageError
-from multitracer.measurement import Measurement
-from multitracer.opening import open_trace
+from multitracer.model.errors import AlignmentError, UsageError
+from multitracer.model.timeline import Measurement
+from multitracer.reading.opening import open_trace
 
 CAPTURES = ("snd.pcap", "rcv.pcap")
 BOOT_NS = 1_795_246_858_019_188_000  # what the samples' kernel logs count from, to some microseconds

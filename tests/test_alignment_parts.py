@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from multitracer import schema
 from multitracer.alignment import captures, flows, graph, roles
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.voting import best_shift, vote
-from multitracer.table import Table
-from multitracer.trace import Flow
+from multitracer.model import schema
+from multitracer.model.table import Table
+from multitracer.model.trace import Flow
 
 S = 1_000_000_000
 MS = 1_000_000

@@ -20,13 +20,15 @@ import pytest
 from support_samples import PATIENCE_S, SAMPLES, Run
 
 import multitracer as mt
-from multitracer import native, packet, registry, remote
-from multitracer.discovery import discover
-from multitracer.errors import CorruptTrace, UnreadableFile, UsageError
-from multitracer.inventory import inspect
-from multitracer.opening import open_trace
+from multitracer import native, registry
+from multitracer.api.inventory import inspect
+from multitracer.model.errors import CorruptTrace, UnreadableFile, UsageError
+from multitracer.native import packet
+from multitracer.native.rotated import Parts
 from multitracer.parsers import pcap
-from multitracer.parts import Parts
+from multitracer.reading import remote
+from multitracer.reading.discovery import discover
+from multitracer.reading.opening import open_trace
 
 CAPTURE = SAMPLES / "link-resets-vj" / "snd.pcap"
 LOG = SAMPLES / "link-resets-vj" / "rlp.log.gz"

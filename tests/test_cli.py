@@ -18,7 +18,7 @@ from support_samples import PATIENCE_S, Run
 from multitracer.cli import main as cli_main
 from multitracer.cli.common import parse_formats
 from multitracer.cli.main import main
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 COMMANDS = ("info", "analyze", "events", "plot", "formats")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from multitracer.clocks import Fit, Int, Line, Points, apply_pieces, fit, fit_median
-from multitracer.clocks.hulls import feasible, lower_hull, upper_hull
+from multitracer.alignment.clocks import Fit, Int, Line, Points, apply_pieces, fit, fit_median
+from multitracer.alignment.clocks.hulls import feasible, lower_hull, upper_hull
 
 MS = 1_000_000
 S = 1_000_000_000

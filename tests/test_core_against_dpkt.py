@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from multitracer import native
-from multitracer.errors import CorruptTrace, UsageError
-from multitracer.packet import decode
+from multitracer.model.errors import CorruptTrace, UsageError
+from multitracer.native.packet import decode
 from multitracer.parsers import pcap
 
 SAMPLES = sorted(Path(__file__).parent.parent.glob("sample_traces/*/*.pcap"))

@@ -12,9 +12,11 @@ from hypothesis import given, strategies as st
 from support_dccp import ACK, DATA, PORTS, REQUEST, RESPONSE, capture, packet, report
 
 import multitracer as mt
-from multitracer import _core, schema, tfrc
+from multitracer import _core
+from multitracer.analyzers import _tfrc as tfrc
 from multitracer.cli.main import main
-from multitracer.errors import CorruptTrace
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
 
 T0_S = 1_700_000_000.0
 SIZE = 1400

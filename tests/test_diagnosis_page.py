@@ -8,8 +8,8 @@ import re
 import pytest
 from support_samples import ROOT, Run
 
-from multitracer.findings.rules import RULES
-from multitracer.schema.results import IDLE_CAUSES
+from multitracer.diagnosis.findings.rules import RULES
+from multitracer.model.schema.results import IDLE_CAUSES
 
 PAGE = ROOT / "docs" / "diagnosis.md"
 BEGIN = "|---|---|---|---|\n"
@@ -32,7 +32,7 @@ def test_the_page_has_the_rules_of_the_code(request: pytest.FixtureRequest) -> N
 
 def test_every_kind_that_is_said_has_a_rule() -> None:
     said: set[str] = set()
-    for path in (ROOT / "multitracer" / "findings").glob("*.py"):
+    for path in (ROOT / "multitracer" / "diagnosis" / "findings").glob("*.py"):
         text = path.read_text(encoding="utf-8")
         said |= set(re.findall(r'Finding\(\w+(?:\([^)]*\))?, [\w.]+, "([a-z_]+)"', text))
         said |= set(_kinds(text))

@@ -19,7 +19,8 @@ from support_conversation import FIN, RST, SYN, Conversation, checksum
 from support_samples import SAMPLES
 
 import multitracer as mt
-from multitracer import native, schema
+from multitracer import native
+from multitracer.model import schema
 
 CAUSE = schema.CAUSES
 SUFFIXES = (".pcap", ".cap", ".dmp")

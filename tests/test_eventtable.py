@@ -8,10 +8,10 @@ from support_alignment import traces
 from support_measurement import measurement, segments
 from support_samples import SAMPLE_NAMES
 
-from multitracer import schema
 from multitracer.alignment import align
-from multitracer.eventtable import sender_entity, unify
-from multitracer.table import Table
+from multitracer.layers.events import sender_entity, unify
+from multitracer.model import schema
+from multitracer.model.table import Table
 
 LOG = """# rlpdump 1 clock=realtime slot_ms=20 payload_bytes=24
 0.010000 ms snd I ns=0 off=0 len=24

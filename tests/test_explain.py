@@ -11,10 +11,10 @@ import pytest
 from support_samples import SAMPLES, Run
 
 import multitracer as mt
-from multitracer.errors import UsageError
-from multitracer.explain import Story, explain
-from multitracer.explain.rules import RULES, VOTES
-from multitracer.schema import CAUSES, VOTES as WORDS
+from multitracer.diagnosis.explain import Story, explain
+from multitracer.diagnosis.explain.rules import RULES, VOTES
+from multitracer.model.errors import UsageError
+from multitracer.model.schema import CAUSES, VOTES as WORDS
 
 MS = 1_000_000
 

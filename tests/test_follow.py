@@ -19,11 +19,11 @@ from hypothesis import given, settings, strategies as st
 from support_samples import PATIENCE_S
 
 import multitracer as mt
+from multitracer.api.follow import Follower
 from multitracer.cli import live
 from multitracer.cli.follow import line
 from multitracer.cli.main import group
-from multitracer.errors import CorruptTrace, MultiTracerError, UnreadableFile, UsageError
-from multitracer.follow import Follower
+from multitracer.model.errors import CorruptTrace, MultiTracerError, UnreadableFile, UsageError
 
 ROOT = Path(__file__).parent.parent
 CAPTURE = ROOT / "sample_traces" / "link-resets-vj" / "snd.pcap"

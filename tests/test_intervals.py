@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from multitracer.distinct import distinct
-from multitracer.intervals import (
+from multitracer.model.arrays.intervals import (
     contains,
     intersect,
     intervals,
@@ -16,6 +15,7 @@ from multitracer.intervals import (
     total,
     union,
 )
+from multitracer.model.arrays.unique import distinct
 
 LIMIT = 40
 pairs = st.lists(st.tuples(st.integers(-5, LIMIT), st.integers(-5, LIMIT)), max_size=8)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from multitracer import registry
-from multitracer.errors import ISSUE_KINDS
+from multitracer.model.errors import ISSUE_KINDS
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "issues.md"
@@ -19,7 +19,7 @@ seen, the first record (packet or line number, from 1; 0 if no single one is to 
 `multitracer info` and `multitracer analyze` print them, worst first, and `--json` has them all. With
 `--strict`, an issue by which data was lost ends in exit status 4.
 
-Made from `ISSUE_KINDS` in `multitracer/errors.py`;
+Made from `ISSUE_KINDS` in `multitracer/model/errors.py`;
 `pytest tests/test_issues_documented.py --update-golden` writes it anew.
 """
 

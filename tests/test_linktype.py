@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from multitracer import _core, linktype, schema
-from multitracer.linktype import LinkType
+from multitracer import _core
+from multitracer.model import linktype, schema
+from multitracer.model.linktype import LinkType
 
 
 def test_a_log_tells_what_it_does_not_lack() -> None:

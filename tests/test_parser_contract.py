@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from support_samples import SAMPLES
 
-from multitracer import native, registry, schema
-from multitracer.errors import ISSUE_KINDS, CorruptTrace, MultiTracerError, UnreadableFile
-from multitracer.trace import Trace
+from multitracer import native, registry
+from multitracer.model import schema
+from multitracer.model.errors import ISSUE_KINDS, CorruptTrace, MultiTracerError, UnreadableFile
+from multitracer.model.trace import Trace
 
 HEAD_BYTES = 1 << 16
 CUTS = 24

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import multitracer as mt
-from multitracer import registry, schema
-from multitracer.errors import CorruptTrace
+from multitracer import registry
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted((DATA / "formats" / "ns3-lena").iterdir())

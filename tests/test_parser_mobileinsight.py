@@ -25,9 +25,9 @@ from support_modem import (
 from support_rlc import download, raw_pcap, record
 
 import multitracer as mt
-from multitracer.errors import CorruptTrace, MultiTracerError, UsageError
+from multitracer.model.errors import CorruptTrace, MultiTracerError, UsageError
+from multitracer.model.trace import Trace
 from multitracer.parsers import mobileinsight
-from multitracer.trace import Trace
 
 T0 = GPS_EPOCH_NS + 1_173_571_200 * 10**9
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import multitracer as mt
-from multitracer import inventory, registry
-from multitracer.errors import CorruptTrace, UsageError
+from multitracer import registry
+from multitracer.api import inventory
+from multitracer.model.errors import CorruptTrace, UsageError
 
 DATA = Path(__file__).parent / "data"
 EVENTS = DATA / "formats" / "ns2" / "manet.tr.gz"

@@ -9,7 +9,7 @@ import pytest
 
 import multitracer as mt
 from multitracer import registry
-from multitracer.errors import CorruptTrace, UnknownFormat, UsageError
+from multitracer.model.errors import CorruptTrace, UnknownFormat, UsageError
 
 DATA = Path(__file__).parent / "data"
 SERIES = DATA / "formats" / "ns3-series"

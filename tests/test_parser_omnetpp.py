@@ -9,7 +9,7 @@ import pytest
 
 import multitracer as mt
 from multitracer import registry
-from multitracer.errors import CorruptTrace
+from multitracer.model.errors import CorruptTrace
 
 FOLDER = Path(__file__).parent / "data" / "formats" / "omnetpp"
 PARSER = registry.parsers()["omnetpp"]

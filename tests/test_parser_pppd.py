@@ -1,4 +1,4 @@
-"""pppd's record files, made of what the independent framing and compression of multitracer.ppp give."""
+"""pppd's record files, made of what the independent framing and compression of multitracer.lab.ppp give."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import given, settings, strategies as st
 from support_lab import tcp
 
 import multitracer as mt
-from multitracer.errors import CorruptTrace
-from multitracer.ppp import hdlc
-from multitracer.ppp.vj import VjCompressor
-from multitracer.trace import Trace
+from multitracer.lab.ppp import hdlc
+from multitracer.lab.ppp.vj import VjCompressor
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.trace import Trace
 
 START = 1_795_249_751
 SENT, RECEIVED = 1, 2

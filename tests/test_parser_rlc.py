@@ -13,10 +13,10 @@ from support_rlc import in_udp, pcap, tshark
 
 import multitracer as mt
 from multitracer import native
-from multitracer.errors import CorruptTrace, MultiTracerError, UsageError
-from multitracer.link.path import link_path
+from multitracer.layers.link.path import link_path
+from multitracer.model.errors import CorruptTrace, MultiTracerError, UsageError
+from multitracer.model.trace import Trace
 from multitracer.parsers import rlc, srsran
-from multitracer.trace import Trace
 
 SRSRAN = """\
 2023-03-15T18:29:25.100000 [MAC     ] [I] [  276.14] UL PDU rnti=0x4601 ue=0 subPDUs: [lcid=1: len=96]

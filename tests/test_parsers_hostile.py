@@ -11,8 +11,8 @@ import support_format_samples as made
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from multitracer import registry
-from multitracer.errors import ISSUE_KINDS, MultiTracerError
-from multitracer.table import Table
+from multitracer.model.errors import ISSUE_KINDS, MultiTracerError
+from multitracer.model.table import Table
 
 FORMATS = (
     "iperf3",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from multitracer.errors import CorruptTrace
+from multitracer.model.errors import CorruptTrace
 from multitracer.parsers import iperf3, ndt7
 
 

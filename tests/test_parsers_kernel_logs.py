@@ -17,9 +17,9 @@ import support_kernel_logs as kernel_logs
 from support_samples import SAMPLE_NAMES, SAMPLES
 
 import multitracer as mt
-from multitracer import schema
-from multitracer.errors import CorruptTrace, UsageError
-from multitracer.trace import Flow, Trace
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace, UsageError
+from multitracer.model.trace import Flow, Trace
 
 OPENED_NS = 5_000_000
 WALL_NS = 10**18

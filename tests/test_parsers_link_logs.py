@@ -10,10 +10,11 @@ import pytest
 from support_rlp_capture import Call, call
 
 import multitracer as mt
-from multitracer import native, registry, schema
-from multitracer.errors import CorruptTrace, UnknownFormat, UsageError
-from multitracer.table import Table
-from multitracer.trace import Trace
+from multitracer import native, registry
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace, UnknownFormat, UsageError
+from multitracer.model.table import Table
+from multitracer.model.trace import Trace
 
 FADES = {"kind": "gilbert_elliott", "p_good_to_bad": 0.02, "p_bad_to_good": 0.05, "loss_bad": 0.9}
 DEEP_FADES = {"kind": "gilbert_elliott", "p_good_to_bad": 0.02, "p_bad_to_good": 0.03, "loss_bad": 1.0}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from multitracer.errors import CorruptTrace, UnreadableFile
+from multitracer.model.errors import CorruptTrace, UnreadableFile
+from multitracer.model.trace import Flow, Trace
 from multitracer.parsers import ftrace, rlpdump, ss
-from multitracer.trace import Flow, Trace
 
 FTRACE_HEAD = """\
 # tracer: nop

@@ -13,20 +13,21 @@ from typing import Any
 import pytest
 from support_samples import PATIENCE_S
 
-from multitracer import pipeline, registry
-from multitracer.analysis import Analyzer, Result
-from multitracer.discovery import discover
-from multitracer.errors import (
+from multitracer import registry
+from multitracer.api import pipeline
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.errors import (
     CorruptTrace,
     NothingToRead,
     UnknownFormat,
     UnreadableFile,
     UsageError,
 )
-from multitracer.measurement import Measurement
+from multitracer.model.timeline import Measurement
+from multitracer.model.trace import Source, Trace
+from multitracer.output.results import Analysis
+from multitracer.reading.discovery import discover
 from multitracer.registry import Parser
-from multitracer.results import Analysis
-from multitracer.trace import Source, Trace
 
 
 def parser(name: str, magic: bytes) -> Parser:

@@ -10,7 +10,7 @@ from support_rlc import download, raw_pcap, record
 from test_rlc_clock import BEARER
 
 import multitracer as mt
-from multitracer.ppp.vj import ip_checksum
+from multitracer.lab.ppp.vj import ip_checksum
 
 MS = 1_000_000
 CORE, STATION = bytes([192, 168, 9, 1]), bytes([192, 168, 9, 2])

@@ -11,7 +11,7 @@ import pytest
 from support_rlc import in_udp, pcap, tshark
 
 import multitracer as mt
-from multitracer.trace import Trace
+from multitracer.model.trace import Trace
 
 COUNT = 120
 

@@ -28,12 +28,12 @@ NEVER = {
 
 NOT_OF_OURS = {
     "multitracer.alignment.assemble",
-    "multitracer.clocks",
-    "multitracer.framemap",
-    "multitracer.linktype",
-    "multitracer.schema",
-    "multitracer.tcptables",
-    "multitracer.transfer",
+    "multitracer.alignment.clocks",
+    "multitracer.layers.framemap",
+    "multitracer.model.linktype",
+    "multitracer.model.schema",
+    "multitracer.parsers._helpers.tcptables",
+    "multitracer.layers.tcp",
     "multitracer.parsers.rlc",
     "multitracer.parsers.wifi",
 }

@@ -15,9 +15,10 @@ from click.testing import CliRunner
 from hypothesis import given, strategies as st
 
 import multitracer as mt
-from multitracer import jsontext, native
+from multitracer import native
 from multitracer.cli.main import group
-from multitracer.derived import Derived, plain
+from multitracer.model.derived import Derived, plain
+from multitracer.output import jsontext
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = sorted(ROOT.glob("sample_traces/*/snd.pcap"))

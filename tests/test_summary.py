@@ -49,7 +49,7 @@ def test_the_user_decides() -> None:
 
 
 def test_large_files_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("multitracer.pipeline.SUMMARY_BYTES", 1000)
+    monkeypatch.setattr("multitracer.api.pipeline.SUMMARY_BYTES", 1000)
     assert mt.read(SAMPLES[0], detail="auto").summarised
     assert not mt.read(SAMPLES[0].parent, detail="auto").summarised
     assert not mt.read(SAMPLES[0]).summarised

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multitracer.schema import SEGMENTS
-from multitracer.table import Sparse, Table
+from multitracer.model.schema import SEGMENTS
+from multitracer.model.table import Sparse, Table
 
 ROWS = 5
 

@@ -19,13 +19,13 @@ from support_wifi import AP, BARE, HEADERS, RETRY, Heard, capture, data, exchang
 
 import multitracer as mt
 from multitracer import native
-from multitracer.errors import CorruptTrace, UsageError
-from multitracer.framemap.order import by_arrival
-from multitracer.framemap.placement import Placement, in_doubt
 from multitracer.lab.radiotap import RATES_BPS, Frames, RadiotapWriter
+from multitracer.layers.framemap.order import by_arrival
+from multitracer.layers.framemap.placement import Placement, in_doubt
+from multitracer.layers.framemap.sizes import PLAIN
+from multitracer.model.errors import CorruptTrace, UsageError
+from multitracer.model.trace import Trace
 from multitracer.parsers.wifi import configured, parse, sniff
-from multitracer.ppp.sizes import PLAIN
-from multitracer.trace import Trace
 
 TSHARK = pytest.mark.skipif(which("tshark") is None, reason="tshark is not installed")
 

@@ -14,8 +14,8 @@ import support_wifi as wifi
 from support_wifi import AP, STA, Heard, capture, data, exchange, msdu, segment
 
 import multitracer as mt
+from multitracer.model.trace import Trace
 from multitracer.parsers.wifi import configured, parse
-from multitracer.trace import Trace
 
 TSHARK = pytest.mark.skipif(which("tshark") is None, reason="tshark is not installed")
 MORE = 0x0400

@@ -59,7 +59,8 @@ def address(run: Path, host: str) -> str:
 
 def ours(capture: Path, ending: str) -> Counts:
     """MultiTracer from this capture alone, the host's own direction only."""
-    from multitracer import native, schema
+    from multitracer import native
+    from multitracer.model import schema
 
     found = native.read_capture(str(capture), keep_segments=False)
     counts = dict.fromkeys(
@@ -118,7 +119,8 @@ def certain(run: Path) -> dict[str, Any]:
 
 def native_verdicts(capture: Path) -> dict[int, str]:
     """The verdict on each timeout from this capture alone, by record."""
-    from multitracer import native, schema
+    from multitracer import native
+    from multitracer.model import schema
 
     rows = native.read_capture(str(capture), keep_segments=True)["timeouts"]
     words = [schema.VERDICTS[code] for code in rows["verdict"].tolist()]

@@ -7,9 +7,9 @@ from typing import Any
 
 from multitracer import native
 from multitracer.alignment.roles import TELLING_NS, point_by_share
-from multitracer.derived import Derived
-from multitracer.measurement import Clock, Connection, Measurement
-from multitracer.trace import Trace
+from multitracer.model.derived import Derived
+from multitracer.model.timeline import Clock, Connection, Measurement
+from multitracer.model.trace import Trace
 
 _DIRECTIONS = ("forward", "reverse")
 

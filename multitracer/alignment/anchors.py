@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.table import Array, Table
-from multitracer.trace import Trace
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Trace
 
 _DEFAULT_SLOT_NS = 20_000_000
 _SND, _RCV = 0, 1

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from multitracer.alignment.clocks import Fit, Line, Piece
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import Socket, seen, sockets
 from multitracer.alignment.relation import Pairs, Relation
-from multitracer.clocks import Fit, Line, Piece
-from multitracer.table import Array, Table
-from multitracer.trace import Trace
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Trace
 
 _PROMPT_NS = 50_000_000  # an application that is awake writes, or reads what is there, within this
 

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from multitracer.alignment import captures, declared, path, simulated
+from multitracer.alignment import captures, path, simulated
+from multitracer.alignment.clocks import fit
 from multitracer.alignment.finish import finish
 from multitracer.alignment.flows import sockets
 from multitracer.alignment.path import FEW_MATCHES, outward
 from multitracer.alignment.relation import Relation, place_steps
 from multitracer.alignment.work import Work
-from multitracer.clocks import fit
-from multitracer.errors import AlignmentError
-from multitracer.measurement import Measurement
-from multitracer.trace import Trace
+from multitracer.model import declared
+from multitracer.model.errors import AlignmentError
+from multitracer.model.timeline import Measurement
+from multitracer.model.trace import Trace
 
 _MANY_ANCHORS = 20
 _DEAF = 0.02  # gaps in what a monitor saw, by its rows: beyond, order says nothing of clocks

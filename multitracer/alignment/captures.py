@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from multitracer.alignment.relation import Pairs
-from multitracer.table import Array, Table
+from multitracer.model.table import Array, Table
 
 _KEYS = ("conn", "dir", "seq_raw", "ack_raw", "flags", "length", "ts_val", "ts_ecr", "ip_id")
 _COARSE_KEYS = (

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.table import Array, Table
-from multitracer.trace import Trace
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Trace
 
 Endpoint = tuple[str, int]
 _WRAP = 1 << 32

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.alignment.captures import seen_once_by_both
+from multitracer.alignment.clocks import fit
 from multitracer.alignment.relation import Nominal, Pairs, Relation
-from multitracer.clocks import fit
-from multitracer.table import Array
-from multitracer.trace import Flow, Trace
+from multitracer.model.table import Array
+from multitracer.model.trace import Flow, Trace
 
 _FEW_MATCHES = 3
 

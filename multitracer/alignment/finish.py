@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.alignment import declared, flows, graph
+from multitracer.alignment import flows, graph
+from multitracer.alignment.clocks import Piece
 from multitracer.alignment.relation import Nominal
-from multitracer.clocks import Piece
-from multitracer.errors import Issue
-from multitracer.measurement import Clock, Connection, Grade, Measurement
-from multitracer.table import Table
+from multitracer.model import declared
+from multitracer.model.errors import Issue
+from multitracer.model.table import Table
+from multitracer.model.timeline import Clock, Connection, Grade, Measurement
 
 if TYPE_CHECKING:
     from multitracer.alignment.work import Work

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from multitracer.alignment.connections import Merged
-from multitracer.grouped import Grouped
-from multitracer.table import Array, Table
-from multitracer.trace import Flow
+from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Flow
 
 _WRAP = 1 << 32
 

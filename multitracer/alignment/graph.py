@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from multitracer.alignment.clocks import Float
 from multitracer.alignment.relation import Nominal, Relation
-from multitracer.clocks import Float
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from multitracer.alignment.clocks import Fit, fit, fit_median
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import Seen, Socket, seen, sockets
 from multitracer.alignment.relation import Pairs, Relation
 from multitracer.alignment.voting import best_shift
-from multitracer.clocks import Fit, fit, fit_median
-from multitracer.table import Array, Table
-from multitracer.trace import Trace
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Trace
 
 _FEW = 3
 _LOCAL_NS = 1_000_000  # residuals within this: the capture is on the kernel's own host

@@ -13,11 +13,11 @@ import numpy as np
 
 from multitracer.alignment import captures
 from multitracer.alignment.anchors import stated_payload
+from multitracer.alignment.clocks import Int, fit
 from multitracer.alignment.path import FEW_MATCHES, outward
 from multitracer.alignment.relation import Nominal, Pairs, Relation
-from multitracer.clocks import Int, fit
-from multitracer.framemap.order import by_arrival, carried_ns
-from multitracer.table import Array, Table
+from multitracer.layers.framemap.order import by_arrival, carried_ns
+from multitracer.model.table import Array, Table
 
 if TYPE_CHECKING:
     from multitracer.alignment.work import Work

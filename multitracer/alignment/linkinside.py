@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multitracer.alignment import captures
+from multitracer.alignment.clocks import fit
 from multitracer.alignment.path import FEW_MATCHES, outward
 from multitracer.alignment.relation import Pairs, Relation
-from multitracer.clocks import fit
-from multitracer.table import Array, Table
-from multitracer.trace import Trace
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Trace
 
 if TYPE_CHECKING:
     from multitracer.alignment.work import Work

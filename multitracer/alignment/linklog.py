@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from multitracer.alignment.anchors import anchors_of
+from multitracer.alignment.clocks import Fit, Int, Piece, fit
 from multitracer.alignment.linksearch import MAX_DRIFT, Packets, search, search_leading
 from multitracer.alignment.relation import Pairs, Relation, place_steps
-from multitracer.clocks import Fit, Int, Piece, fit
-from multitracer.table import Array, Table
-from multitracer.trace import Trace
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Trace
 
 _TRIM = 0.02
 _MISTAKEN = 8  # anchors next to a step that may have been matched by the wrong one of two shifts

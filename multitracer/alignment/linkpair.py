@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from multitracer.alignment.clocks import Int, fit
 from multitracer.alignment.relation import NO_TIMES, Pairs, Relation
-from multitracer.clocks import Int, fit
-from multitracer.table import Array, Table
-from multitracer.trace import Trace
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Trace
 
 _SENT, _RECEIVED = 0, 1
 

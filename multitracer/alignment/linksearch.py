@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from multitracer.alignment.anchors import Anchors
+from multitracer.alignment.clocks import Int
 from multitracer.alignment.voting import Stretches, Vote, agreeing, vote
-from multitracer.clocks import Int
-from multitracer.table import Array, Table
+from multitracer.model.table import Array, Table
 
 # A packet is handed to the host within this after its last frame; only to find, not to bound.
 _DELIVERY_NS = 2_000_000

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from multitracer import schema
-from multitracer.alignment import captures, connections, declared, roles
+from multitracer.alignment import captures, connections, roles
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import sockets
 from multitracer.alignment.relation import Nominal
 from multitracer.alignment.work import Work
-from multitracer.errors import AlignmentError, Issue
-from multitracer.table import Table
+from multitracer.model import declared, schema
+from multitracer.model.errors import AlignmentError, Issue
+from multitracer.model.table import Table
 
 FEW_MATCHES = 3
 _SIMULATED_NS = 10**16  # 116 days: captures of simulations begin in 1970

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.clocks import Fit, Int, Piece, Points, apply_pieces
-from multitracer.table import Array
+from multitracer.alignment.clocks import Fit, Int, Piece, Points, apply_pieces
+from multitracer.model.table import Array
 
 _BACKWARDS_NS = 20_000_000  # times of a log with several writers may run backwards by less than this
 NO_TIMES: Int = np.empty(0, dtype=np.int64)

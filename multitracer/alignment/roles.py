@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from multitracer.lazy import np
-from multitracer.table import Array, Table
+from multitracer.model.lazy import np
+from multitracer.model.table import Array, Table
 
 TELLING_NS = 500_000
 """Below half a millisecond in all, the hosts' own delays hide which side of the path is near."""

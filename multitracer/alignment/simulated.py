@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer import schema
 from multitracer.alignment.flows import sockets
-from multitracer.distinct import distinct
-from multitracer.table import Array, Table
-from multitracer.trace import Flow, Trace
+from multitracer.model import schema
+from multitracer.model.arrays.unique import distinct
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Flow, Trace
 
 if TYPE_CHECKING:
     from multitracer.alignment.connections import Merged

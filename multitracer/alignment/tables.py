@@ -9,9 +9,9 @@ import numpy as np
 
 from multitracer.alignment import connections, flows
 from multitracer.alignment.relation import Nominal
-from multitracer.errors import Issue
-from multitracer.grouped import Grouped
-from multitracer.table import Array, Table
+from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.errors import Issue
+from multitracer.model.table import Array, Table
 
 if TYPE_CHECKING:
     from multitracer.alignment.work import Work

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.table import Array
+from multitracer.model.table import Array
 
 _MAX_PAIRS = 2_000_000
 _BLOCK = 1 << 17  # pairs looked at together: what the processor's cache holds

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from multitracer import schema
 from multitracer.alignment import kernel, linklog, samples
+from multitracer.alignment.clocks import Int, Line, fit
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import relative
 from multitracer.alignment.linksearch import Packets
 from multitracer.alignment.relation import Relation
-from multitracer.clocks import Int, Line, fit
-from multitracer.table import Table
-from multitracer.trace import Flow, Trace
+from multitracer.model import schema
+from multitracer.model.table import Table
+from multitracer.model.trace import Flow, Trace
 
 _FEW = 8
 

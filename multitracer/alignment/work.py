@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from multitracer.alignment import declared
+from multitracer.alignment.clocks import Line, Piece
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.relation import Nominal, Relation
-from multitracer.clocks import Line, Piece
-from multitracer.errors import Issue
-from multitracer.table import Table
-from multitracer.trace import Trace
+from multitracer.model import declared
+from multitracer.model.errors import Issue
+from multitracer.model.table import Table
+from multitracer.model.trace import Trace
 
 _AT_HOSTS = ("ns2", "ns3-ascii")  # of a whole simulation: what hosts saw, and what links did
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema import ACK_KINDS
-from multitracer.schema.results import ACK_BUNCHES
-from multitracer.table import Array, Table
-from multitracer.transfer.sides import Sides, quantiles, sides
-from multitracer.transfer.together import Line, Times, advancing, payload, valid_acks
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.sides import Sides, quantiles, sides
+from multitracer.layers.tcp.together import Line, Times, advancing, payload, valid_acks
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema import ACK_KINDS
+from multitracer.model.schema.results import ACK_BUNCHES
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Connection, Measurement
 
 _COMPRESSED = 0.5
 """ACKs closer than this share of the spacing of the data that they acknowledge are compressed."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.results import AIR_RATES
-from multitracer.table import Array, Table
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema.results import AIR_RATES
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Measurement
 
 STEP_NS = 100_000_000
 SECOND_STEPS = 10

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.link.rlcdelays import polls, reorderings
-from multitracer.link.rlcdiscards import Units, discards, unconfirmed, units
-from multitracer.link.rlcpdus import Direction, directions
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.rlc import DISCARDS, POLLS, REORDERINGS
-from multitracer.table import Array, Table
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.link.rlcdelays import polls, reorderings
+from multitracer.layers.link.rlcdiscards import Units, discards, unconfirmed, units
+from multitracer.layers.link.rlcpdus import Direction, directions
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema.rlc import DISCARDS, POLLS, REORDERINGS
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Measurement
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

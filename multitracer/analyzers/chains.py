@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.chaining.ackloss import ack_loss_chains
-from multitracer.chaining.acks import ack_chains
-from multitracer.chaining.calls import call_chains
-from multitracer.chaining.chain import Chain, Event, chain_table, event_table
-from multitracer.chaining.evidence import Episode, Evidence
-from multitracer.chaining.linkwork import burst_chains, xoff_chains
-from multitracer.chaining.recovery import drop_chains, loss_chains, queue_chains
-from multitracer.chaining.resets import reset_chains
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.chains import CHAIN_LINKS
-from multitracer.schema.results import IDLE_CAUSES
-from multitracer.table import Table
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.diagnosis.chains.ackloss import ack_loss_chains
+from multitracer.diagnosis.chains.acks import ack_chains
+from multitracer.diagnosis.chains.calls import call_chains
+from multitracer.diagnosis.chains.chain import Chain, Event, chain_table, event_table
+from multitracer.diagnosis.chains.evidence import Episode, Evidence
+from multitracer.diagnosis.chains.linkwork import burst_chains, xoff_chains
+from multitracer.diagnosis.chains.recovery import drop_chains, loss_chains, queue_chains
+from multitracer.diagnosis.chains.resets import reset_chains
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema.chains import CHAIN_LINKS
+from multitracer.model.schema.results import IDLE_CAUSES
+from multitracer.model.table import Table
+from multitracer.model.timeline import Measurement
 
 _BEHIND_LOSS = ("timeout_wait", "recovery_stall", "local_drop")
 _AWAITED = ("application", "handshake/slow_start", "unknown")

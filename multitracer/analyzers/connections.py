@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.derived import Derived
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.derived import Derived
+from multitracer.model.timeline import Connection, Measurement
 
 _DIRECTIONS = ("forward", "reverse")
 _COUNTED = ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer import tfrc
-from multitracer.analysis import Analyzer, Result
-from multitracer.distinct import distinct
-from multitracer.lazy import np
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.studies import DCCP_REPORTS
-from multitracer.spread import smoothed
-from multitracer.table import Array, Table
-from multitracer.trace import Flow
+from multitracer.analyzers import _tfrc as tfrc
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.statistics import smoothed
+from multitracer.model.arrays.unique import distinct
+from multitracer.model.lazy import np
+from multitracer.model.schema.studies import DCCP_REPORTS
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Measurement
+from multitracer.model.trace import Flow
 
 _CARRIES_DATA = ("data", "dataack")
 # A round trip of twice the smallest one: as much time in queues as on the way.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.findings.airtime import air
-from multitracer.findings.arrivals import arrivals
-from multitracer.findings.bearers import bearer
-from multitracer.findings.behind_chains import said
-from multitracer.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.diagnosis.findings.airtime import air
+from multitracer.diagnosis.findings.arrivals import arrivals
+from multitracer.diagnosis.findings.bearers import bearer
+from multitracer.diagnosis.findings.behind_chains import said
+from multitracer.diagnosis.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.timeline import Measurement
 
 _SMALL = 0.01
 _ALWAYS = ("call_dropped", "unfinished", "link_reset", "local_drop", "link_loss", "link_burst", "ack_loss")

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.studies import NODE_ENERGY
-from multitracer.table import Table
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema.studies import NODE_ENERGY
+from multitracer.model.table import Table
+from multitracer.model.timeline import Measurement
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.spread import deviation, jain
-from multitracer.transfer.transit import near_sender
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.transit import near_sender
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.statistics import deviation, jain
+from multitracer.model.timeline import Measurement
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema import ACK_KINDS, CAUSES
-from multitracer.schema.sender import IN_FLIGHT
-from multitracer.table import Array, Table
-from multitracer.transfer.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
-from multitracer.transfer.together import Flags, Flows, Line, Times, flows, highest, parts
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
+from multitracer.layers.tcp.together import Flags, Flows, Line, Times, flows, highest, parts
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema import ACK_KINDS, CAUSES
+from multitracer.model.schema.sender import IN_FLIGHT
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Connection, Measurement
 
 _DUPLICATE = ACK_KINDS.index("duplicate")
 _ADVANCE = ACK_KINDS.index("advance")

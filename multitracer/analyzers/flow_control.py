@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.intervals import Intervals, intersect, intervals, overlap, total
-from multitracer.link.path import LinkPath, link_path
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.results import XOFF_INTERVALS
-from multitracer.table import Table
-from multitracer.transfer.transit import data_spans
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.link.path import LinkPath, link_path
+from multitracer.layers.tcp.transit import data_spans
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.intervals import Intervals, intersect, intervals, overlap, total
+from multitracer.model.schema.results import XOFF_INTERVALS
+from multitracer.model.table import Table
+from multitracer.model.timeline import Measurement
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

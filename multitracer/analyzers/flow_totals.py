@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.table import Table
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.table import Table
+from multitracer.model.timeline import Measurement
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.timeline import Measurement
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

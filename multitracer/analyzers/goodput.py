@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.transfer.together import Flows, Times, covered, damaged, parts, payload
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.together import Flows, Times, covered, damaged, parts, payload
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.timeline import Connection, Measurement
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

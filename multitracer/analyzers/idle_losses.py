@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.distinct import distinct
-from multitracer.grouped import Grouped
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema import CAUSES
-from multitracer.schema.results import IDLE_CAUSES
-from multitracer.schema.studies import LOST_SEGMENTS, REPAIRS
-from multitracer.table import Array, Table
-from multitracer.transfer.fates import ARRIVED, UNKNOWN
-from multitracer.transfer.together import Flows, Times, parts, payload
-from multitracer.transfer.transit import near_sender
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.fates import ARRIVED, UNKNOWN
+from multitracer.layers.tcp.together import Flows, Times, parts, payload
+from multitracer.layers.tcp.transit import near_sender
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.arrays.unique import distinct
+from multitracer.model.schema import CAUSES
+from multitracer.model.schema.results import IDLE_CAUSES
+from multitracer.model.schema.studies import LOST_SEGMENTS, REPAIRS
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Connection, Measurement
 
 _AFTER_LOSS = ("timeout_wait", "recovery_stall", "local_drop")
 # A refill behind a timeout is that timer's work too.

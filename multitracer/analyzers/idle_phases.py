@@ -7,8 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.intervals import (
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.crosslayer.idle import EVIDENCE, Silence, empty_times, find_silence
+from multitracer.layers.crosslayer.idlecause import Reasons, cause_of
+from multitracer.layers.link.path import LinkPath, link_path
+from multitracer.layers.link.resetlog import handshake_spans, handshakes
+from multitracer.layers.tcp.bottleneck import bottleneck
+from multitracer.layers.tcp.senderstate import sender_states
+from multitracer.layers.tcp.transit import data_spans
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.intervals import (
     Intervals,
     intersect,
     intervals,
@@ -18,17 +26,9 @@ from multitracer.intervals import (
     total,
     union,
 )
-from multitracer.link.idle import EVIDENCE, Silence, empty_times, find_silence
-from multitracer.link.idlecause import Reasons, cause_of
-from multitracer.link.path import LinkPath, link_path
-from multitracer.link.resetlog import handshake_spans, handshakes
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.results import IDLE_CAUSES, IDLE_PHASES
-from multitracer.table import Table
-from multitracer.transfer.bottleneck import bottleneck
-from multitracer.transfer.senderstate import sender_states
-from multitracer.transfer.transit import data_spans
+from multitracer.model.schema.results import IDLE_CAUSES, IDLE_PHASES
+from multitracer.model.table import Table
+from multitracer.model.timeline import Measurement
 
 ESTIMATE = "estimate from captures"
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.grouped import Grouped
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.results import LIMIT_PHASES, LIMITS
-from multitracer.table import Array, Table
-from multitracer.transfer.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
-from multitracer.transfer.together import Times, parts
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
+from multitracer.layers.tcp.together import Times, parts
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.schema.results import LIMIT_PHASES, LIMITS
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Connection, Measurement
 
 _APPLICATION, _RECEIVER, _ZERO, _CONGESTION, _RECOVERY, _UNKNOWN = (
     LIMITS.index(word)

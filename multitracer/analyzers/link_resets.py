@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.link.path import LinkPath, link_path
-from multitracer.link.resetlog import Handshake, handshakes
-from multitracer.link.resetlosses import reset_losses
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.results import LINK_RESETS
-from multitracer.table import Table
-from multitracer.transfer.transit import Delivery, in_order
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.crosslayer.resetlosses import reset_losses
+from multitracer.layers.link.path import LinkPath, link_path
+from multitracer.layers.link.resetlog import Handshake, handshakes
+from multitracer.layers.tcp.transit import Delivery, in_order
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema.results import LINK_RESETS
+from multitracer.model.table import Table
+from multitracer.model.timeline import Measurement
 
 COUNTED = {
     "segment_lost": "segments_lost",
@@ -28,7 +28,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     """Put together what both entities, TCP and its receiver say about each reset.
 
     The gap is that of the connection that it hit hardest. What counts as lost to a reset is told, segment by
-    segment, by `multitracer.link.resetlosses`; its table, `reset_losses`, is part of the result.
+    segment, by `multitracer.layers.crosslayer.resetlosses`; its table, `reset_losses`, is part of the result.
 
     References
     ----------

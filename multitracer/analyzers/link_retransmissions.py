@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.link.path import arrivals, first_rows, link_path
-from multitracer.link.sendings import sendings
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.regression import fit
-from multitracer.schema.results import LINK_ENTITIES
-from multitracer.table import Table
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.link.path import arrivals, first_rows, link_path
+from multitracer.layers.link.sendings import sendings
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.regression import fit
+from multitracer.model.schema.results import LINK_ENTITIES
+from multitracer.model.table import Table
+from multitracer.model.timeline import Measurement
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

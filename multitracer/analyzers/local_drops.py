@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.link.path import link_path
-from multitracer.link.resetlog import handshake_spans, handshakes
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.results import LOCAL_DROPS
-from multitracer.table import Array, Table
-from multitracer.transfer.losses import LOG_LAG_NS, losses, queue_drops, segment_facts
-from multitracer.transfer.transit import data_at, near_sender
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.link.path import link_path
+from multitracer.layers.link.resetlog import handshake_spans, handshakes
+from multitracer.layers.tcp.losses import LOG_LAG_NS, losses, queue_drops, segment_facts
+from multitracer.layers.tcp.transit import data_at, near_sender
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema.results import LOCAL_DROPS
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Measurement
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from multitracer import schema
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema import Schema
-from multitracer.schema.results import NEEDS, REPEATS, SEGMENT_FATES
-from multitracer.table import Array, Table
-from multitracer.transfer.fates import ARRIVED, DAMAGED, LOST, UNKNOWN, AllFates, Fates, fates_of
-from multitracer.transfer.together import Flows, Line, Times, parts
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.fates import ARRIVED, DAMAGED, LOST, UNKNOWN, AllFates, Fates, fates_of
+from multitracer.layers.tcp.together import Flows, Line, Times, parts
+from multitracer.model import schema
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema import Schema
+from multitracer.model.schema.results import NEEDS, REPEATS, SEGMENT_FATES
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Connection, Measurement
 
 _INCONCLUSIVE, _SPURIOUS, _NEEDED, _PARTLY = range(4)
 _LISTED = 1000

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.transfer.sides import Sides, sides
-from multitracer.transfer.together import highest
-from multitracer.transfer.transit import Times
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.sides import Sides, sides
+from multitracer.layers.tcp.together import highest
+from multitracer.layers.tcp.transit import Times
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.timeline import Connection, Measurement
 
 _DIRECTIONS = ("forward", "reverse")
 _WHERE = {"snd": "sender's", "rcv": "receiver's", "mid": "mid-path"}

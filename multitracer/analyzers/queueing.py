@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.chains import LOAD
-from multitracer.table import Table
-from multitracer.transfer.bottleneck import Bottleneck, bottleneck
-from multitracer.transfer.transit import data_at, near_sender, valid_acks
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck
+from multitracer.layers.tcp.transit import data_at, near_sender, valid_acks
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema.chains import LOAD
+from multitracer.model.table import Table
+from multitracer.model.timeline import Connection, Measurement
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from multitracer import schema
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.results import NEEDS
-from multitracer.table import Table
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.model import schema
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema.results import NEEDS
+from multitracer.model.table import Table
+from multitracer.model.timeline import Connection, Measurement
 
 _LISTED = 200
 _NEED_VOTES = {

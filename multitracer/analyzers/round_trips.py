@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.grouped import Grouped
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.sender import RTT_SAMPLES, RTT_WAYS
-from multitracer.table import Table
-from multitracer.transfer.sides import Sides, quantiles, sides
-from multitracer.transfer.together import advancing
-from multitracer.transfer.transit import Flags, Times
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.sides import Sides, quantiles, sides
+from multitracer.layers.tcp.together import advancing
+from multitracer.layers.tcp.transit import Flags, Times
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.schema.sender import RTT_SAMPLES, RTT_WAYS
+from multitracer.model.table import Table
+from multitracer.model.timeline import Measurement
 
 _LATEST_NS = 86_400_000_000_000
 """Longer than a day is an error of a clock."""

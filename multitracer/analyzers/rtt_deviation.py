@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.distinct import distinct
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema.studies import RTT_SAMPLES
-from multitracer.spread import smoothed
-from multitracer.table import Array, Table
-from multitracer.transfer.together import Flows, parts, valid_acks
-from multitracer.transfer.transit import near_sender
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.together import Flows, parts, valid_acks
+from multitracer.layers.tcp.transit import near_sender
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.statistics import smoothed
+from multitracer.model.arrays.unique import distinct
+from multitracer.model.schema.studies import RTT_SAMPLES
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Measurement
 
 ALPHA, BETA, K = 1 / 8, 1 / 4, 4  # RFC 6298 2.3
 

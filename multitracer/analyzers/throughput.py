@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.link.path import link_path
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.regression import LEAST_POINTS, Line, fit
-from multitracer.schema.results import TRENDS
-from multitracer.table import Table
-from multitracer.transfer.together import Flags, damaged, flows, parts, payload, valid_acks
-from multitracer.transfer.transit import near_sender, spans_of
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.link.path import link_path
+from multitracer.layers.tcp.together import Flags, damaged, flows, parts, payload, valid_acks
+from multitracer.layers.tcp.transit import near_sender, spans_of
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.regression import LEAST_POINTS, Line, fit
+from multitracer.model.schema.results import TRENDS
+from multitracer.model.table import Table
+from multitracer.model.timeline import Connection, Measurement
 
 
 def run(m: Measurement, results: Mapping[str, Result]) -> Result:

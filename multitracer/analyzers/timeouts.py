@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from multitracer import schema
-from multitracer.analysis import Analyzer, Result
-from multitracer.measurement import Connection, Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.table import Array, Table
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.model import schema
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Connection, Measurement
 
 _SPURIOUS = schema.VOTES.index("spurious")
 _GENUINE = schema.VOTES.index("genuine")

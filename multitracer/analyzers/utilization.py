@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer.analysis import Analyzer, Result
-from multitracer.intervals import intersect, intervals, subtract, total, union
-from multitracer.link.path import link_path
-from multitracer.link.resetlog import handshake_spans, handshakes
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.transfer.bottleneck import bottleneck, idle_ns
-from multitracer.transfer.transit import data_spans
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.link.path import link_path
+from multitracer.layers.link.resetlog import handshake_spans, handshakes
+from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns
+from multitracer.layers.tcp.transit import data_spans
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.intervals import intersect, intervals, subtract, total, union
+from multitracer.model.timeline import Measurement
 
 FLAG_AT = 0.95
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from multitracer.batch.rows import OF_MEASUREMENT
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 RESAMPLES = 4000
 METRICS = (

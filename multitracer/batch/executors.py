@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from multitracer.batch import guard
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 RETRIES = 3
 

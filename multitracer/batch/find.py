@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from multitracer.batch.pairing import groups
 from multitracer.batch.storage import filesystem, is_remote
-from multitracer.discovery import SETTINGS_FILE
-from multitracer.errors import MultiTracerError, UnreadableFile
+from multitracer.model.errors import MultiTracerError, UnreadableFile
+from multitracer.reading.discovery import SETTINGS_FILE
 
 HEAD_BYTES = 65536
 CAPTURE_ENDINGS = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".pcap.zst", ".pcapng.zst")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from multitracer.errors import MultiTracerError
-from multitracer.opening import open_trace
+from multitracer.model.errors import MultiTracerError
+from multitracer.reading.opening import open_trace
 from multitracer.registry import parsers
 
 Ends = frozenset[tuple[str, int]]

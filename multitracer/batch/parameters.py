@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from multitracer.batch.rows import COLUMNS
-from multitracer.errors import UnreadableFile, UsageError
+from multitracer.model.errors import UnreadableFile, UsageError
 
 _LEADING = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*?)[=_.-]?\(")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multitracer.batch.study import Pivot
-from multitracer.errors import UsageError
-from multitracer.plots.figure_6 import build_rows
+from multitracer.model.errors import UsageError
+from multitracer.plots.figures.figure_6 import build_rows
+from multitracer.plots.figures.parameters import Point, build_points
 from multitracer.plots.panel import Figure
-from multitracer.plots.parameters import Point, build_points
 from multitracer.plots.theme import THEMES
 from multitracer.report.markup import Markup, tag
 from multitracer.report.stills import png_uri

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from multitracer.model.arrays.statistics import deviation, jain
 from multitracer.report.facts import facts
-from multitracer.spread import deviation, jain
 
 Object = Mapping[str, Any]
 Row = dict[str, Any]

@@ -18,7 +18,7 @@ from multitracer.batch.output import write_all
 from multitracer.batch.parameters import merge, name_pattern, read_table
 from multitracer.batch.progress import EACH_BYTES, Progress, Report
 from multitracer.batch.storage import LocalStore, is_remote, store
-from multitracer.errors import NothingToRead, UnreadableFile, UsageError
+from multitracer.model.errors import NothingToRead, UnreadableFile, UsageError
 
 Pages = Literal["all", "flagged", "none"]
 

@@ -8,7 +8,7 @@ import os
 import secrets
 from typing import Any, Protocol
 
-from multitracer.errors import UnreadableFile, UsageError
+from multitracer.model.errors import UnreadableFile, UsageError
 
 TEMPORARY = ".multitracer-"
 """Names that begin so are unfinished: a killed run leaves them, the next one removes them."""

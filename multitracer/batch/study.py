@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from multitracer.batch.rows import OF_MEASUREMENT
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 Value = int | float | str | bool | None
 
@@ -93,7 +93,7 @@ class Pivot:
             More values of `columns` than curves can be told apart, or the file cannot be written.
         """
         from multitracer.batch.pictures import SIZE, study_figure
-        from multitracer.plots import mpl
+        from multitracer.plots.mpl import renderer as mpl
 
         return mpl.draw(study_figure(self), None if path is None else os.fspath(path), size=SIZE)
 

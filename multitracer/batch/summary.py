@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 Row = Mapping[str, Any]
 

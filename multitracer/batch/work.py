@@ -16,7 +16,7 @@ from multitracer.batch.naming import page_file, record_file
 from multitracer.batch.rows import record_of
 from multitracer.batch.storage import Store, filesystem, is_remote, store
 from multitracer.batch.version import program
-from multitracer.errors import MultiTracerError, UnreadableFile, UsageError
+from multitracer.model.errors import MultiTracerError, UnreadableFile, UsageError
 
 RECORD = 1
 """Version of the form of records."""

@@ -10,7 +10,7 @@ import threading
 import warnings
 from typing import IO, Any
 
-from multitracer.errors import MultiTracerError
+from multitracer.model.errors import MultiTracerError
 
 
 def main() -> None:

@@ -16,10 +16,10 @@ from multitracer.cli.common import (
     paths_argument,
     put,
 )
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from multitracer.measurement import Measurement
+    from multitracer.model.timeline import Measurement
 
 
 @click.command()
@@ -85,8 +85,8 @@ def command(
     multitracer analyze run7 --min-utilization 95
     tcpdump -U -w - tcp | multitracer analyze - --follow
     """
-    from multitracer.contract import analysis_object
-    from multitracer.pipeline import analyze
+    from multitracer.api.pipeline import analyze
+    from multitracer.output.contract import analysis_object
 
     if follow:
         measurement = _followed(paths, formats, interval, max_connections, bool(full), as_json)
@@ -97,7 +97,7 @@ def command(
     analysis = analyze(measurement)
     contract = analysis_object(measurement, analysis.results)
     if as_json:
-        from multitracer.jsontext import encoded, one_line
+        from multitracer.output.jsontext import encoded, one_line
 
         put((one_line if follow else encoded)(contract))
     else:
@@ -131,8 +131,8 @@ def _followed(
     full: bool,
     as_json: bool,
 ) -> Measurement:
+    from multitracer.api.follow import CONNECTIONS
     from multitracer.cli.follow import follow
-    from multitracer.follow import CONNECTIONS
 
     if len(paths) != 1:
         raise UsageError("--follow reads one capture; analyse several when they are whole")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.cli.common import DATA_LOSS, NOTHING_READABLE, THRESHOLD_MISSED, json_option, print_json
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
     from multitracer.batch import Batch

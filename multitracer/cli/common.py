@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from multitracer.errors import AlignmentError, MultiTracerError, UsageError
+from multitracer.model.errors import AlignmentError, MultiTracerError, UsageError
 
 if TYPE_CHECKING:
-    from multitracer.measurement import Measurement
-    from multitracer.opening import Formats
-    from multitracer.pipeline import Detail
+    from multitracer.api.pipeline import Detail
+    from multitracer.model.timeline import Measurement
+    from multitracer.reading.opening import Formats
 
 USAGE = 2
 NOTHING_READABLE = 3
@@ -100,8 +100,8 @@ def parse_formats(values: Sequence[str]) -> Formats:
 
 def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") -> Measurement:
     """Read a measurement with progress on a terminal."""
+    from multitracer.api.pipeline import read
     from multitracer.cli.progress import progress
-    from multitracer.pipeline import read
 
     with progress("reading") as step:
         return read(*paths, format=parse_formats(formats), progress=step, detail=detail)

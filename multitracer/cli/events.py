@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from multitracer.cli.common import format_option, json_option, load, paths_argument, replacing, window
-from multitracer.errors import UsageError
-from multitracer.schema import EVENT_LAYERS
+from multitracer.model.errors import UsageError
+from multitracer.model.schema import EVENT_LAYERS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.measurement import Measurement
+    from multitracer.model.timeline import Measurement
 
 ROWS = 50_000
 """Rows put into text at a time: memory stays small and a reader gets the first ones at once."""

@@ -47,9 +47,9 @@ def command(
     """
     import math
 
-    from multitracer.errors import UsageError
-    from multitracer.explain import explain
-    from multitracer.pipeline import analyze
+    from multitracer.api.pipeline import analyze
+    from multitracer.diagnosis.explain import explain
+    from multitracer.model.errors import UsageError
 
     if sentence is not None:
         if paths or at_s is not None or packet is not None:
@@ -80,8 +80,8 @@ def _line(about: str, text: str) -> None:
 
 def _rules(kind: str, as_json: bool) -> None:
     """When a kind of sentence is said, and what its terms mean."""
-    from multitracer.errors import UsageError
-    from multitracer.findings.rules import RULES
+    from multitracer.diagnosis.findings.rules import RULES
+    from multitracer.model.errors import UsageError
 
     if kind != "all" and kind not in RULES:
         raise UsageError(f"no kind of sentence is called {kind!r}; there are {', '.join(RULES)}")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.cli.common import format_option, json_option, load, paths_argument, print_json, window
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from multitracer.output.results import Analysis
     from multitracer.plots.panel import Figure
-    from multitracer.results import Analysis
 
 FORMATS = ("xplot", "xgraph", "gnuplot", "csv", "parquet", "pcap", "perfetto", "mahimahi", "errors")
 VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
@@ -62,8 +62,8 @@ def command(
     multitracer export sample_traces/flow-control --to csv --table link_frames -o frames.csv
     multitracer export sample_traces/link-resets-vj --to errors -o replay.toml
     """
+    from multitracer.api.pipeline import analyze
     from multitracer.cli.progress import progress
-    from multitracer.pipeline import analyze
 
     if not os.path.isdir(os.path.dirname(output) or "."):
         raise UsageError(f"-o {output}: the directory {os.path.dirname(output)} does not exist")

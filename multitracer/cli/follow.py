@@ -15,8 +15,8 @@ import click
 from multitracer.cli import words
 
 if TYPE_CHECKING:
-    from multitracer.follow import Follower
-    from multitracer.measurement import Measurement
+    from multitracer.api.follow import Follower
+    from multitracer.model.timeline import Measurement
 
 Object = Mapping[str, Any]
 Show = Callable[[Object], None]
@@ -31,8 +31,8 @@ def follow(
     ------
     MultiTracerError
     """
+    from multitracer.api.follow import Follower
     from multitracer.cli.common import parse_formats
-    from multitracer.follow import Follower
 
     with (
         Follower(

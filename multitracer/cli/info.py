@@ -34,8 +34,8 @@ def command(
     multitracer info snd.pcap --details
     multitracer info snd.pcap rlp.log.gz --json
     """
+    from multitracer.api.inventory import inspect
     from multitracer.cli.progress import progress
-    from multitracer.inventory import inspect
 
     with progress("reading") as step:
         found = inspect(paths, format=parse_formats(formats), progress=step)

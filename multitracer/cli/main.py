@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from multitracer.cli.common import INTERRUPTED, PIPE_CLOSED, USAGE, exit_status
-from multitracer.errors import MultiTracerError
+from multitracer.model.errors import MultiTracerError
 
 COMMANDS = {
     "info": "multitracer.cli.info:command",

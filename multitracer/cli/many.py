@@ -10,7 +10,7 @@ from rich.text import Text
 
 from multitracer.cli import words
 from multitracer.cli.lines import heading, line, table
-from multitracer.digest import digest
+from multitracer.output.digest import digest
 
 Object = Mapping[str, Any]
 

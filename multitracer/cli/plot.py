@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.cli.common import format_option, json_option, load, print_json
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from multitracer.measurement import Measurement
+    from multitracer.model.timeline import Measurement
 
 ENDINGS = (".png", ".svg", ".pdf")
 
@@ -83,7 +83,7 @@ def command(
         raise UsageError(f"-o {output}: unknown ending; use {', '.join(ENDINGS)}")
     if start is not None and end is not None and end <= start:
         raise UsageError(f"--from {start:g} --to {end:g}: the window is empty")
-    from multitracer.pipeline import plot
+    from multitracer.api.pipeline import plot
 
     subject = _several(paths, formats) if kind in _comparing() else load(paths, formats)
     window: dict[str, Any] = {"from_s": start, "to_s": end, "fold_s": fold}

@@ -18,7 +18,7 @@ from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 
 if TYPE_CHECKING:
-    from multitracer.inventory import Inventory
+    from multitracer.api.inventory import Inventory
     from multitracer.registry import Parser
 
 Object = Mapping[str, Any]

@@ -7,7 +7,7 @@ import os
 import click
 
 from multitracer.cli.common import format_option, json_option, load, paths_argument, print_json
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 
 @click.command()
@@ -40,8 +40,8 @@ def command(
     """
     if os.path.splitext(output)[1].lower() not in (".html", ".htm"):
         raise UsageError(f"-o {output}: unknown ending; a report is a page: use .html")
+    from multitracer.api.pipeline import analyze
     from multitracer.cli.progress import progress
-    from multitracer.pipeline import analyze
 
     measurement = load(paths, formats)
     with progress("analysing") as step:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from multitracer import words
-from multitracer.words import duration as duration, votes as votes
+from multitracer.model import words
+from multitracer.model.words import duration as duration, votes as votes
 
 Object = Mapping[str, Any]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multitracer.link import airtime
-from multitracer.link.path import LinkPath, setting
-from multitracer.measurement import Measurement
+from multitracer.layers.link import airtime
+from multitracer.layers.link.path import LinkPath, setting
+from multitracer.model.timeline import Measurement
 
 RLP_WINDOW = 61  # the most frames in flight that sequence numbers of 6 bits allow
 _LATE = 0.25  # of a slot

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multitracer.errors import UsageError
 from multitracer.export import conditions
 from multitracer.export.files import writing
-from multitracer.intervals import Intervals, contains, intervals
-from multitracer.link import airtime
-from multitracer.link.path import link_path
-from multitracer.measurement import Measurement
-from multitracer.table import Array
+from multitracer.layers.link import airtime
+from multitracer.layers.link.path import link_path
+from multitracer.model.arrays.intervals import Intervals, contains, intervals
+from multitracer.model.errors import UsageError
+from multitracer.model.table import Array
+from multitracer.model.timeline import Measurement
 
 OPPORTUNITY = 1500  # bytes, fixed by Mahimahi
 PER_LINE = 50

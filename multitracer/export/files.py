@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterator
 from typing import IO, Any
 
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _UNSPEAKABLE = re.compile(r"[^A-Za-z0-9 _,.:;()%+*/=<>#?!\[\]'-]")

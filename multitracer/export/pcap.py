@@ -10,12 +10,12 @@ import dpkt
 import numpy as np
 
 from multitracer import native
-from multitracer.distinct import distinct
-from multitracer.errors import UnreadableFile, UsageError
 from multitracer.export.files import writing
+from multitracer.model.arrays.unique import distinct
+from multitracer.model.errors import UnreadableFile, UsageError
+from multitracer.model.table import Array
 from multitracer.native import RawPacket
-from multitracer.results import Analysis
-from multitracer.table import Array
+from multitracer.output.results import Analysis
 
 VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 FEW = 2_000  # packets of a capture that is no plain pcap: each is read from its beginning

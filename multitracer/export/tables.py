@@ -6,12 +6,12 @@ import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from multitracer.errors import UsageError
 from multitracer.export.files import named, writing
+from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from multitracer.results import Analysis
-    from multitracer.table import Table
+    from multitracer.model.table import Table
+    from multitracer.output.results import Analysis
 
 ROWS = 50_000  # put into text at a time
 ENDINGS = {"csv": ".csv", "parquet": ".parquet"}

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from multitracer.errors import UnreadableFile, UsageError
 from multitracer.lab.scenario import Scenario, assign, from_table
+from multitracer.model.errors import UnreadableFile, UsageError
 
 _DEPTH = 8
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer.errors import UsageError
 from multitracer.lab.link import Link
 from multitracer.lab.settings import ArqSettings, RlcAmSettings, RlpSettings, from_mapping, plain_settings
+from multitracer.model.errors import UsageError
 
 MODELS = ("rlp", "arq", "rlc_am", "plain")
 

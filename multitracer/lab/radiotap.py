@@ -10,7 +10,7 @@ import zlib
 from fractions import Fraction
 from typing import IO, Any
 
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 STATION = bytes.fromhex("020000000001")
 ACCESS_POINTS = (bytes.fromhex("020000000011"), bytes.fromhex("020000000012"))

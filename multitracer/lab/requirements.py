@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterable
 
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 CAP_NET_ADMIN = 12
 CAP_SYS_ADMIN = 21

@@ -7,12 +7,12 @@ from typing import Literal
 
 from multitracer.lab.l2r import Chunk, SendBuffer
 from multitracer.lab.link import RawFrame
+from multitracer.lab.ppp import hdlc
+from multitracer.lab.ppp.vj import Kind, VjCompressor, VjDecompressor
 from multitracer.lab.rlp.entity import AirFrame, RlpEntity
 from multitracer.lab.rlpdump_log import header
 from multitracer.lab.settings import RlpSettings
 from multitracer.lab.slotted import SlottedLink
-from multitracer.ppp import hdlc
-from multitracer.ppp.vj import Kind, VjCompressor, VjDecompressor
 
 _PROTOCOLS: dict[str, int] = {
     "ip": hdlc.PPP_IP,

@@ -24,10 +24,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from multitracer.errors import UsageError
 from multitracer.lab.models import build_link
 from multitracer.lab.netns import Slot
 from multitracer.lab.settings import from_mapping, one_of, within
+from multitracer.model.errors import UsageError
 
 SysctlValue = int | str | list[int]
 

@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from multitracer.errors import MultiTracerError
+from multitracer.model.errors import MultiTracerError
 
 
 def main() -> int:

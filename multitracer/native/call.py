@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from multitracer.errors import CorruptTrace, Issue, UnreadableFile
-from multitracer.parts import Parts
+from multitracer.model.errors import CorruptTrace, Issue, UnreadableFile
+from multitracer.native.rotated import Parts
 
 if TYPE_CHECKING:
     from multitracer import _core
-    from multitracer.table import Array
+    from multitracer.model.table import Array
 
 _Result = TypeVar("_Result")
 

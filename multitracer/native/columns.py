@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.lazy import np
+from multitracer.model.lazy import np
 
 
 class Columns(dict[str, Any]):
     """Columns of a table by name.
 
     The core gives a column most of whose rows say "none" as a tuple: what those hold, the numbers of the
-    other rows, and what these hold (`multitracer.table.Sparse`). Asked for by name it is an array; `items`
-    has it as it is.
+    other rows, and what these hold (`multitracer.model.table.Sparse`). Asked for by name it is an array;
+    `items` has it as it is.
     """
 
     def __getitem__(self, name: str) -> Any:

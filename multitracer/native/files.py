@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from multitracer import _core
-from multitracer.errors import Issue
+from multitracer.model.errors import Issue
 from multitracer.native.call import called
 
 

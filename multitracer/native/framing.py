@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from multitracer import _core
 
 if TYPE_CHECKING:
-    from multitracer.table import Array
+    from multitracer.model.table import Array
 
 
 def framed_sizes(

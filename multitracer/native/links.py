@@ -9,7 +9,7 @@ from multitracer import _core
 from multitracer.native.call import Scan, called, scanned, several
 
 if TYPE_CHECKING:
-    from multitracer.table import Array
+    from multitracer.model.table import Array
 
 
 def sniff_gsmtap(head: bytes) -> bool:

@@ -22,7 +22,7 @@ def overview(summaries: _core.Summaries) -> tuple[int | None, int | None]:
 
 
 def digest(summaries: _core.Summaries, most: int) -> dict[str, Any]:
-    """As `multitracer.digest.digest` of the entries of these."""
+    """As `multitracer.output.digest.digest` of the entries of these."""
     return summaries.digest(most)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace, Issue
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace, Issue
+from multitracer.model.table import Table
+from multitracer.model.trace import Flow, Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.trace import Flow, Source, Trace
 
 _CLOCK = rb"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"
 _ENDPOINT = rb"[0-9A-Fa-f.:\[\]]+:\d+"

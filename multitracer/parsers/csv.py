@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer import csvcolumns, fileoptions, native, schema
-from multitracer.csvcolumns import Layout
-from multitracer.errors import CorruptTrace, Issue, UsageError
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import fileoptions, schema
+from multitracer.model.errors import CorruptTrace, Issue, UsageError
+from multitracer.model.lazy import np
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import ClockKind, Flow, Layer, Source, Trace
+from multitracer.parsers._helpers import csvcolumns
+from multitracer.parsers._helpers.csvcolumns import Layout
 from multitracer.registry import Parser
-from multitracer.table import Array, Table
-from multitracer.trace import ClockKind, Flow, Layer, Source, Trace
 
 _HEAD_BYTES = 1 << 16
 _EPOCH_NS = 10**17  # 1973: no machine is up for so long

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.lazy import np
+from multitracer.model.table import Table
+from multitracer.model.trace import Flow, Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.trace import Flow, Source, Trace
 
 
 def sniff(head: bytes) -> bool:

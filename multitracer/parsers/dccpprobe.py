@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace
-from multitracer.fileoptions import HOST
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.fileoptions import HOST
+from multitracer.model.lazy import np
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Flow, Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Array, Table
-from multitracer.trace import Flow, Source, Trace
 
 # Four columns, or eleven whose fifth (the mean packet size) is above zero: tcpprobe has hex there.
 _LINE = re.compile(

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 from xml.parsers import expat
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace
-from multitracer.jsonlog import Tally
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.lazy import np
+from multitracer.model.table import Table
+from multitracer.model.trace import Flow, Source, Trace
+from multitracer.parsers._helpers.jsonlog import Tally
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.trace import Flow, Source, Trace
 
 _ROOT = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^>]*-->\s*)?<FlowMonitor>")
 _TIME = re.compile(r"\+?(\d{1,19})(?:\.(\d{1,19}))?(?:e\+?(\d{1,2}))?(s|ms|us|ns)?")
@@ -179,7 +180,7 @@ class _Document:
             self.rows.append({**row, "number": number, "record": self._number, "dropped_packets": 0})
 
     def _addresses(self, found: Mapping[str, str]) -> None:
-        from multitracer.fileoptions import flow
+        from multitracer.model.fileoptions import flow
 
         number, protocol = _whole(found.get("flowId")), _whole(found.get("protocol"))
         ends = [

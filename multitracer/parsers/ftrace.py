@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.table import Table
+from multitracer.model.trace import ClockKind, Flow, Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.trace import ClockKind, Flow, Source, Trace
 
 # What a TCP tracepoint looks like in all three tools: time, perhaps the subsystem, name.
 _TCP_EVENT = re.compile(

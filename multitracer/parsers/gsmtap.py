@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer import fileoptions, native, schema
-from multitracer.errors import CorruptTrace, UsageError
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import fileoptions, schema
+from multitracer.model.errors import CorruptTrace, UsageError
+from multitracer.model.lazy import np
+from multitracer.model.table import Table
+from multitracer.model.trace import Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.trace import Source, Trace
 
 ENTITIES = ["ms", "iwf"]
 _UPLINK_FROM = {"ms": True, "iwf": False}

@@ -6,11 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer import jsonlog, native, schema
-from multitracer.errors import CorruptTrace
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.table import Table
+from multitracer.model.trace import ClockKind, Flow, Source, Trace
+from multitracer.parsers._helpers import jsonlog
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.trace import ClockKind, Flow, Source, Trace
 
 _DOCUMENT = re.compile(rb'\s*\{\s*"(title|extra_data|start)"\s*:')
 _KEYS = re.compile(rb'"(connected|sock_bufsize|connecting_to|tcp_mss_default|accepted_connection)"\s*:')

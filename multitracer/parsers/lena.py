@@ -6,12 +6,13 @@ import os
 import re
 from typing import Any
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.lazy import np
+from multitracer.model.table import Table
+from multitracer.model.trace import Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.trace import Source, Trace
 
 _TITLES = re.compile(rb"^% ?start\tend\tCellId\tIMSI\tRNTI\tLCID\tnTxPDUs\tTxBytes\tnRxPDUs\tRxBytes\t", re.M)
 # By position, as titles come twice: column, and nanoseconds in one of its unit

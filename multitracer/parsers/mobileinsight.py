@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer import native
-from multitracer.errors import CorruptTrace, Issue
-from multitracer.lazy import np
-from multitracer.link.bearerlog import DATA, Bearer, Bearers, Wanted, trace_of
+from multitracer.model.errors import CorruptTrace, Issue
+from multitracer.model.lazy import np
+from multitracer.model.table import Array
+from multitracer.model.trace import Trace
+from multitracer.parsers._helpers.bearerlog import DATA, Bearer, Bearers, Wanted, trace_of
 from multitracer.registry import Parser
-from multitracer.table import Array
-from multitracer.trace import Trace
 
 _BEGIN = b"<dm_log_packet>"
 # GPS time has no leap seconds: from when (Unix time) it is how far ahead of UTC.

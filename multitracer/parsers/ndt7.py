@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer import fileoptions, jsonlog, native, schema
-from multitracer.errors import CorruptTrace, Issue
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import fileoptions, schema
+from multitracer.model.errors import CorruptTrace, Issue
+from multitracer.model.lazy import np
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Flow, Source, Trace
+from multitracer.parsers._helpers import jsonlog
 from multitracer.registry import Parser
-from multitracer.table import Array, Table
-from multitracer.trace import Flow, Source, Trace
 
 _HEAD = re.compile(rb'\s*\{\s*"GitShortCommit"\s*:')
 _KEYS = re.compile(rb'"(Download|Upload|ServerMeasurements)"\s*:')

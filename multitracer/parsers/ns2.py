@@ -6,13 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer import native, ns2layers, schema
-from multitracer.errors import CorruptTrace, UsageError
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace, UsageError
+from multitracer.model.lazy import np
+from multitracer.model.table import Array
+from multitracer.model.trace import Layer, Source, Trace
+from multitracer.parsers._helpers import ns2layers
+from multitracer.parsers._helpers.tcptables import tcp_tables
 from multitracer.registry import Parser
-from multitracer.table import Array
-from multitracer.tcptables import tcp_tables
-from multitracer.trace import Layer, Source, Trace
 
 _TIME = rb"\d+(?:\.\d+)?(?:e-?\d+)?"
 _WIRED = rb"[-+rde] " + _TIME + rb" \d+ \d+ \S+ \d+ \S{6,8} -?\d+ -?\d+\.-?\d+ -?\d+\.-?\d+ -?\d+ \d+"

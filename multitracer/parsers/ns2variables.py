@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.lazy import np
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Flow, Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Array, Table
-from multitracer.trace import Flow, Source, Trace
 
 _LINE = re.compile(rb"^\d+\.\d{5} +\d+ +-?\d+ +\d+ +-?\d+ +[A-Za-z]\w{0,62}_ +-?\d\S* *\r?$", re.MULTILINE)
 

@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace
-from multitracer.lazy import np
-from multitracer.linktype import LinkType
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.lazy import np
+from multitracer.model.linktype import LinkType
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Source, Trace
+from multitracer.parsers._helpers.tcptables import TRACKED, tcp_tables
 from multitracer.registry import Parser
-from multitracer.table import Array, Table
-from multitracer.tcptables import TRACKED, tcp_tables
-from multitracer.trace import Source, Trace
 
 # Wi-Fi devices tell the mode before the place of what they receive, and behind it of what they send.
 _LINE = re.compile(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.lazy import np
+from multitracer.model.table import Table
+from multitracer.model.trace import Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.trace import Source, Trace
 
 _HEAD = re.compile(rb"(?:file \d+ \d+[ \t]*\r?\n)?version [123][ \t]*\r?\n(?:[^\n]*\n)??run [^\n]+")
 _LISTED = 50

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from multitracer import native
-from multitracer.errors import Issue
-from multitracer.parts import Parts
+from multitracer.model.errors import Issue
+from multitracer.model.trace import Source, Trace
+from multitracer.native.rotated import Parts
 from multitracer.registry import Parser
-from multitracer.trace import Source, Trace
 
 
 def sniff_pcap(head: bytes) -> bool:
@@ -73,7 +73,7 @@ def trace_of(path: str, found: dict[str, Any]) -> Trace:
     issues = [Issue(code, count, record, detail, path) for code, count, record, detail in found["issues"]]
     trace = Trace(source=source, issues=issues, connections=found["connections"])
     if "segments" in found:
-        from multitracer.tcptables import tcp_tables
+        from multitracer.parsers._helpers.tcptables import tcp_tables
 
         trace.tables = tcp_tables(found)
     return trace

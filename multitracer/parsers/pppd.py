@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.table import Table
+from multitracer.model.trace import Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.trace import Source, Trace
 
 ENTITY = "pppd"
 

@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping
 from itertools import combinations
 from typing import Any
 
-from multitracer import fileoptions, native, schema
-from multitracer.errors import CorruptTrace, Issue, UsageError
-from multitracer.lazy import np
-from multitracer.linktype import rlc
+from multitracer import native
+from multitracer.model import fileoptions, schema
+from multitracer.model.errors import CorruptTrace, Issue, UsageError
+from multitracer.model.lazy import np
+from multitracer.model.linktype import rlc
+from multitracer.model.table import Table
+from multitracer.model.trace import Source, Trace
+from multitracer.parsers._helpers.tcptables import tcp_tables
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.tcptables import tcp_tables
-from multitracer.trace import Source, Trace
 
 ENTITIES = ["ue", "bs"]
 _TABLES = (schema.LINK_FRAMES, schema.LINK_EVENTS, schema.LINK_RADIO, schema.RLC_PDUS, schema.RLC_SDUS)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.table import Table
+from multitracer.model.trace import ClockKind, Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.trace import ClockKind, Source, Trace
 
 _FIRST_LINE = re.compile(rb"# rlpdump \d+(\s|$)")
 _CLOCKS: dict[str, ClockKind] = {"realtime": "realtime", "monotonic": "monotonic"}

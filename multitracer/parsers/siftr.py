@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace, Issue
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace, Issue
+from multitracer.model.lazy import np
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Flow, Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Array, Table
-from multitracer.trace import Flow, Source, Trace
 
 _FIRST = re.compile(rb"enable_time_secs=\d+\tenable_time_usecs=\d+\tsiftrver=")
 _HOST = rb"[0-9A-Fa-f.:]+,\d+,"

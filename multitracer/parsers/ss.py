@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.table import Table
+from multitracer.model.trace import Flow, Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.trace import Flow, Source, Trace
 
 _EPOCH = rb"\d{9,10}\.\d+"
 _ISO = rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:?(\d\d)?)?"

@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer import fileoptions, native, schema
-from multitracer.errors import CorruptTrace, Issue, UsageError
-from multitracer.fileoptions import HOST
-from multitracer.lazy import np
+from multitracer import native
+from multitracer.model import fileoptions, schema
+from multitracer.model.errors import CorruptTrace, Issue, UsageError
+from multitracer.model.fileoptions import HOST
+from multitracer.model.lazy import np
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Flow, Source, Trace
 from multitracer.registry import Parser
-from multitracer.table import Array, Table
-from multitracer.trace import Flow, Source, Trace
 
 _LINE = re.compile(
     rb"^\d+\.\d+[ \t]+" + HOST + rb":\d+[ \t]+" + HOST + rb":\d+[ \t]+\d+[ \t]+(0x[0-9a-f]+|0)[ \t]+"

@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer import native, schema
-from multitracer.errors import CorruptTrace, Issue, UsageError
-from multitracer.linktype import WIFI
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace, Issue, UsageError
+from multitracer.model.linktype import WIFI
+from multitracer.model.table import Table
+from multitracer.model.trace import Source, Trace
+from multitracer.parsers._helpers.tcptables import tcp_tables
 from multitracer.registry import Parser
-from multitracer.table import Table
-from multitracer.tcptables import tcp_tables
-from multitracer.trace import Source, Trace
 
 _ADDRESS = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 # Said of the file by the reader of the link already.

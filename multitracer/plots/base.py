@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.analysis import Result
-from multitracer.errors import UsageError
-from multitracer.measurement import Measurement
-from multitracer.plots.findings import Results
-from multitracer.plots.headline import title_words
+from multitracer.model.analysis import Result
+from multitracer.model.errors import UsageError
+from multitracer.model.timeline import Measurement
 from multitracer.plots.panel import Axis, Figure, Floats, Panel, PieceEnds, Pieces, Role, Series
 from multitracer.plots.plot import PlotOptions
-from multitracer.plots.selection import Selection
+from multitracer.plots.series.findings import Results
+from multitracer.plots.series.headline import title_words
+from multitracer.plots.series.selection import Selection
 
 TIME = Axis("Time since the first TCP event", "s")
 

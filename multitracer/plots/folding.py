@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 from multitracer.plots.fold import Fold
 from multitracer.plots.panel import Figure, Floats, Panel, Series, duration_words
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from multitracer.analysis import Result
-from multitracer.errors import UsageError
-from multitracer.measurement import Measurement
+from multitracer.model.analysis import Result
+from multitracer.model.errors import UsageError
+from multitracer.model.timeline import Measurement
 from multitracer.plots.folding import folded
 from multitracer.plots.panel import Figure
 
@@ -124,7 +124,7 @@ def _built(plot: Plot, subjects: Sequence[Subject], options: PlotOptions) -> Fig
 
 def render(figure: Figure) -> MplFigure:
     """Draw a built figure with matplotlib."""
-    from multitracer.plots import mpl
+    from multitracer.plots.mpl import renderer as mpl
 
     return mpl.draw(figure)
 
@@ -139,13 +139,13 @@ def draw(
     UsageError
         If there is nothing to show in the window.
     """
-    from multitracer.plots import mpl
+    from multitracer.plots.mpl import renderer as mpl
 
     return mpl.draw(build(plot, [Subject("", measurement, results)], options))
 
 
 def save(figure: MplFigure, path: str | os.PathLike[str]) -> None:
-    """Write a drawn figure; see `multitracer.plots.mpl.save`."""
-    from multitracer.plots import mpl
+    """Write a drawn figure; see `multitracer.plots.mpl.renderer.save`."""
+    from multitracer.plots.mpl import renderer as mpl
 
     mpl.save(figure, os.fspath(path))

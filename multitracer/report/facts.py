@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from multitracer.findings.rules import RULES
+from multitracer.diagnosis.findings.rules import RULES
 from multitracer.report.words import spelled
 
 Object = Mapping[str, Any]

@@ -6,12 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from multitracer.measurement import Measurement
-from multitracer.plots import page
+from multitracer.model.timeline import Measurement
+from multitracer.plots.bokeh import page
+from multitracer.plots.bokeh.facts import describer
+from multitracer.plots.bokeh.layers import SMALL, Layer, layers
+from multitracer.plots.bokeh.pack import pack, pack_words
 from multitracer.plots.fold import Fold
-from multitracer.plots.page_facts import describer
-from multitracer.plots.page_layers import SMALL, Layer, layers
-from multitracer.plots.page_pack import pack, pack_words
 from multitracer.plots.panel import Figure, duration_words
 from multitracer.plots.theme import THEMES
 from multitracer.report.markup import Markup, data_block, join, tag

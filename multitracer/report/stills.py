@@ -7,15 +7,15 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer.errors import UsageError
-from multitracer.plots import mpl
+from multitracer.model.errors import UsageError
+from multitracer.output.results import Analysis
+from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Figure
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.theme import THEMES, ThemeName
 from multitracer.report.facts import gap_of, longest
 from multitracer.report.markup import Markup, join, tag
 from multitracer.report.words import duration
-from multitracer.results import Analysis
 
 MOST = 3
 SIZE = (11.0, 6.2)

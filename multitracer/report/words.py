@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer import words
-from multitracer.words import count as count, rate as rate, votes as votes
+from multitracer.model import words
+from multitracer.model.words import count as count, rate as rate, votes as votes
 
 
 def duration(seconds: float) -> str:

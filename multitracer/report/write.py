@@ -8,7 +8,8 @@ import secrets
 from pathlib import Path
 
 from multitracer import registry
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
+from multitracer.output.results import Analysis
 from multitracer.plots.folding import find, with_corners
 from multitracer.plots.plot import PlotOptions
 from multitracer.report.document import document
@@ -16,7 +17,6 @@ from multitracer.report.facts import facts
 from multitracer.report.interactive import interactive
 from multitracer.report.markup import Markup
 from multitracer.report.stills import reset_gaps
-from multitracer.results import Analysis
 
 KIND = "multilayer"
 FOLD = 0.04  # of the time window: shorter emptiness is not worth a break

@@ -9,7 +9,7 @@ from collections import deque
 
 from packets import ACK, DATA, numbers, packet, report, told
 
-from multitracer.tfrc import throughput_bps
+from multitracer.analyzers._tfrc import throughput_bps
 
 SIZE = 1400
 """s: bytes of data in a packet."""

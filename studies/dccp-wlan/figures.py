@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import multitracer as mt
-from multitracer.plots import mpl
+from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Axis, Figure, Panel, Series
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies"

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import multitracer as mt
-from multitracer.plots import mpl, plot
+from multitracer.plots import plot
+from multitracer.plots.mpl import renderer as mpl
 from multitracer.registry import plots
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies"

@@ -9,7 +9,7 @@ import pytest
 from support_measurement import ack, data, measurement
 
 import multitracer as mt
-from multitracer.schema import ACK_KINDS
+from multitracer.model.schema import ACK_KINDS
 
 
 def entry(rows: list[dict[str, Any]], rcv: int | None = None) -> dict[str, Any]:

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support_measurement import LinkLog, measurement, table, timeouts
 
-from multitracer import answering, registry, schema
-from multitracer.analysis import Result
-from multitracer.measurement import Measurement
-from multitracer.schema import Schema
-from multitracer.table import Table
+from multitracer import registry
+from multitracer.api import answering
+from multitracer.model import schema
+from multitracer.model.analysis import Result
+from multitracer.model.schema import Schema
+from multitracer.model.table import Table
+from multitracer.model.timeline import Measurement
 
 MINE = (
     "throughput",

@@ -11,7 +11,7 @@ from support_lab import SECOND, tcp
 from support_rlc import in_udp, pcap, record
 
 import multitracer as mt
-from multitracer.analysis import Result
+from multitracer.model.analysis import Result
 
 MS = 1_000_000
 LOSSY = {"kind": "gilbert_elliott", "loss_good": 0.03, "p_good_to_bad": 0.01, "loss_bad": 0.8}

@@ -12,8 +12,8 @@ from support_conversation import CWR, ECE, SYN, Conversation
 from support_measurement import ack, data, measurement
 
 import multitracer as mt
-from multitracer.analysis import Result
-from multitracer.schema import ACK_KINDS
+from multitracer.model.analysis import Result
+from multitracer.model.schema import ACK_KINDS
 
 AE = 0x100
 ADVANCE, DUPLICATE = ACK_KINDS.index("advance"), ACK_KINDS.index("duplicate")

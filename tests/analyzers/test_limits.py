@@ -9,7 +9,7 @@ import pytest
 from support_measurement import ack, data, measurement, table
 
 import multitracer as mt
-from multitracer import schema
+from multitracer.model import schema
 
 Rows = list[dict[str, Any]]
 

@@ -7,7 +7,7 @@ import pytest
 from support_measurement import LinkLog, ack, data, measurement
 
 from multitracer.analyzers import flow_control, link_retransmissions, throughput
-from multitracer.regression import fit
+from multitracer.model.arrays.regression import fit
 
 
 def entity(summary: dict[str, Any], name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 from support_measurement import LinkLog, ack, data, measurement
 
 from multitracer.analyzers import local_drops
-from multitracer.transfer.losses import losses
+from multitracer.layers.tcp.losses import losses
 
 
 def rows(lost: set[int], again_ms: float | None = 900) -> list[dict[str, Any]]:

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support_measurement import ENDPOINTS, measurement
 
-from multitracer import schema
 from multitracer.analyzers import acks, flight, goodput, limits, losses_certain, rtt_deviation, throughput
-from multitracer.measurement import Connection, Measurement
-from multitracer.table import Table
-from multitracer.transfer import together
-from multitracer.transfer.losses import arrival_ns, arrivals_ns
-from multitracer.transfer.together import Flows, Line, covered, flows, highest
-from multitracer.transfer.transit import data_spans, spans_of
+from multitracer.layers.tcp import together
+from multitracer.layers.tcp.losses import arrival_ns, arrivals_ns
+from multitracer.layers.tcp.together import Flows, Line, covered, flows, highest
+from multitracer.layers.tcp.transit import data_spans, spans_of
+from multitracer.model import schema
+from multitracer.model.table import Table
+from multitracer.model.timeline import Connection, Measurement
 
 MS = 1_000_000
 RUNS = {

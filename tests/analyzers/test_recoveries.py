@@ -10,8 +10,8 @@ from support_conversation import Conversation
 from support_samples import SAMPLES
 
 import multitracer as mt
-from multitracer.analysis import Result
-from multitracer.explain import explain
+from multitracer.diagnosis.explain import explain
+from multitracer.model.analysis import Result
 
 
 def recoveries(path: Path) -> Result:

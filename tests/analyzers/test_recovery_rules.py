@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support_conversation import CWR, ECE, FIN, Conversation, sender
 
-from multitracer.schema import ACK_KINDS, CAUSES, VERDICTS, VOTES
+from multitracer.model.schema import ACK_KINDS, CAUSES, VERDICTS, VOTES
 
 
 def again(found: dict[str, Any]) -> list[tuple[int, str]]:

@@ -12,7 +12,6 @@ import pytest
 from support_measurement import SAMPLES, sample, sample_folder, sample_timeouts
 
 import multitracer
-from multitracer.analysis import Result
 from multitracer.analyzers import (
     flow_control,
     idle_phases,
@@ -22,7 +21,8 @@ from multitracer.analyzers import (
     throughput,
     utilization,
 )
-from multitracer.measurement import Measurement
+from multitracer.model.analysis import Result
+from multitracer.model.timeline import Measurement
 
 Facts = dict[str, Any]
 

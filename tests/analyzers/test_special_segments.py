@@ -11,7 +11,7 @@ import pytest
 from support_conversation import ACK, FIN, RST, SYN, Conversation, sender
 
 import multitracer as mt
-from multitracer.schema import CHECKSUMS
+from multitracer.model.schema import CHECKSUMS
 
 OFFER = struct.pack(">BBH", 2, 4, 1000) + b"\x04\x02"
 

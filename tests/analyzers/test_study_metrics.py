@@ -13,14 +13,14 @@ from hypothesis import given, strategies as st
 from support_measurement import MS, ack, data, measurement, sample_folder, table
 
 import multitracer as mt
-from multitracer import schema
-from multitracer.analysis import Result
 from multitracer.analyzers import energy, fairness, goodput, idle_losses, rtt_deviation
 from multitracer.cli.main import main
-from multitracer.schema.results import IDLE_CAUSES, IDLE_PHASES, SEGMENT_FATES
-from multitracer.schema.studies import STUDY_SCHEMAS
-from multitracer.spread import deviation, jain, smoothed
-from multitracer.table import Table
+from multitracer.model import schema
+from multitracer.model.analysis import Result
+from multitracer.model.arrays.statistics import deviation, jain, smoothed
+from multitracer.model.schema.results import IDLE_CAUSES, IDLE_PHASES, SEGMENT_FATES
+from multitracer.model.schema.studies import STUDY_SCHEMAS
+from multitracer.model.table import Table
 
 DATA = Path(__file__).parents[1] / "data"
 MANET = DATA / "formats" / "ns2" / "manet.tr.gz"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from support_measurement import LinkLog, ack, data, measurement
 
-from multitracer.analysis import Result
 from multitracer.analyzers import flow_control, idle_phases, utilization
+from multitracer.model.analysis import Result
 
 
 def connections(sent: int, duplicate: int) -> Result:

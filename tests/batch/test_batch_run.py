@@ -24,7 +24,7 @@ import multitracer as mt
 from multitracer.batch.guard import Guard, Limits
 from multitracer.batch.naming import folder, record_file
 from multitracer.batch.storage import LocalStore
-from multitracer.errors import NothingToRead, UnreadableFile, UsageError
+from multitracer.model.errors import NothingToRead, UnreadableFile, UsageError
 
 
 @pytest.fixture(scope="module")

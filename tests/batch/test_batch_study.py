@@ -13,9 +13,9 @@ from multitracer.batch import compare, pivot
 from multitracer.batch.parameters import merge, name_pattern, plain, read_table
 from multitracer.batch.rows import flattened
 from multitracer.batch.summary import csv_bytes, dataset_files
-from multitracer.errors import UsageError
-from multitracer.plots.parameters import Point, build_points
-from multitracer.spread import deviation, jain
+from multitracer.model.arrays.statistics import deviation, jain
+from multitracer.model.errors import UsageError
+from multitracer.plots.figures.parameters import Point, build_points
 
 NUMBERS = st.lists(st.floats(1.0, 1e6), min_size=2, max_size=30)
 
@@ -147,7 +147,7 @@ def test_plain_never_fails(text: str) -> None:
 
 @given(st.binary(max_size=200))
 def test_table_is_read_or_refused(content: bytes) -> None:
-    from multitracer.errors import MultiTracerError
+    from multitracer.model.errors import MultiTracerError
 
     try:
         found = read_table("t.csv", content)

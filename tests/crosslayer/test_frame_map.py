@@ -16,11 +16,11 @@ from support_lab import SECOND, run, tcp
 from support_samples import SAMPLES
 
 import multitracer as mt
-from multitracer.errors import UsageError
-from multitracer.framemap.stream import holds_packets
-from multitracer.ppp import hdlc
-from multitracer.ppp.sizes import Framing, sizes
-from multitracer.ppp.vj import VjCompressor, ip_checksum
+from multitracer.lab.ppp import hdlc
+from multitracer.lab.ppp.vj import VjCompressor, ip_checksum
+from multitracer.layers.framemap.sizes import Framing, sizes
+from multitracer.layers.framemap.stream import holds_packets
+from multitracer.model.errors import UsageError
 from multitracer.rawpackets import ip_packets
 
 START = 1_700_000_000 * SECOND

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from support_measurement import LinkLog, measurement
 
-from multitracer.intervals import total
-from multitracer.link.path import link_path
-from multitracer.link.waits import full_window
+from multitracer.layers.link.path import link_path
+from multitracer.layers.link.waits import full_window
+from multitracer.model.arrays.intervals import total
 
 MS = 1_000_000
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from support_samples import SAMPLE_NAMES, SAMPLES
 
-from multitracer import pipeline
 from multitracer.alignment import align
-from multitracer.opening import open_trace
+from multitracer.api import pipeline
+from multitracer.reading.opening import open_trace
 
 FILES = ("snd.pcap", "rcv.pcap", "rlp.log.gz", "ss.log.gz", "tcp_probe.txt.gz")
 SHARE = 0.34  # of each file: the first reset of `link-resets-vj` is over by then

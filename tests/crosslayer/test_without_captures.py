@@ -7,8 +7,8 @@ import pytest
 from support_alignment import HOUR, MS, Wrong, errors, log_of, traces, warped
 
 from multitracer.alignment import align
-from multitracer.measurement import Measurement
-from multitracer.opening import open_trace
+from multitracer.model.timeline import Measurement
+from multitracer.reading.opening import open_trace
 
 BOOT_NS = 1_795_246_858_019_188_000  # what the samples' kernel logs count from
 LINK, PROBE, COUNTERS = "rlp.log.gz", "tcp_probe.txt.gz", "ss.log.gz"

@@ -16,12 +16,12 @@ import pytest
 from support_samples import PATIENCE_S, SAMPLES
 
 import multitracer as mt
-from multitracer.errors import UsageError
 from multitracer.export import emulation, pcap, tables
 from multitracer.lab.air import Air
 from multitracer.lab.library import load as load_scenario
 from multitracer.lab.settings import AirSettings, from_mapping
-from multitracer.link.path import link_path
+from multitracer.layers.link.path import link_path
+from multitracer.model.errors import UsageError
 
 VJ = SAMPLES / "link-resets-vj"
 

@@ -16,8 +16,8 @@ from support_samples import PATIENCE_S, SAMPLES
 
 import multitracer as mt
 from multitracer import registry
-from multitracer.errors import UsageError
 from multitracer.export import files, gnuplot, perfetto, xgraph, xplot
+from multitracer.model.errors import UsageError
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series, Spans
 from multitracer.plots.plot import PlotOptions
 

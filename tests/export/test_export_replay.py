@@ -12,10 +12,10 @@ from support_lab import Outcome, payload, run
 from support_samples import SAMPLES
 
 import multitracer as mt
-from multitracer.errors import UsageError
 from multitracer.export import emulation
 from multitracer.lab.library import load as load_scenario
-from multitracer.link.path import link_path
+from multitracer.layers.link.path import link_path
+from multitracer.model.errors import UsageError
 
 SLOT_NS = 20_000_000
 PACKETS = [(40_000_000 * i, i % 6 // 5, payload(i, 300)) for i in range(30)]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from multitracer.ppp import hdlc
+from multitracer.lab.ppp import hdlc
 
 
 def feed(stream: bytes, cuts: list[int]) -> list[hdlc.PppFrame]:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support_lab import SECOND, Outcome, payload, run
 
-from multitracer.errors import UsageError
 from multitracer.lab.models import MODELS, build_link
+from multitracer.model.errors import UsageError
 
 FADING = {
     "kind": "gilbert_elliott",

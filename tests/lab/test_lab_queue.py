@@ -6,9 +6,9 @@ import math
 import pytest
 from support_lab import payload, tcp
 
+from multitracer.lab.ppp.vj import ip_checksum
 from multitracer.lab.queue import InterfaceQueue, set_ce
 from multitracer.lab.settings import QueueSettings
-from multitracer.ppp.vj import ip_checksum
 
 MS = 1_000_000
 

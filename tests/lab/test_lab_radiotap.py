@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from support_lab import SECOND, payload, run
 
-from multitracer.errors import UsageError
 from multitracer.lab.models import build_link
 from multitracer.lab.radiotap import RadiotapWriter
+from multitracer.model.errors import UsageError
+from multitracer.model.trace import Trace
 from multitracer.parsers.wifi import configured
-from multitracer.trace import Trace
 
 BEGIN_NS = 1_700_000_000 * SECOND
 

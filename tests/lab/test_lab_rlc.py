@@ -13,10 +13,10 @@ from support_lab import SECOND, tcp
 from support_rlc import record, tshark
 
 import multitracer as mt
-from multitracer.errors import UsageError
 from multitracer.lab.models import build_link
-from multitracer.table import Array, Table
-from multitracer.trace import Trace
+from multitracer.model.errors import UsageError
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Trace
 
 LOSSY = {"kind": "gilbert_elliott", "loss_good": 0.05, "p_good_to_bad": 0.02, "loss_bad": 0.7}
 COLUMNS = ("t_ns", "entity", "action", "ns", "offset", "length", "duplicate", "poll")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings, strategies as st
 from support_lab import checksum_good, tcp
 
-from multitracer.ppp.vj import VjCompressor, VjDecompressor
+from multitracer.lab.ppp.vj import VjCompressor, VjDecompressor
 
 FIN, PSH, ACK, URG, ECE, CWR = 0x01, 0x08, 0x10, 0x20, 0x40, 0x80
 

@@ -23,12 +23,12 @@ import dpkt
 import pytest
 from support_samples import PATIENCE_S
 
-from multitracer.errors import MultiTracerError
 from multitracer.lab.fleet import Outcome, read_fleet, run_fleet
 from multitracer.lab.kernel import detached_mount
 from multitracer.lab.library import load
 from multitracer.lab.requirements import LabError, missing
 from multitracer.lab.runner import Progress, run
+from multitracer.model.errors import MultiTracerError
 
 LACKS = missing(["ip", "ss", "tcpdump"])
 pytestmark = pytest.mark.skipif(bool(LACKS), reason="a real run needs " + "; ".join(LACKS))

@@ -17,7 +17,6 @@ from click.testing import CliRunner
 from hypothesis import given, strategies as st
 
 from multitracer.cli.main import main
-from multitracer.errors import UnreadableFile, UsageError
 from multitracer.lab import requirements
 from multitracer.lab.counters import parse_counters, parse_sockets
 from multitracer.lab.fleet import read_fleet
@@ -31,6 +30,7 @@ from multitracer.lab.scenario import from_table
 from multitracer.lab.traffic import Pattern
 from multitracer.lab.truth import link_rate_bps, parameters
 from multitracer.lab.tso import HEADER_BYTES, checksum, segments
+from multitracer.model.errors import UnreadableFile, UsageError
 
 FIN_PSH_CWR = dpkt.tcp.TH_FIN | dpkt.tcp.TH_PUSH | dpkt.tcp.TH_CWR
 

@@ -13,9 +13,10 @@ from support_samples import SAMPLE_NAMES, SAMPLES
 
 import multitracer as mt
 from multitracer import registry
-from multitracer.errors import UsageError
-from multitracer.link.path import link_path
-from multitracer.plots import mpl, throughput
+from multitracer.layers.link.path import link_path
+from multitracer.model.errors import UsageError
+from multitracer.plots.figures import throughput
+from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Figure, Series
 from multitracer.plots.plot import PlotOptions, Subject, build
 

@@ -11,13 +11,15 @@ import support_plots
 from support_samples import SAMPLES
 
 import multitracer as mt
-from multitracer import registry, schema
-from multitracer.analysis import Result
-from multitracer.errors import UsageError
-from multitracer.plots import figure_6, figure_9, mpl
+from multitracer import registry
+from multitracer.model import schema
+from multitracer.model.analysis import Result
+from multitracer.model.errors import UsageError
+from multitracer.model.table import Table
+from multitracer.plots.figures import figure_6, figure_9
+from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Figure, Panel, Pieces, Series
 from multitracer.plots.plot import PlotOptions, Subject, build
-from multitracer.table import Table
 
 
 @functools.cache

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from multitracer.cli.main import main
-from multitracer.errors import UsageError
-from multitracer.plots import folding, mpl
+from multitracer.model.errors import UsageError
+from multitracer.plots import folding
 from multitracer.plots.fold import Fold
-from multitracer.plots.mpl_fold import fold_steps
+from multitracer.plots.mpl.fold import fold_steps
+from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Series, Spans
 from multitracer.plots.plot import PlotOptions
 

@@ -12,8 +12,8 @@ from support_rlc import download, raw_pcap, record
 
 import multitracer as mt
 from multitracer import registry
-from multitracer.errors import UsageError
-from multitracer.plots import mpl
+from multitracer.model.errors import UsageError
+from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Figure
 from multitracer.plots.plot import PlotOptions, Subject, build
 
@@ -85,7 +85,7 @@ def test_one_data_segment_and_no_ack_is_a_picture(tmp_path: Path) -> None:
 
 
 def test_numbers_of_many_digits_leave_room_for_the_words_beside_them(samples: Path) -> None:
-    from multitracer.plots.canvas import LEFT, Canvas
+    from multitracer.plots.mpl.canvas import LEFT, Canvas
 
     found = figure("multilayer", mt.read(samples / "bbr"))
     assert Canvas(found, (16.0, 10.0), 100.0, "light").left == LEFT

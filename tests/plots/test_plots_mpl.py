@@ -16,11 +16,13 @@ from matplotlib.figure import Figure as MplFigure
 from support_plots import measurement, results
 
 from multitracer import registry
-from multitracer.errors import UsageError
-from multitracer.plots import mpl, multilayer, plot as plotting
-from multitracer.plots.mpl_axes import clock
+from multitracer.model.errors import UsageError
+from multitracer.plots import plot as plotting
+from multitracer.plots.figures import multilayer
+from multitracer.plots.mpl.axes import clock
+from multitracer.plots.mpl.placement import Placement
+from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Role, Series, Spans
-from multitracer.plots.placement import Placement
 from multitracer.plots.plot import PlotOptions
 from multitracer.plots.theme import THEMES
 from multitracer.plots.words import drawable
@@ -235,7 +237,7 @@ def test_the_package_never_loads_pyplot():
 
 def test_the_description_is_free_of_matplotlib():
     code = (
-        "import sys, multitracer.plots.multilayer;"
+        "import sys, multitracer.plots.figures.multilayer;"
         "sys.exit('matplotlib' in sys.modules or 'pandas' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -7,12 +7,12 @@ import pytest
 from support_plots import MSS, T0, measurement, results
 
 from multitracer import registry
-from multitracer.analysis import Result
-from multitracer.errors import UsageError
+from multitracer.model.analysis import Result
+from multitracer.model.errors import UsageError
+from multitracer.model.schema.results import LOCAL_DROPS
+from multitracer.model.table import Table
 from multitracer.plots.panel import Figure, Marks, Series, Spans
 from multitracer.plots.plot import PlotOptions
-from multitracer.schema.results import LOCAL_DROPS
-from multitracer.table import Table
 
 
 def build(m=None, r=None, **options) -> Figure:

@@ -14,11 +14,11 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import multitracer as mt
-from multitracer.errors import UsageError
-from multitracer.plots import page
+from multitracer.model.errors import UsageError
+from multitracer.plots.bokeh import page
+from multitracer.plots.bokeh.layers import SMALL, Layer, layers
+from multitracer.plots.bokeh.pack import pack, pack_words
 from multitracer.plots.folding import folded
-from multitracer.plots.page_layers import SMALL, Layer, layers
-from multitracer.plots.page_pack import pack, pack_words
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series, Spans
 
 

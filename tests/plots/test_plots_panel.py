@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multitracer.plots import trends
+from multitracer.model.arrays.regression import Line
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Series, Spans, duration_words
-from multitracer.regression import Line
+from multitracer.plots.series import trends
 
 
 def arrays(*values: float) -> np.ndarray:

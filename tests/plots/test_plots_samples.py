@@ -6,7 +6,8 @@ import pytest
 from support_samples import SAMPLES
 
 import multitracer as mt
-from multitracer.plots import mpl, multilayer
+from multitracer.plots.figures import multilayer
+from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Figure
 from multitracer.plots.plot import PlotOptions
 

@@ -11,7 +11,7 @@ import pytest
 from support_page import browser, opened, settled
 
 import multitracer as mt
-from multitracer.errors import Issue
+from multitracer.model.errors import Issue
 from multitracer.report import render
 from multitracer.report.markup import data_block, raw, tag
 

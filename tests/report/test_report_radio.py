@@ -9,7 +9,7 @@ import pytest
 import support_wifi as wifi
 
 import multitracer as mt
-from multitracer.contract import analysis_object
+from multitracer.output.contract import analysis_object
 from multitracer.report.facts import facts
 from multitracer.report.radio_tables import radio_tables
 

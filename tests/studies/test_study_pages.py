@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import multitracer as mt
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "studies"

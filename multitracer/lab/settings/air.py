@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from multitracer.errors import UsageError
 from multitracer.lab.settings.values import one_of, within
+from multitracer.model.errors import UsageError
 
 
 @dataclass(frozen=True)

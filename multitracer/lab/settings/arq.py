@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from multitracer.errors import UsageError
 from multitracer.lab.settings.air import AirSettings
 from multitracer.lab.settings.queue import QueueSettings
 from multitracer.lab.settings.values import one_of, within
+from multitracer.model.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

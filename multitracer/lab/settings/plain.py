@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from multitracer.errors import UsageError
 from multitracer.lab.settings.air import AirSettings
 from multitracer.lab.settings.queue import QueueSettings
 from multitracer.lab.settings.values import from_mapping, within
+from multitracer.model.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

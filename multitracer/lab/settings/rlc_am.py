@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from multitracer.errors import UsageError
 from multitracer.lab.settings.air import AirSettings
 from multitracer.lab.settings.queue import QueueSettings
 from multitracer.lab.settings.values import within
+from multitracer.model.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

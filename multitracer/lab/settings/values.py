@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 T = TypeVar("T")
 

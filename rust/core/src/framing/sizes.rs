@@ -24,7 +24,7 @@ impl Packet<'_> {
     }
 }
 
-/// What PPP makes of a packet; see `multitracer.ppp.sizes.Framing`.
+/// What PPP makes of a packet; see `multitracer.layers.framemap.sizes.Framing`.
 #[derive(Clone, Copy, Debug)]
 pub struct Framing {
     /// Address and control field are sent.

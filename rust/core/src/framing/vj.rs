@@ -1,6 +1,6 @@
 //! What Van Jacobson's TCP/IP header compression makes of packets (RFC 1144, appendix A.2).
 //!
-//! The same compressor as `multitracer.ppp.vj`, from which the lab's link is made; a test holds one to the other.
+//! The same compressor as `multitracer.lab.ppp.vj`, from which the lab's link is made; a test holds one to the other.
 
 use std::borrow::Cow;
 

@@ -1,0 +1,33 @@
+"""Clock fitting: offset, skew, steps and bounds of one clock against another, from order alone.
+
+Everything rests on one fact: an effect is not earlier than its cause. An event seen at time ``r`` on the
+reference clock *before* an event seen at time ``x`` on the source clock gives ``offset(x) >= r - x`` (a
+*lower* point); the other order gives ``offset(x) <= r - x`` (an *upper* point). The offset is a line
+over source time; all lines that keep above every lower point and below every upper point are possible.
+With packets in both directions the gap between the two hulls is the smallest round-trip time, so the
+offset is known to half of it.
+
+References
+----------
+Jabbarifar et al., "LIANA: Live Incremental Time Synchronization" (convex hulls, both directions); Moon,
+Skelly, Towsley, "Estimation and Removal of Clock Skew", INFOCOM 1999 (one direction, linear
+programming); Paxson, "On Calibrating Measurements of Packet Transit Times", SIGMETRICS 1998 (steps, both
+directions).
+"""
+
+from multitracer.alignment.clocks.fitting import fit, fit_median
+from multitracer.alignment.clocks.hulls import MAX_SKEW_PPM
+from multitracer.alignment.clocks.points import Fit, Float, Int, Line, Piece, Points, apply_pieces
+
+__all__ = [
+    "MAX_SKEW_PPM",
+    "Fit",
+    "Float",
+    "Int",
+    "Line",
+    "Piece",
+    "Points",
+    "apply_pieces",
+    "fit",
+    "fit_median",
+]

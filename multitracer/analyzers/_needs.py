@@ -1,0 +1,76 @@
+"""What each built-in analyzer needs, known without loading it: one that cannot answer is never loaded.
+
+The analyzers take theirs from here; those of plug-ins state them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Question(NamedTuple):
+    """Fields of the analyzer (`multitracer.model.analysis.Analyzer`) by these names."""
+
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    specific: bool = False
+
+
+QUESTIONS = {
+    "connections": Question(),
+    "throughput": Question(needs=("segments",)),
+    "timeouts": Question(needs=("segments",), uses=("kernel_events", "snd", "rcv")),
+    "losses": Question(needs=("segments", "snd", "rcv")),
+    "recoveries": Question(needs=("segments",), uses=("snd", "rcv", "timeouts", "losses")),
+    "observation": Question(needs=("segments",)),
+    "limits": Question(needs=("segments", "snd")),
+    "acks": Question(needs=("segments",)),
+    "round_trips": Question(needs=("segments",), uses=("tcp_states", "snd", "rcv")),
+    "flight": Question(needs=("segments", "snd")),
+    "link_resets": Question(needs=("link_frames|link_events",), uses=("timeouts",)),
+    "link_retransmissions": Question(needs=("link_frames",)),
+    "bearer": Question(needs=("rlc_pdus",), specific=True),
+    "flow_control": Question(needs=("link_frames",)),
+    "local_drops": Question(needs=("segments",)),
+    "idle_phases": Question(
+        needs=("link_frames|link_events|segments",),
+        uses=("flow_control", "timeouts", "link_resets", "local_drops"),
+    ),
+    "utilization": Question(needs=("segments", "result:connections"), uses=("flow_control", "idle_phases")),
+    "frame_map": Question(needs=("segments", "link_frames")),
+    "chains": Question(
+        needs=("segments",),
+        uses=(
+            "timeouts",
+            "link_resets",
+            "link_retransmissions",
+            "flow_control",
+            "local_drops",
+            "idle_phases",
+            "utilization",
+        ),
+    ),
+    "queueing": Question(needs=("segments",)),
+    "dccp": Question(needs=("dccp_packets",), specific=True),
+    "goodput": Question(needs=("segments", "snd", "rcv")),
+    "fairness": Question(needs=("segments", "result:throughput", "result:connections")),
+    "idle_losses": Question(needs=("segments", "result:idle_phases"), uses=("losses",)),
+    "rtt_deviation": Question(needs=("segments",)),
+    "energy": Question(needs=("energy",), uses=("connections", "goodput"), specific=True),
+    "flow_totals": Question(needs=("flow_totals",), specific=True),
+    "diagnosis": Question(
+        needs=("segments",),
+        uses=(
+            "connections",
+            "timeouts",
+            "utilization",
+            "idle_phases",
+            "chains",
+            "queueing",
+            "local_drops",
+            "air",
+            "bearer",
+        ),
+    ),
+    "air": Question(needs=("link_air",), specific=True),
+}

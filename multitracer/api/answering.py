@@ -1,0 +1,100 @@
+"""The answers to questions: what each needs, in which order they are asked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+
+from multitracer import registry
+from multitracer.analyzers._needs import Question
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.errors import MultiTracerError, UsageError
+from multitracer.model.timeline import Measurement
+
+_PROVIDERS = {
+    "link_frames|link_events": "a link log",
+    "link_frames|link_events|segments": "a link log, or a capture at the data sender",
+    "segments": "a packet capture with TCP segments (pcap, pcapng)",
+    "retransmissions": "a packet capture with retransmissions",
+    "timeouts": "a packet capture",
+    "tcp_states": "a kernel log of TCP state (tcp_probe, ss, siftr, iperf3)",
+    "kernel_events": "a kernel event log (ftrace)",
+    "link_frames": "a link log (rlpdump, GSMTAP)",
+    "link_events": "a link log with signals (rlpdump)",
+    "rlc_pdus": "a capture or log of RLC PDUs",
+    "dccp_packets": "a capture of DCCP",
+    "energy": "a simulation's trace with the energy of its nodes (ns-2)",
+    "flow_totals": "totals of flows that a simulator counted (FlowMonitor)",
+    "snd": "a capture next to the data sender",
+    "rcv": "a capture next to the data receiver",
+}
+
+
+def answer(
+    known: Mapping[str, Analyzer], name: str, measurement: Measurement, results: Mapping[str, Result]
+) -> Result:
+    """The answer to a question, or why there is none; an analyzer that cannot answer is not loaded."""
+    reason = missing(registry.question(known, name), measurement, results)
+    if reason is not None:
+        return Result(name, inconclusive=f"needs {reason}")
+    analyzer = known[name]
+    try:
+        return analyzer.run(measurement, results)
+    except MultiTracerError as error:
+        return Result(name, inconclusive=str(error))
+    except Exception as error:
+        # A fault in a built-in analyzer must be seen; a plug-in's must not take the other answers with it.
+        if name in registry.ANALYZERS:
+            raise
+        warnings.warn(f"analyzer {name!r} failed: {error!r}", stacklevel=3)
+        return Result(name, inconclusive=f"the analyzer failed: {error!r}")
+
+
+def arises(known: Mapping[str, Analyzer], name: str, measurement: Measurement) -> bool:
+    """Whether a question is to be asked at all: one about a special kind of trace only where there is one."""
+    question = registry.question(known, name)
+    return not question.specific or missing(question, measurement, {}) is None
+
+
+def missing(
+    question: Question | Analyzer, measurement: Measurement, results: Mapping[str, Result]
+) -> str | None:
+    """What a question lacks, in words; None if it can be answered."""
+    for need in question.needs:
+        if need.startswith("result:"):
+            name = need.removeprefix("result:")
+            if name not in results:
+                return f"the analyzer {name}, which does not exist"
+            reason = results[name].inconclusive
+            if reason is not None:
+                return reason.removeprefix("needs ")
+        elif need in ("snd", "rcv"):
+            if getattr(measurement, need) is None:
+                return _PROVIDERS[need]
+        elif measurement.summarised and need in ("segments", "retransmissions", "timeouts"):
+            return "single segments, which a summary does not keep (large capture): use --full"
+        elif not measurement.rows(*need.split("|")):
+            return _PROVIDERS.get(need, f"rows in the table {need}")
+    if {"segments", "link_frames"} <= set(question.needs) and measurement.link_is_apart:
+        return "a link log on the timeline of the captures: state its clock_offset_s in measurement.toml"
+    return None
+
+
+def order(known: Mapping[str, Analyzer], wanted: list[str]) -> list[str]:
+    """Names of the analyzers to run, what is needed first."""
+    graph: dict[str, list[str]] = {}
+    todo = list(wanted)
+    while todo:
+        name = todo.pop()
+        if name in graph:
+            continue
+        question = registry.question(known, name)
+        before = [need.removeprefix("result:") for need in question.needs if need.startswith("result:")]
+        before += [use.removeprefix("result:") for use in question.uses]
+        graph[name] = [other for other in before if other in known and other != name]
+        todo += graph[name]
+    try:
+        return list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        raise UsageError(f"analyzers need each other in a circle: {' -> '.join(error.args[1])}") from error

@@ -1,0 +1,244 @@
+"""The walk of the data: files to traces to one timeline to results to a figure.
+
+The command line, reports and notebooks call exactly these functions.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+from multitracer import registry
+from multitracer.api.answering import answer, arises, order
+from multitracer.model.analysis import Result
+from multitracer.model.errors import Issue, MultiTracerError, NothingToRead, UnknownFormat, UsageError
+from multitracer.model.timeline import Measurement
+from multitracer.model.trace import Trace
+from multitracer.output.results import Analysis
+from multitracer.reading.discovery import discover
+from multitracer.reading.opening import (
+    Formats,
+    check_formats,
+    declared_format,
+    format_of,
+    open_trace,
+    recognise,
+)
+
+Progress = Callable[[int, int, str], None]
+"""Called before each step: ``progress(done, total, what)``."""
+
+Detail = Literal["full", "summary", "auto"]
+
+SUMMARY_BYTES = 64 << 20
+"""A lone capture above this size is summarised where the caller leaves it open."""
+
+
+def read(
+    *paths: str | os.PathLike[str],
+    format: Formats = None,
+    progress: Progress | None = None,
+    detail: Detail = "full",
+) -> Measurement:
+    """Read the traces of one transfer and put them on one timeline.
+
+    Parameters
+    ----------
+    *paths : str or path-like
+        Files, or directories whose files are taken one level deep; ``-`` is standard input, a URL
+        (``s3://``, ``http://``) is opened by fsspec. Files are recognised by content, compressed or not.
+        Captures that go on in the next file (tcpdump -C, -G) are read as one. A file that is named
+        must be a trace; in a directory, what is no trace is left out and listed in `Measurement.issues`.
+    format : str or mapping, optional
+        Name of the parser for all files, or by file, instead of what content says.
+    progress : callable, optional
+        ``progress(done, total, what)``, called before each file and before the alignment.
+    detail : {"full", "summary", "auto"}
+        summary: a single capture is read without tables, in memory that does not grow with it; questions that
+        need single segments then stay open. auto: so for a capture of more than `SUMMARY_BYTES`.
+
+    Returns
+    -------
+    Measurement
+
+    Raises
+    ------
+    UnreadableFile, UnknownFormat, CorruptTrace
+        A named file that cannot be used.
+    NothingToRead
+        No trace at all.
+    AlignmentError
+        Traces that cannot be put on one timeline.
+
+    Examples
+    --------
+    >>> import multitracer as mt
+    >>> m = mt.read("sample_traces/flow-control")
+    >>> m.events.columns[0]
+    't_ns'
+    """
+    if not paths:
+        raise UsageError("nothing to read: name files or a directory")
+    files = discover(paths)
+    total = len(files.named) + len(files.found) + 1
+    known = registry.parsers()
+    check_formats(format, files.named + files.found, known)
+    lone = files.named + files.found
+    if len(lone) == 1 and (detail == "summary" or (detail == "auto" and _is_large(lone[0]))):
+        summary = _summarise(lone[0], format_of(lone[0], format), known)
+        if summary is not None:
+            from multitracer.alignment import alone
+
+            return alone(summary, files.settings)
+    traces: list[Trace] = []
+    issues: list[Issue] = []
+    for done, path in enumerate(files.named + files.found):
+        if progress:
+            progress(done, total, path)
+        try:
+            asked = format_of(path, format) or declared_format(path, files.settings)
+            trace = open_trace(path, asked, known, files.settings)
+            traces += [trace, *trace.others]
+        except MultiTracerError as error:
+            if path in files.named:
+                raise
+            code = "skipped-file" if isinstance(error, UnknownFormat) else "unreadable-file"
+            issues.append(Issue(code, detail=_without(path, str(error)), path=path))
+    if not traces:
+        raise NothingToRead(_nothing(paths, issues))
+    if progress:
+        progress(total - 1, total, "timeline")
+    from multitracer.alignment import align
+
+    traces = _together(traces, known, files.settings)
+    measurement = align(traces, files.settings)
+    measurement.issues.extend(issues)
+    return measurement
+
+
+def _together(
+    traces: list[Trace], known: Mapping[str, registry.Parser], settings: Mapping[str, Any]
+) -> list[Trace]:
+    """The traces, of which several files may be of one thing."""
+    names = [trace.source.format for trace in traces]
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        together = known[name].together if name in known else None
+        if together is not None:
+            from multitracer.model import declared
+
+            traces = together(traces, lambda path: declared.entry(settings, path))
+    return traces
+
+
+def _is_large(path: str) -> bool:
+    try:
+        return os.path.getsize(path) > SUMMARY_BYTES
+    except OSError:
+        return False
+
+
+def _summarise(path: str, format: str | None, known: Mapping[str, registry.Parser]) -> Trace | None:
+    """A trace without tables; None if its format has no such form."""
+    parser = known.get(format) if format is not None else recognise(path, known)
+    return None if parser is None or parser.summarise is None else parser.summarise(path)
+
+
+def analyze(
+    measurement: Measurement, only: Iterable[str] | None = None, progress: Progress | None = None
+) -> Analysis:
+    """Answer all questions, or some, about a measurement.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    only : iterable of str, optional
+        Names of analyzers; what they need is run too, but is not part of the outcome.
+    progress : callable, optional
+
+    Returns
+    -------
+    Analysis
+        A question that the traces cannot answer is in it as "inconclusive", with the reason.
+
+    Raises
+    ------
+    UsageError
+        An unknown name in `only`.
+    """
+    known = registry.analyzers()
+    wanted = [name for name in known if arises(known, name, measurement)] if only is None else list(only)
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")
+    steps = order(known, wanted)
+    results: dict[str, Result] = {}
+    for done, name in enumerate(steps):
+        if progress:
+            progress(done, len(steps), name)
+        results[name] = answer(known, name, measurement, results)
+    return Analysis(measurement, {name: results[name] for name in known if name in wanted})
+
+
+def plot(
+    subject: Measurement | Analysis | Mapping[str, Measurement | Analysis],
+    kind: str = "multilayer",
+    path: str | os.PathLike[str] | None = None,
+    *,
+    interactive: bool = False,
+    **options: Any,
+) -> Any:
+    """Draw a figure.
+
+    Parameters
+    ----------
+    subject : Measurement or Analysis, or a mapping of names to several of them
+        A measurement is analysed first: the figure marks verdicts and resets. Several go into one figure by
+        plots that compare (``compare``, ``cdf``, ``figure-6``).
+    kind : str
+        Name of the plot.
+    path : str or path-like, optional
+        Where to save it; the ending (png, svg, pdf) decides on the format.
+    interactive : bool
+        A Bokeh layout to zoom into, point at and hide curves in, in the place of a picture: give it to
+        `bokeh.io.show` after `bokeh.io.output_notebook`. `path` must be left out: the file to zoom into is
+        what `multitracer report` writes.
+    **options
+        Fields of `multitracer.plots.plot.PlotOptions`: the time window, offsets, colours.
+
+    Returns
+    -------
+    matplotlib.figure.Figure or bokeh.models.LayoutDOM
+    """
+    known = registry.plots()
+    if kind not in known:
+        raise UsageError(f"unknown plot {kind!r}; known are {', '.join(known)}")
+    from multitracer.plots import plot as drawing
+
+    given = subject if isinstance(subject, Mapping) else {"": subject}
+    analyses = {name: one if isinstance(one, Analysis) else analyze(one) for name, one in given.items()}
+    subjects = [drawing.Subject(name, one.measurement, one.results) for name, one in analyses.items()]
+    built = drawing.build(known[kind], subjects, drawing.PlotOptions(**options))
+    if interactive:
+        from multitracer.plots.bokeh import page
+
+        if path is not None:
+            raise UsageError("an interactive figure is shown, not saved: `multitracer report` writes a page")
+        return page.of_measurement(built, subjects[0].measurement)
+    figure = drawing.render(built)
+    if path is not None:
+        drawing.save(figure, os.fspath(path))
+    return figure
+
+
+def _without(path: str, message: str) -> str:
+    return message.removeprefix(f"{path}: ")
+
+
+def _nothing(paths: Iterable[str | os.PathLike[str]], issues: list[Issue]) -> str:
+    where = ", ".join(os.fspath(path) for path in paths)
+    if not issues:
+        return f"{where}: no files here; name a directory with traces (captures, kernel logs, link logs)"
+    looked = "; ".join(f"{os.path.basename(issue.path)}: {issue.detail}" for issue in issues[:3])
+    more = f"; and {len(issues) - 3} more" if len(issues) > 3 else ""
+    return f"{where}: no readable trace among {len(issues)} files ({looked}{more})"

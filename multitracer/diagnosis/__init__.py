@@ -1,0 +1,1 @@
+"""From results to sentences: chains of cause and effect, findings, explanations of single packets."""

@@ -1,0 +1,67 @@
+"""The way back: recoveries of data that had arrived, because its ACKs were lost or late."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
+from multitracer.diagnosis.chains.evidence import Episode, Evidence
+from multitracer.diagnosis.chains.recovery import add_episode
+from multitracer.layers.tcp.transit import Times
+from multitracer.model.table import Table
+
+_WAITED = ("timeout", "tail_loss_probe")
+
+
+def ack_loss_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
+    """Chains of timers that fired although the data had arrived, and the other episodes.
+
+    The receiver had acknowledged the first byte that was sent again before the timer fired, and no such ACK
+    had come by then: all of them were lost or late. Needs both captures.
+
+    References
+    ----------
+    Paper 5.3 (Figure 10), 5.4.
+    """
+    chains, left = [], []
+    for episode in episodes:
+        found = _acks(evidence, episode) if episode.cause in _WAITED else None
+        if found is None:
+            left.append(episode)
+            continue
+        acks, arrived = found
+        chain = Chain("ack_path", int(acks["t_ns"][0]), episode.conn)
+        last = 0
+        for row in range(min(len(acks), MOST_EVENTS)):
+            late = (int(arrived[row]) - episode.start_ns) / 1e9
+            lost = arrived[row] < 0
+            last = chain.add(
+                Event(
+                    "ack_lost" if lost else "ack_late",
+                    int(acks["t_ns"][row]),
+                    "left the receiver and never came"
+                    if lost
+                    else f"came {late:.2f} s after the timer fired",
+                    end_ns=int(arrived[row]),
+                    source=int(acks["source"][row]),
+                    record=int(acks["record"][row]),
+                    conn=episode.conn,
+                    seq=int(acks["ack"][row]),
+                )
+            )
+        add_episode(evidence, chain, episode, last)
+        chains.append(chain)
+    return chains, left
+
+
+def _acks(evidence: Evidence, episode: Episode) -> tuple[Table, Times] | None:
+    """ACKs for the first byte sent again that left before that, and when each came; None if not so."""
+    known = evidence.acks(episode.conn)
+    if known is None or evidence.source != evidence.m.snd:
+        return None
+    sent, arrived = known
+    before = int(np.searchsorted(sent["t_ns"], episode.start_ns))
+    rows = np.flatnonzero(sent["ack"][:before] > episode.repeats["seq"][0])
+    if not len(rows) or np.any((arrived[rows] >= 0) & (arrived[rows] <= episode.start_ns)):
+        return None
+    return sent.where(rows), arrived[rows]

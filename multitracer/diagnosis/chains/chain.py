@@ -1,0 +1,125 @@
+"""A chain: events, each with the event that it follows from and the rule that joined them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from multitracer.model.schema.chains import CHAIN_EVENTS, CHAINS
+from multitracer.model.table import Table
+
+MOST_EVENTS = 400
+"""Events of one kind that a chain names one by one; the rest is in the tables of the analyzers."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of a chain; fields as in `CHAIN_EVENTS`."""
+
+    what: str
+    t_ns: int
+    rule: str
+    parent: int = 0
+    end_ns: int = -1
+    source: int = -1
+    record: int = 0
+    conn: int = -1
+    seq: int = -1
+    length: int = -1
+    frames: str = ""
+    number: int = 1
+    wait_ns: int = -1
+    cause: str = ""
+
+
+@dataclass
+class Chain:
+    """What began with one thing.
+
+    Attributes
+    ----------
+    kind : str
+        One of `multitracer.model.schema.chains.CHAIN_KINDS`.
+    t_ns : int
+    conn : int
+    events : list of Event
+    idle_ns, held_ns, duplicate : int
+        Idle time, time in which the link took no data, bytes sent again.
+    silence_ns : int
+    """
+
+    kind: str
+    t_ns: int
+    conn: int = -1
+    events: list[Event] = field(default_factory=list)
+    idle_ns: int = 0
+    held_ns: int = 0
+    duplicate: int = 0
+    silence_ns: int = 0
+
+    def add(self, event: Event) -> int:
+        """Append an event; its number."""
+        self.events.append(event)
+        return len(self.events)
+
+    def of(self, what: str) -> list[Event]:
+        """Its events of one kind."""
+        return [event for event in self.events if event.what == what]
+
+    @property
+    def end_ns(self) -> int:
+        """End of the last event."""
+        return max([self.t_ns, *(max(event.t_ns, event.end_ns) for event in self.events)])
+
+
+def chain_table(chains: Sequence[Chain], byte_ns: float) -> Table:
+    """The chains as a table.
+
+    Parameters
+    ----------
+    chains : sequence of Chain
+    byte_ns : float
+        Time that a byte takes on the link; 0 if unknown.
+    """
+    return Table.filled(
+        CHAINS,
+        len(chains),
+        {
+            "chain": list(range(1, len(chains) + 1)),
+            "kind": [CHAINS.code("kind", one.kind) for one in chains],
+            "t_ns": [one.t_ns for one in chains],
+            "end_ns": [one.end_ns for one in chains],
+            "conn": [one.conn for one in chains],
+            "idle_ns": [one.idle_ns for one in chains],
+            "held_ns": [one.held_ns for one in chains],
+            "duplicate": [one.duplicate for one in chains],
+            "cost_ns": [one.idle_ns + round(one.duplicate * byte_ns) for one in chains],
+            "silence_ns": [one.silence_ns for one in chains],
+            "events": [len(one.events) for one in chains],
+        },
+    )
+
+
+def event_table(chains: Sequence[Chain]) -> Table:
+    """The events of all chains as a table."""
+    rows = [
+        (number, index, event)
+        for number, chain in enumerate(chains, 1)
+        for index, event in enumerate(chain.events, 1)
+    ]
+    names = [column.name for column in CHAIN_EVENTS.columns if column.name not in ("chain", "event")]
+    given = {name: [getattr(event, name) for _, _, event in rows] for name in names}
+    return Table.filled(
+        CHAIN_EVENTS,
+        len(rows),
+        {
+            "chain": [number for number, _, _ in rows],
+            "event": [index for _, index, _ in rows],
+            **{
+                name: np.array(values, dtype=object) if CHAIN_EVENTS.by_name[name].dtype == "str" else values
+                for name, values in given.items()
+            },
+        },
+    )

@@ -1,0 +1,225 @@
+"""What chains are made of: results of the analyzers, the map of packets, episodes of loss recovery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from multitracer.layers.link.path import LinkPath, link_path
+from multitracer.layers.tcp.fates import LOST, fates_of
+from multitracer.layers.tcp.losses import arrival_ns
+from multitracer.layers.tcp.together import parts
+from multitracer.layers.tcp.transit import Times, data_at, near_sender, valid_acks
+from multitracer.model.analysis import Result
+from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.arrays.unique import distinct
+from multitracer.model.schema.chains import PACKET_SPANS
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Connection, Measurement
+
+_SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One loss recovery of a sender: everything that it sent again until all was acknowledged.
+
+    Attributes
+    ----------
+    conn : int
+    repeats : Table
+        Rows of `retransmissions`, in time order.
+    copy_ns : int
+        When the first byte sent again had last been sent before.
+    """
+
+    conn: int
+    repeats: Table
+    copy_ns: int
+
+    @property
+    def start_ns(self) -> int:
+        """The first retransmission."""
+        return int(self.repeats["t_ns"][0])
+
+    @property
+    def end_ns(self) -> int:
+        """The last retransmission."""
+        return int(self.repeats["t_ns"][-1])
+
+    @property
+    def duplicate(self) -> int:
+        """Bytes sent again."""
+        return int(self.repeats["duplicate"].sum())
+
+    @property
+    def cause(self) -> str:
+        """Why the first segment was sent again."""
+        return str(self.repeats.words("cause")[0])
+
+
+class Evidence:
+    """Everything that the rules look at.
+
+    Parameters
+    ----------
+    m : Measurement
+    results : mapping of str to Result
+        Those of other analyzers; each may be missing.
+    """
+
+    def __init__(self, m: Measurement, results: Mapping[str, Result]) -> None:
+        self.m = m
+        self._results = results
+        self._acks: dict[int, tuple[Table, Times] | None] = {}
+        self.source = near_sender(m)
+
+    def rows(self, analyzer: str, table: str | None = None) -> Table | None:
+        """A table of another analyzer; None if it has no answer or no rows."""
+        found = self._results.get(analyzer)
+        rows = found.tables.get(table or analyzer) if found is not None else None
+        return rows if rows is not None and len(rows) else None
+
+    @cached_property
+    def path(self) -> LinkPath | None:
+        """The link in the direction of the data."""
+        return link_path(self.m)
+
+    @cached_property
+    def byte_ns(self) -> float:
+        """Time that the link, while it was not idle, took for a byte of TCP data; 0 if unknown."""
+        found = self._results.get("utilization")
+        if found is None or found.inconclusive is not None or not found.summary["sent_bytes"]:
+            return 0.0
+        told = found.summary
+        busy_s = told.get("available_s", told["span_s"]) - told["idle_s"]
+        return float(max(busy_s, 0.0) * 1e9 / told["sent_bytes"])
+
+    @cached_property
+    def spans(self) -> Table:
+        """Segments and what the link did with them (`PACKET_SPANS`); empty without a map."""
+        if self.path is None:  # to load the map takes longer than all the rest of a small capture
+            return Table.empty(PACKET_SPANS)
+        return self.m.frame_map.spans
+
+    @cached_property
+    def episodes(self) -> list[Episode]:
+        """Loss recoveries of the senders of the data, in time order."""
+        rows = self.m.table("retransmissions")
+        rows = rows.where((rows["source"] == self.source) & (rows["duplicate"] > 0)).sorted_by("t_ns")
+        found = []
+        grouped = Grouped(rows["conn"], rows["dir"])
+        for conn in distinct(rows["conn"]).tolist():
+            connection = self._connection(conn)
+            if connection is None:
+                continue
+            mine = rows.where(grouped.rows(conn, connection.data_dir))
+            group = _together(mine, self.judged(conn, "spurious"))
+            bounds = np.flatnonzero(np.diff(group, prepend=-1, append=-1)).tolist()
+            for begin, end in pairwise(bounds):
+                repeats = mine.where(np.arange(begin, end))
+                first = int(repeats["t_ns"][0]) - max(int(repeats["since_sent_ns"][0]), 0)
+                found.append(Episode(conn, repeats, first))
+        return sorted(found, key=lambda one: one.start_ns)
+
+    @cached_property
+    def episodes_by(self) -> dict[int, list[Episode]]:
+        """The same by connection."""
+        found: dict[int, list[Episode]] = {}
+        for episode in self.episodes:
+            found.setdefault(episode.conn, []).append(episode)
+        return found
+
+    def judged(self, conn: int, verdict: str) -> Array:
+        """Packets by which timeouts of a connection with this verdict sent again."""
+        mine = self.timeouts_of(conn)
+        if mine is None:
+            return np.empty(0, dtype=np.int64)
+        return np.asarray(mine["record"][mine["verdict"] == mine.code("verdict", verdict)])
+
+    def timeouts_of(self, conn: int) -> Table | None:
+        """Timeouts of a connection; None if there are none at all."""
+        rows = self.rows("timeouts")
+        return None if rows is None else rows.where(self._timeouts.rows(conn))
+
+    @cached_property
+    def _timeouts(self) -> Grouped:
+        rows = self.rows("timeouts")
+        return Grouped(rows["conn"] if rows is not None else np.empty(0, dtype=np.int64))
+
+    def lost(self, conn: int) -> Table | None:
+        """Data segments that passed the sender's capture and never the receiver's, in time order.
+
+        None without both captures, or if the connection sent nothing again.
+        """
+        return self._lost.get(conn)
+
+    @cached_property
+    def _lost(self) -> dict[int, Table]:
+        """Of the connections that sent something again."""
+        found = {}
+        sending = [one for one in self.m.connections if one.index in self.episodes_by]
+        for some in parts(self.m, sending):
+            for known in fates_of(self.m, some):
+                fate, _, certain, _ = known.known.of_segments()
+                lost = known.sent.where((fate == LOST) & certain)
+                found.update({some[at].index: lost.one(row) for row, at in enumerate(known.places.tolist())})
+        return found
+
+    def acks(self, conn: int) -> tuple[Table, Times] | None:
+        """ACKs for a connection's data as they left the receiver, and when each came; -1: never.
+
+        None without both captures.
+        """
+        if conn not in self._acks:
+            connection, m = self._connection(conn), self.m
+            self._acks[conn] = None
+            if connection is not None and m.snd is not None and m.rcv is not None:
+                sent = data_at(m, connection, m.rcv, reverse=True)
+                sent = sent.where(sent["ack"] > 0)
+                self._acks[conn] = sent, arrival_ns(sent, valid_acks(m, connection, m.snd))
+        return self._acks[conn]
+
+    def _connection(self, conn: int) -> Connection | None:
+        return self._connections.get(conn)
+
+    @cached_property
+    def _connections(self) -> dict[int, Connection]:
+        return {one.index: one for one in self.m.connections}
+
+    def frames_of(self, span: int) -> str:
+        """Lines of the link log that carried a packet: first to last."""
+        return self.m.frame_map.lines_of(span)
+
+
+def _together(repeats: Table, needless: Array) -> Array:
+    """A number for each retransmission of a connection: the same for those that belong together.
+
+    A recovery is one; but where timers fire needlessly in it, they and the refill behind them have another
+    cause than what was before and comes after. What was sent again outside of a recovery (probes, and what no
+    rule explains) stands alone, or with what was sent again no longer than a timeout before: probes with
+    probes, the unexplained with all.
+    """
+    group = np.zeros(len(repeats), dtype=np.int64)
+    number = 0
+    episodes = repeats["episode"].tolist()
+    causes = repeats.words("cause").tolist()
+    t_ns, rto_ns = repeats["t_ns"].tolist(), repeats["rto_ns"].tolist()
+    spurious = np.isin(repeats["record"], needless).tolist()
+    in_vain = False  # the group before is one of needless timers
+    for row, episode in enumerate(episodes):
+        soon = row > 0 and t_ns[row] - t_ns[row - 1] <= max(rto_ns[row], _SECOND_NS)
+        if episode:
+            goes_on = row > 0 and episode == episodes[row - 1]
+            goes_on = goes_on and (in_vain if spurious[row] else not (in_vain and causes[row] == "fast"))
+        else:
+            goes_on = soon and (causes[row] == "unknown" or not episodes[row - 1])
+        if not goes_on:
+            number += 1
+            in_vain = spurious[row]
+        group[row] = number
+    return group

@@ -1,0 +1,227 @@
+"""Episodes of loss recovery as parts of a chain, and chains that begin with a drop, a loss or a queue."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
+from multitracer.diagnosis.chains.evidence import Episode, Evidence
+
+_QUEUED = 1.5  # an RTO of so many smallest round trips is what a queue made of it
+_LINUX_MIN_RTO_NS = 200_000_000
+
+
+def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int) -> None:
+    """Append timeouts, retransmissions and what they repeat."""
+    chain.conn = episode.conn
+    chain.duplicate += episode.duplicate
+    last = parent
+    timeouts = evidence.timeouts_of(episode.conn)
+    if timeouts is not None and len(timeouts):
+        mine = timeouts.where(np.isin(timeouts["record"], episode.repeats["record"]))
+        verdicts = mine.words("verdict")
+        for row in range(min(len(mine), MOST_EVENTS)):
+            silence = int(mine["silence_ns"][row])
+            rto = int(mine["rto_ns"][row])
+            chain.silence_ns = max(chain.silence_ns, silence)
+            known = f", RTO {rto / 1e9:.2f} s" if rto >= 0 else ""
+            times = f", doubled {int(mine['backoff'][row])} times" if mine["backoff"][row] else ""
+            last = chain.add(
+                Event(
+                    "timeout",
+                    int(mine["t_ns"][row]),
+                    f"{verdicts[row]}: silent for {silence / 1e9:.2f} s{known}{times}",
+                    last,
+                    source=int(mine["source"][row]),
+                    record=int(mine["record"][row]),
+                    conn=episode.conn,
+                    seq=int(mine["seq"][row]),
+                    length=int(mine["length"][row]),
+                    wait_ns=silence,
+                    cause=str(verdicts[row]),
+                )
+            )
+    causes = episode.repeats.words("cause")
+    for word in dict.fromkeys(causes.tolist()):
+        rows = episode.repeats.where(causes == word)
+        chain.add(
+            Event(
+                word if word != "timeout" else "timeout_retransmission",
+                int(rows["t_ns"][0]),
+                f"{len(rows)} segments sent again in the same recovery (RFC 6582)",
+                last,
+                end_ns=int(rows["t_ns"][-1]),
+                source=int(rows["source"][0]),
+                record=int(rows["record"][0]),
+                conn=episode.conn,
+                seq=int(rows["seq"].min()),
+                length=int(rows["duplicate"].sum()),
+                number=len(rows),
+            )
+        )
+
+
+def drop_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
+    """Chains of drops in front of the link: one for each recovery that repeats dropped segments."""
+    drops = evidence.rows("local_drops")
+    if drops is None:
+        return [], episodes
+    used = np.zeros(len(drops), dtype=bool)
+    chains, left = [], []
+    for episode in episodes:
+        low, ends = episode.repeats["seq"], episode.repeats["seq"] + episode.repeats["length"]
+        mine = ~used & (drops["conn"] == episode.conn) & (drops["t_ns"] <= episode.end_ns)
+        begin, end = drops["seq"], drops["seq"] + drops["length"]
+        mine &= np.any((begin[:, None] < ends) & (low < end[:, None]), axis=1)
+        rows = np.flatnonzero(mine)
+        # A copy that was dropped itself is no reason for its being sent.
+        if not len(rows) or drops["t_ns"][rows].min() >= episode.start_ns:
+            left.append(episode)
+            continue
+        used[rows] = True
+        chain = Chain("local_drop", int(drops["t_ns"][rows[0]]), episode.conn)
+        last = 0
+        for row in rows.tolist()[:MOST_EVENTS]:
+            last = chain.add(
+                Event(
+                    "drop",
+                    int(drops["t_ns"][row]),
+                    f"in the sender's capture, never on the link ({drops.words('evidence')[row]})",
+                    source=evidence.source if evidence.source is not None else -1,
+                    record=int(drops["record"][row]),
+                    conn=episode.conn,
+                    seq=int(drops["seq"][row]),
+                    length=int(drops["length"][row]),
+                )
+            )
+        add_episode(evidence, chain, episode, last)
+        chains.append(chain)
+    return chains, left
+
+
+def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
+    """Recoveries of what the link gave up, and those that nothing on the link or in front of it explains."""
+    chains = []
+    spans = evidence.spans
+    gone = np.isin(spans["fate"], [spans.code("fate", word) for word in ("cut", "flushed", "spoiled")])
+    given_up = np.flatnonzero(gone)
+    conn, t_ns, seq = (spans[name][given_up] for name in ("conn", "t_ns", "seq"))
+    for episode in episodes:
+        mine = (conn == episode.conn) & (t_ns < episode.start_ns)
+        rows = given_up[mine & np.isin(seq, episode.repeats["seq"])] if mine.any() else given_up[:0]
+        if len(rows):
+            chain = Chain("link_loss", int(spans["t_ns"][rows[0]]), episode.conn)
+            last = 0
+            for row in rows.tolist()[:MOST_EVENTS]:
+                last = chain.add(
+                    Event(
+                        "segment_lost",
+                        int(spans["t_ns"][row]),
+                        f"the link gave it up: {int(spans['attempts'][row])} attempts, never received",
+                        source=int(spans["source"][row]),
+                        record=int(spans["record"][row]),
+                        conn=episode.conn,
+                        seq=int(spans["seq"][row]),
+                        length=int(spans["length"][row]),
+                        frames=evidence.frames_of(row),
+                    )
+                )
+            add_episode(evidence, chain, episode, last)
+            chains.append(chain)
+            continue
+        chain = Chain("loss", episode.copy_ns, episode.conn)
+        first = chain.add(
+            Event(
+                "sent",
+                episode.copy_ns,
+                "the data that was sent again had been sent at this time",
+                conn=episode.conn,
+                seq=int(episode.repeats["seq"][0]),
+                length=int(episode.repeats["length"][0]),
+            )
+        )
+        add_episode(evidence, chain, episode, _lost_between(evidence, chain, episode, first))
+        chains.append(chain)
+    return chains
+
+
+def _lost_between(evidence: Evidence, chain: Chain, episode: Episode, parent: int) -> int:
+    """Name the segments of an episode that passed the sender's capture and never the receiver's."""
+    lost = evidence.lost(episode.conn)
+    if lost is None:
+        return parent
+    low = int(np.searchsorted(lost["t_ns"], episode.copy_ns))
+    sent = lost.where(np.arange(low, int(np.searchsorted(lost["t_ns"], episode.end_ns, side="right"))))
+    last = parent
+    for row in np.flatnonzero(np.isin(sent["seq"], episode.repeats["seq"])).tolist()[:MOST_EVENTS]:
+        last = chain.add(
+            Event(
+                "segment_lost",
+                int(sent["t_ns"][row]),
+                "in the sender's capture, never in the receiver's",
+                parent,
+                source=int(sent["source"][row]),
+                record=int(sent["record"][row]),
+                conn=episode.conn,
+                seq=int(sent["seq"][row]),
+                length=int(sent["length"][row]),
+            )
+        )
+    return last
+
+
+def queue_chains(evidence: Evidence) -> list[Chain]:
+    """Queue, RTT, RTO, wait: timeouts whose timer the sender's own queue had inflated."""
+    timeouts = evidence.rows("timeouts")
+    if timeouts is None:
+        return []
+    chains = []
+    for row in range(min(len(timeouts), MOST_EVENTS)):
+        conn, t_ns = int(timeouts["conn"][row]), int(timeouts["t_ns"][row])
+        rto = int(timeouts["rto_ns"][row])
+        acks = evidence.m.flow(conn, 1 - int(timeouts["dir"][row]), int(timeouts["source"][row]))
+        before = acks.where((acks["rtt_ns"] > 0) & (acks["t_ns"] < t_ns))
+        if rto < 0 or not len(before):
+            continue
+        smallest = int(before["rtt_ns"].min())
+        bare = smallest + max(_LINUX_MIN_RTO_NS, smallest // 2)
+        wait = int(timeouts["silence_ns"][row])
+        excess = wait - (bare << min(int(timeouts["backoff"][row]), 16))
+        if rto < _QUEUED * bare or excess <= 0:
+            continue
+        last = before.where(before["t_ns"] == before["t_ns"].max())
+        chain = Chain("queue_timeout", int(last["t_ns"][0]), conn, silence_ns=excess)
+        sample = int(last["rtt_ns"][-1])
+        first = chain.add(
+            Event(
+                "queueing",
+                int(last["t_ns"][-1]),
+                f"round trip of {sample / 1e9:.2f} s, the smallest was {smallest / 1e9:.2f} s",
+                source=int(last["source"][-1]),
+                record=int(last["record"][-1]),
+                conn=conn,
+            )
+        )
+        second = chain.add(
+            Event(
+                "rto",
+                int(last["t_ns"][-1]),
+                f"the timer follows the round trip: {rto / 1e9:.2f} s, {bare / 1e9:.2f} s without the queue",
+                first,
+                conn=conn,
+            )
+        )
+        chain.add(
+            Event(
+                "timeout",
+                t_ns,
+                f"the loss was noticed {excess / 1e9:.2f} s later than with an empty queue",
+                second,
+                source=int(timeouts["source"][row]),
+                record=int(timeouts["record"][row]),
+                conn=conn,
+                seq=int(timeouts["seq"][row]),
+            )
+        )
+        chains.append(chain)
+    return chains

@@ -1,0 +1,101 @@
+"""The story of one packet or moment of a transfer, in words: what happened, by which rule, on what evidence.
+
+Every sentence carries the packet numbers that it rests on. The text is built from the tables alone; what they
+do not hold is said to be missing, not filled in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multitracer.diagnosis.explain.story import Story as Story
+from multitracer.diagnosis.explain.teller import Teller
+from multitracer.layers.tcp.transit import near_sender
+from multitracer.model.errors import UsageError
+from multitracer.model.table import Table
+from multitracer.model.timeline import Measurement
+from multitracer.output.results import Analysis
+
+_NEAR_NS = 500_000_000
+_STALL_NS = 200_000_000
+
+
+def explain(
+    analysis: Analysis, conn: int | None = None, at_s: float | None = None, packet: int | None = None
+) -> Story:
+    """Explain a packet, or what happened at a time.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    conn : int, optional
+        Connection; may be left out where there is one, or where a packet is named.
+    at_s : float, optional
+        Seconds from the first TCP event. The retransmission or stall at that time is explained, else the data
+        segment nearest to it.
+    packet : int, optional
+        Packet number in the capture next to the data sender, from 1.
+
+    Raises
+    ------
+    UsageError
+        Neither or both of time and packet; no such connection or packet; nothing near that time.
+    """
+    if (at_s is None) == (packet is None):
+        raise UsageError("explain needs either a time (--at) or a packet (--packet)")
+    m = analysis.measurement
+    source = near_sender(m)
+    source = source if source is not None else _first_capture(m)
+    rows = m.table("segments")
+    rows = rows.where(rows["source"] == source).sorted_by("t_ns")
+    if conn is not None and all(one.index != conn for one in m.connections):
+        raise UsageError(f"no connection {conn}; there are {len(m.connections)}, counted from 0")
+    if packet is not None:
+        found = np.flatnonzero(rows["record"] == packet)
+        if not len(found) or (conn is not None and int(rows["conn"][found[0]]) != conn):
+            of = f" of connection {conn}" if conn is not None else ""
+            raise UsageError(f"{m.sources[source].path}: packet {packet} is no TCP segment{of}")
+        return Teller(analysis, rows, int(found[0]), source).tell()
+    assert at_s is not None
+    if conn is None:
+        if len(m.connections) != 1:
+            raise UsageError(f"there are {len(m.connections)} connections: name one with --conn")
+        conn = m.connections[0].index
+    row, stall = _moment(m, rows, conn, at_s)
+    return Teller(analysis, rows, row, source).tell(stall)
+
+
+def _first_capture(m: Measurement) -> int:
+    for index, source in enumerate(m.sources):
+        if source.layer == "tcp":
+            return index
+    raise UsageError("nothing to explain: there is no packet capture")
+
+
+def _moment(m: Measurement, rows: Table, conn: int, at_s: float) -> tuple[int, bool]:
+    """The segment that a time is about, and whether it ended a stall."""
+    t_ns = m.t0_ns + round(at_s * 1e9)
+    connection = next(one for one in m.connections if one.index == conn)
+    mine = (rows["conn"] == conn) & (rows["dir"] == connection.data_dir) & (rows["length"] > 0)
+    data = np.flatnonzero(mine)
+    if not len(data):
+        raise UsageError(f"connection {conn} carried no data that could be explained")
+    times = rows["t_ns"][data]
+    again = data[rows["cause"][data] != 0]
+    close = again[np.abs(rows["t_ns"][again] - t_ns) <= _NEAR_NS // 10]
+    if len(close):
+        return int(close[np.argmin(np.abs(rows["t_ns"][close] - t_ns))]), False
+    after = int(np.searchsorted(times, t_ns, side="left"))
+    if 0 < after < len(times) and int(times[after] - times[after - 1]) >= _STALL_NS:
+        return int(data[after]), True
+    near = again[np.abs(rows["t_ns"][again] - t_ns) <= _NEAR_NS]
+    if len(near):
+        return int(near[np.argmin(np.abs(rows["t_ns"][near] - t_ns))]), False
+    best = int(np.argmin(np.abs(times - t_ns)))
+    if abs(int(times[best]) - t_ns) > _NEAR_NS:
+        first, last = m.seconds(times[0]), m.seconds(times[-1])
+        raise UsageError(
+            f"--at {at_s:g}: connection {conn} sent nothing near that time (its data is at {first:.3f} to "
+            f"{last:.3f} s)"
+        )
+    return int(data[best]), False

@@ -1,0 +1,72 @@
+"""How the link carried one segment, in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from multitracer.diagnosis.explain.rules import span_text
+from multitracer.model import words
+from multitracer.model.timeline import Measurement
+
+_UNITS = {"Rlc": "PDU", "Wifi": "frame"}
+_FATES = {
+    "cut": "a reset cut it short",
+    "flushed": "a reset threw it away",
+    "dropped": "no frame of the link carried it: it was dropped in front of the link",
+    "waiting": "it never left the link's queue",
+    "spoiled": "it came behind the rest of a packet that a reset had cut, and was spoiled with it",
+}
+
+
+def link_sentences(m: Measurement, source: int, record: int) -> Iterator[str]:
+    """Sentences on the frames that carried a packet of a capture; none where the link log does not tell."""
+    known = m.frame_map
+    rows = np.flatnonzero((known.spans["source"] == source) & (known.spans["record"] == record))
+    if not len(rows):
+        return
+    span = {name: int(known.spans[name][rows[0]]) for name in known.spans}
+    fate = str(known.spans.words("fate")[rows[0]])
+    mine = known.frames_of(record, source)
+    if not len(mine):
+        if fate in _FATES:
+            yield _FATES[fate]
+        return
+    kind = m.link_type(span["entity"])
+    unit = _UNITS.get(kind.prefix, "frame")
+    count, most = len(mine), int(mine["attempts"].max())
+    again = int(np.count_nonzero(mine["attempts"] > 1))
+    log = os.path.basename(m.sources[int(mine["frame_source"][0])].path)
+    first, last = int(mine["frame_record"].min()), int(mine["last_record"].max())
+    place = f"record {first:,}" if first == last else f"records {first:,} to {last:,}"
+    text = f"{kind.short} carried it in {words.count(count, unit)} ({log}, {place})"
+    waited = span["sent_ns"] - span["t_ns"]
+    if span["sent_ns"] >= 0 and waited > 0:
+        text += f", sent from {span_text(waited)} after TCP had sent it"
+    yield text
+    if again and kind.tells("attempts"):
+        which = f"that {unit} was sent {most} times"
+        if count > 1:
+            which = f"{again:,} of these {unit}s had to be sent again; a {unit} was sent up to {most} times"
+        yield which
+    yield from _arrival(span, mine["heard_ns"].tolist(), unit)
+    if fate in _FATES:
+        yield _FATES[fate]
+
+
+def _arrival(span: dict[str, int], heard: list[int], unit: str) -> Iterator[str]:
+    if span["missing"] > 0:
+        yield f"{span['missing']:,} bytes of it never reached the other end of the link"
+        return
+    if min(heard) < 0 or span["sent_ns"] < 0:
+        return
+    there = max(heard)
+    text = (
+        f"all of it was at the other end {span_text(there - span['sent_ns'])} after the first {unit} was sent"
+    )
+    held = span["complete_ns"] - there
+    if span["complete_ns"] >= 0 and held > 0:
+        text += f", and waited there {span_text(held)} for what came before it"
+    yield text

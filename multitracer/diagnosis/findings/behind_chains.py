@@ -1,0 +1,291 @@
+"""Sentences about chains: resets, drops, bursts, losses, flow control."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from multitracer.diagnosis.findings.finding import (
+    Finding,
+    evidence_of,
+    joined,
+    plot_command,
+    seconds,
+    several,
+    spread,
+)
+from multitracer.model.timeline import Measurement
+
+Chain = dict[str, Any]
+
+_LONG_S = 0.2  # a gap that a timer of TCP may run out in
+
+_SENT_AGAIN = {
+    "timeout_retransmission": "after a timeout",
+    "fast": "by fast retransmit",
+    "slow_start": "in slow start",
+    "tail_loss_probe": "as tail loss probe",
+    "unneeded_probe": "as a probe",
+    "unknown": "for a reason that the captures do not show",
+}
+
+
+def said(m: Measurement, chains: Sequence[Chain]) -> list[Finding]:
+    """One finding for each kind of chain that occurs."""
+    found = []
+    for kind, say in _SPEAKERS.items():
+        mine = [chain for chain in chains if chain["kind"] == kind]
+        if mine:
+            found += say(m, mine, chains)
+    return found
+
+
+def _finding(
+    m: Measurement, kind: str, text: str, chains: Sequence[Chain], picture: str, *what: str
+) -> Finding:
+    worst = max(chains, key=lambda chain: (chain["cost_s"], chain["silence_s"]))
+    return Finding(
+        text,
+        sum(chain["cost_s"] for chain in chains),
+        kind,
+        plot_command(m, worst["start"], worst["end"], picture),
+        evidence_of(chains, *what),
+        tuple(chain["chain"] for chain in chains),
+    )
+
+
+def _resets(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    causes = {event["cause"] for chain in mine for event in chain["events"] if event["what"] == "reset"}
+    lost, ruined, acks = (_count(mine, what) for what in ("segment_lost", "segment_ruined", "ack_lost"))
+    flushed = sum(_lengths(mine, "flush"))
+    took = [several(lost, "segment"), several(acks, "ACK") if acks else ""]
+    text = f"{several(len(mine), 'link reset')} ({joined(sorted(causes))})"
+    if any(m.link_type(entity).tells("flushes") for entity in range(len(m.entities))):
+        text += f" flushed {flushed:,} bytes and"
+    text += f" lost {joined(took)}" if lost or acks else " lost nothing that TCP missed"
+    if ruined:
+        text += (
+            f"; {several(ruined, 'segment')} behind the loss arrived and had to be discarded, as the header "
+            "decompressor had lost its state"
+        )
+    text += _waits(mine, every)
+    gaps = [
+        event["end"] - event["t"] for chain in mine for event in chain["events"] if event["what"] == "gap"
+    ]
+    if gaps and (lost or max(gaps) >= _LONG_S):
+        text += f"; nothing was delivered in order for {spread(gaps)}"
+    found = _finding(
+        m, "link_reset", text + _price(mine), mine, "multilayer", "reset", "timeout", "segment_lost"
+    )
+    return [found]
+
+
+def _drops(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    drops = _count(mine, "drop")
+    text = f"the queue in front of the link dropped {several(drops, 'segment')} that TCP had sent"
+    text += _again(mine) + _waits(mine, every) + _price(mine)
+    return [_finding(m, "local_drop", text, mine, "multilayer", "timeout", "drop", "fast")]
+
+
+def _gave_up(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    lost = _count(mine, "segment_lost")
+    text = f"the link gave {several(lost, 'segment')} up after its last attempt"
+    text += _again(mine) + _waits(mine, every) + _price(mine)
+    return [_finding(m, "link_loss", text, mine, "multilayer", "timeout", "segment_lost", "fast")]
+
+
+def _bursts(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    fired = [chain for chain in mine if _segments([chain])]
+    quiet = [chain for chain in mine if _count([chain], "no_timeout")]
+    found = []
+    if fired:
+        number = _count(fired, "timeout")
+        text = (
+            f"{several(len(fired), 'burst')} of link retransmissions took longer than TCP waited: "
+            f"{several(number, 'timeout') if number else 'it recovered'} for data that the link still "
+            "carried (competing error recovery)"
+        )
+        text += _again(fired) + _price(fired)
+        found.append(_finding(m, "link_burst", text, fired, "multilayer", "burst", "timeout"))
+    if quiet:
+        holes = [chain["silence_s"] for chain in quiet]
+        text = (
+            f"{several(len(quiet), 'burst')} of link retransmissions left "
+            f"{'a hole' if len(quiet) == 1 else 'holes'} of {spread(holes)} at the receiver; "
+            "no timer of TCP fired"
+        )
+        found.append(_finding(m, "link_burst_harmless", text, quiet, "multilayer", "burst"))
+    return found
+
+
+def _losses(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    probes = all(event["what"] in ("sent", "idle", *_PROBES) for chain in mine for event in chain["events"])
+    text = f"{several(len(mine), 'recovery', 'recoveries')} that nothing in front of or on the link explains"
+    if not len(m.table("link_frames")):
+        text = several(len(mine), "loss recovery", "loss recoveries")
+    if lost := _count(mine, "segment_lost"):
+        text += f" of {several(lost, 'segment')} lost between the captures"
+    if probes:
+        text = f"{several(_segments(mine), 'probe')} that nothing had been lost for"
+    text += _again(mine) + _waits(mine, every) + _price(mine)
+    return [_finding(m, "loss", text, mine, "multilayer", "timeout", "fast", "tail_loss_probe", "unknown")]
+
+
+_PROBES = ("tail_loss_probe", "unneeded_probe")
+
+
+def _xoff(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    chain = mine[0]
+    number = _count(mine, "xoff")
+    if any(m.link_type(entity).prefix == "Wifi" for entity in range(len(m.entities))):
+        text = (
+            f"the station slept {several(number, 'time')}, {seconds(chain['held_s'])} in all (power save)"
+            + _held_back(m, [event for event in chain["events"] if event["what"] == "xoff"])
+        )
+        return [_finding(m, "xoff", text, mine, "multilayer", "xoff")]
+    text = (
+        f"the link's flow control held the sender off {several(number, 'time')}, {seconds(chain['held_s'])} "
+        f"in all, with gaps of up to {seconds(chain['silence_s'])}: the rate of the link, no fault of TCP's"
+    )
+    return [_finding(m, "xoff", text, mine, "figure-12", "xoff")]
+
+
+def _held_back(m: Measurement, sleeps: Sequence[dict[str, Any]]) -> str:
+    """How many segments came in while the station slept, to be sent to it when it was awake, and how late."""
+    spans = m.frame_map.spans
+    sent = spans["sent_ns"] >= 0
+    came, went = ((spans[name] - m.t0_ns) / 1e9 for name in ("t_ns", "sent_ns"))
+    waits = [
+        float(wait)
+        for event in sleeps
+        for wait in (went - came)[
+            sent & (came >= event["t"]) & (came < event["end"]) & (went >= event["end"])
+        ]
+    ]
+    if not waits:
+        return ": no segment is known to have waited for it"
+    return f": {several(len(waits), 'segment')} had to wait for it, up to {seconds(max(waits))}"
+
+
+def _call(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    first = mine[0]["events"][0]
+    lost, acks = (_count(mine, what) for what in ("segment_lost", "ack_lost"))
+    text = (
+        f"the link dropped the call at {seconds(mine[0]['start'])} ({first['cause']}): "
+        f"{joined([several(lost, 'segment'), several(acks, 'ACK') if acks else ''])} on it or in front of it "
+        "never arrived"
+    )
+    if missing := sum(_lengths(mine, "unfinished")):
+        text += f", nothing else did, and {missing:,} bytes were never acknowledged: the transfer broke off"
+    text += _waits(mine, every) + _price(mine)
+    return [
+        _finding(
+            m,
+            "call_dropped",
+            text,
+            mine,
+            "multilayer",
+            "call_dropped",
+            "timeout",
+            "unfinished",
+            "segment_lost",
+        )
+    ]
+
+
+def _acks(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    found = []
+    repeated = [chain for chain in mine if _segments([chain])]
+    if repeated:
+        lost, late = (_count(repeated, what) for what in ("ack_lost", "ack_late"))
+        were = joined(
+            [
+                several(lost, "ACK was lost", "ACKs were lost") if lost else "",
+                several(late, "ACK came too late", "ACKs came too late") if late else "",
+            ]
+        )
+        text = f"{were} on the way back, for data that had arrived"
+        text += _again(repeated) + _waits(repeated, every) + _price(repeated)
+        found.append(_finding(m, "ack_loss", text, repeated, "multilayer", "ack_lost", "ack_late", "timeout"))
+    bunched = [chain for chain in mine if _count([chain], "acks_compressed")]
+    if bunched:
+        bursts = [
+            event["number"] for chain in bunched for event in chain["events"] if event["what"] == "burst_sent"
+        ]
+        most = max(chain["events"][0]["number"] for chain in bunched)
+        text = (
+            f"ACKs were held up on the way back {several(len(bunched), 'time')}, for up to "
+            f"{seconds(max(chain['silence_s'] for chain in bunched))}, and came in bunches of up to {most}"
+        )
+        if max(bursts, default=0) > 1:
+            text += f"; TCP answered with bursts of up to {max(bursts)} segments"
+        text += _price(bunched)
+        found.append(_finding(m, "ack_compression", text, bunched, "multilayer", "acks_compressed"))
+    return found
+
+
+_SPEAKERS = {
+    "call_dropped": _call,
+    "link_reset": _resets,
+    "local_drop": _drops,
+    "link_loss": _gave_up,
+    "link_burst": _bursts,
+    "ack_path": _acks,
+    "loss": _losses,
+    "xoff": _xoff,
+}
+
+
+def _count(chains: Sequence[Chain], what: str) -> int:
+    return sum(event["what"] == what for chain in chains for event in chain["events"])
+
+
+def _lengths(chains: Sequence[Chain], what: str) -> list[int]:
+    return [event["length"] or 0 for chain in chains for event in chain["events"] if event["what"] == what]
+
+
+def _segments(chains: Sequence[Chain], *what: str) -> int:
+    kinds = what or tuple(_SENT_AGAIN)
+    events = (event for chain in chains for event in chain["events"] if event["what"] in kinds)
+    return sum(event["number"] for event in events)
+
+
+def _again(chains: Sequence[Chain]) -> str:
+    parts = [
+        f"{number} {words}" for kind, words in _SENT_AGAIN.items() if (number := _segments(chains, kind)) > 0
+    ]
+    total = _segments(chains)
+    how = joined(parts) if len(parts) > 1 else "".join(parts).partition(" ")[2]
+    colon = ":" if len(parts) > 1 else ""
+    return f"; {several(total, 'segment was', 'segments were')} sent again{colon} {how}" if parts else ""
+
+
+def _waits(chains: Sequence[Chain], every: Sequence[Chain]) -> str:
+    """Timeouts of these chains, and how far a queue had inflated the timer."""
+    timeouts = [event for chain in chains for event in chain["events"] if event["what"] == "timeout"]
+    if not timeouts:
+        return ""
+    waits = [event["wait_s"] for event in timeouts]
+    needless = sum(event["cause"] == "spurious" for event in timeouts)
+    which = several(len(timeouts), "spurious timeout" if needless == len(timeouts) else "timeout")
+    which += f", {needless} of them spurious," if 0 < needless < len(timeouts) else ""
+    text = f"; {which} after a wait of {spread(waits)}"
+    records = {event["record"] for event in timeouts}
+    inflated = [
+        chain["silence_s"]
+        for chain in every
+        if chain["kind"] == "queue_timeout" and records & {event["record"] for event in chain["events"]}
+    ]
+    if inflated:
+        text += f", {spread(inflated)} of it because the queue had inflated the timer"
+    return text
+
+
+def _price(chains: Sequence[Chain]) -> str:
+    idle = sum(chain["idle_s"] for chain in chains)
+    twice = sum(chain["duplicate_bytes"] for chain in chains)
+    parts = [
+        f"{seconds(idle)} of idle link" if idle >= 0.05 else "",
+        f"{twice:,} bytes sent twice" if twice else "",
+    ]
+    return f": {joined(parts)}" if any(parts) else ""

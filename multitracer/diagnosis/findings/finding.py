@@ -1,0 +1,119 @@
+"""One sentence of a diagnosis."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from multitracer.layers.tcp.transit import data_spans
+from multitracer.model.arrays.intervals import Intervals, intervals
+from multitracer.model.timeline import Measurement
+
+MOST_EVIDENCE = 12
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence.
+
+    Attributes
+    ----------
+    text : str
+    cost_s : float
+        Seconds of the link that it cost TCP; 0 if it cost nothing.
+    evidence : tuple of (str, int)
+        File and record (packet or line) of what it rests on.
+    command : str
+        Shows its picture.
+    kind : str
+        Stable name of what was found.
+    chains : tuple of int
+        Numbers of the chains behind it.
+    """
+
+    text: str
+    cost_s: float
+    kind: str
+    command: str = ""
+    evidence: tuple[tuple[str, int], ...] = ()
+    chains: tuple[int, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "text": self.text,
+            "kind": self.kind,
+            "cost_s": round(self.cost_s, 3),
+            "evidence": [{"source": path, "record": record} for path, record in self.evidence],
+            "command": self.command or None,
+            "chains": list(self.chains),
+        }
+
+
+def evidence_of(chains: Sequence[dict[str, Any]], *what: str) -> tuple[tuple[str, int], ...]:
+    """Records of some kinds of events of chains, kind by kind, none twice."""
+    found = (
+        (event["source"], event["record"])
+        for kind in what
+        for chain in chains
+        for event in chain["events"]
+        if event["what"] == kind and event["source"] and event["record"]
+    )
+    return tuple(dict.fromkeys(found))[:MOST_EVIDENCE]
+
+
+def plot_command(m: Measurement, start: float | None, end: float | None, kind: str = "multilayer") -> str:
+    """The command that draws a time window of this measurement."""
+    paths = [source.path for source in m.sources]
+    folders = {os.path.dirname(path) for path in paths}
+    shown = [next(iter(folders))] if len(paths) > 1 and len(folders) == 1 and next(iter(folders)) else paths
+    words = ["multitracer", "plot", *shown]
+    if kind != "multilayer":
+        words += ["--kind", kind]
+    if start is not None and end is not None:
+        words += ["--from", str(max(math.floor(start) - 1, 0)), "--to", str(math.ceil(end) + 1)]
+    return " ".join(shlex.quote(word) for word in [*words, "-o", f"{kind}.png"])
+
+
+def transfer_spans(m: Measurement) -> Intervals:
+    """When data was transferred; as a capture on the path saw it, where none is next to the sender."""
+    found = data_spans(m)
+    if len(found):
+        return found
+    rows = m.table("segments")
+    data = rows["t_ns"][rows["length"] > 0]
+    return intervals([(int(data.min()), int(rows["t_ns"].max()))] if len(data) else ())
+
+
+def several(number: int, thing: str, things: str = "") -> str:
+    """``3 link resets``, ``1 link reset``, ``no link resets``."""
+    plural = things or f"{thing}s"
+    return f"{number:,} {thing if number == 1 else plural}" if number else f"no {plural}"
+
+
+def joined(parts: Iterable[str]) -> str:
+    """``a, b and c``."""
+    words = [part for part in parts if part]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+
+
+def seconds(value: float) -> str:
+    """Seconds with as many digits as matter."""
+    if value >= 100:
+        return f"{value:,.0f} s"
+    return f"{value:.1f} s" if value >= 1 else f"{value * 1e3:.0f} ms"
+
+
+def spread(values: Sequence[float]) -> str:
+    """``1.0 to 2.5 s``, or one value."""
+    low, high = min(values), max(values)
+    return seconds(low) if seconds(low) == seconds(high) else f"{seconds(low)} to {seconds(high)}"
+
+
+def share(value: float) -> str:
+    """``24%``; below ten with a digit more."""
+    return f"{value:.1%}" if value < 0.0995 else f"{value:.0%}"

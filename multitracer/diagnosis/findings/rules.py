@@ -1,0 +1,200 @@
+"""The rules of the diagnosis: when each kind of sentence is said, how it is measured, where it is defined."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from multitracer.diagnosis.findings import airtime, bearers
+from multitracer.diagnosis.findings.whole import GOOD
+
+
+class SentenceRule(NamedTuple):
+    """One kind of sentence.
+
+    Attributes
+    ----------
+    title : str
+        A heading of a few words.
+    when : str
+        What has to hold for it to be said.
+    measured : str
+        How its numbers come about.
+    source : str
+        Where its terms are defined.
+    """
+
+    title: str
+    when: str
+    measured: str
+    source: str
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0%}"
+
+
+_CHAIN = "chains: `multitracer analyze --explain` prints them event by event"
+_PAPER = "Ludwig and others, SIGMETRICS 1999"
+_STILL_MS = f"{bearers.STILL_NS / 1e6:g} ms"
+
+_IDLE = {
+    "receiver_window": ("receiver window", "the window that the receiver had offered had no room"),
+    "application": (
+        "application",
+        "all data handed over was sent and acknowledged, or only its ACK was awaited",
+    ),
+    "handshake_slow_start": ("handshake, slow start", "the congestion window had not grown to the pipe yet"),
+    "timeout_wait": ("timeout wait", "the sender waited for its retransmission timer"),
+    "recovery_stall": ("recovery stall", "the sender was in recovery from a loss"),
+    "local_drop": ("local drop", "the sender was in recovery from a drop in front of the link"),
+    "power_save": ("power save", "the station slept while the ACK that it awaited was at its access point"),
+    "unknown": ("unknown", "no capture shows why"),
+}
+
+RULES = {
+    "utilization": SentenceRule(
+        "Use of the link",
+        f"utilization is {_percent(GOOD)} or less, or something was found that cost time",
+        "(1 - idle time / available time) x (1 - bytes sent before / bytes sent), between the first data "
+        "segment and the last ACK; without a link log estimated, with bounds",
+        f"{_PAPER}, section 4.3",
+    ),
+    "well": SentenceRule(
+        "All is well",
+        f"utilization is above {_percent(GOOD)} and no sentence tells of a cost",
+        "as utilization; where it cannot be told, by retransmissions and timeouts",
+        f"{_PAPER}, section 4.3",
+    ),
+    "arrivals": SentenceRule(
+        "What arrived",
+        "there is no capture at the data sender, and segments came damaged, twice, or not for long",
+        "TCP checksums, sequence numbers and the distance of segments at the capture",
+        "RFC 9293",
+    ),
+    "call_dropped": SentenceRule(
+        "The call was dropped",
+        "the link log reports the end of the call while data was under way",
+        _CHAIN,
+        f"{_PAPER}, section 5.3",
+    ),
+    "unfinished": SentenceRule(
+        "The transfer broke off",
+        "bytes were never acknowledged and a timer fired for them",
+        "sequence numbers of the last ACK and of the last byte sent",
+        "RFC 6298",
+    ),
+    "link_reset": SentenceRule(
+        "Link resets",
+        "the link was reset, re-established, handed over, or left and joined again",
+        f"reset and gap in the link log, segments lost in both captures; {_CHAIN}",
+        f"{_PAPER}, section 5.3",
+    ),
+    "local_drop": SentenceRule(
+        "Dropped in front of the link",
+        "segments that the sender's capture holds never were on the link, or the queue's log says so",
+        "segment by segment: the map of segments to frames",
+        f"{_PAPER}, section 5.2",
+    ),
+    "link_loss": SentenceRule(
+        "Given up by the link",
+        "the link sent a segment's frames as often as it may, and the segment did not arrive",
+        f"attempts in the link log, arrival in the receiver's capture; {_CHAIN}",
+        "IEEE 802.11-2020 section 10.3 (retry limits); 3GPP TS 38.322 (maxRetxThreshold)",
+    ),
+    "link_burst": SentenceRule(
+        "The link's recovery against TCP's timer",
+        "a timer of TCP fired for data that the link was still sending again",
+        f"hole in delivery in order with mostly repeated frames in it; {_CHAIN}",
+        f"{_PAPER}, section 5.4",
+    ),
+    "link_burst_harmless": SentenceRule(
+        "Bursts of link retransmissions",
+        "repeated frames of the link left a hole in delivery, and no timer fired",
+        f"as link_burst; {_CHAIN}",
+        f"{_PAPER}, section 5.4, Figure 11",
+    ),
+    "loss": SentenceRule(
+        "Lost on the way",
+        "TCP recovered from a loss that no log of the link explains",
+        f"recovery episodes of the sender's capture; {_CHAIN}",
+        "RFC 5681, RFC 6675, RFC 8985",
+    ),
+    "ack_loss": SentenceRule(
+        "Acknowledgements lost or late",
+        "data was sent again although it had arrived, as its ACKs were lost or came too late",
+        f"ACKs in both captures; {_CHAIN}",
+        f"{_PAPER}, section 5.3",
+    ),
+    "ack_compression": SentenceRule(
+        "Acknowledgements in bunches",
+        "four and more ACKs in a row came closer than half of the spacing in which they left the receiver",
+        "departure of each ACK in the receiver's capture, its arrival in the sender's",
+        "Zhang, Shenker, Clark: Observations on the Dynamics of a Congestion Control Algorithm, SIGCOMM 1991",
+    ),
+    "xoff": SentenceRule(
+        "Link flow control",
+        "the peer held the link's sender off while data was under way",
+        "XOFF and XON, power save, in the link log",
+        f"{_PAPER}, section 5.5",
+    ),
+    "queue": SentenceRule(
+        "A standing queue",
+        "something had to be repaired behind a queue that delayed everything by a second and more",
+        "round trip less the smallest round trip; bytes outstanding against the pipe's capacity",
+        f"{_PAPER}, section 5.2",
+    ),
+    **{
+        f"idle_{cause}": SentenceRule(
+            f"Link idle: {title}",
+            f"idle, in no chain, for 1% of the transfer: {why}",
+            "phases in which the link could have sent and had nothing to send",
+            f"{_PAPER}, section 4.3",
+        )
+        for cause, (title, why) in _IDLE.items()
+    },
+    "bearer_repeats": SentenceRule(
+        "Radio bearer: sent again",
+        f"missing PDUs held data back for {_STILL_MS} at once or for {_percent(bearers.STILL_SHARE)} of the "
+        f"transfer; without a log at the receiver: {_percent(bearers.AGAIN_SHARE)} of the PDUs were sent "
+        f"again. A poll is told of if it waited {bearers.POLL_NS / 1e6:g} ms, {bearers.POLL_TIMES:g} times "
+        "the median",
+        "held back: from the first PDU behind a missing one until all of the missing one is there, "
+        "overlapping times counted once; poll: until a status report on all that was sent by then",
+        "3GPP TS 36.322, 38.322, section 5.2",
+    ),
+    "bearer_repeats_back": SentenceRule(
+        "Radio bearer: ACKs held back",
+        f"the same against the data, if ACKs were held back for {_STILL_MS} at once",
+        "as bearer_repeats",
+        "3GPP TS 36.322, 38.322, section 5.2",
+    ),
+    "bearer_discards": SentenceRule(
+        "Radio bearer: given up",
+        "the bearer gave packets of data up for certain: PDCP numbers that RLC never sent, or packets not "
+        "confirmed when the bearer was set up anew and not handed over again",
+        "PDCP numbers and PDUs in the capture of the sender; nothing is said where the log may have gaps",
+        "3GPP TS 36.323, 38.323, sections 5.2 and 5.3",
+    ),
+    "air_busy": SentenceRule(
+        "The air: others",
+        f"the air was busy for {_percent(airtime.BUSY_SHARE)} of the transfer and others had "
+        f"{_percent(airtime.OTHERS_SHARE)} of it, as the monitor heard",
+        "airtime of every frame heard, from its length, rate and preamble; nothing is said where that is "
+        f"missing of more than {_percent(1 - airtime.KNOWN_SHARE)} of the frames",
+        "IEEE 802.11-2020 section 9.4.2.27 (channel load)",
+    ),
+    "air_retries": SentenceRule(
+        "The air: sent again",
+        f"{_percent(airtime.RETRY_SHARE)} of the data sender's airtime and {_percent(airtime.SPAN_SHARE)} of "
+        "the transfer went into frames sent again",
+        "airtime of the data sender's frames with the retry bit, or whose number had been sent before",
+        "IEEE 802.11-2020 sections 9.2.4.1.7, 10.3",
+    ),
+    "air_slow": SentenceRule(
+        "The air: slow rates",
+        f"{_percent(airtime.SLOW_SHARE)} of the data sender's airtime and {_percent(airtime.SPAN_SHARE)} of "
+        f"the transfer were spent at 1/{airtime.SLOWER} of its best rate or less",
+        "rate of every frame in the radio header",
+        "radiotap fields Rate, MCS, VHT, HE",
+    ),
+}

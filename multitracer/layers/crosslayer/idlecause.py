@@ -1,0 +1,216 @@
+"""Why TCP left the link idle: what the sender waited for, read off what ended the wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from multitracer.layers.crosslayer.dozing import held_back
+from multitracer.layers.link.resetlog import handshakes
+from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderState
+from multitracer.model.analysis import Result
+from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.table import Table
+from multitracer.model.timeline import Measurement
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why one idle phase was.
+
+    Attributes
+    ----------
+    word : str
+        One of `multitracer.model.schema.results.IDLE_CAUSES`.
+    because : str
+        The chain behind it, in words.
+    conn : int
+        Connection that ended the phase; -1 if none.
+    wake_record : int
+        Segment in the sender's capture that ended it; 0 if none.
+    """
+
+    word: str
+    because: str
+    conn: int = -1
+    wake_record: int = 0
+
+
+class Reasons:
+    """What causes are drawn from: the senders' states, timeouts, resets, local drops and power save.
+
+    Parameters
+    ----------
+    m : Measurement
+    slot_ns : int
+        How long before a phase the data that ended its predecessor may have left.
+    states : sequence of SenderState
+        One per connection with data.
+    results : mapping of str to Result
+        Uses "timeouts", "local_drops" and "flow_control" where present.
+    """
+
+    def __init__(
+        self, m: Measurement, slot_ns: int, states: Sequence[SenderState], results: Mapping[str, Result]
+    ) -> None:
+        self.m = m
+        self.slot_ns = slot_ns
+        self.states = states
+        self.resets = [(one.start_ns, one.end_ns or one.start_ns) for one in handshakes(m)]
+        self.chains: dict[tuple[int, int], tuple[str, str]] = {}
+        self.timeouts = _table(results, "timeouts")
+        self.drops = _table(results, "local_drops")
+        self.held_back = held_back(m, _table(results, "flow_control"))
+
+    @cached_property
+    def _kernel(self) -> Grouped:
+        states = self.m.table("tcp_states")
+        return Grouped(states["conn"], states["dir"])
+
+    def had_data(self, state: SenderState, start_ns: int, wake_ns: int, outstanding: int) -> bool:
+        """Whether the kernel says that data was waiting, or that the congestion window had no room for it."""
+        kernel = self._kernel.rows(state.connection.index, state.connection.data_dir)
+        rows = self.m.table("tcp_states").where(kernel)
+        sent = state.data["t_ns"]
+        last_ns = int(sent[max(int(np.searchsorted(sent, start_ns, side="right")) - 1, 0)])
+        waiting = (rows["notsent"] > 0) & (rows["t_ns"] > last_ns) & (rows["t_ns"] < wake_ns)
+        if np.any(waiting):
+            return True
+        known = rows.where((rows["cwnd"] > 0) & (rows["t_ns"] <= start_ns))
+        if not len(known):
+            return False
+        cwnd = int(known["cwnd"][np.argmax(known["t_ns"])])
+        sizes = rows["mss"][rows["mss"] > 0]
+        size = int(sizes[-1]) if len(sizes) else int(state.data["length"].max())
+        return outstanding > (cwnd - 1) * size
+
+    def timeout(self, state: SenderState, row: int) -> int | None:
+        """Row of the timeout that sent a segment; None if none did."""
+        if self.timeouts is None:
+            return None
+        near = np.abs(self.timeouts["t_ns"] - state.data["t_ns"][row]) <= 1_000_000
+        rows = np.flatnonzero(near & (self.timeouts["conn"] == state.connection.index))
+        return int(rows[0]) if len(rows) else None
+
+    def dropped(self, state: SenderState, seq: int) -> bool:
+        """Whether a queue dropped this byte."""
+        if self.drops is None:
+            return False
+        mine = self.drops["conn"] == state.connection.index
+        covers = (self.drops["seq"] <= seq) & (seq < self.drops["seq"] + self.drops["length"])
+        return bool(np.any(mine & covers & (self.drops["dir"] == state.connection.data_dir)))
+
+    def reset_between(self, start_ns: int, end_ns: int) -> int | None:
+        """Start of the last link reset that touches a time span; None if none does."""
+        hits = [start for start, end in self.resets if start <= end_ns and end >= start_ns]
+        return hits[-1] if hits else None
+
+    def seconds(self, t_ns: int) -> str:
+        """A time as it stands in a chain."""
+        return f"{self.m.seconds(t_ns):.3f} s"
+
+
+def cause_of(reasons: Reasons, start_ns: int, end_ns: int) -> Cause:
+    """The cause of one idle phase.
+
+    The segment that next gave the link data says what TCP had waited for: timer, ACK, or application.
+    """
+    if not reasons.states:
+        return Cause("unknown", "no capture at the sender shows what TCP did")
+    since = start_ns - reasons.slot_ns  # the last frame went out then, with all the data there was
+    waking = [(state, row) for state in reasons.states if (row := state.next_data(since)) is not None]
+    if not waking:
+        last = max(reasons.states, key=lambda state: state.span[1])
+        conn = last.connection.index
+        if asleep := _sleep_words(reasons, last.span[1], (start_ns, end_ns)):
+            return Cause("power_save", asleep, conn)
+        return Cause("application", "all data was sent; only its ACK was awaited", conn)
+    state, row = min(waking, key=lambda one: int(one[0].data["t_ns"][one[1]]))
+    word, because = _waited_for(reasons, state, row, (start_ns, end_ns))
+    return Cause(word, because, state.connection.index, int(state.data["record"][row]))
+
+
+def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[int, int]) -> tuple[str, str]:
+    start_ns = span_ns[0]
+    timeout = reasons.timeout(state, row)
+    if timeout is not None:
+        return "timeout_wait", _timeout_words(reasons, state, timeout)
+    wake_ns = int(state.data["t_ns"][row])
+    recovery = state.recovering(start_ns)
+    if recovery is not None or state.data["duplicate"][row] > 0:
+        begin = recovery[0] if recovery is not None else wake_ns
+        key = (state.connection.index, begin)
+        if key not in reasons.chains:  # one recovery may explain many phases
+            reasons.chains[key] = _recovery(reasons, state, begin)
+        return reasons.chains[key]
+    since_ack = state.ack_before(wake_ns)
+    clocked = since_ack is not None and since_ack <= ACK_CLOCK_NS
+    if since_ack is not None and clocked and (asleep := _sleep_words(reasons, wake_ns - since_ack, span_ns)):
+        return "power_save", asleep
+    edge, nxt = state.right_edge(start_ns), state.snd_nxt(start_ns)
+    length = int(state.data["length"][row])
+    una = state.snd_una(start_ns)
+    if edge is not None and edge - nxt < length:
+        return "receiver_window", f"{nxt - una} bytes outstanding, window open for {max(edge - nxt, 0)} more"
+    # What no ACK released may have waited for one: a tail loss probe may carry new data (RFC 8985, 7.3).
+    if una >= nxt or not (clocked or reasons.had_data(state, start_ns, wake_ns, nxt - una)):
+        return "application", f"no data until {reasons.seconds(wake_ns)}, though TCP could have sent"
+    lost_ns = state.last_retransmission(start_ns)
+    if lost_ns is None:
+        return "handshake/slow_start", f"{nxt - una} bytes outstanding before any loss"
+    return "recovery_stall", f"congestion window reduced by the loss repaired at {reasons.seconds(lost_ns)}"
+
+
+def _recovery(reasons: Reasons, state: SenderState, begin: int) -> tuple[str, str]:
+    """Waiting for ACKs during loss recovery, or for the duplicate ACKs that begin it."""
+    first = int(np.searchsorted(state.data["t_ns"], begin))
+    seq = int(state.data["seq"][first])
+    words = f"recovery of byte {seq} from {reasons.seconds(begin)}"
+    if reasons.dropped(state, seq):
+        return "local_drop", f"{words}, dropped by the queue in front of the link"
+    timeout = reasons.timeout(state, first)
+    if timeout is not None:
+        return "recovery_stall", f"{words}, after {_timeout_words(reasons, state, timeout)}"
+    return "recovery_stall", words + _reset_words(reasons, _sent_before(state, seq, begin), begin)
+
+
+def _timeout_words(reasons: Reasons, state: SenderState, row: int) -> str:
+    timeouts = reasons.timeouts
+    if timeouts is None:
+        return ""
+    t_ns, seq = int(timeouts["t_ns"][row]), int(timeouts["seq"][row])
+    verdict = str(timeouts.words("verdict")[row])
+    words = f"timeout at {reasons.seconds(t_ns)} of byte {seq} ({verdict})"
+    if reasons.dropped(state, seq):
+        return f"{words}, dropped by the queue in front of the link"
+    return words + _reset_words(reasons, _sent_before(state, seq, t_ns), t_ns)
+
+
+def _reset_words(reasons: Reasons, sent_ns: int, t_ns: int) -> str:
+    reset = reasons.reset_between(sent_ns, t_ns)
+    return f", after the link reset at {reasons.seconds(reset)}" if reset is not None else ""
+
+
+def _sleep_words(reasons: Reasons, ack_ns: int, span_ns: tuple[int, int]) -> str:
+    """That an ACK waited for the station to wake up through most of a time span; empty if it did not."""
+    wait = reasons.held_back.wait(ack_ns, span_ns) if reasons.held_back is not None else None
+    if wait is None:
+        return ""
+    came, awake = (reasons.seconds(t_ns) for t_ns in wait)
+    return f"its ACK was at the access point at {came} and waited for the station to wake up at {awake}"
+
+
+def _sent_before(state: SenderState, seq: int, t_ns: int) -> int:
+    """When a byte was last sent before a time."""
+    covers = (state.data["seq"] <= seq) & (seq < state.data["seq"] + state.data["length"])
+    times = state.data["t_ns"][covers & (state.data["t_ns"] < t_ns)]
+    return int(times[-1]) if len(times) else t_ns
+
+
+def _table(results: Mapping[str, Result], name: str) -> Table | None:
+    found = results.get(name)
+    rows = found.tables.get(name) if found is not None else None
+    return rows if rows is not None and len(rows) else None

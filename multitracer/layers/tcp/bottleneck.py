@@ -1,0 +1,198 @@
+"""The bottleneck as captures alone show it: when it was busy, how fast it is, what waited in front of it.
+
+Packets pass it one after the other. One that was handed over at `t` and came out at `u` kept it busy from
+`t`, or from when the one before came out, to `u` less the delay that even an empty bottleneck adds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from multitracer.layers.tcp import together
+from multitracer.layers.tcp.losses import arrivals_ns
+from multitracer.layers.tcp.together import Flags, Line, Times, flows, highest, payload, valid_acks
+from multitracer.layers.tcp.transit import data_spans, near_sender
+from multitracer.model.arrays.intervals import Intervals, intersect, intervals, subtract, total, union
+from multitracer.model.arrays.unique import distinct
+from multitracer.model.table import Table
+from multitracer.model.timeline import Connection, Measurement
+
+_FEW = 8
+_SHARE = 0.5
+_MOST_PAIRS = 200_000_000
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Packets with data of some connections through the bottleneck.
+
+    Attributes
+    ----------
+    in_ns, out_ns : array
+        When each was handed over and came out again; `out_ns` is -1 if it never did.
+    size : array
+        Bytes of the IP packets.
+    basis : str
+        "arrivals" (both captures) or "ACKs" (only the sender's): then the way back is part of the delay.
+    """
+
+    in_ns: Times
+    out_ns: Times
+    size: Times
+    basis: str
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """The bottleneck of a transfer.
+
+    Attributes
+    ----------
+    rate : float
+        Bytes of IP packets per second while something waited.
+    packet_ns : int
+        Time that a usual packet takes.
+    delay_ns : int
+        Smallest delay from end to end (with the way back, if told from ACKs).
+    idle, idle_least, idle_most : Intervals
+        Times in which nothing was in it, within the transfer.
+    span : Intervals
+        The transfer.
+    basis : str
+        As in `Passage`.
+    """
+
+    rate: float
+    packet_ns: int
+    delay_ns: int
+    idle: Intervals
+    idle_least: Intervals
+    idle_most: Intervals
+    span: Intervals
+    basis: str
+
+
+def _passages(m: Measurement, connections: list[Connection]) -> list[Passage]:
+    """How the data of connections passed the bottleneck, of those of which the captures show enough."""
+    source = near_sender(m)
+    data = payload(m, connections, source)
+    data = data.where((data.sizes >= _FEW)[data.of])
+    if not len(data):
+        return []
+    size = data["ip_length"].astype(np.int64)
+    if m.rcv is not None and m.rcv != m.snd:
+        # Damaged ones have passed it too.
+        return [Passage(data["t_ns"], arrivals_ns(data, flows(m, connections, m.rcv)), size, "arrivals")]
+    acks = valid_acks(m, connections, source)
+    reached = highest(acks.of, acks["ack"])
+    ends = data["seq"] + data["length"]
+    at = Line(acks.count, reached).search((acks.of, reached), (data.of, ends))
+    out = np.where(at < acks.bounds[data.of + 1], np.append(acks["t_ns"], -1)[at], -1)
+    out[out < data["t_ns"]] = -1
+    # The ACK of a first copy says nothing about the second, and one that had to wait for a repair little.
+    for flow in distinct(data.of[data["duplicate"] > 0]).tolist():
+        mine = slice(*data.bounds[flow : flow + 2])
+        out[mine][_repaired(data.one(flow), out[mine])] = -1
+    answered = (acks.sizes > 0)[data.of]
+    if not answered.any():
+        return []
+    return [Passage(data["t_ns"][answered], out[answered], size[answered], "ACKs")]
+
+
+def bottleneck(m: Measurement) -> Bottleneck | None:
+    """Find the bottleneck's rate, and when it had nothing to do; None if the captures show too little."""
+    return m.once("bottleneck", lambda: _found(m))
+
+
+def _found(m: Measurement) -> Bottleneck | None:
+    if not len(m.table("segments")) or (m.snd is None and m.rcv is not None):
+        return None
+    parts = [one for some in together.parts(m) for one in _passages(m, some)]
+    if not parts:
+        return None
+    order = np.argsort(np.concatenate([one.in_ns for one in parts]), kind="stable")
+    in_ns, out_ns, size = (
+        np.concatenate([getattr(one, name) for one in parts])[order] for name in ("in_ns", "out_ns", "size")
+    )
+    known = out_ns >= 0
+    if np.count_nonzero(known) < _FEW:
+        return None
+    delay = out_ns[known] - in_ns[known]
+    smallest = int(delay.min())
+    rate = _rate(in_ns[known], out_ns[known], size[known], smallest)
+    if rate <= 0:
+        return None
+    packet_ns = min(round(float(np.median(size)) / rate * 1e9), smallest)
+    span = data_spans(m)
+    rest = smallest - packet_ns
+    basis = "arrivals" if all(one.basis == "arrivals" for one in parts) else "ACKs"
+    # From ACKs the receiver's delay of them counts as busy; it may have been idle for as long as one packet.
+    slack = packet_ns if basis == "arrivals" else 2 * packet_ns
+    middle = _idle(in_ns, out_ns, known, rest, span)
+    most = _idle(in_ns, out_ns, known, rest + slack, span)
+    # At its rate, and had it nothing else to do (the link may have sent frames again).
+    fluid = _fluid(in_ns, size, rate)
+    most = max(most, _idle(in_ns, fluid, np.ones_like(known), 0, span), key=total)
+    least = _idle(in_ns, _stay(in_ns, out_ns), np.ones_like(known), max(rest - packet_ns, 0), span)
+    if basis == "ACKs":
+        middle = union(least, _later_halves(subtract(middle, least)))
+    return Bottleneck(rate, packet_ns, smallest, middle, least, most, span, basis)
+
+
+def _idle(in_ns: Times, out_ns: Times, known: Flags, rest: int, span: Intervals) -> Intervals:
+    ends = np.maximum(out_ns[known] - rest, in_ns[known])
+    return subtract(span, intersect(intervals(np.column_stack([in_ns[known], ends])), span))
+
+
+def _stay(in_ns: Times, out_ns: Times) -> Times:
+    """What never came out may have kept the bottleneck busy until the next packet came out of it."""
+    never = np.iinfo(np.int64).max
+    following = np.minimum.accumulate(np.where(out_ns >= 0, out_ns, never)[::-1])[::-1]
+    return np.where(out_ns >= 0, out_ns, np.where(following < never, following, in_ns)).astype(np.int64)
+
+
+def _later_halves(uncertain: Intervals) -> Intervals:
+    """From ACKs alone nobody can tell how long what had to be repaired was in it: for half of the time.
+
+    It was the first half: a packet is carried, or lost, before there is nothing more to carry.
+    """
+    halves = uncertain.copy()
+    halves[:, 0] += (halves[:, 1] - halves[:, 0]) // 2
+    return halves
+
+
+def _repaired(data: Table, out: Times) -> Flags:
+    """Segments whose ACK came only after earlier bytes had been sent again."""
+    waited = np.zeros(len(data), dtype=np.bool_)
+    again = np.flatnonzero(data["duplicate"] > 0)
+    for row in again.tolist() if len(again) * len(data) < _MOST_PAIRS else ():
+        t_ns = data["t_ns"][row]
+        waited |= (data["seq"] >= data["seq"][row]) & (data["t_ns"] < t_ns) & (out > t_ns)
+    return waited
+
+
+def _fluid(in_ns: Times, size: Times, rate: float) -> Times:
+    """When each packet would be out of a queue that is served at a constant rate."""
+    service = np.cumsum(size) * (1e9 / rate)
+    start = np.maximum.accumulate(in_ns - in_ns[0] - np.concatenate([[0.0], service[:-1]]))
+    return np.asarray(in_ns[0] + np.round(start + service), dtype=np.int64)
+
+
+def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:
+    """Bytes per second that come out while others wait: delays well above the smallest on both sides."""
+    order = np.argsort(out_ns, kind="stable")
+    in_ns, out_ns, size = in_ns[order], out_ns[order], size[order]
+    gap = np.diff(out_ns)
+    waiting = in_ns[1:] < out_ns[:-1] - _SHARE * smallest
+    if np.count_nonzero(waiting) < _FEW:
+        waiting = in_ns[1:] < out_ns[:-1]
+    time = float(gap[waiting].sum())
+    return float(size[1:][waiting].sum()) / time * 1e9 if time > 0 else 0.0
+
+
+def idle_ns(found: Bottleneck) -> tuple[int, int, int]:
+    """Idle time: the estimate, at least, at most."""
+    middle = total(found.idle)
+    return middle, min(total(found.idle_least), middle), max(total(found.idle_most), middle)

@@ -1,0 +1,218 @@
+"""What the TCP sender was waiting for at any time, as its own capture shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from multitracer.layers.tcp.together import Flags, Flows, Line, Times, highest, payload, valid_acks
+from multitracer.layers.tcp.transit import spans_of
+from multitracer.model.arrays.intervals import Intervals, intervals
+from multitracer.model.arrays.unique import distinct
+from multitracer.model.table import Table
+from multitracer.model.timeline import Connection, Measurement
+
+ACK_CLOCK_NS = 10_000_000  # a segment that an ACK releases leaves within this
+
+
+@dataclass(frozen=True)
+class SenderState:
+    """One connection at its sender.
+
+    Attributes
+    ----------
+    connection : Connection
+    span : tuple of int
+        First data segment, last ACK.
+    data : Table
+        Segments with payload, in time order.
+    acks : Table
+        Undamaged segments of the other side with an ACK, in time order.
+    highest : array
+        For each row of `data`: the highest byte sent so far, plus one (SND.NXT).
+    acked : array
+        For each row of `acks`: the highest cumulative ACK so far (SND.UNA).
+    edges : array
+        For each row of `acks`: the right edge of the window offered so far; -1 while the scale is unknown.
+    repeats_ns : array
+        Times of all retransmissions.
+    recoveries : Intervals
+        Loss recovery: from the first retransmission until the ACK of all that was sent before it (RFC 6582).
+    """
+
+    connection: Connection
+    span: tuple[int, int]
+    data: Table
+    acks: Table
+    highest: Times
+    acked: Times
+    edges: Times
+    repeats_ns: Times
+    recoveries: Intervals
+
+    def next_data(self, t_ns: int) -> int | None:
+        """Row of the first data segment sent after a time; None if none was, within the transfer."""
+        row = int(np.searchsorted(self.data["t_ns"], t_ns, side="right"))
+        return row if row < len(self.data) and self.data["t_ns"][row] <= self.span[1] else None
+
+    def snd_nxt(self, t_ns: int) -> int:
+        """Next byte to be sent, just after a time."""
+        row = int(np.searchsorted(self.data["t_ns"], t_ns, side="right")) - 1
+        return int(self.highest[row]) if row >= 0 else int(self.data["seq"][0])
+
+    def snd_una(self, t_ns: int) -> int:
+        """Oldest byte not acknowledged, just after a time."""
+        row = int(np.searchsorted(self.acks["t_ns"], t_ns, side="right")) - 1
+        return int(self.acked[row]) if row >= 0 else int(self.data["seq"][0])
+
+    def right_edge(self, t_ns: int) -> int | None:
+        """End of the window that the receiver had offered by a time; None if the scale is unknown.
+
+        Includes the window of the SYN: it is the first segment with an ACK.
+        """
+        row = int(np.searchsorted(self.acks["t_ns"], t_ns, side="right")) - 1
+        return int(self.edges[row]) if row >= 0 and self.edges[row] >= 0 else None
+
+    def ack_before(self, t_ns: int) -> int | None:
+        """Time since the last ACK arrived; None if none did."""
+        row = int(np.searchsorted(self.acks["t_ns"], t_ns, side="right")) - 1
+        return t_ns - int(self.acks["t_ns"][row]) if row >= 0 else None
+
+    def recovering(self, t_ns: int) -> tuple[int, int] | None:
+        """The recovery that is under way at a time; None if there is none."""
+        row = int(np.searchsorted(self.recoveries[:, 0], t_ns, side="right")) - 1
+        if row < 0 or t_ns >= self.recoveries[row, 1]:
+            return None
+        return int(self.recoveries[row, 0]), int(self.recoveries[row, 1])
+
+    def last_retransmission(self, t_ns: int) -> int | None:
+        """Time of the last retransmission up to a time."""
+        row = int(np.searchsorted(self.repeats_ns, t_ns, side="right")) - 1
+        return int(self.repeats_ns[row]) if row >= 0 else None
+
+
+@dataclass(frozen=True)
+class SenderStates:
+    """Senders of many connections, each as `SenderState` has it; columns are those of all, one by one.
+
+    Attributes
+    ----------
+    connections : list of Connection
+        Those that sent data.
+    spans : Intervals
+        A row for each.
+    data, acks : Flows
+    highest, acked, edges : array
+    recoveries : Intervals
+    recovery_of : array
+        Of which connection each recovery is.
+    times : Line
+        Times of data and ACKs.
+    """
+
+    connections: list[Connection]
+    spans: Intervals
+    data: Flows
+    acks: Flows
+    highest: Times
+    acked: Times
+    edges: Times
+    recoveries: Intervals
+    recovery_of: Times
+    times: Line
+
+    def last_ack(self, of: Times, t_ns: Times) -> tuple[Times, Flags]:
+        """The row of the last ACK up to a time, and whether there is one."""
+        row = self.times.search((self.acks.of, self.acks["t_ns"]), (of, t_ns), right=True) - 1
+        return row, np.asarray(row >= self.acks.bounds[of], dtype=np.bool_)
+
+    def recovering(self, of: Times, t_ns: Times) -> Flags:
+        """Whether loss recovery is under way at times."""
+        if not len(self.recoveries):
+            return np.zeros(len(of), dtype=np.bool_)
+        begin, end = self.recoveries[:, 0], self.recoveries[:, 1]
+        row = self.times.search((self.recovery_of, begin), (of, t_ns), right=True) - 1
+        return np.asarray((row >= 0) & (self.recovery_of[row] == of) & (t_ns < end[row]), dtype=np.bool_)
+
+    def one(self, at: int) -> SenderState:
+        """One of them."""
+        sent, heard = slice(*self.data.bounds[at : at + 2]), slice(*self.acks.bounds[at : at + 2])
+        data = self.data.one(at)
+        return SenderState(
+            self.connections[at],
+            (int(self.spans[at, 0]), int(self.spans[at, 1])),
+            data,
+            self.acks.one(at),
+            self.highest[sent],
+            self.acked[heard],
+            self.edges[heard],
+            repeats_ns=data["t_ns"][data["duplicate"] > 0],
+            recoveries=self.recoveries[self.recovery_of == at],
+        )
+
+
+def sender_state(m: Measurement, connection: Connection) -> SenderState | None:
+    """The state of one connection's sender; None without its capture, or if it sent no data."""
+    found = sender_states(m, [connection])
+    return found.one(0) if found is not None else None
+
+
+def sender_states(
+    m: Measurement, connections: Sequence[Connection], *, answered: bool = False
+) -> SenderStates | None:
+    """The states of all senders that sent data, or were also answered; None if there are none."""
+    if m.snd is None:
+        return None
+    spans, sending = spans_of(m, connections)
+    data, acks = payload(m, connections, m.snd), valid_acks(m, connections, m.snd)
+    chosen = np.flatnonzero(sending & (acks.sizes > 0) if answered else sending)
+    if not len(chosen):
+        return None
+    data, acks = data.chosen(chosen), acks.chosen(chosen)
+    reached, acked = highest(data.of, data["seq"] + data["length"]), highest(acks.of, acks["ack"])
+    offered = np.where(acks["window"] >= 0, acks["ack"] + acks["window"], -1)
+    recoveries, recovery_of = _recoveries(data, reached, acks, acked)
+    return SenderStates(
+        [connections[at] for at in chosen.tolist()],
+        spans[chosen],
+        data,
+        acks,
+        reached,
+        acked,
+        edges=highest(acks.of, offered),
+        recoveries=recoveries,
+        recovery_of=recovery_of,
+        times=Line(data.count, data["t_ns"], acks["t_ns"]),
+    )
+
+
+def _recoveries(data: Flows, reached: Times, acks: Flows, acked: Times) -> tuple[Intervals, Times]:
+    """Recoveries of each connection that sent something again."""
+    again = np.flatnonzero(data["duplicate"] > 0)
+    found, of = [np.empty((0, 2), dtype=np.int64)], [0]
+    bounds = np.searchsorted(data.of[again], np.arange(data.count + 1)).tolist()
+    for flow in distinct(data.of[again]).tolist():
+        rows = again[bounds[flow] : bounds[flow + 1]]
+        heard = slice(*acks.bounds[flow : flow + 2])
+        mine = _recoveries_of(data["t_ns"][rows], reached[rows], acks["t_ns"][heard], acked[heard])
+        found.append(mine)
+        of += [flow] * len(mine)
+    return np.concatenate(found), np.array(of[1:], dtype=np.int64)
+
+
+def _recoveries_of(again_ns: Times, reached: Times, ack_ns: Times, acked: Times) -> Intervals:
+    found = []
+    forever = int(np.iinfo(np.int64).max)
+    position = 0
+    while position < len(again_ns):
+        start = int(again_ns[position])
+        # All that was sent before: the segment itself was, so its own end is part of it.
+        covered = int(np.searchsorted(acked, reached[position]))
+        end = max(int(ack_ns[covered]), start + 1) if covered < len(acked) else forever
+        found.append((start, end))
+        if end == forever:
+            break
+        position = int(np.searchsorted(again_ns, end, side="right"))
+    return intervals(found)

@@ -1,0 +1,259 @@
+"""Segments of many flows together: what is asked of each is asked of all at once.
+
+Rows of all flows stand in one table, flow behind flow, each in the order of time; what is true of a flow
+alone (the highest byte so far, the last ACK before a time) is kept within it by numbers that set flows apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.model.arrays.unique import distinct
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Connection, Measurement
+
+Times = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+_COUNTABLE = 2**62
+_ROWS = 1 << 19
+"""Segments that are asked together: more are no faster, and take memory."""
+
+
+def parts(m: Measurement, connections: Sequence[Connection] | None = None) -> Iterator[list[Connection]]:
+    """Connections in their order, as many at a time as have about `_ROWS` segments together."""
+    conn = m.table("segments")["conn"]
+    rows = np.bincount(conn[conn >= 0])
+    some: list[Connection] = []
+    held = 0
+    for one in m.connections if connections is None else connections:
+        size = int(rows[one.index]) if one.index < len(rows) else 0
+        if some and held + size > _ROWS:
+            yield some
+            some, held = [], 0
+        some.append(one)
+        held += size
+    if some:
+        yield some
+
+
+class Flows:
+    """Rows of several flows.
+
+    Parameters
+    ----------
+    rows : Table
+        By flow, then by time.
+    of : array
+        Which flow each row is of, ascending.
+    count : int
+        How many flows there are; some may have no rows.
+    """
+
+    def __init__(self, rows: Table, of: Times, count: int) -> None:
+        self.rows, self.of, self.count = rows, of, count
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> Array:
+        return self.rows[name]
+
+    @cached_property
+    def bounds(self) -> Times:
+        """The first row of each flow, and behind the last one the number of rows."""
+        return np.searchsorted(self.of, np.arange(self.count + 1))
+
+    @property
+    def sizes(self) -> Times:
+        """Rows of each flow."""
+        return np.diff(self.bounds)
+
+    def where(self, keep: Flags) -> Flows:
+        """Some of the rows, of the same flows."""
+        if keep.all():
+            return self
+        rows = np.flatnonzero(keep)
+        return Flows(self.rows.where(rows), self.of[rows], self.count)
+
+    def chosen(self, flows: Times) -> Flows:
+        """Some of the flows, ascending; they are numbered anew."""
+        if len(flows) == self.count:
+            return self
+        place = np.full(self.count, -1, dtype=np.int64)
+        place[flows] = np.arange(len(flows))
+        rows = np.flatnonzero(place[self.of] >= 0)
+        return Flows(self.rows.where(rows), place[self.of[rows]], len(flows))
+
+    def one(self, flow: int) -> Table:
+        """The rows of one flow."""
+        return self.rows.where(np.arange(*self.bounds[flow : flow + 2]))
+
+    def counted(self, which: Flags) -> Times:
+        """How many rows of each flow a mask picks."""
+        return np.bincount(self.of[which], minlength=self.count)
+
+    def summed(self, values: Array) -> Times:
+        """Sum of the values of each flow's rows."""
+        return _reduced(np.add, values.astype(np.int64, copy=False), self.bounds, 0)
+
+    def largest(self, values: Array, otherwise: int) -> Times:
+        """The largest value of each flow's rows."""
+        return _reduced(np.maximum, values, self.bounds, otherwise)
+
+    def smallest(self, values: Array, otherwise: int) -> Times:
+        """The smallest value of each flow's rows."""
+        return _reduced(np.minimum, values, self.bounds, otherwise)
+
+    def first(self, values: Array, otherwise: int) -> Times:
+        """The value of the first row of each flow."""
+        there = self.sizes > 0
+        found = np.full(self.count, otherwise, dtype=np.int64)
+        found[there] = values[self.bounds[:-1][there]]
+        return found
+
+    def last(self, values: Array, otherwise: int) -> Times:
+        """The value of the last row of each flow."""
+        there = self.sizes > 0
+        found = np.full(self.count, otherwise, dtype=np.int64)
+        found[there] = values[self.bounds[1:][there] - 1]
+        return found
+
+
+def lone(rows: Table) -> Flows:
+    """One flow, by its rows."""
+    return Flows(rows, np.zeros(len(rows), dtype=np.int64), 1)
+
+
+def flows(
+    m: Measurement,
+    connections: Sequence[Connection],
+    source: int | Times | None,
+    reverse: bool = False,
+) -> Flows:
+    """One direction of each connection at one capture: that of its data, or the other.
+
+    `source` may be one for each connection.
+    """
+    conn = np.array([one.index for one in connections], dtype=np.int64)
+    direction = np.array([one.data_dir for one in connections], dtype=np.int64)
+    if source is None:
+        source = -1
+    rows, of = m.flow_rows(conn, 1 - direction if reverse else direction, source)
+    return Flows(m.table("segments").where(rows), of, len(conn))
+
+
+class Line:
+    """Numbers of many flows on one line, flow behind flow, so that one search serves all.
+
+    Parameters
+    ----------
+    count : int
+        How many flows there are.
+    *known : array
+        All numbers that are searched among; others are told only to be less or more than these.
+
+    Attributes
+    ----------
+    low, high : int
+        Less and more than all that are known.
+    """
+
+    def __init__(self, count: int, *known: Times) -> None:
+        filled = [part for part in known if len(part)]
+        self.low = min((int(part.min()) for part in filled), default=0) - 1
+        self.high = max((int(part.max()) for part in filled), default=0) + 1
+        self._span = self.high - self.low + 1
+        self._values: Times | None = None
+        if filled and self._span * max(count, 1) >= _COUNTABLE:
+            # Too far apart to be numbered through: their ranks stand for them, odd ones for those known.
+            self._values = distinct(np.concatenate(filled))
+            self._span = 2 * len(self._values) + 2
+
+    def at(self, of: Times, number: Times) -> Times:
+        """Where numbers of flows are on the line."""
+        if self._values is None:
+            inside = np.minimum(np.maximum(number, self.low), self.high) - self.low
+        else:
+            left = np.searchsorted(self._values, number)
+            same = self._values[np.minimum(left, len(self._values) - 1)] == number
+            inside = 2 * left + same
+        return np.asarray(of * self._span + inside, dtype=np.int64)
+
+    def number(self, of: Times, place: Times) -> Times:
+        """Known numbers by their places."""
+        inside = place - of * self._span
+        return inside + self.low if self._values is None else self._values[(inside - 1) // 2]
+
+    def search(
+        self, within: tuple[Times, Times], wanted: tuple[Times, Times], *, right: bool = False
+    ) -> Times:
+        """Where numbers of flows belong in ascending known ones: before their equals, or behind them."""
+        return np.searchsorted(self.at(*within), self.at(*wanted), side="right" if right else "left")
+
+
+def highest(of: Times, values: Times) -> Times:
+    """For each row, the highest value of its flow so far."""
+    line = Line(int(of[-1]) + 1 if len(of) else 0, values)
+    return line.number(of, np.maximum.accumulate(line.at(of, values)))
+
+
+def advancing(of: Times, values: Times) -> Flags:
+    """Rows that are higher than all before of their flow."""
+    line = Line(int(of[-1]) + 1 if len(of) else 0, values)
+    reached = np.maximum.accumulate(line.at(of, values))
+    return np.asarray(np.diff(reached, prepend=np.int64(-1)) > 0, dtype=np.bool_)
+
+
+def covered(rows: Flows) -> Times:
+    """How many bytes the segments of each flow cover, each once."""
+    start, end = rows["seq"], rows["seq"] + rows["length"]
+    line = Line(rows.count, start, end)
+    order = np.argsort(line.at(rows.of, start), kind="stable")
+    of, start, end = rows.of[order], start[order], end[order]
+    reached = highest(of, end)
+    # What the segments before reach to, where they are of the same flow.
+    before = np.where(np.diff(of, prepend=-1) > 0, start, np.append(0, reached[:-1])[: len(of)])
+    found = np.zeros(rows.count, dtype=np.int64)
+    np.add.at(found, of, np.maximum(end - np.maximum(start, before), 0))
+    return found
+
+
+def damaged(rows: Flows) -> Flags:
+    """Segments that TCP discards for their checksum, e.g. after a failed header decompressor (RFC 1144).
+
+    Between hosts that leave checksums to hardware (or to nobody, over virtual links) most are "bad": then
+    none is damaged.
+    """
+    bad = np.asarray(rows["checksum"] == rows.rows.code("checksum", "bad"), dtype=np.bool_)
+    if bad.any():
+        bad &= (2 * rows.counted(bad) <= rows.sizes)[rows.of]
+    return bad
+
+
+def valid_acks(
+    m: Measurement, connections: Sequence[Connection], source: int | Times | None, reverse: bool = False
+) -> Flows:
+    """ACKs for the data direction of each connection (or the other), without those damaged on the way."""
+    rows = flows(m, connections, source, not reverse)
+    return rows.where((rows["ack"] > 0) & ~damaged(rows))
+
+
+def payload(
+    m: Measurement, connections: Sequence[Connection], source: int | Times | None, reverse: bool = False
+) -> Flows:
+    """Segments with payload of the data direction of each connection, or of the other."""
+    rows = flows(m, connections, source, reverse)
+    return rows.where(rows["length"] > 0)
+
+
+def _reduced(function: np.ufunc, values: Array, bounds: Times, otherwise: int) -> Times:
+    there = bounds[1:] > bounds[:-1]
+    found = np.full(len(bounds) - 1, otherwise, dtype=np.int64)
+    if there.any():
+        found[there] = function.reduceat(values, bounds[:-1][there])
+    return found

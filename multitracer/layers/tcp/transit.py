@@ -1,0 +1,187 @@
+"""TCP data on its way: the transfer's span, what the receiver refused, and when bytes arrived in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from multitracer.layers.tcp import together
+from multitracer.layers.tcp.together import Flags as Flags, Times as Times
+from multitracer.model.arrays.intervals import Intervals, intervals
+from multitracer.model.arrays.unique import distinct
+from multitracer.model.table import Table
+from multitracer.model.timeline import Connection, Measurement
+
+PIECES = 1_000_000
+ANSWER_NS = 100_000_000
+"""A receiver answers data out of order at once; its capture shows the answer within this."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """In-order delivery to the receiving TCP.
+
+    Attributes
+    ----------
+    t_ns : array
+        Times at which the next byte expected advanced, ascending.
+    reached : array
+        The next byte expected from then on.
+    """
+
+    t_ns: Times
+    reached: Times
+
+    def at(self, t_ns: int) -> int:
+        """The next byte expected just after a time; the first byte at the beginning."""
+        index = int(np.searchsorted(self.t_ns, t_ns, side="right")) - 1
+        return int(self.reached[index]) if index >= 0 else 1
+
+    def around(self, t_ns: int) -> tuple[int | None, int | None]:
+        """Last advance at or before a time, first advance after it."""
+        index = int(np.searchsorted(self.t_ns, t_ns, side="right"))
+        before = int(self.t_ns[index - 1]) if index > 0 else None
+        after = int(self.t_ns[index]) if index < len(self.t_ns) else None
+        return before, after
+
+
+def data_at(m: Measurement, connection: Connection, source: int | None, reverse: bool = False) -> Table:
+    """Segments of the data direction (or the other) at one capture, in time order."""
+    direction = 1 - connection.data_dir if reverse else connection.data_dir
+    return m.flow(connection.index, direction, source)
+
+
+def valid_acks(m: Measurement, connection: Connection, source: int | None) -> Table:
+    """Segments with an ACK for the data direction at one capture, without those damaged on the way."""
+    rows = data_at(m, connection, source, reverse=True)
+    return rows.where((rows["ack"] > 0) & ~damaged(rows))
+
+
+def near_sender(m: Measurement) -> int | None:
+    """The capture that stands for the sender: its own, or the only one there is."""
+    return m.snd if m.snd is not None else m.rcv
+
+
+def spans_of(m: Measurement, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
+    """First data segment to the ACK of the last byte of each connection (Paper 4.3); which have data.
+
+    Where no ACK was seen, it ends with the last data segment.
+    """
+    source = near_sender(m)
+    data = together.payload(m, connections, source)
+    carrying = data.sizes > 0
+    start, end = data.first(data["t_ns"], 0), data.last(data["t_ns"], 0)
+    last = data.largest(data["seq"] + data["length"], 0)
+    acks = together.valid_acks(m, connections, source)
+    acks = acks.where(carrying[acks.of] & (acks["t_ns"] >= start[acks.of]))
+    reached = np.minimum(together.highest(acks.of, acks["ack"]), last[acks.of])
+    final = np.flatnonzero(reached == acks.last(reached, 0)[acks.of])
+    answered = np.flatnonzero(acks.sizes)
+    first = final[np.searchsorted(acks.of[final], answered)]
+    end[answered] = np.maximum(acks["t_ns"][first], start[answered])
+    return np.column_stack([start, end]), carrying
+
+
+def data_spans(m: Measurement) -> Intervals:
+    """Times in which any connection transferred data: first data segment to last ACK."""
+    return m.once("data_spans", lambda: _data_spans(m))
+
+
+def _data_spans(m: Measurement) -> Intervals:
+    found = [spans[carrying] for spans, carrying in (spans_of(m, some) for some in together.parts(m))]
+    return intervals(np.concatenate(found) if found else ())
+
+
+def damaged(data: Table) -> Flags:
+    """Segments of one flow that TCP discards for their checksum."""
+    return together.damaged(together.lone(data))
+
+
+def ignored(data: Table, acks: Table) -> Flags:
+    """Segments at the receiver that it discarded without a word, as its ACKs show: no checksum is needed.
+
+    A receiver acknowledges data in order within half a second (RFC 9293, 3.8.6.3); if the same bytes arrive
+    later than that and no ACK for them left in between, it had discarded the first copy. Data out of order,
+    or received before, it answers at once (RFC 5681, 4.2; RFC 9293, 3.10.7.4): what gets no answer was
+    discarded.
+    """
+    if not len(data):
+        return np.zeros(0, dtype=np.bool_)
+    ends = data["seq"] + data["length"]
+    again = _next_copy_ns(data["seq"], data["t_ns"])
+    acks = acks.where(acks["ack"] > 0)
+    reached = np.maximum.accumulate(acks["ack"]) if len(acks) else np.zeros(0, dtype=np.int64)
+    covered = np.searchsorted(reached, ends)  # the first ACK that covers it
+    never = np.iinfo(np.int64).max
+    acked = np.append(acks["t_ns"], never)[covered]
+    sent_before = np.searchsorted(acks["t_ns"], data["t_ns"], side="right") - 1
+    expected = np.where(sent_before >= 0, np.append(reached, 1)[sent_before], 1)
+    in_order = (data["seq"] <= expected) & (ends > expected)
+    repeated = (again < never) & (acked > again)
+    late = repeated & (again - data["t_ns"] > 500_000_000)
+    answer = np.append(acks["t_ns"], never)[sent_before + 1]
+    silent = (answer > data["t_ns"] + ANSWER_NS) & (answer < never)
+    ahead, old = data["seq"] > expected, ends <= expected
+    lost = (in_order & late) | (ahead & repeated & silent) | (old & silent)
+    return np.asarray((data["length"] > 0) & lost, dtype=np.bool_)
+
+
+def discarded(m: Measurement, connection: Connection) -> Table:
+    """Data segments that arrived at the receiver and were refused there; empty without its capture."""
+    data = data_at(m, connection, m.rcv)
+    acks = data_at(m, connection, m.rcv, reverse=True)
+    bad = damaged(data)
+    return data.where(bad | (ignored(data, acks) & ~bad))
+
+
+def in_order(m: Measurement, connection: Connection) -> Delivery:
+    """When the receiving TCP had each byte and all before it, from the receiver's capture.
+
+    Without that capture: from the ACKs at the sender, which are later by their way back.
+    """
+    if m.rcv is None:
+        acks = valid_acks(m, connection, near_sender(m))
+        return _advances(acks["t_ns"], acks["ack"])
+    data = data_at(m, connection, m.rcv)
+    refused = damaged(data) | ignored(data, data_at(m, connection, m.rcv, reverse=True))
+    data = data.where((data["length"] > 0) & ~refused)
+    if not len(data):
+        return Delivery(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    starts, ends = data["seq"], data["seq"] + data["length"]
+    edges = distinct(np.concatenate([starts, ends]))
+    low, high = np.searchsorted(edges, starts), np.searchsorted(edges, ends)
+    # One entry per elementary piece of each segment. Pieces come from partial overlaps, so there are few,
+    # unless the capture is made up: then the receiver's ACKs say nearly the same, later by its delayed ACKs.
+    count = high - low
+    if int(count.sum()) > 8 * len(data) + PIECES:
+        acks = valid_acks(m, connection, m.rcv)
+        return _advances(acks["t_ns"], acks["ack"])
+    row = np.repeat(np.arange(len(data)), count)
+    piece = low[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    never = np.iinfo(np.int64).max
+    arrived = np.full(len(edges) - 1, never, dtype=np.int64)
+    np.minimum.at(arrived, piece, data["t_ns"][row])
+    complete = np.maximum.accumulate(arrived)
+    known = complete < never
+    return _advances(complete[known], edges[1:][known])
+
+
+def _advances(t_ns: Times, reached: Times) -> Delivery:
+    order = np.argsort(t_ns, kind="stable")
+    t_ns, high = t_ns[order], np.maximum.accumulate(reached[order]) if len(order) else reached
+    # The last of equal times, and only where the highest byte grew.
+    last = np.append(t_ns[1:] != t_ns[:-1], True) if len(t_ns) else np.zeros(0, dtype=np.bool_)
+    t_ns, high = t_ns[last], high[last]
+    grew = np.diff(high, prepend=1) > 0
+    return Delivery(t_ns[grew], high[grew])
+
+
+def _next_copy_ns(seq: Times, t_ns: Times) -> Times:
+    """For each segment: when the same first byte comes again; the largest integer if never."""
+    order = np.lexsort((t_ns, seq))
+    again = np.full(len(seq), np.iinfo(np.int64).max, dtype=np.int64)
+    same = seq[order][1:] == seq[order][:-1]
+    again[order[:-1][same]] = t_ns[order][1:][same]
+    return again

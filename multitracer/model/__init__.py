@@ -1,0 +1,1 @@
+"""What everything is made of: tables and their schemas, traces, the timeline, results, errors and issues."""

@@ -1,0 +1,1 @@
+"""Arithmetic on arrays: intervals, groups, distinct values, straight lines, statistics."""

@@ -1,0 +1,53 @@
+"""How equal values are: deviation, Jain's index, and smoothing as TCP's timer does it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from multitracer.model.lazy import np
+from multitracer.model.table import Array
+
+_BLOCK = 64
+
+
+def jain(values: Sequence[float]) -> float | None:
+    """Jain's fairness index: 1 if all are equal, 1/n if one has all; None for fewer than two values.
+
+    Reference: R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
+    """
+    squares = sum(value * value for value in values)
+    if len(values) < 2 or not squares:
+        return None
+    return round(sum(values) ** 2 / (len(values) * squares), 6)
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """Standard deviation of a sample (n - 1); None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    mean = math.fsum(values) / len(values)
+    return round(math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)), 3)
+
+
+def smoothed(values: Array, gain: float, start: float | Array) -> Array:
+    """``y[n] = (1 - gain) y[n-1] + gain x[n]``, beginning at `start`, along the last axis.
+
+    In blocks short enough that the powers of ``1 - gain`` stay far from the limits of a float.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> smoothed(np.array([8.0, 16.0]), 0.25, 4.0).tolist()
+    [5.0, 7.75]
+    """
+    keep = 1 - gain
+    powers = keep ** np.arange(1, _BLOCK + 1)
+    found = np.empty(values.shape, dtype=np.float64)
+    last = np.asarray(start)
+    for at in range(0, values.shape[-1], _BLOCK):
+        part = values[..., at : at + _BLOCK]
+        scale = powers[: part.shape[-1]]
+        found[..., at : at + _BLOCK] = scale * (last[..., None] + np.cumsum(gain * part / scale, axis=-1))
+        last = found[..., at + part.shape[-1] - 1]
+    return found

@@ -1,0 +1,46 @@
+"""What measurement.toml says about sources."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from multitracer.model.errors import UsageError
+
+POINTS = ("snd", "rcv", "mid")
+
+
+def entry(settings: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """The ``[sources."file name"]`` table of a source; empty if there is none.
+
+    The name is the file's name or the end of its path.
+    """
+    sources = settings.get("sources", {})
+    if not isinstance(sources, Mapping):
+        raise UsageError('measurement.toml: [sources] must hold tables by file name: [sources."snd.pcap"]')
+    normal = path.replace(os.sep, "/")
+    for name, value in sources.items():
+        if normal == name or normal.endswith("/" + str(name)):
+            if not isinstance(value, Mapping):
+                raise UsageError(f"measurement.toml: sources.{name!r} must be a table")
+            return value
+    return {}
+
+
+def point(settings: Mapping[str, Any], path: str) -> str | None:
+    """The declared observation point."""
+    value = entry(settings, path).get("point")
+    if value is not None and value not in POINTS:
+        raise UsageError(f"measurement.toml: point {value!r} of {path} is none of {', '.join(POINTS)}")
+    return value
+
+
+def number(settings: Mapping[str, Any], path: str, name: str) -> float | None:
+    """A declared number (``clock_offset_s``, ``clock_skew_ppm``, ``clock_uncertainty_s``)."""
+    value = entry(settings, path).get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e11 or value != value:
+        raise UsageError(f"measurement.toml: {name} of {path} must be a number")
+    return float(value)

@@ -1,0 +1,17 @@
+"""The table of energy: what nodes of a simulation have left."""
+
+from __future__ import annotations
+
+from multitracer.model.schema.columns import RECORD, SOURCE, TIME, Column, Schema
+
+ENERGY = Schema(
+    "energy",
+    "Energy that nodes have left, a row where it changed.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        Column("node", "int32", "", "number of the node"),
+        Column("left", "float64", "J", "energy left"),
+    ),
+)

@@ -1,0 +1,40 @@
+"""Tables of analyzers that look closely at one sender: its round trips, and what it had in the network."""
+
+from __future__ import annotations
+
+from multitracer.model.schema import CONN, RECORD, SOURCE, TIME, Column, Schema
+
+RTT_WAYS = ("segment", "timestamp")
+
+RTT_SAMPLES = Schema(
+    "rtt_samples",
+    "Round-trip times measured at the sender's capture, one row per ACK and way of measuring.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        Column("way", "int8", "", "how it was measured", "RFC 6298 3, RFC 7323 4", RTT_WAYS),
+        Column("rtt_ns", "int64", "ns", "from the segment to this ACK"),
+        Column("again", "int8", "", "1: what it acknowledges had been sent more than once"),
+    ),
+)
+
+IN_FLIGHT = Schema(
+    "in_flight",
+    "What a sender had outstanding, and how much of it was in the network, after each segment and ACK.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        Column("flight", "int64", "bytes", "sent and not acknowledged (FlightSize)", "RFC 5681 2"),
+        Column(
+            "pipe",
+            "int64",
+            "bytes",
+            "of it, in the network: not overtaken by what was selectively acknowledged, or sent again",
+            "RFC 6675 4, FACK",
+        ),
+    ),
+)

@@ -1,0 +1,308 @@
+"""Tables of TCP: segments, recovery, what the kernel logged, events over all layers."""
+
+from __future__ import annotations
+
+from multitracer.model.schema.columns import CONN, DIR, RECORD, SOURCE, TIME, Column, Schema
+
+CAUSES = (
+    "",
+    "timeout",
+    "fast",
+    "slow_start",
+    "tail_loss_probe",
+    "unneeded_probe",
+    "unknown",
+    "handshake",
+)
+ACK_KINDS = ("", "advance", "duplicate", "window_update", "repeat", "old")
+CHECKSUMS = ("unverified", "good", "bad")
+VERDICTS = ("inconclusive", "spurious", "genuine")
+TRIGGERED_BY = ("timer", "duplicate_acks", "sack", "rack")
+UNDONE = ("", "loss", "frto", "full", "partial", "dsack")
+VOTES = ("abstains", "spurious", "genuine")
+TRIGGERS = ("", "received", "sent")
+
+SEGMENTS = Schema(
+    "segments",
+    "TCP segments, one row per segment and capture.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
+        Column(
+            "seq", "int64", "bytes", "first byte, unwrapped, relative to the ISN (SYN is 0)", "RFC 9293 3.4"
+        ),
+        Column("ack", "int64", "bytes", "next byte expected, unwrapped, relative; -1 without ACK"),
+        Column("length", "int32", "bytes", "payload on the wire, whatever was captured"),
+        Column("flags", "uint16", "", "TCP flag bits, FIN is 1", "RFC 9293 3.1"),
+        Column(
+            "window", "int32", "bytes", "advertised window, scaled; -1 if the scale is unknown", "RFC 7323 2"
+        ),
+        Column("duplicate", "int32", "bytes", "payload bytes already sent before", "Paper 4.3"),
+        Column("transmission", "int16", "", "how often its first byte has now been sent; 0 without payload"),
+        Column("cause", "int8", "", "why it was sent again", "METRICS: retransmission cause", CAUSES),
+        Column("ack_kind", "int8", "", "what its ACK says", "RFC 5681 2", ACK_KINDS),
+        Column(
+            "flight", "int64", "bytes", "sent and not acknowledged in its direction, after it", "RFC 5681 2"
+        ),
+        Column(
+            "rtt_ns", "int64", "ns", "round-trip time that its ACK measures (Karn); -1 if none", "RFC 6298 3"
+        ),
+        Column("ts_val", "int64", "", "TSval; -1 if absent", "RFC 7323 3"),
+        Column("ts_ecr", "int64", "", "TSecr; -1 if absent", "RFC 7323 3"),
+        Column(
+            "sack_high", "int64", "bytes", "highest byte selectively acknowledged; -1 if none", "RFC 2018"
+        ),
+        Column("sack_count", "int8", "", "number of SACK blocks"),
+        Column("checksum", "int8", "", "TCP checksum", "", CHECKSUMS),
+        Column("ip_length", "int32", "bytes", "IP packet on the wire, headers included"),
+        Column("ip_id", "uint16", "", "IPv4 identification"),
+        Column("seq_raw", "uint32", "", "sequence number as in the header"),
+        Column("ack_raw", "uint32", "", "acknowledgment number as in the header"),
+    ),
+)
+
+RETRANSMISSIONS = Schema(
+    "retransmissions",
+    "Every segment that carries bytes sent before, with the evidence for its cause.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
+        Column("seq", "int64", "bytes", "first byte"),
+        Column("length", "int32", "bytes", "payload"),
+        Column("duplicate", "int32", "bytes", "of it, sent before"),
+        Column("cause", "int8", "", "why it was sent again", "METRICS: retransmission cause", CAUSES),
+        Column("transmission", "int16", "", "how often its first byte has now been sent"),
+        Column("since_sent_ns", "int64", "ns", "since the same byte was last sent"),
+        Column("since_ack_ns", "int64", "ns", "since the last segment from the other side; -1 if none"),
+        Column("dupacks", "int32", "", "duplicate ACKs since the last advance"),
+        Column("sacked", "int64", "bytes", "selectively acknowledged above it at that time"),
+        Column(
+            "rto_ns", "int64", "ns", "retransmission timeout estimated at that time; -1 if none", "RFC 6298"
+        ),
+        Column("episode", "int32", "", "loss recovery episode within the direction, from 1; 0 outside"),
+        Column("alternative", "int8", "", "the other cause that the same packets would have", "", CAUSES),
+        Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
+        Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
+        Column("too_early", "int8", "", "vote by an answer sooner than the smallest RTT", "METRICS", VOTES),
+        Column("verdict", "int8", "", "spurious: an earlier copy had arrived", "METRICS", VERDICTS),
+        Column("answer_ns", "int64", "ns", "until the first ACK or SACK block that covers it; -1 if none"),
+        Column("answer_record", "int64", "", "packet of that; 0 if none"),
+    ),
+)
+
+EPISODES = Schema(
+    "episodes",
+    "Loss recovery episodes: from the first segment sent again to the ACK of all that was outstanding then.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
+        Column("episode", "int32", "", "number within the direction, from 1"),
+        Column("cause", "int8", "", "why the first segment was sent again", "", CAUSES),
+        Column("trigger", "int8", "", "what showed it", "RFC 6298, 5681, 6675, 8985", TRIGGERED_BY),
+        Column("seq", "int64", "bytes", "first byte of the first segment sent again"),
+        Column("entry", "int64", "bytes", "acknowledged when it began"),
+        Column("recover", "int64", "bytes", "it ends when this is acknowledged", "RFC 6582 3.2: recover"),
+        Column("duration_ns", "int64", "ns", "until that or until it was taken back; -1 if not seen"),
+        Column("end_record", "int64", "", "the ACK that ended it; 0 if none"),
+        Column("timeouts", "int32", "", "expiries of the retransmission timer in it"),
+        Column("segments", "int32", "", "segments sent again, as captured"),
+        Column("duplicate", "int64", "bytes", "payload sent again"),
+        Column("spurious", "int32", "", "of the segments, those that were needless"),
+        Column("genuine", "int32", "", "of the segments, those that were needed"),
+        Column("receiver", "int8", "", "vote by the receiver's capture on the first", "METRICS", VOTES),
+        Column("eifel", "int8", "", "votes by echoed timestamps together", "RFC 3522", VOTES),
+        Column("dsack", "int8", "", "votes by duplicate SACKs together", "RFC 2883, 3708", VOTES),
+        Column("too_early", "int8", "", "votes by answers sooner than the smallest RTT", "METRICS", VOTES),
+        Column("ack_path", "int8", "", "genuine: a timer, as all ACKs were lost", "METRICS", VOTES),
+        Column("verdict", "int8", "", "the votes together", "METRICS", VERDICTS),
+        Column("undone", "int8", "", "how a Linux sender takes it back", "RFC 4015, 5682", UNDONE),
+    ),
+)
+
+TIMEOUTS = Schema(
+    "timeouts",
+    "Every expiry of a retransmission timer, with the votes on whether it was spurious.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
+        Column("seq", "int64", "bytes", "first byte sent again"),
+        Column("length", "int32", "bytes", "payload sent again"),
+        Column("backoff", "int16", "", "expiries in a row before this one: the timer was 2**backoff RTO"),
+        Column("silence_ns", "int64", "ns", "the sender had sent nothing for so long"),
+        Column(
+            "rto_ns",
+            "int64",
+            "ns",
+            "retransmission timeout estimated, without backoff; -1 if none",
+            "RFC 6298",
+        ),
+        Column("waited_ns", "int64", "ns", "the timer had run for so long", "RFC 6298 5"),
+        Column("rto_max_ns", "int64", "ns", "largest timeout of the stack, if known to be set low; -1 else"),
+        Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
+        Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
+        Column("frto", "int8", "", "vote by ACKs of data not sent again", "RFC 5682", VOTES),
+        Column("too_early", "int8", "", "vote by an ACK sooner than the smallest RTT", "METRICS", VOTES),
+        Column("receiver", "int8", "", "vote by the receiver's capture", "METRICS", VOTES),
+        Column("ack_path", "int8", "", "genuine: the data arrived, all its ACKs were lost", "METRICS", VOTES),
+        Column(
+            "link", "int8", "", "vote by the link log: all frames of the original delivered", "METRICS", VOTES
+        ),
+        Column("kernel", "int8", "", "vote by the kernel log (undo)", "METRICS", VOTES),
+        Column("verdict", "int8", "", "the votes together", "Paper 5.4", VERDICTS),
+        Column("answer_record", "int64", "", "the ACK that decided; 0 if none"),
+    ),
+)
+
+ICMP_ERRORS = Schema(
+    "icmp_errors",
+    "ICMP errors that quote a TCP segment: what routers and hosts say of it.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
+        Column("version", "int8", "", "4: ICMP, 6: ICMPv6", "RFC 792, RFC 4443"),
+        Column("type", "int16", "", "ICMP type"),
+        Column("code", "int16", "", "ICMP code"),
+        Column("mtu", "int64", "bytes", "of the next hop, where the error is about size; else 0", "RFC 1191"),
+        Column("seq", "int64", "bytes", "first byte of the quoted segment; -1 if its connection is unknown"),
+        Column("seq_raw", "uint32", "", "sequence number quoted"),
+        Column("source_end", "str", "", "address and port that sent the quoted segment"),
+        Column("destination_end", "str", "", "address and port that it was for"),
+        Column("reporter", "str", "", "address that reports the error"),
+    ),
+)
+
+TCP_STATES = Schema(
+    "tcp_states",
+    "Samples of the kernel's TCP state: tcp_probe events and ss samples.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
+        Column("flow", "int32", "", "index of the socket in `Trace.flows` (local end first)"),
+        Column(
+            "snd_nxt",
+            "int64",
+            "bytes",
+            "relative once aligned, else as logged; -1 if absent",
+            "RFC 9293 3.3.1",
+        ),
+        Column(
+            "snd_una",
+            "int64",
+            "bytes",
+            "relative once aligned, else as logged; -1 if absent",
+            "RFC 9293 3.3.1",
+        ),
+        Column("data_length", "int32", "bytes", "payload of the segment that caused the event; -1 if absent"),
+        Column("cwnd", "int32", "packets", "congestion window; -1 if absent", "RFC 5681"),
+        Column("ssthresh", "int64", "packets", "slow start threshold; -1 if absent or infinite", "RFC 5681"),
+        Column("snd_wnd", "int64", "bytes", "window offered by the peer; -1 if absent"),
+        Column("rcv_wnd", "int64", "bytes", "window offered to the peer; -1 if absent"),
+        Column("srtt_ns", "int64", "ns", "smoothed RTT; -1 if absent", "RFC 6298"),
+        Column("rttvar_ns", "int64", "ns", "RTT variation; -1 if absent", "RFC 6298"),
+        Column("rto_ns", "int64", "ns", "retransmission timeout; -1 if absent", "RFC 6298"),
+        Column("mss", "int32", "bytes", "sender's segment size; -1 if absent"),
+        Column("bytes_sent", "int64", "bytes", "counter; -1 if absent"),
+        Column("bytes_acked", "int64", "bytes", "counter; -1 if absent"),
+        Column("bytes_retrans", "int64", "bytes", "counter; -1 if absent"),
+        Column("unacked", "int32", "packets", "in flight; -1 if absent"),
+        Column("retrans_total", "int32", "packets", "retransmitted so far; -1 if absent"),
+        Column("notsent", "int64", "bytes", "in the send buffer, not yet sent; -1 if absent"),
+        Column("min_rtt_ns", "int64", "ns", "smallest RTT; -1 if absent"),
+        Column("backoff", "int16", "", "timer backoff exponent; -1 if absent"),
+        Column("busy_ns", "int64", "ns", "time with data outstanding; -1 if absent"),
+        Column("rwnd_limited_ns", "int64", "ns", "time limited by the receiver window; -1 if absent"),
+        Column("sndbuf_limited_ns", "int64", "ns", "time limited by the send buffer; -1 if absent"),
+        Column("app_limited", "int8", "", "1 if the sender had no data; -1 if unknown"),
+        Column("timer_ns", "int64", "ns", "time to expiry of the retransmission timer; -1 if absent"),
+        Column("bytes_received", "int64", "bytes", "counter; -1 if absent"),
+        Column("app_written", "int64", "bytes", "counter: handed over by the application; -1 if absent"),
+        Column("app_read", "int64", "bytes", "counter: read by the application; -1 if absent"),
+        Column("trigger", "int8", "", "what made the row, if a segment did", "siftr(4)", TRIGGERS),
+    ),
+)
+
+KERNEL_EVENTS = Schema(
+    "kernel_events",
+    "What the kernel says that it did: retransmissions, congestion states, socket states.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
+        Column("flow", "int32", "", "index of the socket in `Trace.flows` (local end first)"),
+        Column("kind", "int8", "", "tracepoint", "", ("retransmit", "cong_state", "sock_state", "other")),
+        Column(
+            "value",
+            "int16",
+            "",
+            "cong_state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss; sock_state, retransmit: state",
+        ),
+        Column("old_value", "int16", "", "sock_state: old state; else -1"),
+    ),
+)
+
+SERIES = Schema(
+    "series",
+    "Numbers of any name over time, out of logs that users define.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        Column("name", "str", "", "as in the file"),
+        Column("value", "float64", "", "as in the file, in the unit that measurement.toml makes of it"),
+    ),
+)
+
+EVENT_LAYERS = ("tcp", "kernel", "link")
+EVENT_KINDS = (
+    "data",
+    "ack",
+    "retransmission",
+    "control",
+    "state",
+    "frame",
+    "frame_retransmission",
+    "signal",
+    "reset",
+    "drop",
+)
+
+EVENTS = Schema(
+    "events",
+    "The unified, time-ordered table over all layers.",
+    (
+        TIME,
+        SOURCE,
+        Column("point", "str", "", "observation point: snd, rcv, a link entity, or empty"),
+        Column("layer", "int8", "", "layer", "", EVENT_LAYERS),
+        Column("kind", "int8", "", "kind of event", "", EVENT_KINDS),
+        CONN,
+        Column("seq", "int64", "bytes", "sequence number, ACK number or link offset; -1 if none"),
+        Column("length", "int64", "bytes", "payload or frame length; -1 if none"),
+        Column("name", "str", "", "series name (TcpSnd_data, RlpSnd_rexmt, ...)", "Paper 4.5"),
+        Column(
+            "value", "float64", "", "number that belongs to the name (bytes, packets, seconds); NaN if none"
+        ),
+        RECORD,
+    ),
+)

@@ -1,0 +1,273 @@
+"""A table: NumPy columns under a declared schema, and the pandas view of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from multitracer.model.lazy import np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
+    from multitracer.model.schema import Schema
+
+    Array = npt.NDArray[Any]
+else:
+    Array = Any
+
+
+class Table:
+    """Columns of equal length, in the order and with the dtypes of a schema.
+
+    pandas is loaded only when `frame` is called: analyses work on the arrays.
+
+    Parameters
+    ----------
+    schema : Schema
+    columns : mapping of str to array or Sparse
+        Every column of the schema; converted to its dtype without a copy where it already has it. One that
+        is `Sparse` becomes an array when it is first used.
+    rows : int, optional
+        Their length, where there may be no array to tell it.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, unknown, or of another length.
+    """
+
+    __slots__ = ("_columns", "_rows", "schema")
+
+    def __init__(self, schema: Schema, columns: Mapping[str, Any], rows: int | None = None) -> None:
+        unknown = set(columns) - set(schema.by_name)
+        missing = set(schema.by_name) - set(columns)
+        if unknown or missing:
+            raise ValueError(f"table {schema.name}: missing {sorted(missing)}, unknown {sorted(unknown)}")
+        self.schema = schema
+        self._columns: dict[str, Array | Sparse | _Pick | _Parts] = {
+            column.name: given
+            if isinstance(given := columns[column.name], Sparse)
+            else np.asarray(given, dtype=_dtype(column.dtype))
+            for column in schema.columns
+        }
+        lengths = {len(array) for array in self._columns.values() if not isinstance(array, Sparse)}
+        if rows is not None:
+            lengths.add(rows)
+        if len(lengths) > 1:
+            raise ValueError(f"table {schema.name}: columns of different lengths {sorted(lengths)}")
+        self._rows = lengths.pop() if lengths else 0
+
+    @classmethod
+    def _of(cls, schema: Schema, columns: dict[str, Array | Sparse | _Pick | _Parts], rows: int) -> Table:
+        """A table out of columns that are known to fit."""
+        table = cls.__new__(cls)
+        table.schema, table._columns, table._rows = schema, columns, rows
+        return table
+
+    @classmethod
+    def empty(cls, schema: Schema) -> Table:
+        """A table without rows."""
+        return cls(schema, {column.name: [] for column in schema.columns})
+
+    @classmethod
+    def filled(cls, schema: Schema, rows: int, given: Mapping[str, Any]) -> Table:
+        """A table of `rows` rows: the columns given, the others at their "absent" value.
+
+        Absent is -1 for signed integers, 0 for unsigned integers and codes, NaN for floats, "" for text.
+        Columns of it take no memory before they are used.
+        """
+        columns: dict[str, Any] = {}
+        for column in schema.columns:
+            if column.name in given:
+                columns[column.name] = given[column.name]
+                continue
+            kind = np.dtype(_dtype(column.dtype)).kind
+            absent: Any = {"i": 0 if column.categories else -1, "u": 0, "f": np.nan}.get(kind, "")
+            columns[column.name] = Sparse(absent)
+        for name in set(given) - set(columns):
+            columns[name] = given[name]
+        return cls(schema, columns, rows)
+
+    @classmethod
+    def in_time(cls, schema: Schema, given: Mapping[str, Any]) -> Table:
+        """A table of the columns given, which have ``t_ns`` among them, in order of time; see `filled`."""
+        return cls.filled(schema, len(given["t_ns"]), given).sorted_by("t_ns")
+
+    @classmethod
+    def concat(cls, schema: Schema, tables: Sequence[Table]) -> Table:
+        """Rows of all tables, in the order given."""
+        tables = [table for table in tables if len(table)]
+        if len(tables) == 1 and tables[0].schema == schema:
+            return tables[0]
+        if not tables:
+            return cls.empty(schema)
+        columns: dict[str, Any] = {}
+        for name in schema.by_name:
+            shared = _shared(tables, name)
+            columns[name] = np.concatenate([one[name] for one in tables]) if shared is None else shared
+        return cls(schema, columns, sum(map(len, tables)))
+
+    @classmethod
+    def merged(cls, schema: Schema, tables: Sequence[Table], by: str) -> Table:
+        """Rows of all tables in stable order of one column; a column is made when it is first used."""
+        tables = [table for table in tables if len(table)]
+        if len(tables) < 2:
+            return cls.concat(schema, tables).sorted_by(by)
+        order = np.argsort(np.concatenate([table[by] for table in tables]), kind="stable")
+        columns: dict[str, Array | Sparse | _Pick | _Parts] = dict.fromkeys(
+            schema.by_name, _Parts(tables, order)
+        )
+        for name in schema.by_name:
+            if (shared := _shared(tables, name)) is not None:
+                columns[name] = shared
+        return cls._of(schema, columns, len(order))
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """All columns by name."""
+        return {name: self[name] for name in self._columns}
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, name: str) -> Array:
+        column = self._columns[name]
+        if isinstance(column, _Pick):
+            column = column.table[name][column.rows]
+            self._columns[name] = column
+        elif isinstance(column, _Parts):
+            column = np.concatenate([table[name] for table in column.tables])[column.rows]
+            self._columns[name] = column
+        elif isinstance(column, Sparse):
+            column = column.array(self._rows, _dtype(self.schema.by_name[name].dtype))
+            self._columns[name] = column
+        return column
+
+    def _constant(self, name: str) -> Any:
+        """What all rows of a column are known to hold, None if that is not known."""
+        column = self._columns[name]
+        return column.absent if isinstance(column, Sparse) and column.rows is None else None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __repr__(self) -> str:
+        return f"<Table {self.schema.name}: {len(self):,} rows, {len(self._columns)} columns>"
+
+    def where(self, mask: Array) -> Table:
+        """The rows that a boolean mask or an index array picks; a column is copied when it is first used."""
+        rows = np.asarray(mask)
+        if rows.dtype == np.bool_:
+            if len(rows) != len(self):
+                raise ValueError(f"table {self.schema.name}: a mask of {len(rows)} for {len(self)} rows")
+            rows = np.flatnonzero(rows)
+        picked: dict[str, Array | Sparse | _Pick | _Parts] = dict.fromkeys(self._columns, _Pick(self, rows))
+        for name in self._columns:
+            if (constant := self._constant(name)) is not None:
+                picked[name] = Sparse(constant)
+        return Table._of(self.schema, picked, len(rows))
+
+    def sorted_by(self, name: str) -> Table:
+        """Rows in stable order of one column."""
+        array = self[name]
+        if len(array) < 2 or bool(np.all(array[1:] >= array[:-1])):
+            return self
+        return self.where(np.argsort(array, kind="stable"))
+
+    def replace(self, **columns: Any) -> Table:
+        """The same table with some columns exchanged."""
+        rows = len(self)
+        changed: dict[str, Array | Sparse | _Pick | _Parts] = dict(self._columns)
+        for name, values in columns.items():
+            array = np.asarray(values, dtype=_dtype(self.schema.by_name[name].dtype))
+            if len(array) != rows:
+                raise ValueError(f"table {self.schema.name}: {name} has {len(array)} values for {rows} rows")
+            changed[name] = array
+        return Table._of(self.schema, changed, rows)
+
+    def code(self, column: str, word: str) -> int:
+        """The integer that stands for `word` in a column of codes."""
+        return self.schema.code(column, word)
+
+    def words(self, column: str) -> Array:
+        """A column of codes as an array of words."""
+        categories = np.array(self.schema.by_name[column].categories, dtype=object)
+        return categories[self[column]]
+
+    def frame(self) -> pd.DataFrame:
+        """As a pandas DataFrame; columns of codes become categoricals; no copy of the others."""
+        import pandas as pd
+
+        data: dict[str, Any] = {}
+        for column in self.schema.columns:
+            array = self[column.name]
+            if column.categories:
+                data[column.name] = pd.Categorical.from_codes(array, categories=pd.Index(column.categories))
+            else:
+                data[column.name] = array
+        frame = pd.DataFrame(data, copy=False)
+        frame.attrs["schema"] = self.schema.name
+        return frame
+
+
+class Sparse(NamedTuple):
+    """A column most of whose rows hold the same, without the memory for them.
+
+    Attributes
+    ----------
+    absent : object
+        What all rows hold that are not named.
+    rows : array, optional
+        Row numbers, ascending.
+    values : array, optional
+        What those hold.
+    """
+
+    absent: Any
+    rows: Array | None = None
+    values: Array | None = None
+
+    @classmethod
+    def of_core(cls, column: Any) -> Any:
+        """A column as the core gives it: a tuple of these three becomes one."""
+        if not isinstance(column, tuple):
+            return column
+        absent, rows, values = column
+        return cls(absent, rows, values) if len(rows) else cls(absent)
+
+    def array(self, length: int, dtype: npt.DTypeLike) -> Array:
+        """The whole column."""
+        column = np.full(length, self.absent, dtype=dtype)
+        if self.rows is not None:
+            column[self.rows] = self.values
+        return column
+
+
+class _Pick(NamedTuple):
+    """A column still to be taken from another table."""
+
+    table: Table
+    rows: Array
+
+
+class _Parts(NamedTuple):
+    """A column still to be put together from several tables."""
+
+    tables: Sequence[Table]
+    rows: Array
+
+
+def _dtype(name: str) -> npt.DTypeLike:
+    return np.dtype(object) if name == "str" else np.dtype(name)
+
+
+def _shared(tables: Sequence[Table], name: str) -> Sparse | None:
+    """What all rows of all tables are known to hold."""
+    constants = {table._constant(name) for table in tables}
+    found = constants.pop() if len(constants) == 1 else None
+    return None if found is None else Sparse(found)

@@ -1,0 +1,300 @@
+"""The traces of one transfer on one timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from multitracer.model.errors import Issue, UsageError
+from multitracer.model.lazy import np
+from multitracer.model.table import Array, Table
+from multitracer.model.trace import Source, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from multitracer.layers.framemap import FrameMap
+    from multitracer.model.linktype import LinkType
+    from multitracer.rawpackets import IpPacket
+
+T = TypeVar("T")
+Grade = Literal["reference", "exact", "accurate", "approximate", "assumed", "unjoined"]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How one source's clock maps to the reference timeline.
+
+    ``t_reference = t_source + offset_ns`` at the source's first event, and drifts by `skew_ppm` from there.
+
+    Attributes
+    ----------
+    source : int
+        Index of the source.
+    reference : int or None
+        Index of the source it was joined to; None for the reference itself and for unjoined sources.
+    offset_ns : int
+    skew_ppm : float
+    uncertainty_ns : int or None
+        Bound of the error of the offset against the reference timeline; None if unknown.
+    method : str
+        How it was found: "reference", "hull", "ack-match", "causality", "declared", "as-stamped",
+        "same-file", "none".
+    grade : str
+        reference; exact (same clock); accurate; approximate; assumed (no evidence against); unjoined.
+    evidence : dict
+        Matches, residual percentiles, bounds; JSON-serialisable.
+    """
+
+    source: int
+    reference: int | None
+    offset_ns: int
+    skew_ppm: float
+    uncertainty_ns: int | None
+    method: str
+    grade: Grade
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+    def uncertainty_at(self, record: int) -> int | None:
+        """Bound of the error at one record, in ns.
+
+        It is wider by a step of the clock where nothing shows on which side of it the record is.
+        """
+        if self.uncertainty_ns is None:
+            return None
+        steps = self.evidence.get("steps", ())
+        doubts = (s for s in steps if "doubtful" in s and s["doubtful"][0] <= record <= s["doubtful"][1])
+        return self.uncertainty_ns + sum(abs(int(step["offset_change_ns"])) for step in doubts)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One TCP connection of the measurement, however many captures saw it.
+
+    Attributes
+    ----------
+    index : int
+        Value of the `conn` columns.
+    endpoints : tuple
+        ``((address, port), (address, port))``; direction "forward" is from the first to the second.
+    data_dir : int
+        Direction that carries the bulk of the data: 0 forward, 1 reverse.
+    summaries : dict of int to dict
+        The tracker's summary per capture (key: source index).
+    """
+
+    index: int
+    endpoints: tuple[tuple[str, int], tuple[str, int]]
+    data_dir: int
+    summaries: dict[int, dict[str, Any]]
+
+
+class FlowIndex:
+    """The rows of each connection, direction and capture in a table of segments.
+
+    Parameters
+    ----------
+    segments : Table
+    """
+
+    def __init__(self, segments: Table) -> None:
+        self._segments = segments
+        conn, source = segments["conn"].astype(np.int64), segments["source"].astype(np.int64)
+        self._sources = int(source.max(initial=0)) + 1
+        key = (conn * 2 + segments["dir"]) * self._sources + source
+        # Rows are in time order already; a stable sort keeps them so within each flow.
+        self._order = np.argsort(key, kind="stable")
+        self._keys, starts = np.unique(key[self._order], return_index=True)
+        self._bounds = np.append(starts, len(key))
+        self._tables: dict[tuple[int, int, int], Table] = {}
+
+    def of(self, conn: int, direction: int, source: int | None) -> Table:
+        """The segments of one flow; the same table at every call."""
+        index = -1 if source is None else source
+        known = self._tables.get((conn, direction, index))
+        if known is None:
+            known = self._segments.where(self._rows(conn, direction, index)).sorted_by("t_ns")
+            self._tables[conn, direction, index] = known
+        return known
+
+    def together(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
+        """Rows of many flows, one flow behind the other, and which of the flows each row is of."""
+        key = (conn * 2 + direction) * self._sources + source
+        at = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
+        there = (np.asarray(source) >= 0) & (np.asarray(source) < self._sources) & bool(len(self._keys))
+        there = np.broadcast_to(there, key.shape) & (self._keys[at] == key if len(self._keys) else False)
+        begin = np.where(there, self._bounds[at], 0)
+        sizes = np.where(there, np.append(self._bounds, 0)[at + 1], 0) - begin
+        of = np.repeat(np.arange(len(key)), sizes)
+        rows = self._order[np.arange(len(of)) + (begin - np.cumsum(sizes) + sizes)[of]]
+        t_ns = self._segments["t_ns"][rows]
+        if np.any((t_ns[1:] < t_ns[:-1]) & (of[1:] == of[:-1])):
+            order = np.lexsort((t_ns, of))
+            rows = rows[order]
+        return rows, of
+
+    def _rows(self, conn: int, direction: int, source: int) -> Array:
+        if not 0 <= source < self._sources:
+            return self._order[:0]
+        key = (conn * 2 + direction) * self._sources + source
+        at = int(np.searchsorted(self._keys, key))
+        if at == len(self._keys) or self._keys[at] != key:
+            return self._order[:0]
+        return self._order[self._bounds[at] : self._bounds[at + 1]]
+
+
+@dataclass
+class Measurement:
+    """What all sources say, on the reference timeline.
+
+    Tables are dense `Table`s with `source`, `conn` and `t_ns` filled in; `events` joins them.
+
+    Attributes
+    ----------
+    snd, rcv : int or None
+        Source index of the capture next to the data sender and next to the data receiver.
+    t0_ns : int
+        First TCP event on the reference timeline: zero of all printed times.
+    settings : dict
+        Contents of measurement.toml.
+    summarised : bool
+        Read without tables: only what the tracker keeps of each connection is known.
+    """
+
+    traces: list[Trace]
+    clocks: list[Clock]
+    connections: Sequence[Connection]
+    entities: list[str]
+    tables: dict[str, Table]
+    snd: int | None
+    rcv: int | None
+    t0_ns: int
+    issues: list[Issue] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    summarised: bool = False
+    _events: Table | None = field(default=None, repr=False)
+    _flows: FlowIndex | None = field(default=None, repr=False)
+    _map: FrameMap | None = field(default=None, repr=False)
+    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def sources(self) -> list[Source]:
+        """The sources, in the order that the `source` columns index."""
+        return [trace.source for trace in self.traces]
+
+    @property
+    def link_is_apart(self) -> bool:
+        """Whether no link log is on the timeline: what TCP did while the link did something is unknown."""
+        grades = [clock.grade for clock in self.clocks if self.sources[clock.source].layer == "link"]
+        return bool(grades) and all(grade == "unjoined" for grade in grades)
+
+    def link_type(self, entity: int) -> LinkType:
+        """Of what kind the link of an entity is, and what its log cannot tell; RLP where no log says."""
+        from multitracer.model.linktype import RLP
+
+        name = self.entities[entity]
+        for trace in self.traces:
+            if trace.links and name in trace.entities:
+                return trace.links[trace.entities.index(name)]
+        return RLP
+
+    def table(self, name: str) -> Table:
+        """A dense table by schema name; empty if no source provides it."""
+        found = self.tables.get(name)
+        if found is not None:
+            return found
+        from multitracer.model.schema import SCHEMAS
+
+        return Table.empty(SCHEMAS[name])
+
+    def rows(self, *names: str) -> int:
+        """Rows of these tables together."""
+        return sum(len(self.tables[name]) for name in names if name in self.tables)
+
+    def flow(self, conn: int, direction: int, source: int | None) -> Table:
+        """Segments of one connection and direction at one capture, in time order.
+
+        All flows are sorted out at the first call, so that asking for each of many costs only its rows.
+        """
+        return self._flow_index().of(conn, direction, source)
+
+    def flow_rows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
+        """Rows of `segments` of many flows, flow behind flow, each in time order; the flow of each."""
+        return self._flow_index().together(conn, direction, source)
+
+    def _flow_index(self) -> FlowIndex:
+        if self._flows is None:
+            self._flows = FlowIndex(self.table("segments"))
+        return self._flows
+
+    def once(self, name: str, find: Callable[[], T]) -> T:
+        """What several questions ask of it, found at the first time."""
+        if name not in self._known:
+            self._known[name] = find()
+        found: T = self._known[name]
+        return found
+
+    def seconds(self, t_ns: int | np.integer[Any]) -> float:
+        """A time on the reference timeline as seconds from the first TCP event."""
+        return float(int(t_ns) - self.t0_ns) / 1e9
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """The unified, time-ordered table over all layers."""
+        return self.events_table().frame()
+
+    def events_table(self) -> Table:
+        """`events` as a `Table`, built at the first call."""
+        if self._events is None:
+            from multitracer.layers.events import unify
+
+            self._events = unify(self)
+        return self._events
+
+    @property
+    def frame_map(self) -> FrameMap:
+        """Which link frames carried which TCP segment, worked out at the first call."""
+        if self._map is None:
+            from multitracer.layers.framemap import frame_map
+
+            self._map = frame_map(self)
+        return self._map
+
+    def ip_packets(self, source: int) -> list[IpPacket] | None:
+        """The IP packets of a capture as bytes; None if they cannot be had."""
+        from multitracer.rawpackets import ip_packets
+
+        told = self.sources[source]
+        return ip_packets(told.path, told.records) if told.layer == "tcp" else None
+
+    def __repr__(self) -> str:
+        files = ", ".join(source.path for source in self.sources)
+        return f"<Measurement of {files}: {len(self.connections)} connections>"
+
+    def _repr_html_(self) -> str:
+        from multitracer.report.notebook import measurement_html
+
+        return measurement_html(self)
+
+    def packet(self, record: int, source: int | None = None) -> Any:
+        """One packet of a capture, decoded whole, as dpkt gives it.
+
+        Parameters
+        ----------
+        record : int
+            Its number in the file, from 1: the `record` column of every table.
+        source : int, optional
+            Index of the capture; the one next to the data sender by default.
+
+        Raises
+        ------
+        UsageError
+            If the source is no capture, or has no such record.
+        """
+        from multitracer.native.packet import decode
+
+        index = self.snd if source is None else source
+        if index is None or not 0 <= index < len(self.traces) or self.traces[index].source.layer != "tcp":
+            raise UsageError(f"source {index} is not a packet capture; name one with source=")
+        return decode(self.traces[index].source.path, record)

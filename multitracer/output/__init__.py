@@ -1,0 +1,1 @@
+"""Results as other programs and notebooks meet them: the JSON contract, the digest, `Analysis`."""

@@ -1,0 +1,59 @@
+"""What many connections come to together, and which of them to look at first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from multitracer.model.derived import Derived
+
+Object = Mapping[str, Any]
+
+
+def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
+    """Over the entries of ``connections`` (docs/json.md), as they count.
+
+    Parameters
+    ----------
+    connections : sequence of mapping
+        Those of a large capture are asked of the core, which does not make them.
+    most : int
+        How many of the worst and of the largest are named.
+
+    Returns
+    -------
+    dict
+        ``connections``; sums ``bytes``, ``retransmissions``, ``timeouts``, ``closed`` (``fin``, ``reset``,
+        ``open``), ``without_handshake``; ``repeating``, those that sent anything again or waited for a timer;
+        places of the ``worst`` of them (most timeouts, then most segments sent again), and of the ``largest``
+        (most bytes).
+    """
+    if isinstance(connections, Derived) and connections.digest is not None:
+        return connections.digest(most)
+    from multitracer.model.schema.tcp import CAUSES
+
+    repeating, sending = [], []
+    for place, one in enumerate(connections):
+        timeouts, again = one["timeouts"]["total"], one["retransmissions"]["total"]
+        if timeouts + again > 0:
+            repeating.append((-timeouts, -again, place))
+        if one["bytes"]["unique"] > 0:
+            sending.append((-one["bytes"]["unique"], place))
+    return {
+        "connections": len(connections),
+        "bytes": _sums(connections, "bytes", ("sent", "unique", "duplicate", "acked")),
+        "retransmissions": _sums(connections, "retransmissions", ("total", *CAUSES[1:])),
+        "timeouts": _sums(connections, "timeouts", ("total", "spurious", "genuine", "inconclusive")),
+        "closed": {word: sum(one["closed"] == word for one in connections) for word in _CLOSED},
+        "without_handshake": sum(not one["handshake"] for one in connections),
+        "repeating": len(repeating),
+        "worst": [place for *_, place in sorted(repeating)[:most]],
+        "largest": [place for _, place in sorted(sending)[:most]],
+    }
+
+
+_CLOSED = ("fin", "reset", "open")
+
+
+def _sums(connections: Sequence[Object], key: str, names: Sequence[str]) -> dict[str, int]:
+    return {name: sum(one[key][name] for one in connections) for name in names}

@@ -1,0 +1,184 @@
+"""Bokeh glyphs for layers, with what the hover says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from multitracer.plots.bokeh.facts import WORDS, plain
+from multitracer.plots.bokeh.layers import Array, Layer
+from multitracer.plots.theme import Look, Theme
+
+if TYPE_CHECKING:
+    from bokeh.models import ColumnDataSource
+    from bokeh.plotting import figure as BokehFigure
+
+MARKERS = {
+    "o": "circle",
+    "D": "diamond",
+    "s": "square",
+    "^": "triangle",
+    "v": "inverted_triangle",
+    "P": "plus",
+    "X": "asterisk",
+    "x": "x",
+}
+PIXELS = 4 / 3  # per point
+SOLID = 0.62  # least opacity of a bar in a lane
+CARDS: dict[str, Literal["above", "below", "right"]] = {
+    "marks": "above",
+    "points": "below",
+    "steps": "right",
+    "line": "right",
+}
+"""Where the card of a kind stands: those of a mark and of its segment must not cover each other."""
+TEXTS = 150  # rows from which words beside the marks could only hide each other
+
+
+def add_layer(
+    plot: BokehFigure,
+    layer: Layer,
+    seen: Array,
+    theme: Theme,
+    source_name: str,
+    *,
+    alone: bool,
+    folded: bool = False,
+) -> None:
+    """Draw a layer's rows, with their hover: times from the columns "t" and "t1" where time may be folded."""
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    look = theme.looks[layer.role]
+    data: dict[str, Any] = {
+        name: np.asarray(column[seen], dtype=np.float64) for name, column in layer.columns.items()
+    }
+    if layer.words:
+        data["words"] = [layer.words[row] for row in seen.tolist()]
+    source = ColumnDataSource(data, name=f"data:{layer.id}")
+    renderer = _glyph(plot, layer, look, source)
+    renderer.name = layer.id
+    if layer.kind != "shades":
+        hover = HoverTool(
+            renderers=[renderer],
+            tooltips=_tooltips(layer, source_name, "t" if folded else "x"),
+            visible=False,
+            # Clouds overlap: three stacked cards are read, thirty are not.
+            limit=3,
+            attachment=CARDS.get(layer.kind, "left"),
+        )
+        plot.add_tools(hover)
+    if layer.texts and len(layer.texts) <= TEXTS:
+        _texts(plot, layer, look, theme, alone=alone)
+
+
+def _glyph(plot: BokehFigure, layer: Layer, look: Look, source: ColumnDataSource) -> Any:
+    line: dict[str, Any] = {
+        "line_color": look.color,
+        "line_width": look.width * PIXELS,
+        "line_dash": look.dash,
+    }
+    if layer.kind in ("points", "marks"):
+        thin = look.symbol in ("x", "X", "+")
+        return plot.scatter(
+            "x",
+            "y",
+            source=source,
+            marker=MARKERS.get(look.symbol, "circle"),
+            size=max(look.size, 2.4) * PIXELS + (1.5 if look.symbol == "D" else 0),
+            fill_color=None if look.hollow else look.color,
+            line_color=look.color if look.hollow or thin else None,
+            line_width=look.width * PIXELS,
+            alpha=look.alpha,
+            level="overlay" if layer.kind == "marks" else "glyph",
+        )
+    if layer.kind == "steps":
+        return plot.step("x", "y", source=source, mode="after", line_alpha=look.alpha, **line)
+    if layer.kind == "line":
+        return plot.line("x", "y", source=source, line_alpha=look.alpha, **line)
+    if layer.kind == "bars":
+        return plot.vbar(
+            x="x", top="y", width="width", source=source, color=look.color, alpha=look.alpha, line_width=0
+        )
+    if layer.kind == "lines":
+        return plot.vspan(x="x", source=source, line_alpha=look.alpha, **line)
+    if layer.kind == "shades":
+        return plot.vstrip(
+            x0="x",
+            x1="x1",
+            source=source,
+            fill_color=look.color,
+            fill_alpha=look.alpha,
+            line_color=None,
+            level="underlay",
+        )
+    if layer.kind == "bands":
+        # The outline keeps the shortest from vanishing.
+        return plot.quad(
+            left="x",
+            right="x1",
+            bottom="y",
+            top="y1",
+            source=source,
+            fill_color=look.color,
+            fill_alpha=max(look.alpha, SOLID),
+            line_color=look.color,
+            line_alpha=max(look.alpha, SOLID),
+            line_width=1,
+        )
+    return plot.segment(x0="x", y0="y", x1="x1", y1="y1", source=source, line_alpha=look.alpha, **line)
+
+
+def _tooltips(layer: Layer, source_name: str, time: str) -> list[tuple[str, str]]:
+    """Lines of the hover. Only `words` comes from a trace, as a column: Bokeh escapes columns."""
+    lines = [("", plain(layer.label))]
+    if layer.words:
+        lines.append(("", "@words"))
+    if layer.kind in ("bands", "pieces"):
+        lines.append(("from", f"@{time}{{0.000000}} s"))
+        lines.append(("to", f"@{time}1{{0.000000}} s"))
+    else:
+        lines.append(("at", f"@{time}{{0.000000}} s"))
+    if "y" in layer.columns and layer.kind not in ("bands", "pieces"):
+        lines.append(("value", "@y{0,0.[000]}"))
+    for name, line in WORDS.items():
+        if name in layer.columns:
+            lines.append(line)
+    if "record" in layer.columns:
+        where = f" of {plain(source_name)}" if source_name else ""
+        lines.append(("record", f"@record{{0,0}}{where}"))
+    return lines
+
+
+def _texts(plot: BokehFigure, layer: Layer, look: Look, theme: Theme, *, alone: bool) -> None:
+    """Words beside marks; on the page a script places them so that none lies on another."""
+    from bokeh.models import ColumnDataSource
+
+    if layer.kind == "lines" and plot.name == "panel:lanes":
+        return
+    first = layer.kind == "lines"
+    if first and layer.panel != str(plot.name).removeprefix("panel:"):
+        return
+    top: Any = plot.y_range
+    y = np.full(layer.count, top.end) if first else layer.columns["y"]
+    shown = [text[:32] for text in layer.texts]
+    columns: dict[str, Any] = {"x": layer.columns["x"], "y": y, "text": shown, "all": shown}
+    align, dx = ("left", 5) if first else ("center", 0)
+    columns |= {"align": [align] * layer.count, "dx": [dx] * layer.count}
+    source = ColumnDataSource(columns, name=f"text:{layer.id}")
+    words = plot.text(
+        "x",
+        "y",
+        text="text",
+        source=source,
+        text_color=look.color,
+        text_font_size="11px",
+        text_font_style="bold",
+        text_align="align",
+        text_baseline="top" if first else "bottom",
+        x_offset="dx",
+        y_offset=4 if first else -5,
+        level="annotation",
+    )
+    words.name = f"text:{layer.id}"
+    words.visible = alone or first or layer.count <= TEXTS // 3

@@ -1,0 +1,97 @@
+"""Distributions: round-trip time, one-way delay and frame delay of one measurement, or RTT of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from multitracer.layers.link.path import link_path
+from multitracer.model.timeline import Measurement
+from multitracer.plots import base
+from multitracer.plots.figures.owd import delays
+from multitracer.plots.figures.rtt import samples
+from multitracer.plots.panel import Axis, Figure, Floats, Panel, Role, Series
+from multitracer.plots.plot import Plot, PlotOptions, Subject
+from multitracer.plots.series.findings import Results
+from multitracer.plots.series.headline import title_words
+from multitracer.plots.series.selection import select
+
+CURVES: tuple[Role, ...] = (
+    "curve_1",
+    "curve_2",
+    "curve_3",
+    "curve_4",
+    "curve_5",
+    "curve_6",
+    "curve_7",
+    "curve_8",
+)
+
+
+def curve(name: str, rank: int, values: Floats, size: float, words: str) -> Series:
+    """An empirical distribution function: the share of values up to each value."""
+    x = np.sort(values) * size
+    y = 100.0 * np.arange(1, len(x) + 1) / len(x)
+    middle = float(np.median(values)) * size
+    label = f"{words} ({len(x):,}, median {middle:,.3g})"
+    return Series(name, CURVES[rank % len(CURVES)], x, y, kind="steps", label=label)
+
+
+def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+    """Distributions of the delays of one measurement."""
+    selection = select(measurement, options)
+    low, high = base.asked(options)
+    acks, rtt = samples(selection)
+    found = [("rtt", "round-trip time", selection.seconds(acks["t_ns"]), rtt)]
+    found += [
+        (name, "one-way, " + words.partition(":")[0], t, values)
+        for name, _, words, t, values in delays(selection)
+    ]
+    path = link_path(measurement)
+    if path is not None:
+        came = path.arrived_ns >= 0
+        t_ns = path.first["t_ns"][came]
+        frames = (path.arrived_ns[came] - t_ns) / 1e9
+        found.append(("frame", "link frame", selection.seconds(t_ns), frames))
+    kept = [(name, words, values[(t >= low) & (t <= high)]) for name, words, t, values in found]
+    kept = [(name, words, values) for name, words, values in kept if len(values)]
+    title, facts = title_words(selection, results)
+    return _figure(title, facts, [*kept], options)
+
+
+def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
+    """Round-trip times of several measurements; of one, all its delays."""
+    if len(subjects) == 1:
+        return build(subjects[0].measurement, subjects[0].results, options)
+    found = []
+    for subject in subjects:
+        selection = select(subject.measurement, options)
+        acks, rtt = samples(selection)
+        t = selection.seconds(acks["t_ns"])
+        low, high = base.asked(options)
+        found.append((subject.name, subject.name, rtt[(t >= low) & (t <= high)]))
+    known = [(name, words, values) for name, words, values in found if len(values)]
+    return _figure(f"Round-trip times of {len(known):,} measurements", "", known, options)
+
+
+def _figure(title: str, facts: str, found: Sequence[tuple[str, str, Floats]], options: PlotOptions) -> Figure:
+    if not found:
+        raise base.nothing(PLOT.name, "no delay was measured")
+    unit, size = base.time_unit(np.concatenate([values for _, _, values in found]))
+    series = tuple(curve(name, rank, values, size, words) for rank, (name, words, values) in enumerate(found))
+    top = max(float(one.x[-1]) for one in series)
+    panel = Panel("cdf", Axis("Share of samples", "%"), series, zero=True)
+    window = (
+        0.0 if min(float(one.x[0]) for one in series) >= 0 else min(float(one.x[0]) for one in series),
+        1.02 * top,
+    )
+    if window[1] <= window[0]:
+        window = (window[0], window[0] + 1.0)
+    theme = "dark" if options.dark else "light"
+    return Figure(PLOT.name, title, (panel,), window, subtitle=facts, x=Axis("Delay", unit), theme=theme)  # type: ignore[arg-type]
+
+
+PLOT = Plot(
+    "cdf", "Distributions of RTT, one-way and frame delay; RTT of several measurements", build, build_many
+)

@@ -1,0 +1,98 @@
+"""What the sender may send and does: congestion window, threshold, flight, receiver's window, and the limit.
+
+References
+----------
+RFC 5681; METRICS: what limits the sender over time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from multitracer.model.table import Array
+from multitracer.model.timeline import Measurement
+from multitracer.plots import base
+from multitracer.plots.panel import Axis, Figure, Floats, Panel, Role, Series, Spans, duration_words
+from multitracer.plots.plot import Plot, PlotOptions
+from multitracer.plots.series import tcp_layer
+from multitracer.plots.series.findings import Results
+from multitracer.plots.series.selection import select
+from multitracer.plots.series.window_layer import segment_size, window_panel
+
+LIMITS: tuple[tuple[Role, str], ...] = (
+    ("limit_congestion", "congestion window"),
+    ("limit_receiver", "receiver's window"),
+    ("limit_application", "neither (no data)"),
+)
+LANE = "limited by"
+MOMENT_S = 0.01
+
+
+def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+    """The windows in bytes over time, under lanes that say which one held the sender back."""
+    selection = select(measurement, options)
+    panel = window_panel(selection)
+    if panel is None:
+        raise base.nothing(PLOT.name, "neither a sender's capture nor a kernel log of its windows")
+    window = base.window_of(panel.series, panel.series, options)
+    data = selection.segments(selection.snd, data=True)
+    marks = tuple(tcp_layer.retransmission_marks(selection, 0, "sent again"))
+    flight = base.by_name(panel.series, "TcpSnd_flight")
+    if flight is not None and len(data):
+        # At the flight of their time: the panel's unit is bytes in flight, not sequence numbers.
+        marks = tuple(replace(one, y=_held(flight, one.x), texts=()) for one in marks)
+    else:
+        marks = ()
+    mss = segment_size(selection, selection.states())
+    limits = [] if flight is None or mss is None else [*_limits(panel.series, flight, mss)]
+    lanes = Panel("lanes", Axis("", ""), spans=tuple(limits), lanes=(LANE,), height=0.07) if limits else None
+    notes = []
+    if base.by_name(panel.series, "TcpSnd_cwnd") is None:
+        notes.append("no kernel log: congestion window not known, and with it no limit but the receiver's")
+    windows = replace(panel, height=1.0, marks=(*panel.marks, *marks))
+    return base.figure(PLOT.name, selection, results, (lanes, windows), window, options, notes=notes)
+
+
+def _held(series: Series, x: Floats) -> Floats:
+    """The value that a step series holds at given times; its first one before it begins."""
+    at = np.searchsorted(series.x, x, side="right") - 1
+    held: Floats = series.y[np.maximum(at, 0)]
+    return held
+
+
+def _limits(series: tuple[Series, ...], flight: Series, mss: int) -> Iterator[Spans]:
+    """Which window had no room for another segment, from event to event; nothing without data in flight."""
+    cwnd, rwnd = base.by_name(series, "TcpSnd_cwnd"), base.by_name(series, "TcpSnd_rwnd")
+    x = flight.x
+    if not len(x):
+        return
+    room = np.full((2, len(x)), np.inf)
+    for row, one in enumerate((cwnd, rwnd)):
+        if one is not None and len(one.x):
+            # tcp_probe shows a change at the sample after it: the value known at the end of each step.
+            room[row] = _held(one, x) - flight.y
+    held: Array = np.full(len(x), 2)
+    held[room[1] < mss] = 1
+    held[(room[0] < mss) & (room[0] <= room[1])] = 0
+    if cwnd is None:
+        held[held != 1] = -1
+    held[flight.y <= 0] = -1
+    # Between an ACK and the segment that it releases there is room for a moment: that is no limit of its own.
+    lasting = np.append(np.diff(x) >= MOMENT_S, True)
+    lasting[0] = True
+    held = held[np.maximum.accumulate(np.where(lasting, np.arange(len(x)), 0))]
+    edges = np.flatnonzero(np.diff(held, prepend=-2))
+    starts, ends = x[edges], np.append(x[edges[1:]], x[-1:])
+    for code, (role, words) in enumerate(LIMITS):
+        mine = (held[edges] == code) & (ends > starts)
+        if mine.any():
+            texts = tuple(duration_words(float(length)) for length in (ends - starts)[mine])
+            yield Spans(f"limit:{words}", role, starts[mine], ends[mine], LANE, words, LANE, texts, texts)
+
+
+PLOT = Plot(
+    "cwnd", "Congestion window, ssthresh, flight and receiver's window, and what limits the sender", build
+)

@@ -1,0 +1,192 @@
+"""Behind a link reset: segments that a failed header decompressor ruined, drawn where they belong.
+
+References
+----------
+Paper 5.3, Figure 9: "these segments should actually have been plotted with an offset of 5 x MSS". RFC 1144.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer.model.errors import MultiTracerError
+from multitracer.model.timeline import Measurement
+from multitracer.plots import base
+from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces
+from multitracer.plots.plot import Plot, PlotOptions
+from multitracer.plots.series import findings, tcp_layer
+from multitracer.plots.series.findings import Results, number
+from multitracer.plots.series.ruined import Ruin, ruin_between, true_marks
+from multitracer.plots.series.selection import Selection, select
+
+SND, RCV = "TCP sender", "TCP receiver"
+CHECKED = 64  # segments whose checksum is tried with the right number
+SMALL = 200_000  # packets of a capture in which single packets are looked up
+
+
+def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+    """Both ends around the reset gap with the most ruined segments."""
+    selection = select(measurement, options)
+    answer = base.answered(PLOT.name, results, "link_resets")
+    if selection.rcv is None:
+        raise base.nothing(PLOT.name, "needs a capture at the data receiver")
+    entry = _worst(answer.summary.get("resets") or (), options)
+    if entry is None:
+        raise base.nothing(PLOT.name, "no segment arrived ruined behind a link reset")
+    start, end = float(entry["gap_start"]), float(entry["gap_end"])
+    ruin = ruin_between(selection, start, end)
+    sent = selection.seconds(ruin.lost["t_ns"][:1])
+    room = 0.2 * (end - start)
+    options = base.zoomed(options, float(min([start, *sent])) - room, end + 1.5 * room)
+    series = [
+        *(s for s in tcp_layer.data_series(selection, "Snd", 0, SND) if s.name == "TcpSnd_data"),
+        *tcp_layer.data_series(selection, "Rcv", 0, RCV),
+    ]
+    window = base.window_of(series, series, options)
+    found = findings.resets(selection, results, selection.link("link_events"))
+    judged = findings.timeout_rows(selection, results)
+    marks = [*findings.reset_marks(found, "RLP")]
+    if judged is not None:
+        marks += findings.timeout_marks(selection, judged, 0, SND)
+    marks += _marks(selection, ruin)
+    panel = Panel(
+        "sequence",
+        Axis("Sequence number", "bytes"),
+        tuple(series),
+        tuple(marks),
+        tuple(findings.gap_spans(found, "")),
+        pieces=tuple(_shifts(selection, ruin)),
+    )
+    return base.figure(
+        PLOT.name, selection, results, (panel,), window, options, notes=_arithmetic(selection, ruin)
+    )
+
+
+def _worst(entries: Any, options: PlotOptions) -> Mapping[str, Any] | None:
+    low, high = base.asked(options)
+    best, most = None, 0.0
+    for entry in entries:
+        start, end = number(entry.get("gap_start")), number(entry.get("gap_end"))
+        discarded = number(entry.get("segments_discarded")) or 0.0
+        if start is not None and end is not None and start < high and end > low and discarded > most:
+            best, most = entry, discarded
+    return best
+
+
+def _marks(selection: Selection, ruin: Ruin) -> list[Marks]:
+    marks = []
+    t = selection.seconds(ruin.ruined["t_ns"])
+    if len(ruin.lost):
+        marks.append(
+            Marks(
+                "TcpSnd_lost",
+                "packet_lost",
+                selection.seconds(ruin.lost["t_ns"]),
+                ruin.lost["seq"].astype(np.float64),
+                label="lost in the reset",
+                group=SND,
+                details=tuple(f"never arrived: byte {seq:,}" for seq in ruin.lost["seq"].tolist()),
+            )
+        )
+    marks.append(
+        Marks(
+            "TcpRcv_ruined",
+            "ruined",
+            t,
+            ruin.ruined["seq"].astype(np.float64),
+            label="ruined, as its header reads",
+            group=RCV,
+            details=tuple(f"bad checksum, header says byte {seq:,}" for seq in ruin.ruined["seq"].tolist()),
+        )
+    )
+    return [*marks, *true_marks(selection, [ruin], 0, RCV)]
+
+
+def _shifts(selection: Selection, ruin: Ruin) -> list[Pieces]:
+    if ruin.true is None or not len(ruin.ruined):
+        return []
+    t, read = selection.seconds(ruin.ruined["t_ns"]), ruin.ruined["seq"].astype(np.float64)
+    true = ruin.true.astype(np.float64)
+    arrows = Pieces(
+        "shift", "packet_lost", t, read, t, true, ends="arrow", label="off by the bytes lost", group=RCV
+    )
+    off = int(true[-1] - read[-1])
+    at = float(t[-1] + 0.02 * (t[-1] - t[0]) + 0.05)
+    words = f"{off:,} bytes"
+    return [arrows, base.dimension("offset", (at, float(read[-1])), (at, float(true[-1])), words)]
+
+
+def _arithmetic(selection: Selection, ruin: Ruin) -> list[str]:
+    """The shift in words: what was under way, what was lost, and the proof by checksum."""
+    if ruin.true is None:
+        return [f"{len(ruin.ruined)} segments arrived ruined; which ones they were cannot be told"]
+    off = ruin.true - ruin.ruined["seq"]
+    lost = int(ruin.lost["length"].sum())
+    sizes = np.unique(ruin.lost["length"])
+    product = (
+        f"{len(ruin.lost)} \N{MULTIPLICATION SIGN} {int(sizes[0]):,}" if len(sizes) == 1 else "their lengths"
+    )
+    notes = [
+        f"{len(ruin.lost) + len(ruin.ruined)} segments never reached TCP: {len(ruin.lost)} lost in the reset "
+        f"({product} = {lost:,} bytes), {len(ruin.ruined)} arrived ruined"
+    ]
+    shown = f"{int(off[0]):,}" if len(np.unique(off)) == 1 else f"{int(off.min()):,} to {int(off.max()):,}"
+    relation = "exactly the bytes lost" if np.all(off == lost) else "not the bytes lost alone"
+    notes.append(
+        f"the first says byte {int(ruin.ruined['seq'][0]):,} and was byte {int(ruin.true[0]):,}: "
+        f"headers are off by {shown} bytes, {relation}"
+    )
+    right, tried = _checked(selection, ruin)
+    if tried:
+        notes.append(f"with the right sequence number the TCP checksum is right in {right} of {tried}")
+    return notes
+
+
+def _checked(selection: Selection, ruin: Ruin) -> tuple[int, int]:
+    """How many ruined segments have a right checksum once their sequence number is; how many were tried.
+
+    Only where the capture kept whole packets and is small.
+    """
+    m, source = selection.measurement, selection.rcv
+    if source is None or ruin.true is None or m.sources[source].records > SMALL:
+        return 0, 0
+    right = tried = 0
+    rows = zip(ruin.ruined["record"].tolist(), (ruin.true - ruin.ruined["seq"]).tolist(), strict=True)
+    for record, off in [*rows][:CHECKED]:
+        try:
+            packet = m.packet(record, source)
+        except (MultiTracerError, OSError):
+            return 0, 0
+        while not hasattr(packet, "src") or not hasattr(getattr(packet, "data", None), "seq"):
+            packet = getattr(packet, "data", None)
+            if packet is None or isinstance(packet, bytes):
+                return 0, 0
+        segment = packet.data
+        segment.seq = (segment.seq + off) % 2**32
+        raw = bytes(segment)
+        if len(raw) != int(getattr(packet, "len", 0)) - 4 * int(getattr(packet, "hl", 0)):
+            continue  # cut by the snap length, or not IPv4
+        tried += 1
+        right += _sums_to_zero(
+            bytes(packet.src) + bytes(packet.dst) + b"\0\x06" + len(raw).to_bytes(2, "big") + raw
+        )
+    return right, tried
+
+
+def _sums_to_zero(data: bytes) -> bool:
+    """The Internet checksum over a pseudo header and a segment (RFC 1071)."""
+    words = np.frombuffer(data + b"\0" * (len(data) % 2), dtype=">u2")
+    total = int(words.sum(dtype=np.int64))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total == 0xFFFF
+
+
+PLOT = Plot(
+    "figure-9",
+    "Segments ruined by a failed header decompressor, where they belong, with the sum (Figure 9)",
+    build,
+)

@@ -1,0 +1,150 @@
+"""The multi-layer time/sequence plot: TCP sender, link sender and TCP receiver on one time axis.
+
+Three panels: what held when (XOFF, reset gaps, idle phases) as lanes; the sequence numbers of all layers,
+their graphs moved apart; the sender's windows.
+
+References
+----------
+Paper 4.5, Figure 5; with a time window, Figures 7 to 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from multitracer.model.arrays.regression import fit
+from multitracer.model.linktype import RLP
+from multitracer.model.timeline import Measurement
+from multitracer.plots import base
+from multitracer.plots.panel import Axis, Figure, Floats, Panel, Series, Spans
+from multitracer.plots.plot import Plot, PlotOptions
+from multitracer.plots.series import findings, link_layer, tcp_layer, trends
+from multitracer.plots.series.findings import Results
+from multitracer.plots.series.headline import missing_layers, title_words
+from multitracer.plots.series.ruined import ruin_between, true_marks
+from multitracer.plots.series.selection import select
+from multitracer.plots.series.window_layer import window_panel
+
+LANES = {"xoff": "XOFF", "reset": "link reset", "gap": "reset gap", "idle": "link idle"}
+# More intervals than this are shown in the lanes only: a striped background would hide the curves.
+SHADED = 40
+
+
+def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+    """The figure of one connection; see `Plot.build`."""
+    selection = select(measurement, options)
+    frames, events = selection.link("link_frames"), selection.link("link_events")
+    entity = link_layer.sending_entity(frames)
+    kind = RLP if entity is None else measurement.link_type(entity)
+    step = options.offset_bytes
+    groups = {name: _group(name, rank * step) for name, rank in (("TCP sender", 1), ("TCP receiver", 0))}
+    groups["link"] = _group(kind.short, 2 * step)
+
+    rlp = (
+        []
+        if entity is None
+        else [*link_layer.frame_series(selection, frames, entity, 2 * step, groups["link"])]
+    )
+    snd = [*tcp_layer.data_series(selection, "Snd", step, groups["TCP sender"])]
+    rcv = [*tcp_layer.data_series(selection, "Rcv", 0, groups["TCP receiver"])]
+    window = base.window_of([*snd, *rcv] or rlp, [*rlp, *snd, *rcv], options)
+
+    starts, ends = findings.xoff(selection, results, events, entity)
+    resets = findings.resets(selection, results, events)
+    if options.trends:
+        rlp += _link_trends(rlp, starts, ends, window, groups["link"])
+        rcv += _trend(rcv, "TcpRcv_data", window, groups["TCP receiver"])
+
+    judged = findings.timeout_rows(selection, results)
+    marks = [*findings.reset_marks(resets, groups["link"], kind.prefix)]
+    if judged is not None:
+        marks += findings.timeout_marks(selection, judged, step, groups["TCP sender"])
+    marks += tcp_layer.retransmission_marks(
+        selection, step, groups["TCP sender"], without=None if judged is None else judged["record"]
+    )
+    marks += findings.local_drop_marks(selection, results, events, step, groups["TCP sender"])
+    marks += tcp_layer.ruined_marks(selection, 0, groups["TCP receiver"])
+    if selection.rcv is not None:
+        ruins = [ruin_between(selection, *reset.gap) for reset in resets if reset.gap is not None]
+        marks += true_marks(selection, ruins, 0, groups["TCP receiver"])
+
+    shades = [*findings.gap_spans(resets, ""), *findings.xoff_spans(starts, ends, "", kind.prefix)]
+    sequence = Panel(
+        "sequence",
+        Axis("Sequence number" if step == 0 else "Sequence number + offset of its group", "bytes"),
+        (*rlp, *snd, *rcv),
+        tuple(marks),
+        tuple(spans for spans in shades if int(spans.inside(window).sum()) <= SHADED),
+    )
+    lanes = _lanes(
+        [
+            *findings.xoff_spans(starts, ends, LANES["xoff"], kind.prefix),
+            *findings.handshake_spans(resets, LANES["reset"]),
+            *findings.gap_spans(resets, LANES["gap"]),
+            *findings.idle_spans(results, LANES["idle"]),
+        ],
+        window,
+    )
+    windows = window_panel(selection)
+    title, subtitle = title_words(selection, results)
+    return Figure(
+        PLOT.name,
+        title,
+        tuple(panel for panel in (lanes, sequence, windows) if panel is not None),
+        window,
+        subtitle=subtitle,
+        notes=tuple(missing_layers(selection, entity)),
+        t0_ns=measurement.t0_ns,
+        absolute=options.absolute_time and base.on_wall_clock(measurement),
+        theme="dark" if options.dark else "light",
+    )
+
+
+def _group(name: str, shift: int) -> str:
+    return f"{name} (+{shift:,} bytes)" if shift else name
+
+
+def _trend(series: list[Series], name: str, window: tuple[float, float], group: str) -> Iterator[Series]:
+    for one in series:
+        if one.name == name:
+            inside = one.inside(window)
+            found = fit(one.x[inside], one.y[inside])
+            if found is not None:
+                label = f"trend: {trends.rate_words(found.rate)}"
+                yield trends.series(f"{name} trend", found, "trend", label=label, group=group)
+
+
+def _link_trends(
+    series: list[Series], starts: Floats, ends: Floats, window: tuple[float, float], group: str
+) -> Iterator[Series]:
+    """The link's rate over all, and while it is not flow controlled (Figure 12)."""
+    yield from _trend(series, "RlpSnd_data", window, group)
+    inside = (starts < window[1]) & (ends > window[0])
+    if not inside.any():
+        return
+    for one in series:
+        if one.name != "RlpSnd_data":
+            continue
+        rate = link_layer.rate_between(one, starts[inside], ends[inside], window)
+        run = link_layer.longest_run(one, starts[inside], ends[inside], window)
+        found = fit(run.x, run.y) if run is not None else None
+        if rate is not None and found is not None:
+            # Drawn beyond its stretch, so that the two slopes can be told apart.
+            until = min(window[1], found.end + max(found.end - found.start, 0.08 * (window[1] - window[0])))
+            label = f"between XOFFs: {trends.rate_words(rate)}"
+            yield trends.series(
+                "RlpSnd_data slope", found, "trend_between", label=label, group=group, until=until
+            )
+
+
+def _lanes(spans: list[Spans], window: tuple[float, float]) -> Panel | None:
+    shown = {one.lane for one in spans if one.inside(window).any()}
+    used = tuple(lane for lane in LANES.values() if lane in shown)
+    if not used:
+        return None
+    return Panel("lanes", Axis("", ""), spans=tuple(spans), lanes=used, height=0.07 * len(used))
+
+
+PLOT = Plot(
+    "multilayer", "Sequence numbers of all layers over time, with windows and verdicts (Figure 5)", build
+)

@@ -1,0 +1,1 @@
+"""The renderer for print, on matplotlib."""

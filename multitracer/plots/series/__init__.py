@@ -1,0 +1,1 @@
+"""What figures share of their content: series of each layer, marks, titles, selections."""

@@ -1,0 +1,76 @@
+"""Segments that a failed header decompressor ruined: what they read, and what they really were.
+
+References
+----------
+Paper 5.3, Figure 9: "these segments should actually have been plotted with an offset of 5 x MSS". RFC 1144.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from multitracer.layers.tcp.losses import losses
+from multitracer.layers.tcp.transit import damaged
+from multitracer.model.table import Table
+from multitracer.plots.panel import Marks
+from multitracer.plots.series.selection import Selection
+
+
+class Ruin(NamedTuple):
+    """Segments of one gap: those lost, and those that arrived with a wrong header.
+
+    Attributes
+    ----------
+    lost : Table
+        Rows at the sender that never arrived in any form.
+    ruined : Table
+        Rows at the receiver, as read.
+    true : array or None
+        First byte that each ruined segment really carried; None if the counts do not fit together.
+    """
+
+    lost: Table
+    ruined: Table
+    true: np.ndarray[tuple[int], np.dtype[np.int64]] | None
+
+
+def ruin_between(selection: Selection, start: float, end: float) -> Ruin:
+    """What the gap swallowed.
+
+    The link keeps the order, so of the segments that were on their way, those lost come first and the ruined
+    ones are the last that were sent: that tells which segment each ruined one was.
+    """
+    m, connection = selection.measurement, selection.connection
+    data = selection.segments(selection.rcv, data=True)
+    t = selection.seconds(data["t_ns"])
+    ruined = data.where(damaged(data) & (t >= start) & (t <= end))
+    known = losses(m, connection) if connection is not None else None
+    if known is None:
+        return Ruin(data.where(np.zeros(len(data), dtype=bool)), ruined, None)
+    window = (m.t0_ns + round(start * 1e9), m.t0_ns + round(end * 1e9))
+    gone = known.segments.where(known.during(*window)).sorted_by("t_ns")
+    gone = gone.where((gone["length"] > 0) & (gone["t_ns"] < (ruined["t_ns"][-1] if len(ruined) else 0)))
+    count = len(gone) - len(ruined)
+    if count < 0 or not np.array_equal(gone["length"][count:], ruined["length"]):
+        return Ruin(gone, ruined, None)
+    return Ruin(gone.where(np.arange(len(gone)) < count), ruined, gone["seq"][count:])
+
+
+def true_marks(selection: Selection, ruins: Sequence[Ruin], shift: int, group: str) -> Iterator[Marks]:
+    """Ruined segments where they belong, moved up by `shift` bytes, as far as that can be told."""
+    told = [(ruin.ruined["t_ns"], ruin.true) for ruin in ruins if ruin.true is not None and len(ruin.true)]
+    if not told:
+        return
+    true = np.concatenate([one for _, one in told])
+    yield Marks(
+        "TcpRcv_ruined_true",
+        "ruined_true",
+        selection.seconds(np.concatenate([t_ns for t_ns, _ in told])),
+        (true + shift).astype(np.float64),
+        label="ruined, where it belongs",
+        group=group,
+        details=tuple(f"really byte {seq:,}" for seq in true.tolist()),
+    )

@@ -1,0 +1,128 @@
+"""Series and marks of the TCP layer: TcpSnd_*, TcpRcv_*, and why segments were sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from multitracer.model.table import Array, Table
+from multitracer.plots.panel import Marks, Role, Series
+from multitracer.plots.series.selection import BAD_CHECKSUM, Selection
+
+
+class Look(NamedTuple):
+    """How one cause of retransmission is marked: tcptrace's letters where it has one."""
+
+    role: Role
+    letter: str
+    label: str
+
+
+RETRANSMISSION_LOOKS: dict[str, Look] = {
+    "timeout": Look("timeout", "R", "sent again by a timeout"),
+    "fast": Look("fast_retransmit", "3", "fast retransmit"),
+    "slow_start": Look("slow_start_refill", "r", "refill after a timeout"),
+    "tail_loss_probe": Look("tail_loss_probe", "P", "tail loss probe"),
+    "unneeded_probe": Look("other_retransmission", "K", "keep-alive or window probe"),
+    "unknown": Look("other_retransmission", "?", "sent again, cause unknown"),
+}
+
+
+def data_series(selection: Selection, end: str, shift: int, group: str) -> Iterator[Series]:
+    """``Tcp<end>_data`` and ``Tcp<end>_ack`` of one end ("Snd", "Rcv"), moved up by `shift` bytes."""
+    source = selection.snd if end == "Snd" else selection.rcv
+    if source is None:
+        return
+    data = good(selection.segments(source, data=True))
+    role: Role = "snd_data" if end == "Snd" else "rcv_data"
+    if len(data):
+        yield _series(selection, data, f"Tcp{end}_data", role, data["seq"] + shift, group, "segments")
+    acks = good(selection.segments(source, data=False))
+    acks = acks.where(acks["ack"] >= 0)
+    role = "snd_ack" if end == "Snd" else "rcv_ack"
+    if len(acks):
+        yield _series(selection, acks, f"Tcp{end}_ack", role, acks["ack"] + shift, group, "ACKs")
+
+
+def _series(
+    selection: Selection, rows: Table, name: str, role: Role, y: Array, group: str, words: str
+) -> Series:
+    return Series(
+        name,
+        role,
+        selection.seconds(rows["t_ns"]),
+        y.astype(np.float64),
+        kind="steps" if role.endswith("ack") else "points",
+        label=f"{name} ({words})",
+        group=group,
+        record=rows["record"],
+        source=int(rows["source"][0]),
+    )
+
+
+def retransmission_marks(
+    selection: Selection, shift: int, group: str, *, without: Array | None = None
+) -> Iterator[Marks]:
+    """Every segment that was sent again, at the sender, by cause.
+
+    Parameters
+    ----------
+    without : array of int, optional
+        Record numbers that are marked elsewhere (judged timeouts).
+    """
+    sent = selection.segments(selection.snd, data=True)
+    sent = sent.where((sent["cause"] > 0) & (sent["duplicate"] > 0))
+    if without is not None:
+        sent = sent.where(~np.isin(sent["record"], without))
+    causes = sent.words("cause")
+    for cause, look in RETRANSMISSION_LOOKS.items():
+        rows = sent.where(causes == cause)
+        if not len(rows):
+            continue
+        yield Marks(
+            f"retransmission:{cause}",
+            look.role,
+            selection.seconds(rows["t_ns"]),
+            (rows["seq"] + shift).astype(np.float64),
+            letter=look.letter,
+            label=look.label,
+            group=group,
+            details=tuple(
+                f"{look.label}: bytes {seq:,}-{seq + length:,}, transmission {transmission}"
+                for seq, length, transmission in zip(
+                    rows["seq"].tolist(), rows["length"].tolist(), rows["transmission"].tolist(), strict=True
+                )
+            ),
+        )
+
+
+def ruined_marks(selection: Selection, shift: int, group: str) -> Iterator[Marks]:
+    """Segments that reached the receiver with a wrong checksum: what a failed header decompressor makes.
+
+    References
+    ----------
+    Paper 5.3, Figure 9; RFC 1144.
+    """
+    if selection.rcv is None:
+        return
+    data = selection.segments(selection.rcv, data=True)
+    ruined = data.where(data.words("checksum") == BAD_CHECKSUM)
+    if len(ruined):
+        yield Marks(
+            "TcpRcv_ruined",
+            "ruined",
+            selection.seconds(ruined["t_ns"]),
+            (ruined["seq"] + shift).astype(np.float64),
+            label="discarded: bad checksum",
+            group=group,
+            details=tuple(
+                f"bad TCP checksum, sequence number as read {seq:,}" for seq in ruined["seq"].tolist()
+            ),
+        )
+
+
+def good(segments: Table) -> Table:
+    """Segments without those whose checksum is wrong: their numbers mean nothing."""
+    return segments.where(segments.words("checksum") != BAD_CHECKSUM)

@@ -1,0 +1,117 @@
+"""From the paths that a user gives to the files of one measurement."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from multitracer.model.errors import UnreadableFile, UsageError
+from multitracer.reading.remote import is_url
+from multitracer.reading.rotation import joined
+
+SETTINGS_FILE = "measurement.toml"
+STDIN = "-"
+
+
+@dataclass
+class Files:
+    """What was found.
+
+    Attributes
+    ----------
+    named : list of str
+        Files that the user named: each must be readable.
+    found : list of str
+        Files of directories that the user named, in name order: those that are no traces are left out.
+    settings : dict
+        Contents of measurement.toml; empty without one.
+    """
+
+    named: list[str] = field(default_factory=list)
+    found: list[str] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
+    """Files behind `paths`: the files among them, and those in the directories among them, one level deep.
+
+    ``-`` is standard input, a URL a file that fsspec opens. Captures that continue each other are one
+    (`Parts`).
+
+    Raises
+    ------
+    UnreadableFile
+        A path that does not exist, or a directory or measurement.toml that cannot be read.
+    UsageError
+        The same file named twice, two measurement.toml, or one that is not TOML.
+    """
+    files = Files()
+    tomls: list[str] = []
+    named: set[str] = set()
+    for path in (os.fspath(path) for path in paths):
+        if os.path.isdir(path):
+            for entry in _entries(path):
+                (tomls if os.path.basename(entry) == SETTINGS_FILE else files.found).append(entry)
+        elif path == STDIN:
+            if STDIN in files.named:
+                raise UsageError("standard input is named twice; it can be read once")
+            files.named.append(path)
+        elif is_url(path):
+            if path in named:
+                raise UsageError(f"{path}: named twice; name each file once")
+            named.add(path)
+            files.named.append(path)
+        elif not os.path.lexists(path):
+            raise UnreadableFile(f"{path}: no such file or directory; check the path")
+        elif os.path.basename(path) == SETTINGS_FILE:
+            tomls.append(path)
+        else:
+            real = os.path.realpath(path)
+            if real in named:
+                raise UsageError(f"{path}: named twice; name each file once")
+            named.add(real)
+            files.named.append(path)
+    files.found = joined(_once(files.found, named))
+    files.named = joined(files.named)
+    if len({os.path.realpath(toml) for toml in tomls}) > 1:
+        raise UsageError(
+            f"two {SETTINGS_FILE}: {tomls[0]} and {tomls[1]}; one call reads one measurement, read them apart"
+        )
+    if tomls:
+        files.settings = _settings(tomls[0])
+    return files
+
+
+def _entries(directory: str) -> list[str]:
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError as error:
+        raise UnreadableFile(f"{directory}: {error.strerror}; check its permissions") from error
+    paths = [os.path.join(directory, name) for name in names if not name.startswith(".")]
+    # Of what is found and not named, only files: opening a pipe takes away what is in it.
+    return [path for path in paths if os.path.isfile(path) or not os.path.exists(path)]
+
+
+def _once(found: list[str], named: set[str]) -> list[str]:
+    seen = set(named)
+    kept = []
+    for path in found:
+        real = os.path.realpath(path)
+        if real not in seen:
+            seen.add(real)
+            kept.append(path)
+    return kept
+
+
+def _settings(path: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise UnreadableFile(f"{path}: {error.strerror}; check its permissions") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not valid TOML ({error}); correct it or move it away") from error

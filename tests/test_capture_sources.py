@@ -23,7 +23,7 @@ import multitracer as mt
 from multitracer import native, registry
 from multitracer.api.inventory import inspect
 from multitracer.model.errors import CorruptTrace, UnreadableFile, UsageError
-from multitracer.native import packet
+from multitracer.native import whole_packet as packet
 from multitracer.native.rotated import Parts
 from multitracer.parsers import pcap
 from multitracer.reading import remote

@@ -10,7 +10,7 @@ import pytest
 
 from multitracer import native
 from multitracer.model.errors import CorruptTrace, UsageError
-from multitracer.native.packet import decode
+from multitracer.native.whole_packet import decode
 from multitracer.parsers import pcap
 
 SAMPLES = sorted(Path(__file__).parent.parent.glob("sample_traces/*/*.pcap"))

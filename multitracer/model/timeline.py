@@ -292,7 +292,7 @@ class Measurement:
         UsageError
             If the source is no capture, or has no such record.
         """
-        from multitracer.native.packet import decode
+        from multitracer.native.whole_packet import decode
 
         index = self.snd if source is None else source
         if index is None or not 0 <= index < len(self.traces) or self.traces[index].source.layer != "tcp":

@@ -13,8 +13,8 @@ from multitracer.cli.main import main
 from multitracer.model.errors import UsageError
 from multitracer.plots import folding
 from multitracer.plots.fold import Fold
-from multitracer.plots.mpl.fold import fold_steps
 from multitracer.plots.mpl import renderer as mpl
+from multitracer.plots.mpl.fold import fold_steps
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Series, Spans
 from multitracer.plots.plot import PlotOptions
 

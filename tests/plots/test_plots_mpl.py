@@ -19,9 +19,9 @@ from multitracer import registry
 from multitracer.model.errors import UsageError
 from multitracer.plots import plot as plotting
 from multitracer.plots.figures import multilayer
+from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.mpl.axes import clock
 from multitracer.plots.mpl.placement import Placement
-from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Role, Series, Spans
 from multitracer.plots.plot import PlotOptions
 from multitracer.plots.theme import THEMES

@@ -14,11 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from multitracer.alignment import align as align
+    from multitracer.api.analysis import Analysis as Analysis
+    from multitracer.api.measurement import Measurement as Measurement, align as align
     from multitracer.api.pipeline import analyze as analyze, plot as plot, read as read
     from multitracer.batch import Batch as Batch, batch as batch
-    from multitracer.model.timeline import Measurement as Measurement
-    from multitracer.output.results import Analysis as Analysis
     from multitracer.reading.opening import open_trace as open_trace
 
     __version__: str
@@ -28,11 +27,11 @@ _LAZY = {
     "Batch": "multitracer.batch",
     "read": "multitracer.api.pipeline",
     "open_trace": "multitracer.reading.opening",
-    "align": "multitracer.alignment",
+    "align": "multitracer.api.measurement",
     "analyze": "multitracer.api.pipeline",
     "plot": "multitracer.api.pipeline",
-    "Measurement": "multitracer.model.timeline",
-    "Analysis": "multitracer.output.results",
+    "Measurement": "multitracer.api.measurement",
+    "Analysis": "multitracer.api.analysis",
 }
 
 __all__ = [

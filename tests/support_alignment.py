@@ -13,7 +13,7 @@ import numpy as np
 from support_samples import SAMPLES
 
 from multitracer.alignment.clocks import Int
-from multitracer.model.timeline import Measurement
+from multitracer.api.measurement import Measurement
 from multitracer.model.trace import Trace
 from multitracer.reading.opening import open_trace
 

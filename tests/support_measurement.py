@@ -16,11 +16,12 @@ import dpkt
 import numpy as np
 import pytest
 
+from multitracer.api.measurement import Measurement
 from multitracer.model import schema
 from multitracer.model.analysis import Result
 from multitracer.model.schema import Schema
 from multitracer.model.table import Table
-from multitracer.model.timeline import Clock, Connection, Measurement
+from multitracer.model.timeline import Clock, Connection
 from multitracer.model.trace import Source, Trace
 
 SAMPLES = ("flow-control", "link-resets-sack", "link-resets-vj", "local-drops", "spurious-timeouts")

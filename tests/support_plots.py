@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.api.measurement import Measurement
 from multitracer.model import schema
 from multitracer.model.analysis import Result
 from multitracer.model.table import Table
-from multitracer.model.timeline import Clock, Connection, Measurement
+from multitracer.model.timeline import Clock, Connection
 from multitracer.model.trace import Source, Trace
 
 T0 = 1_700_000_000_000_000_000

@@ -11,9 +11,9 @@ import pytest
 from support_alignment import FILES, HOUR, MS, S, Wrong, bounds, errors, log_of, rewrite, traces, warped
 from support_samples import SAMPLE_NAMES, SAMPLES
 
-from multitracer.alignment import align
+from multitracer.api.measurement import align
+from multitracer.api.measurement import Measurement
 from multitracer.model.errors import AlignmentError, UsageError
-from multitracer.model.timeline import Measurement
 from multitracer.reading.opening import open_trace
 
 CAPTURES = ("snd.pcap", "rcv.pcap")

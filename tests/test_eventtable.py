@@ -8,7 +8,7 @@ from support_alignment import traces
 from support_measurement import measurement, segments
 from support_samples import SAMPLE_NAMES
 
-from multitracer.alignment import align
+from multitracer.api.measurement import align
 from multitracer.layers.events import sender_entity, unify
 from multitracer.model import schema
 from multitracer.model.table import Table

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from support_segments import capture
 
 import multitracer as mt
+from multitracer.api.analysis import Analysis
 from multitracer.cli.main import main
 from multitracer.model.derived import Derived
 from multitracer.output import jsontext
 from multitracer.output.contract import analysis_object
 from multitracer.output.digest import digest
-from multitracer.output.results import Analysis
 
 ROOT = Path(__file__).parent.parent
 CAPTURES = sorted(ROOT.glob("sample_traces/*/*.pcap"))

@@ -9,8 +9,8 @@ import pytest
 
 import multitracer as mt
 from multitracer import registry
+from multitracer.api.measurement import Measurement
 from multitracer.model.errors import CorruptTrace
-from multitracer.model.timeline import Measurement
 
 DATA = Path(__file__).parent / "data"
 TOTALS = DATA / "formats" / "flowmonitor" / "flows.flowmonitor"

@@ -15,6 +15,8 @@ from support_samples import PATIENCE_S
 
 from multitracer import registry
 from multitracer.api import pipeline
+from multitracer.api.analysis import Analysis
+from multitracer.api.measurement import Measurement
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.errors import (
     CorruptTrace,
@@ -23,9 +25,7 @@ from multitracer.model.errors import (
     UnreadableFile,
     UsageError,
 )
-from multitracer.model.timeline import Measurement
 from multitracer.model.trace import Source, Trace
-from multitracer.output.results import Analysis
 from multitracer.reading.discovery import discover
 from multitracer.registry import Parser
 

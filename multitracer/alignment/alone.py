@@ -8,13 +8,13 @@ from typing import Any
 from multitracer import native
 from multitracer.alignment.roles import TELLING_NS, point_by_share
 from multitracer.model.derived import Derived
-from multitracer.model.timeline import Clock, Connection, Measurement
+from multitracer.model.timeline import Clock, Connection, Timeline
 from multitracer.model.trace import Trace
 
 _DIRECTIONS = ("forward", "reverse")
 
 
-def alone(trace: Trace, settings: dict[str, Any]) -> Measurement:
+def alone(trace: Trace, settings: dict[str, Any]) -> Timeline:
     """The capture as its own reference.
 
     Where it was made follows from the two parts of the round trip of the connection with most data: its
@@ -26,7 +26,7 @@ def alone(trace: Trace, settings: dict[str, Any]) -> Measurement:
     if not source.point and largest is not None:
         source.point = _point(_connection(largest, known[largest]))
     clock = Clock(0, None, 0, 0.0, 0, "reference", "reference")
-    return Measurement(
+    return Timeline(
         traces=[trace],
         clocks=[clock],
         connections=Derived(len(known), lambda at: _connection(at, known[at]), origin=known),

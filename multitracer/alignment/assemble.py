@@ -15,14 +15,14 @@ from multitracer.alignment.relation import Relation, place_steps
 from multitracer.alignment.work import Work
 from multitracer.model import declared
 from multitracer.model.errors import AlignmentError
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.model.trace import Trace
 
 _MANY_ANCHORS = 20
 _DEAF = 0.02  # gaps in what a monitor saw, by its rows: beyond, order says nothing of clocks
 
 
-def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) -> Measurement:
+def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) -> Timeline:
     """Put the traces of one transfer on one timeline.
 
     The reference is the sender-side capture's clock (else the only capture's, else the best source's).
@@ -38,7 +38,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
 
     Returns
     -------
-    Measurement
+    Timeline
 
     Raises
     ------

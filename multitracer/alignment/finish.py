@@ -14,7 +14,7 @@ from multitracer.alignment.relation import Nominal
 from multitracer.model import declared
 from multitracer.model.errors import Issue
 from multitracer.model.table import Table
-from multitracer.model.timeline import Clock, Connection, Grade, Measurement
+from multitracer.model.timeline import Clock, Connection, Grade, Timeline
 
 if TYPE_CHECKING:
     from multitracer.alignment.work import Work
@@ -24,7 +24,7 @@ _WIDE_NS = 50_000_000
 _SHIFTED_NS = 1_000_000_000  # real time is kept to this, or it is another clock
 
 
-def finish(work: Work) -> Measurement:
+def finish(work: Work) -> Timeline:
     """Correct all clocks together and build the measurement."""
     _sharpen_skews(work)
     intervals, rejected, matrix = graph.solve(len(work.traces), work.reference, work.relations, work.nominal)
@@ -282,7 +282,7 @@ def _spans(work: Work, segments: Sequence[Table]) -> list[tuple[int, int]]:
     return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def _measurement(work: Work, clocks: list[Clock], tables: dict[str, Table]) -> Measurement:
+def _measurement(work: Work, clocks: list[Clock], tables: dict[str, Table]) -> Timeline:
     segments = tables.get("segments")
     times: list[int] = []
     if segments is not None and len(segments):
@@ -301,7 +301,7 @@ def _measurement(work: Work, clocks: list[Clock], tables: dict[str, Table]) -> M
     ]
     points = {work.traces[i].source.point: i for i in reversed(work.path) if work.settled(i)}
     _kernel_points(work)
-    return Measurement(
+    return Timeline(
         traces=work.traces,
         clocks=clocks,
         connections=found,

@@ -14,7 +14,7 @@ from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import ACK_KINDS
 from multitracer.model.schema.results import ACK_BUNCHES
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _COMPRESSED = 0.5
 """ACKs closer than this share of the spacing of the data that they acknowledge are compressed."""
@@ -27,7 +27,7 @@ _DELAYED_NS = 500_000_000
 _LATE_NS = 20_000_000
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Describe the ACKs of each connection's data direction.
 
     ACK compression is judged at the sender's side, where ACKs arrive; ACK delay at the receiver's, where they
@@ -72,7 +72,7 @@ def _kinds(both: Sides) -> list[dict[str, int]]:
     return told
 
 
-def _compression(m: Measurement, both: Sides) -> tuple[Table, list[dict[str, Any]]]:
+def _compression(m: Timeline, both: Sides) -> tuple[Table, list[dict[str, Any]]]:
     """Runs of ACKs that arrived closer together than half the spacing of the data that they acknowledge."""
     rows = np.flatnonzero(advancing(both.acks_of, both.acks["ack"]))
     sent_ns = _sent_ns(both, both.acks_of[rows], both.acks["ack"][rows])
@@ -140,7 +140,7 @@ def _sent_ns(both: Sides, of: Times, numbers: Times) -> Times:
     return np.where(fits & once, data["t_ns"][row], -1)
 
 
-def _delayed(m: Measurement, connections: Sequence[Connection]) -> dict[int, dict[str, Any]]:
+def _delayed(m: Timeline, connections: Sequence[Connection]) -> dict[int, dict[str, Any]]:
     """How long each receiver held its ACKs, and how many segments each covers; only with its capture."""
     if m.rcv is None:
         return {}
@@ -191,7 +191,7 @@ def _delayed(m: Measurement, connections: Sequence[Connection]) -> dict[int, dic
     }
 
 
-def _windows(m: Measurement, both: Sides) -> list[dict[str, Any]]:
+def _windows(m: Timeline, both: Sides) -> list[dict[str, Any]]:
     """What each receiver offered: the largest and smallest window, updates, and times at zero."""
     acks, window = both.acks, both.acks["window"]
     updates = both.counted(both.acks_of[acks["ack_kind"] == acks.code("ack_kind", "window_update")])

@@ -11,7 +11,7 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema.results import AIR_RATES
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 STEP_NS = 100_000_000
 SECOND_STEPS = 10
@@ -19,7 +19,7 @@ SILENCE_NS = 1_000_000_000
 _OWNERS = ("own", "others", "everybody", "damaged")
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Shares of the time that frames of the link and of others were on the air, and rates and signal by side.
 
     The time is that of the capture. What was on the air and not heard (other channels, stations out of reach,
@@ -58,7 +58,7 @@ def _share(part_ns: int, span_ns: int) -> float:
     return round(part_ns / span_ns, 6)
 
 
-def _busiest(m: Measurement, t_ns: Array, busy: Array, own: Array) -> dict[str, float]:
+def _busiest(m: Timeline, t_ns: Array, busy: Array, own: Array) -> dict[str, float]:
     """The second in which most of the air was taken."""
     begin = np.searchsorted(t_ns, t_ns - (SECOND_STEPS - 1) * STEP_NS)
     total = np.concatenate([[0], np.cumsum(busy)])
@@ -72,7 +72,7 @@ def _busiest(m: Measurement, t_ns: Array, busy: Array, own: Array) -> dict[str, 
     }
 
 
-def _silences(m: Measurement, t_ns: Array) -> dict[str, Any]:
+def _silences(m: Timeline, t_ns: Array) -> dict[str, Any]:
     """Times of a second and more without any frame: the channel is dead, or the monitor was elsewhere."""
     gaps = np.diff(t_ns) - STEP_NS
     long = np.flatnonzero(gaps >= SILENCE_NS)
@@ -89,7 +89,7 @@ def _silences(m: Measurement, t_ns: Array) -> dict[str, Any]:
     }
 
 
-def _rates(m: Measurement, radio: Table) -> Table:
+def _rates(m: Timeline, radio: Table) -> Table:
     """Transmissions by side, rate and MCS: how many, how many of them again, and their airtime."""
     keys = np.stack([radio["entity"].astype(np.int64), radio["rate_bps"], radio["mcs"].astype(np.int64)])
     kinds, place = np.unique(keys, axis=1, return_inverse=True)
@@ -111,7 +111,7 @@ def _rates(m: Measurement, radio: Table) -> Table:
     )
 
 
-def _entity(m: Measurement, entity: int, radio: Table, rates: Table, span_ns: int) -> dict[str, Any]:
+def _entity(m: Timeline, entity: int, radio: Table, rates: Table, span_ns: int) -> dict[str, Any]:
     """How one side's data went over the air."""
     mine = radio.where(radio["entity"] == entity)
     own = rates.where(rates["entity"] == entity)

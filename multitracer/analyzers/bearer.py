@@ -14,10 +14,10 @@ from multitracer.layers.link.rlcpdus import Direction, directions
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema.rlc import DISCARDS, POLLS, REORDERINGS
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Tell, for each direction of the bearer, how RLC and HARQ delivered it.
 
     A poll is answered by the first report on all that was sent before it. A PDU is overtaken from the time at
@@ -171,7 +171,7 @@ def _discards(given_up: Table, found: Direction) -> dict[str, Any]:
     }
 
 
-def _harq(m: Measurement, entity: int) -> dict[str, Any] | None:
+def _harq(m: Timeline, entity: int) -> dict[str, Any] | None:
     """Transport blocks by the attempt that was captured; None where the framing does not tell attempts."""
     radio = m.table("link_radio")
     attempts = radio["attempt"][(radio["entity"] == entity) & (radio["attempt"] >= 0)]

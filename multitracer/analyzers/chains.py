@@ -20,14 +20,14 @@ from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema.chains import CHAIN_LINKS
 from multitracer.model.schema.results import IDLE_CAUSES
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 _BEHIND_LOSS = ("timeout_wait", "recovery_stall", "local_drop")
 _AWAITED = ("application", "handshake/slow_start", "unknown")
 _SLACK_NS = 50_000_000
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Join events into chains, and charge every idle phase, timeout and retransmission to one of them.
 
     An episode of loss recovery goes to what first explains it: a drop in front of the link, a link reset, a
@@ -147,7 +147,7 @@ def _source_of(evidence: Evidence) -> int:
     return int(frames["source"][0]) if len(frames) else -1
 
 
-def _words(m: Measurement, chain: Chain, table: Table, row: int) -> dict[str, Any]:
+def _words(m: Timeline, chain: Chain, table: Table, row: int) -> dict[str, Any]:
     return {
         "chain": row + 1,
         "kind": chain.kind,
@@ -163,7 +163,7 @@ def _words(m: Measurement, chain: Chain, table: Table, row: int) -> dict[str, An
     }
 
 
-def _event(m: Measurement, number: int, event: Event) -> dict[str, Any]:
+def _event(m: Timeline, number: int, event: Event) -> dict[str, Any]:
     return {
         "event": number,
         "parent": event.parent or None,

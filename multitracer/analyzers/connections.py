@@ -14,13 +14,13 @@ from typing import Any
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _DIRECTIONS = ("forward", "reverse")
 _COUNTED = ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake")
 
 
-def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
+def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     """Summaries per connection, by the capture that sees its data best.
 
     Of a summed-up capture they are `Derived`: there may be hundreds of thousands, of dozens of values each.
@@ -35,7 +35,7 @@ def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("connections", {"connections": found})
 
 
-def _describe(measurement: Measurement, connection: Connection) -> dict[str, Any]:
+def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
     source = vantage(measurement, connection)
     summary = connection.summaries[source]
     data = summary[_DIRECTIONS[connection.data_dir]]
@@ -89,7 +89,7 @@ def _describe(measurement: Measurement, connection: Connection) -> dict[str, Any
     }
 
 
-def vantage(measurement: Measurement, connection: Connection) -> int:
+def vantage(measurement: Timeline, connection: Connection) -> int:
     """The source that sees a connection's data best: next to the sender, else any that saw most segments."""
     ends = (measurement.snd, measurement.rcv)
     if _from_the_far_end(measurement, connection):
@@ -104,13 +104,13 @@ def vantage(measurement: Measurement, connection: Connection) -> int:
     )
 
 
-def _far(measurement: Measurement, connection: Connection, source: int) -> int:
+def _far(measurement: Timeline, connection: Connection, source: int) -> int:
     """The source at the other end of the path, if it saw the connection, else the one given."""
     far = measurement.rcv if source == measurement.snd else measurement.snd
     return source if far is None or far not in connection.summaries else far
 
 
-def _from_the_far_end(measurement: Measurement, connection: Connection) -> bool:
+def _from_the_far_end(measurement: Timeline, connection: Connection) -> bool:
     """Whether this connection's data comes from the end at which most data of the measurement arrives.
 
     The SYN passes the capture next to the end that opens the connection first.
@@ -160,11 +160,11 @@ def _rate_bps(direction: Mapping[str, Any], count_bytes: int) -> float | None:
     return round(float(count_bytes) * 8e9 / float(last - first), 3)
 
 
-def _seconds(measurement: Measurement, source: int, t_ns: int) -> float:
+def _seconds(measurement: Timeline, source: int, t_ns: int) -> float:
     return measurement.seconds(_reference_ns(measurement, source, t_ns))
 
 
-def _reference_ns(measurement: Measurement, source: int, t_ns: int) -> int:
+def _reference_ns(measurement: Timeline, source: int, t_ns: int) -> int:
     return t_ns + measurement.clocks[source].offset_ns
 
 

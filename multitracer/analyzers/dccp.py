@@ -13,7 +13,7 @@ from multitracer.model.arrays.unique import distinct
 from multitracer.model.lazy import np
 from multitracer.model.schema.studies import DCCP_REPORTS
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.model.trace import Flow
 
 _CARRIES_DATA = ("data", "dataack")
@@ -21,7 +21,7 @@ _CARRIES_DATA = ("data", "dataack")
 _QUEUED = 2.0
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Each connection as each capture saw it, by the direction that carries more data.
 
     ``rtt`` is the time from a packet to the first report that acknowledges it, less the time that the
@@ -48,7 +48,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("dccp", {"connections": found}, {"dccp_reports": table})
 
 
-def _connection(m: Measurement, source: int, flow: Flow, seen: Table) -> tuple[dict[str, Any], Table]:
+def _connection(m: Timeline, source: int, flow: Flow, seen: Table) -> tuple[dict[str, Any], Table]:
     sizes = [int(seen["length"][seen["dir"] == way].sum()) for way in (0, 1)]
     way = int(sizes[1] > sizes[0])
     here, there = (flow.local_address, flow.local_port), (flow.remote_address, flow.remote_port)

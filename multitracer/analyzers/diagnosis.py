@@ -12,7 +12,7 @@ from multitracer.diagnosis.findings.bearers import bearer
 from multitracer.diagnosis.findings.behind_chains import said
 from multitracer.diagnosis.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 _SMALL = 0.01
 _ALWAYS = ("call_dropped", "unfinished", "link_reset", "local_drop", "link_loss", "link_burst", "ack_loss")
@@ -28,7 +28,7 @@ _HARMLESS = ("link_burst_harmless", "ack_compression", "xoff", "queue", *_LINKS_
 _FIRST = ("call_dropped", "unfinished")
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Say what cost most first, each with its numbers, records and picture; one sentence if all is well.
 
     A cost is time of the link: idle, or spent on bytes that it had carried before. What cost less than one
@@ -72,7 +72,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("diagnosis", {"sentences": [one.to_dict() for one in sentences]})
 
 
-def _chained(m: Measurement, results: Mapping[str, Result]) -> dict[float, int]:
+def _chained(m: Timeline, results: Mapping[str, Result]) -> dict[float, int]:
     """Chain of each idle phase, by its start."""
     found = results.get("chains")
     links = found.tables.get("chain_links") if found is not None else None

@@ -11,10 +11,10 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema.studies import NODE_ENERGY
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Energy that all nodes used between their first and their last report, by the payload delivered.
 
     Delivered is what receivers got, each byte once (`goodput`); without a capture there, what they

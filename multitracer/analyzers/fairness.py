@@ -9,10 +9,10 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.statistics import deviation, jain
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Spread of goodput over the connections that sent data.
 
     Each connection counts with the bytes that were acknowledged, from its first data segment to the last ACK

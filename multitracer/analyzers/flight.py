@@ -18,7 +18,7 @@ from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import ACK_KINDS, CAUSES
 from multitracer.model.schema.sender import IN_FLIGHT
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _DUPLICATE = ACK_KINDS.index("duplicate")
 _ADVANCE = ACK_KINDS.index("advance")
@@ -28,7 +28,7 @@ _SYN, _ACK, _ECE, _CWR, _AE = 0x002, 0x010, 0x040, 0x080, 0x100
 _EXACT = 2.0**53
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Describe the data direction of every connection, by the capture next to its sender.
 
     References
@@ -50,7 +50,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("flight", {"connections": entries}, {"in_flight": Table.concat(IN_FLIGHT, tables)})
 
 
-def _entries(m: Measurement, states: SenderStates, rows: Flows) -> list[dict[str, Any]]:
+def _entries(m: Timeline, states: SenderStates, rows: Flows) -> list[dict[str, Any]]:
     released = _Released.by(states)
     columns = (
         _levels(rows, "flight"),
@@ -196,7 +196,7 @@ class _Released(NamedTuple):
         return cls(row, there & (since_ns <= ACK_CLOCK_NS))
 
 
-def _bursts(m: Measurement, states: SenderStates, released: _Released) -> list[dict[str, Any]]:
+def _bursts(m: Timeline, states: SenderStates, released: _Released) -> list[dict[str, Any]]:
     """The most that one ACK released: in all, and while loss recovery was under way (bounded by RFC 6937)."""
     repairing = states.recovering(states.data.of, states.data["t_ns"])
     most = _largest(m, states, released.row, released.at_once)
@@ -206,7 +206,7 @@ def _bursts(m: Measurement, states: SenderStates, released: _Released) -> list[d
     ]
 
 
-def _largest(m: Measurement, states: SenderStates, row: Times, counted: Flags) -> dict[int, dict[str, Any]]:
+def _largest(m: Timeline, states: SenderStates, row: Times, counted: Flags) -> dict[int, dict[str, Any]]:
     acks, data = states.acks, states.data
     size = np.bincount(row[counted], minlength=len(acks))
     length = np.zeros(len(acks), dtype=np.int64)
@@ -238,7 +238,7 @@ def _limited_transmit(states: SenderStates, released: _Released) -> Times:
     return data.counted(released.at_once & new & outside & early[released.row])
 
 
-def _ecn(m: Measurement, states: SenderStates) -> list[dict[str, Any]]:
+def _ecn(m: Timeline, states: SenderStates) -> list[dict[str, Any]]:
     """Congestion told by marks: what the receiver echoed, and the reductions that were not for a loss."""
     data, acks = states.data, states.acks
     echoes = acks.counted(((acks["flags"] & _SYN) == 0) & ((acks["flags"] & _ECE) > 0))
@@ -255,7 +255,7 @@ def _ecn(m: Measurement, states: SenderStates) -> list[dict[str, Any]]:
     return entries
 
 
-def _negotiated(m: Measurement, connections: Sequence[Connection]) -> list[str]:
+def _negotiated(m: Timeline, connections: Sequence[Connection]) -> list[str]:
     """What each handshake agreed: `none`, `classic` or `accurate`; `unknown` if it was not captured."""
     asked: dict[int, int] = {}
     answered: dict[int, int] = {}

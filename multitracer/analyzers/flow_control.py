@@ -14,10 +14,10 @@ from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, overlap, total
 from multitracer.model.schema.results import XOFF_INTERVALS
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Find the XOFF intervals of both entities, their share of the transfer and the rate inside and outside.
 
     References
@@ -51,7 +51,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("flow_control", summary, {"flow_control": table})
 
 
-def _held(m: Measurement, entity: int) -> Table:
+def _held(m: Timeline, entity: int) -> Table:
     """XOFF intervals of one entity: as it heard them, or else as its peer sent them."""
     events = m.table("link_events").sorted_by("t_ns")
     kinds = (events.code("kind", "RNR"), events.code("kind", "RR"))
@@ -80,7 +80,7 @@ def _held(m: Measurement, entity: int) -> Table:
     return Table(XOFF_INTERVALS, given)
 
 
-def _gaps(m: Measurement, entity: int, starts: Any, ends: Any) -> Any:
+def _gaps(m: Timeline, entity: int, starts: Any, ends: Any) -> Any:
     """Longest pause between data frames around each interval; -1 where no frame came before or after."""
     frames = m.table("link_frames")
     sent = np.sort(
@@ -137,7 +137,7 @@ def _spread(gaps_ns: Any) -> dict[str, float] | None:
     return {"min": round(float(low), 3), "median": round(float(middle), 3), "max": round(float(high), 3)}
 
 
-def _logged(m: Measurement, entity: int) -> bool:
+def _logged(m: Timeline, entity: int) -> bool:
     """Whether the log has this entity's own receptions."""
     for name in ("link_frames", "link_events"):
         rows = m.table(name)
@@ -146,7 +146,7 @@ def _logged(m: Measurement, entity: int) -> bool:
     return False
 
 
-def _last_ns(m: Measurement) -> int:
+def _last_ns(m: Timeline) -> int:
     times = [m.table(name)["t_ns"] for name in ("link_frames", "link_events")]
     return int(max(column.max() for column in times if len(column)))
 

@@ -10,10 +10,10 @@ import numpy as np
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Totals by flow, in the simulator's words, beside the segments that captures have of it.
 
     Two captures of a connection saw what was sent and what was received: the one with more packets is next to
@@ -32,7 +32,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("flow_totals", summary)
 
 
-def _flow(m: Measurement, totals: Table, segments: Table, row: int) -> dict[str, Any]:
+def _flow(m: Timeline, totals: Table, segments: Table, row: int) -> dict[str, Any]:
     found = {name: totals[name][row].item() for name in totals}
     ends = m.traces[found["source"]].flows[found["flow"]]
     span_ns = found["last_rx_ns"] - found["t_ns"]

@@ -7,18 +7,19 @@ from collections.abc import Mapping
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers import framemap
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
-    """Tables of segments and frames (`Measurement.frame_map`), and how certain they are.
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
+    """Tables of segments and frames (`multitracer.layers.framemap`), and how certain they are.
 
     References
     ----------
     METRICS: segment to frame map; RFC 1662, RFC 1144.
     """
-    found = m.frame_map
+    found = framemap.of(m)
     if not len(found.spans):
         return Result(
             "frame_map", inconclusive="needs a link log with byte offsets and a capture at an end of the link"

@@ -10,10 +10,10 @@ import numpy as np
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.tcp.together import Flows, Times, covered, damaged, parts, payload
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Unique bytes received over bytes sent, of each connection and of all together; the same in segments.
 
     Received counts each byte once, and only in segments whose checksum is good; sent counts every byte that
@@ -37,7 +37,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("goodput", summary)
 
 
-def _connections(m: Measurement, connections: list[Connection]) -> list[dict[str, Any]]:
+def _connections(m: Timeline, connections: list[Connection]) -> list[dict[str, Any]]:
     """An entry for each connection of which both captures saw data."""
     near, far = payload(m, connections, m.snd), payload(m, connections, m.rcv)
     begun = near.first(near["t_ns"], 0) <= far.first(far["t_ns"], 0)

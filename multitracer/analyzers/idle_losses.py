@@ -18,14 +18,14 @@ from multitracer.model.schema import CAUSES
 from multitracer.model.schema.results import IDLE_CAUSES
 from multitracer.model.schema.studies import LOST_SEGMENTS, REPAIRS
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _AFTER_LOSS = ("timeout_wait", "recovery_stall", "local_drop")
 # A refill behind a timeout is that timer's work too.
 _REPAIRED_BY = {"timeout": "timeout", "slow_start": "timeout", "fast": "fast"}
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Share of the transfer in which nothing was under way, and the losses that it was lost to.
 
     Idle are the phases of `idle_phases`, over its span: first data to last ACK. Of them, ``after_losses``
@@ -65,7 +65,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("idle_losses", summary, {"lost_segments": lost})
 
 
-def _segments(m: Measurement) -> dict[str, int]:
+def _segments(m: Timeline) -> dict[str, int]:
     """Data segments that the senders sent: with a new byte, and with bytes sent before."""
     new = again = 0
     for some in parts(m):
@@ -75,7 +75,7 @@ def _segments(m: Measurement) -> dict[str, int]:
     return {"segments": new, "retransmissions": again}
 
 
-def _sent(m: Measurement, connections: list[Connection]) -> list[tuple[Times, Flows]]:
+def _sent(m: Timeline, connections: list[Connection]) -> list[tuple[Times, Flows]]:
     """Data where it left, of the connections with these places: at the end that saw it first."""
     if m.snd is None or m.rcv is None:
         source = near_sender(m)
@@ -87,7 +87,7 @@ def _sent(m: Measurement, connections: list[Connection]) -> list[tuple[Times, Fl
     return [(places, end.chosen(places)) for places, end in split]
 
 
-def _lost(m: Measurement, results: Mapping[str, Result]) -> Table | None:
+def _lost(m: Timeline, results: Mapping[str, Result]) -> Table | None:
     losses = results.get("losses")
     if losses is None or losses.inconclusive is not None:
         return None

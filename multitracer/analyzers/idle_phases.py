@@ -28,12 +28,12 @@ from multitracer.model.arrays.intervals import (
 )
 from multitracer.model.schema.results import IDLE_CAUSES, IDLE_PHASES
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 ESTIMATE = "estimate from captures"
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Find the times in which the link could have carried data and had none, each with its cause.
 
     They lie between the first data frame and the last ACK of a connection. Silence is not idleness: the other
@@ -65,7 +65,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("idle_phases", summary, {"idle_phases": table})
 
 
-def _estimated(m: Measurement, results: Mapping[str, Result]) -> Result:
+def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Without a link log: the times in which nothing was in the bottleneck, as captures show it."""
     found = bottleneck(m)
     if found is None:
@@ -85,7 +85,7 @@ def _estimated(m: Measurement, results: Mapping[str, Result]) -> Result:
 
 
 def _table(
-    m: Measurement,
+    m: Timeline,
     path: LinkPath | None,
     slot_ns: int,
     idle: Intervals,
@@ -122,7 +122,7 @@ def _without(results: Mapping[str, Result], name: str) -> bool:
     return name not in results or results[name].inconclusive is not None
 
 
-def transfer_span(m: Measurement, path: LinkPath) -> Intervals:
+def transfer_span(m: Timeline, path: LinkPath) -> Intervals:
     """First data frame to last ACK of each connection; without a capture, first to last frame of the log."""
     spans = data_spans(m)
     if not len(spans):
@@ -137,7 +137,7 @@ def _pairs(held: Table, entity: int) -> Intervals:
     return np.column_stack([mine["t_ns"], mine["end_ns"]])
 
 
-def _evidence(m: Measurement, path: LinkPath, silence: Silence) -> list[str]:
+def _evidence(m: Timeline, path: LinkPath, silence: Silence) -> list[str]:
     """The kind of evidence that covers most of each phase."""
     kinds = empty_times(m, path, silence.silent)
     lengths = np.stack([overlap(silence.idle, kind) for kind in kinds])
@@ -178,7 +178,7 @@ def _shares(table: Table) -> dict[str, dict[str, float | int]]:
     }
 
 
-def _words(m: Measurement, table: Table, row: int) -> dict[str, Any]:
+def _words(m: Timeline, table: Table, row: int) -> dict[str, Any]:
     value = {name: table[name][row] for name in table}
     return {
         "start": round(m.seconds(value["t_ns"]), 6),

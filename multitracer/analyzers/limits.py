@@ -18,7 +18,7 @@ from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.schema.results import LIMIT_PHASES, LIMITS
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _APPLICATION, _RECEIVER, _ZERO, _CONGESTION, _RECOVERY, _UNKNOWN = (
     LIMITS.index(word)
@@ -34,7 +34,7 @@ _APPLICATION, _RECEIVER, _ZERO, _CONGESTION, _RECOVERY, _UNKNOWN = (
 _LISTED = 5
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Assign the time between data segments, first segment to last ACK, to what held the sender back.
 
     Rules, the first that fits: loss recovery is under way; the offered window is zero; less than a segment
@@ -60,7 +60,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
 
 
 def _entries(
-    m: Measurement, states: SenderStates, phases: Table, of: Times, logged: _Kernel
+    m: Timeline, states: SenderStates, phases: Table, of: Times, logged: _Kernel
 ) -> list[dict[str, Any]]:
     count = len(states.connections)
     spent_ns = phases["end_ns"] - phases["t_ns"]
@@ -90,7 +90,7 @@ def _entries(
     return entries
 
 
-def _phase(m: Measurement, phases: Table, row: int) -> dict[str, Any]:
+def _phase(m: Timeline, phases: Table, row: int) -> dict[str, Any]:
     room = int(phases["room"][row])
     return {
         "start": round(m.seconds(phases["t_ns"][row]), 6),
@@ -108,7 +108,7 @@ class _Kernel:
     Only it knows of the send buffer: to a capture, a full one is an application that writes nothing.
     """
 
-    def __init__(self, m: Measurement) -> None:
+    def __init__(self, m: Timeline) -> None:
         self._states = m.table("tcp_states")
         self._rows = Grouped(self._states["conn"], self._states["dir"])
 

@@ -15,7 +15,7 @@ from multitracer.layers.tcp.transit import Delivery, in_order
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema.results import LINK_RESETS
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 COUNTED = {
     "segment_lost": "segments_lost",
@@ -24,7 +24,7 @@ COUNTED = {
 }
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Put together what both entities, TCP and its receiver say about each reset.
 
     The gap is that of the connection that it hit hardest. What counts as lost to a reset is told, segment by
@@ -60,7 +60,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("link_resets", summary, {"link_resets": table, "reset_losses": taken})
 
 
-def _row(m: Measurement, path: LinkPath | None, reset: Handshake) -> dict[str, Any]:
+def _row(m: Timeline, path: LinkPath | None, reset: Handshake) -> dict[str, Any]:
     events = m.table("link_events").sorted_by("t_ns").where(np.array(reset.lines))
     flushed = np.maximum(events["flush_tx"], 0) + np.maximum(events["flush_rx"], 0)
     own = events["entity"] == (path.sender if path is not None else reset.entity)
@@ -107,7 +107,7 @@ def _gap_end(row: dict[str, Any]) -> int:
     return end if end >= 0 else int(np.iinfo(np.int64).max)
 
 
-def _words(m: Measurement, path: LinkPath | None, table: Table, row: int, reset: Handshake) -> dict[str, Any]:
+def _words(m: Timeline, path: LinkPath | None, table: Table, row: int, reset: Handshake) -> dict[str, Any]:
     value = {name: table[name][row].item() for name in table}
     events = m.table("link_events").sorted_by("t_ns").where(np.array(reset.lines))
     start, end = value["gap_start_ns"], value["gap_end_ns"]
@@ -144,7 +144,7 @@ def _variant(value: dict[str, Any]) -> str | None:
     return "acks_lost" if value["acks_lost"] > 0 else "harmless"
 
 
-def _flushed(m: Measurement, events: Table) -> dict[str, dict[str, int]]:
+def _flushed(m: Timeline, events: Table) -> dict[str, dict[str, int]]:
     found = {}
     for entity in np.unique(events["entity"]).tolist():
         mine = events.where(events["entity"] == entity)
@@ -159,7 +159,7 @@ def _known(value: int) -> int | None:
     return value if value >= 0 else None
 
 
-def _seconds(m: Measurement, t_ns: int) -> float | None:
+def _seconds(m: Timeline, t_ns: int) -> float | None:
     return round(m.seconds(t_ns), 6) if t_ns >= 0 else None
 
 

@@ -14,10 +14,10 @@ from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.regression import fit
 from multitracer.model.schema.results import LINK_ENTITIES
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Count frames, attempts and selective rejects of each entity; find the longest burst.
 
     A burst is a run of retransmitted frames without a first transmission between them: the link carried
@@ -43,7 +43,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("link_retransmissions", summary, {"link_retransmissions": table})
 
 
-def _entity(m: Measurement, entity: int) -> dict[str, Any]:
+def _entity(m: Timeline, entity: int) -> dict[str, Any]:
     frames = m.table("link_frames").sorted_by("t_ns")
     sent = sendings(m, frames)
     sent = sent.where((sent["entity"] == entity) & (sent["action"] == sent.code("action", "snd")))
@@ -102,7 +102,7 @@ def _delays(frames: Table, first: Table, entity: int) -> Any:
     return (arrived - first["t_ns"])[arrived >= 0]
 
 
-def _signals(m: Measurement, entity: int, action: str) -> int:
+def _signals(m: Timeline, entity: int, action: str) -> int:
     events = m.table("link_events")
     wanted = (
         (events["entity"] == entity)
@@ -112,7 +112,7 @@ def _signals(m: Measurement, entity: int, action: str) -> int:
     return int(np.count_nonzero(wanted))
 
 
-def _words(m: Measurement, table: Table, row: int) -> dict[str, Any]:
+def _words(m: Timeline, table: Table, row: int) -> dict[str, Any]:
     value = {name: table[name][row].item() for name in table}
     start, end = value["burst_start_ns"], value["burst_end_ns"]
     burst = {

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers import framemap
 from multitracer.layers.link.path import link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
 from multitracer.layers.tcp.losses import LOG_LAG_NS, losses, queue_drops, segment_facts
@@ -15,10 +16,10 @@ from multitracer.layers.tcp.transit import data_at, near_sender
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema.results import LOCAL_DROPS
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Match the queue's drops to segments; without a queue log, compare the two captures.
 
     By the captures a loss is local only if the link cannot have lost it: a reliable link loses data at
@@ -53,7 +54,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("local_drops", summary, {"local_drops": table})
 
 
-def _logged(m: Measurement) -> list[dict[str, Any]]:
+def _logged(m: Timeline) -> list[dict[str, Any]]:
     """One row per line of the queue, with the segment that it dropped where one fits."""
     rows = []
     for drop in queue_drops(m, link_path(m)):
@@ -62,7 +63,7 @@ def _logged(m: Measurement) -> list[dict[str, Any]]:
     return rows
 
 
-def _by_captures(m: Measurement) -> list[dict[str, Any]]:
+def _by_captures(m: Timeline) -> list[dict[str, Any]]:
     """Segments that only the sender's capture has, lost at a time without a link reset.
 
     Where a capture of the link shows the packets themselves: those that it does not have, at a time at which
@@ -90,16 +91,16 @@ def _by_captures(m: Measurement) -> list[dict[str, Any]]:
     return rows
 
 
-def _around(m: Measurement, kind: str, after_ns: int) -> list[tuple[int, int]]:
+def _around(m: Timeline, kind: str, after_ns: int) -> list[tuple[int, int]]:
     """Times around events of the link: it gave a packet up, a monitor missed one."""
     events = m.table("link_events")
     times = events["t_ns"][events["kind"] == events.code("kind", kind)]
     return [(t_ns - LOG_LAG_NS, t_ns + after_ns) for t_ns in times.tolist()]
 
 
-def _read_on_the_link(m: Measurement) -> Array | None:
+def _read_on_the_link(m: Timeline) -> Array | None:
     """Records at the sender's capture of packets that were read in frames of the link; None if none were."""
-    spans = m.frame_map.spans
+    spans = framemap.of(m).spans
     read = (spans["source"] == m.snd) & (spans["method"] == spans.code("method", "content"))
     return spans["record"][read & (spans["first"] >= 0)] if np.any(read) else None
 
@@ -119,7 +120,7 @@ def _row(t_ns: int, evidence: str) -> dict[str, Any]:
     }
 
 
-def _recover(m: Measurement, row: dict[str, Any], repeats: dict[tuple[int, int], Table]) -> None:
+def _recover(m: Timeline, row: dict[str, Any], repeats: dict[tuple[int, int], Table]) -> None:
     """Find the segment that sent the dropped bytes again, and why."""
     if row["record"] <= 0 or row["length"] <= 0:
         return
@@ -137,7 +138,7 @@ def _recover(m: Measurement, row: dict[str, Any], repeats: dict[tuple[int, int],
         row["recovered_ns"] = int(sent["t_ns"][again[0]])
 
 
-def _words(m: Measurement, table: Table, row: int) -> dict[str, Any]:
+def _words(m: Timeline, table: Table, row: int) -> dict[str, Any]:
     value = {name: table[name][row].item() for name in table}
     known = value["record"] > 0
     recovered = value["recovered_ns"]

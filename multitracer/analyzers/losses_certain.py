@@ -21,13 +21,13 @@ from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import Schema
 from multitracer.model.schema.results import NEEDS, REPEATS, SEGMENT_FATES
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _INCONCLUSIVE, _SPURIOUS, _NEEDED, _PARTLY = range(4)
 _LISTED = 1000
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Follow both directions of every connection from one capture to the other.
 
     References

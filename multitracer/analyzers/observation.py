@@ -16,7 +16,7 @@ from multitracer.layers.tcp.sides import Sides, sides
 from multitracer.layers.tcp.together import highest
 from multitracer.layers.tcp.transit import Times
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _DIRECTIONS = ("forward", "reverse")
 _WHERE = {"snd": "sender's", "rcv": "receiver's", "mid": "mid-path"}
@@ -30,7 +30,7 @@ _FILES = {
 }
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """State the limits of every connection by the capture that stands for its sender."""
     statements: list[dict[str, Any]] = []
     for both in sides(m):
@@ -48,11 +48,11 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("observation", {"statements": statements})
 
 
-def _where(m: Measurement, source: int) -> str:
+def _where(m: Timeline, source: int) -> str:
     return f"the {_WHERE.get(m.sources[source].point or '', 'only')}"
 
 
-def _limits(m: Measurement, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
+def _limits(m: Timeline, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
     summary = connection.summaries[source]
     data = summary[_DIRECTIONS[connection.data_dir]]
     acks = summary[_DIRECTIONS[1 - connection.data_dir]]
@@ -104,7 +104,7 @@ def _receiver_side(data: Mapping[str, Any]) -> str:
     )
 
 
-def _holes(m: Measurement, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
+def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
     """Bytes that were acknowledged and never captured, and segments that came behind later ones."""
     late = connection.summaries[source][_DIRECTIONS[connection.data_dir]]["out_of_order"]
     found = []

@@ -13,10 +13,10 @@ from multitracer.layers.tcp.transit import data_at, near_sender, valid_acks
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema.chains import LOAD
 from multitracer.model.table import Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Follow the round trip time of each connection and what it says about the queue.
 
     Pipe capacity is what the path holds without a queue: rate of the bottleneck times smallest round trip.
@@ -47,7 +47,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("queueing", summary, {"load": Table.concat(LOAD, rows).sorted_by("t_ns")})
 
 
-def _load(m: Measurement, connection: Connection, found: Bottleneck) -> Table | None:
+def _load(m: Timeline, connection: Connection, found: Bottleneck) -> Table | None:
     source = near_sender(m)
     acks = valid_acks(m, connection, source)
     samples = acks.where(acks["rtt_ns"] > 0)

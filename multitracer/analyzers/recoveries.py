@@ -19,7 +19,7 @@ from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema.results import NEEDS
 from multitracer.model.table import Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _LISTED = 200
 _NEED_VOTES = {
@@ -29,7 +29,7 @@ _NEED_VOTES = {
 VOTERS = ("receiver", "ack_path", "too_early", "dsack", "eifel")
 
 
-def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
+def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     """Every recovery of every connection, each direction by the capture next to its sender."""
     parts, directions = [], []
     for connection in measurement.connections:
@@ -53,7 +53,7 @@ def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("recoveries", summary, {"episodes": table})
 
 
-def _near(measurement: Measurement, connection: Connection, direction: int) -> int:
+def _near(measurement: Timeline, connection: Connection, direction: int) -> int:
     near = measurement.snd if direction == connection.data_dir else measurement.rcv
     if near in connection.summaries:
         assert near is not None
@@ -61,7 +61,7 @@ def _near(measurement: Measurement, connection: Connection, direction: int) -> i
     return min(connection.summaries, key=lambda source: source != measurement.snd)
 
 
-def _rows(measurement: Measurement, connection: Connection, direction: int, source: int) -> Table:
+def _rows(measurement: Timeline, connection: Connection, direction: int, source: int) -> Table:
     table = measurement.table("episodes")
     return table.where(
         (table["conn"] == connection.index) & (table["dir"] == direction) & (table["source"] == source)
@@ -95,7 +95,7 @@ def _keys(table: Table) -> list[tuple[int, int, int]]:
 
 
 def _direction(
-    measurement: Measurement,
+    measurement: Timeline,
     connection: Connection,
     direction: int,
     source: int,
@@ -132,7 +132,7 @@ def _rto_max(cap: Mapping[str, int] | None) -> dict[str, Any] | None:
     }
 
 
-def _describe(measurement: Measurement, table: Table, row: int) -> dict[str, Any]:
+def _describe(measurement: Timeline, table: Table, row: int) -> dict[str, Any]:
     value = {name: int(table[name][row]) for name in table}
     votes = {name: schema.VOTES[value[name]] for name in VOTERS}
     return {

@@ -19,7 +19,7 @@ from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.schema.sender import RTT_SAMPLES, RTT_WAYS
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 _LATEST_NS = 86_400_000_000_000
 """Longer than a day is an error of a clock."""
@@ -27,7 +27,7 @@ _STAMPS = 1 << 33
 """More than there are timestamps."""
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Measure every connection's data direction in each way that its sources allow.
 
     References

@@ -15,12 +15,12 @@ from multitracer.model.arrays.statistics import smoothed
 from multitracer.model.arrays.unique import distinct
 from multitracer.model.schema.studies import RTT_SAMPLES
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 ALPHA, BETA, K = 1 / 8, 1 / 4, 4  # RFC 6298 2.3
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Mean linear deviation of RTT samples from the smoothed RTT that each of them found.
 
     The estimator is that of RFC 6298 over every sample that Karn's rule allows, without minimum and clock

@@ -15,10 +15,10 @@ from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.regression import LEAST_POINTS, Line, fit
 from multitracer.model.schema.results import TRENDS
 from multitracer.model.table import Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Measure each connection from its first data segment to its last ACK.
 
     Throughput counts every payload byte that the sender put on the wire, goodput only bytes that the receiver
@@ -43,9 +43,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("throughput", {"connections": connections, "trends": trends}, {"trends": table})
 
 
-def _connections(
-    m: Measurement, connections: list[Connection]
-) -> tuple[list[dict[str, Any]], dict[int, Line]]:
+def _connections(m: Timeline, connections: list[Connection]) -> tuple[list[dict[str, Any]], dict[int, Line]]:
     """An entry for each connection, and the lines of those that have one."""
     spans, carrying = spans_of(m, connections)
     source = near_sender(m)
@@ -72,7 +70,7 @@ def _connections(
     return entries, _tcp_lines(m, connections, carrying)
 
 
-def _tcp_lines(m: Measurement, connections: list[Connection], carrying: Flags) -> dict[int, Line]:
+def _tcp_lines(m: Timeline, connections: list[Connection], carrying: Flags) -> dict[int, Line]:
     data = flows(m, connections, m.rcv if m.rcv is not None else near_sender(m))
     data = data.where((data["length"] > 0) & ~damaged(data))
     seconds, bounds = (data["t_ns"] - m.t0_ns) / 1e9, data.bounds.tolist()
@@ -85,7 +83,7 @@ def _tcp_lines(m: Measurement, connections: list[Connection], carrying: Flags) -
     return lines
 
 
-def _link_line(m: Measurement) -> Line | None:
+def _link_line(m: Timeline) -> Line | None:
     path = link_path(m)
     if path is None:
         return None
@@ -93,7 +91,7 @@ def _link_line(m: Measurement) -> Line | None:
     return fit((known["t_ns"] - m.t0_ns) / 1e9, known["offset"])
 
 
-def _row(m: Measurement, line: Line, conn: int, series: str) -> dict[str, Any]:
+def _row(m: Timeline, line: Line, conn: int, series: str) -> dict[str, Any]:
     return {
         "t_ns": m.t0_ns + round(line.start * 1e9),
         "end_ns": m.t0_ns + round(line.end * 1e9),
@@ -105,7 +103,7 @@ def _row(m: Measurement, line: Line, conn: int, series: str) -> dict[str, Any]:
     }
 
 
-def _words(m: Measurement, table: Table, row: int) -> dict[str, Any]:
+def _words(m: Timeline, table: Table, row: int) -> dict[str, Any]:
     conn = int(table["conn"][row])
     return {
         "series": str(table["series"][row]),

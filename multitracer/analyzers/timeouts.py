@@ -18,7 +18,7 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _SPURIOUS = schema.VOTES.index("spurious")
 _GENUINE = schema.VOTES.index("genuine")
@@ -37,7 +37,7 @@ _KERNEL_WINDOW_NS = 5_000_000
 """The state changes within this time of the segment that the capture shows."""
 
 
-def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
+def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     """Judge every timeout of every connection by all votes."""
     table = _own(measurement)
     votes = {name: table[name].copy() for name in ("receiver", "ack_path", "kernel")}
@@ -58,7 +58,7 @@ def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("timeouts", summary, {"timeouts": table})
 
 
-def _own(measurement: Measurement) -> Table:
+def _own(measurement: Timeline) -> Table:
     """Each direction's timeouts as seen next to its sender (else by the only capture that has them)."""
     table = measurement.table("timeouts")
     keep = np.zeros(len(table), dtype=bool)
@@ -80,7 +80,7 @@ def _verdicts(table: Table) -> Array:
     return verdict
 
 
-def _receiver_votes(measurement: Measurement, table: Table, row: int) -> tuple[int, int]:
+def _receiver_votes(measurement: Timeline, table: Table, row: int) -> tuple[int, int]:
     """Votes `receiver` and `ack_path`.
 
     If no copy sent before the timer fired arrived intact, the data was lost. If one did, either an ACK for it
@@ -124,7 +124,7 @@ def _same_packets(segments: Table, packets: Array, candidates: Array) -> Array |
     return None
 
 
-def _kernel_vote(measurement: Measurement, table: Table, row: int) -> int:
+def _kernel_vote(measurement: Timeline, table: Table, row: int) -> int:
     """The stack went from Loss back to Open before all that was outstanding was acknowledged: an undo."""
     kernel = measurement.table("kernel_events")
     if len(kernel) == 0:
@@ -153,12 +153,12 @@ def _kernel_vote(measurement: Measurement, table: Table, row: int) -> int:
     return _SPURIOUS if acked < recover else 0
 
 
-def _connection(measurement: Measurement, table: Table, row: int) -> Connection | None:
+def _connection(measurement: Timeline, table: Table, row: int) -> Connection | None:
     index = int(table["conn"][row])
     return next((c for c in measurement.connections if c.index == index), None)
 
 
-def _describe(measurement: Measurement, table: Table, row: int) -> dict[str, Any]:
+def _describe(measurement: Timeline, table: Table, row: int) -> dict[str, Any]:
     votes = {name: schema.VOTES[int(table[name][row])] for name in VOTERS}
     rto_ns, rto_max_ns = int(table["rto_ns"][row]), int(table["rto_max_ns"][row])
     return {

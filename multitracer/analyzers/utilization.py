@@ -12,12 +12,12 @@ from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns
 from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.intervals import intersect, intervals, subtract, total, union
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 FLAG_AT = 0.95
 
 
-def run(m: Measurement, results: Mapping[str, Result]) -> Result:
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Compute ``U = (1 - idle_time / available_time) * (1 - duplicate_bytes / bytes_sent)``.
 
     Available is the time from the first data segment to the last ACK without XOFF intervals and reset
@@ -71,7 +71,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     return Result("utilization", summary)
 
 
-def _estimate(m: Measurement, results: Mapping[str, Result]) -> dict[str, Any] | None:
+def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | None:
     """The same from captures alone, with bounds: the time in which nothing was in the bottleneck.
 
     The captures do not tell when the link itself could not send, so that nothing is left out of the span.

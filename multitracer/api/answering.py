@@ -10,7 +10,7 @@ from multitracer import registry
 from multitracer.analyzers._needs import Question
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.errors import MultiTracerError, UsageError
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 _PROVIDERS = {
     "link_frames|link_events": "a link log",
@@ -32,7 +32,7 @@ _PROVIDERS = {
 
 
 def answer(
-    known: Mapping[str, Analyzer], name: str, measurement: Measurement, results: Mapping[str, Result]
+    known: Mapping[str, Analyzer], name: str, measurement: Timeline, results: Mapping[str, Result]
 ) -> Result:
     """The answer to a question, or why there is none; an analyzer that cannot answer is not loaded."""
     reason = missing(registry.question(known, name), measurement, results)
@@ -51,14 +51,14 @@ def answer(
         return Result(name, inconclusive=f"the analyzer failed: {error!r}")
 
 
-def arises(known: Mapping[str, Analyzer], name: str, measurement: Measurement) -> bool:
+def arises(known: Mapping[str, Analyzer], name: str, measurement: Timeline) -> bool:
     """Whether a question is to be asked at all: one about a special kind of trace only where there is one."""
     question = registry.question(known, name)
     return not question.specific or missing(question, measurement, {}) is None
 
 
 def missing(
-    question: Question | Analyzer, measurement: Measurement, results: Mapping[str, Result]
+    question: Question | Analyzer, measurement: Timeline, results: Mapping[str, Result]
 ) -> str | None:
     """What a question lacks, in words; None if it can be answered."""
     for need in question.needs:

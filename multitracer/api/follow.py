@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Literal
 
 from multitracer import native, registry
+from multitracer.api.measurement import Measurement
 from multitracer.model.errors import UsageError
-from multitracer.model.timeline import Measurement
 from multitracer.reading.opening import Formats, check_formats, format_of, recognise
 from multitracer.reading.remote import is_url
 
@@ -134,7 +134,7 @@ class Follower:
         from multitracer.parsers.pcap import trace_of
 
         trace = trace_of(self.path, self._core.finish())
-        return alone(trace, {}) if self._detail == "summary" else align([trace], {})
+        return Measurement.of(alone(trace, {}) if self._detail == "summary" else align([trace], {}))
 
     def close(self) -> None:
         """Give up at once, if it has not ended."""

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from multitracer import registry
+from multitracer.api.analysis import Analysis
 from multitracer.api.answering import answer, arises, order
+from multitracer.api.measurement import Measurement
 from multitracer.model.analysis import Result
 from multitracer.model.errors import Issue, MultiTracerError, NothingToRead, UnknownFormat, UsageError
-from multitracer.model.timeline import Measurement
 from multitracer.model.trace import Trace
-from multitracer.output.results import Analysis
 from multitracer.reading.discovery import discover
 from multitracer.reading.opening import (
     Formats,
@@ -90,7 +90,7 @@ def read(
         if summary is not None:
             from multitracer.alignment import alone
 
-            return alone(summary, files.settings)
+            return Measurement.of(alone(summary, files.settings))
     traces: list[Trace] = []
     issues: list[Issue] = []
     for done, path in enumerate(files.named + files.found):
@@ -112,7 +112,7 @@ def read(
     from multitracer.alignment import align
 
     traces = _together(traces, known, files.settings)
-    measurement = align(traces, files.settings)
+    measurement = Measurement.of(align(traces, files.settings))
     measurement.issues.extend(issues)
     return measurement
 

@@ -19,7 +19,7 @@ from multitracer.cli.common import (
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from multitracer.model.timeline import Measurement
+    from multitracer.api.measurement import Measurement
 
 
 @click.command()

@@ -14,8 +14,8 @@ import click
 from multitracer.model.errors import AlignmentError, MultiTracerError, UsageError
 
 if TYPE_CHECKING:
+    from multitracer.api.measurement import Measurement
     from multitracer.api.pipeline import Detail
-    from multitracer.model.timeline import Measurement
     from multitracer.reading.opening import Formats
 
 USAGE = 2

@@ -17,7 +17,7 @@ from multitracer.model.schema import EVENT_LAYERS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.model.timeline import Measurement
+    from multitracer.api.measurement import Measurement
 
 ROWS = 50_000
 """Rows put into text at a time: memory stays small and a reader gets the first ones at once."""

@@ -12,7 +12,7 @@ from multitracer.cli.common import format_option, json_option, load, paths_argum
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from multitracer.output.results import Analysis
+    from multitracer.api.analysis import Analysis
     from multitracer.plots.panel import Figure
 
 FORMATS = ("xplot", "xgraph", "gnuplot", "csv", "parquet", "pcap", "perfetto", "mahimahi", "errors")

@@ -16,7 +16,7 @@ from multitracer.cli import words
 
 if TYPE_CHECKING:
     from multitracer.api.follow import Follower
-    from multitracer.model.timeline import Measurement
+    from multitracer.api.measurement import Measurement
 
 Object = Mapping[str, Any]
 Show = Callable[[Object], None]

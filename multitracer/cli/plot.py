@@ -11,7 +11,7 @@ from multitracer.cli.common import format_option, json_option, load, print_json
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from multitracer.model.timeline import Measurement
+    from multitracer.api.measurement import Measurement
 
 ENDINGS = (".png", ".svg", ".pdf")
 

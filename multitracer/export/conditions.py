@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from multitracer.layers import framemap
 from multitracer.layers.link import airtime
 from multitracer.layers.link.path import LinkPath, setting
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 RLP_WINDOW = 61  # the most frames in flight that sequence numbers of 6 bits allow
 _LATE = 0.25  # of a slot
@@ -18,7 +19,7 @@ _DIRECTIONS = ("forward", "reverse")
 Values = dict[str, float | str | bool]
 
 
-def tables(measurement: Measurement, link: LinkPath) -> Iterator[str]:
+def tables(measurement: Timeline, link: LinkPath) -> Iterator[str]:
     """Lines of the scenario's tables `tcp`, `network`, `flow` and, last and still open, `link`."""
     for name, values in (*_transfer(measurement).items(), ("[link]", _link(measurement, link))):
         yield f"\n{name}\n"
@@ -32,7 +33,7 @@ def _toml(value: float | str | bool) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value:.12g}"
 
 
-def _transfer(measurement: Measurement) -> dict[str, Values]:
+def _transfer(measurement: Timeline) -> dict[str, Values]:
     """Options, segment size and bytes of the connection that carried most data."""
     if measurement.snd is None:
         return {}
@@ -59,7 +60,7 @@ def _transfer(measurement: Measurement) -> dict[str, Values]:
     }
 
 
-def _link(measurement: Measurement, link: LinkPath) -> Values:
+def _link(measurement: Timeline, link: LinkPath) -> Values:
     """Settings of the link, as its log states or shows them."""
     slot_ms = link.slot_ns / 1e6
     found: Values = {"slot_ms": slot_ms, "payload_bytes": link.payload_bytes}
@@ -85,7 +86,7 @@ def _link(measurement: Measurement, link: LinkPath) -> Values:
     if np.any(events["kind"] == events.code("kind", "call_dropped")):
         tried = np.any(events["kind"] == events.code("kind", "SABM"))
         found["on_failure"] = "reset" if tried else "drop_call"
-    framing = next((str(one["framing"]) for one in measurement.frame_map.facts), "")
+    framing = next((str(one["framing"]) for one in framemap.of(measurement).facts), "")
     found["vj"] = "VJ" in framing
     found["vj_compress_slot"] = "without slot numbers" in framing
     return found

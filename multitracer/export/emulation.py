@@ -19,14 +19,14 @@ from multitracer.layers.link.path import link_path
 from multitracer.model.arrays.intervals import Intervals, contains, intervals
 from multitracer.model.errors import UsageError
 from multitracer.model.table import Array
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 OPPORTUNITY = 1500  # bytes, fixed by Mahimahi
 PER_LINE = 50
 RLP_BYTES = 24  # user data of a frame in a time slot (GSM 04.22, 240-bit frames)
 
 
-def opportunities(measurement: Measurement) -> list[int]:
+def opportunities(measurement: Timeline) -> list[int]:
     """Milliseconds at which the link of the data sender could have delivered another 1500 bytes.
 
     Every slot that the air did not destroy carries one frame's user bytes, used or not; slots in which the
@@ -55,7 +55,7 @@ def opportunities(measurement: Measurement) -> list[int]:
     return [max(int(ms), 1) for ms in ((at + 1) * path.slot_ns // 1_000_000).tolist()]
 
 
-def errors(measurement: Measurement, entity: int) -> list[int]:
+def errors(measurement: Timeline, entity: int) -> list[int]:
     """1 for each slot of an entity that the air destroyed, else 0: what `multitracer.lab.air.Air` replays.
 
     Slots count from the first frame that any entity sent, as those of the lab's link do. A slot is destroyed
@@ -90,7 +90,7 @@ def errors(measurement: Measurement, entity: int) -> list[int]:
     return [int(lost) for lost in used & ~good]
 
 
-def _begin_ns(measurement: Measurement) -> int:
+def _begin_ns(measurement: Timeline) -> int:
     """When the first frame of any entity was sent."""
     sent = [
         rows["t_ns"][rows["action"] == rows.code("action", "snd")]
@@ -99,7 +99,7 @@ def _begin_ns(measurement: Measurement) -> int:
     return int(np.concatenate(sent).min())
 
 
-def _deaf(measurement: Measurement, entity: int) -> Intervals:
+def _deaf(measurement: Timeline, entity: int) -> Intervals:
     """Times in which the peer of an entity had given up: from its reset to the answer or the other's SABM."""
     events = measurement.table("link_events").sorted_by("t_ns")
     events = events.where(events["entity"] != entity)
@@ -119,7 +119,7 @@ def _deaf(measurement: Measurement, entity: int) -> Intervals:
     return intervals(found)
 
 
-def write_mahimahi(measurement: Measurement, path: str) -> int:
+def write_mahimahi(measurement: Timeline, path: str) -> int:
     """Write a trace for ``mm-link``; returns the number of opportunities."""
     found = opportunities(measurement)
     with writing(path) as file:
@@ -127,7 +127,7 @@ def write_mahimahi(measurement: Measurement, path: str) -> int:
     return len(found)
 
 
-def write_errors(measurement: Measurement, path: str) -> dict[str, int]:
+def write_errors(measurement: Timeline, path: str) -> dict[str, int]:
     """Write a scenario for `multitracer lab run` that replays the air of both directions.
 
     Returns
@@ -169,7 +169,7 @@ def write_errors(measurement: Measurement, path: str) -> dict[str, int]:
     return {side: sum(trace) for side, trace in found.items()}
 
 
-def _senders(measurement: Measurement) -> set[int]:
+def _senders(measurement: Timeline) -> set[int]:
     """Entities of which the log says that they sent anything."""
     found: set[int] = set()
     for name in ("link_frames", "link_events"):
@@ -185,7 +185,7 @@ def _rows(trace: Sequence[int]) -> list[str]:
     ]
 
 
-def _held(measurement: Measurement, entity: int) -> list[tuple[int, int]]:
+def _held(measurement: Timeline, entity: int) -> list[tuple[int, int]]:
     """Times in which the entity could send no user data: XOFF to XON, and from a reset to the next data."""
     events = measurement.table("link_events").sorted_by("t_ns")
     mine = events["entity"] == entity

@@ -15,7 +15,7 @@ from multitracer.model.arrays.unique import distinct
 from multitracer.model.errors import UnreadableFile, UsageError
 from multitracer.model.table import Array
 from multitracer.native import RawPacket
-from multitracer.output.results import Analysis
+from multitracer.output.results import Answers
 
 VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 FEW = 2_000  # packets of a capture that is no plain pcap: each is read from its beginning
@@ -29,7 +29,7 @@ _MAGIC = {
 
 
 def write(
-    analysis: Analysis,
+    analysis: Answers,
     path: str,
     *,
     point: str = "snd",
@@ -98,7 +98,7 @@ def write(
 
 
 def _records(
-    analysis: Analysis, source: int, conn: int | None, window_ns: tuple[int, int], verdict: str | None
+    analysis: Answers, source: int, conn: int | None, window_ns: tuple[int, int], verdict: str | None
 ) -> Array:
     """Numbers of the packets, ascending."""
     rows = analysis.measurement.table("segments")

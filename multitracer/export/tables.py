@@ -7,17 +7,18 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from multitracer.export.files import named, writing
+from multitracer.layers.events import unified
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
     from multitracer.model.table import Table
-    from multitracer.output.results import Analysis
+    from multitracer.output.results import Answers
 
 ROWS = 50_000  # put into text at a time
 ENDINGS = {"csv": ".csv", "parquet": ".parquet"}
 
 
-def names(analysis: Analysis) -> list[str]:
+def names(analysis: Answers) -> list[str]:
     """Every table that there is: the layers', ``events``, and those of the results, as ``result.table``."""
     found = ["events", *analysis.measurement.tables]
     for result in analysis.results.values():
@@ -25,7 +26,7 @@ def names(analysis: Analysis) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def table(analysis: Analysis, name: str) -> Table:
+def table(analysis: Answers, name: str) -> Table:
     """A table by its name.
 
     Raises
@@ -34,7 +35,7 @@ def table(analysis: Analysis, name: str) -> Table:
         If there is none of that name; the message lists what there is.
     """
     if name == "events":
-        return analysis.measurement.events_table()
+        return unified(analysis.measurement)
     # What an analysis made of a table (verdicts on timeouts) goes before what the core wrote.
     question, _, inner = name.partition(".")
     result = analysis.results.get(question)
@@ -45,7 +46,7 @@ def table(analysis: Analysis, name: str) -> Table:
     raise UsageError(f"no table {name!r}; there are {', '.join(names(analysis))}")
 
 
-def write(analysis: Analysis, path: str, kind: str, name: str | None = None) -> list[str]:
+def write(analysis: Answers, path: str, kind: str, name: str | None = None) -> list[str]:
     """Write one table to a file, or all of them into a directory.
 
     Parameters

@@ -19,7 +19,7 @@ import numpy as np
 from multitracer.model import schema
 from multitracer.model.linktype import RLP
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 _FIN, _SYN, _RST = 0x001, 0x002, 0x004
 _SIDES = np.array(["Snd", "Rcv", "Mid"], dtype=object)
@@ -35,12 +35,17 @@ _STATES = (
 )
 
 
-def unify(measurement: Measurement) -> Table:
+def unified(timeline: Timeline) -> Table:
+    """The table of all events of a timeline, built at the first call; see `unify`."""
+    return timeline.once("events", lambda: unify(timeline))
+
+
+def unify(measurement: Timeline) -> Table:
     """All events of a measurement in one table.
 
     Parameters
     ----------
-    measurement : Measurement
+    measurement : Timeline
 
     Returns
     -------
@@ -55,7 +60,7 @@ def unify(measurement: Measurement) -> Table:
     return Table.concat(schema.EVENTS, [part for part in parts if len(part)]).sorted_by("t_ns")
 
 
-def sender_entity(measurement: Measurement) -> int | None:
+def sender_entity(measurement: Timeline) -> int | None:
     """The link entity next to the TCP data sender, the one that sends most bytes; None without a log."""
     surplus = _entity_surplus(measurement)
     if not len(surplus):
@@ -64,7 +69,7 @@ def sender_entity(measurement: Measurement) -> int | None:
     return top if len(surplus) > 1 or surplus[top] > 0 else None
 
 
-def _entity_surplus(measurement: Measurement) -> Array:
+def _entity_surplus(measurement: Timeline) -> Array:
     frames = measurement.table("link_frames")
     count = len(measurement.entities)
     known = (frames["entity"] >= 0) & (frames["length"] > 0)
@@ -75,7 +80,7 @@ def _entity_surplus(measurement: Measurement) -> Array:
     return np.asarray(total - np.bincount(frames["entity"][received], length[received], minlength=count))
 
 
-def _entity_sides(measurement: Measurement) -> Array:
+def _entity_sides(measurement: Timeline) -> Array:
     """Side of each entity; the last entry answers for frames without one."""
     top = sender_entity(measurement)
     return np.array([int(i != top) for i in range(len(measurement.entities))] + [_MID], dtype=np.int64)
@@ -106,12 +111,12 @@ def _named(prefix: str, suffix: str) -> Array:
     return np.array([f"{prefix}{side}_{suffix}" for side in _SIDES], dtype=object)
 
 
-def _data_dirs(measurement: Measurement) -> Array:
+def _data_dirs(measurement: Timeline) -> Array:
     """Direction of the data by connection; the last entry answers for connection -1."""
     return np.array([c.data_dir for c in measurement.connections] + [0], dtype=np.int64)
 
 
-def _segments(measurement: Measurement) -> Iterator[Table]:
+def _segments(measurement: Timeline) -> Iterator[Table]:
     table = measurement.table("segments")
     if not len(table):
         return
@@ -143,14 +148,14 @@ def _segments(measurement: Measurement) -> Iterator[Table]:
     yield rows_of(control, "control", "control", seq=table["seq"], length=table["length"])
 
 
-def _socket_sides(measurement: Measurement, table: Table) -> tuple[Array, Array]:
+def _socket_sides(measurement: Timeline, table: Table) -> tuple[Array, Array]:
     """For each row of a kernel table whether it counts, and the side of its socket."""
     ours = (table["conn"] >= 0) | (len(measurement.connections) == 0)
     along = table["dir"] == _data_dirs(measurement)[table["conn"]]
     return ours, np.where(along | (table["conn"] < 0), _SND, _RCV)
 
 
-def _states(measurement: Measurement) -> Iterator[Table]:
+def _states(measurement: Timeline) -> Iterator[Table]:
     table = measurement.table("tcp_states")
     if not len(table):
         return
@@ -163,7 +168,7 @@ def _states(measurement: Measurement) -> Iterator[Table]:
         yield _part(table, rows, "kernel", "state", names, _POINTS[side[rows]], seq=seq, value=value)
 
 
-def _kernel_events(measurement: Measurement) -> Iterator[Table]:
+def _kernel_events(measurement: Timeline) -> Iterator[Table]:
     table = measurement.table("kernel_events")
     if not len(table):
         return
@@ -181,7 +186,7 @@ def _kernel_events(measurement: Measurement) -> Iterator[Table]:
         )
 
 
-def _series(measurement: Measurement) -> Iterator[Table]:
+def _series(measurement: Timeline) -> Iterator[Table]:
     """Series of logs that users define: under their own names, with the point that is stated for the file."""
     table = measurement.table("series")
     points = np.array([source.point or "" for source in measurement.sources], dtype=object)
@@ -199,11 +204,11 @@ def _series(measurement: Measurement) -> Iterator[Table]:
         )
 
 
-def _entity_names(measurement: Measurement) -> Array:
+def _entity_names(measurement: Timeline) -> Array:
     return np.array([*measurement.entities, ""], dtype=object)
 
 
-def _link_named(measurement: Measurement, sides: Array, suffix: str) -> Array:
+def _link_named(measurement: Timeline, sides: Array, suffix: str) -> Array:
     """The names of one series by entity; the last entry answers for frames without one."""
     kinds = [measurement.link_type(entity) for entity in range(len(measurement.entities))]
     prefixes = [*(kind.prefix for kind in kinds), kinds[0].prefix if kinds else RLP.prefix]
@@ -211,7 +216,7 @@ def _link_named(measurement: Measurement, sides: Array, suffix: str) -> Array:
     return np.array(names, dtype=object)
 
 
-def _frames(measurement: Measurement, sides: Array) -> Iterator[Table]:
+def _frames(measurement: Timeline, sides: Array) -> Iterator[Table]:
     table = measurement.table("link_frames")
     if not len(table):
         return
@@ -240,7 +245,7 @@ def _frames(measurement: Measurement, sides: Array) -> Iterator[Table]:
         )
 
 
-def _signals(measurement: Measurement, sides: Array) -> Iterator[Table]:
+def _signals(measurement: Timeline, sides: Array) -> Iterator[Table]:
     table = measurement.table("link_events")
     if not len(table):
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Analyzer:
 
     name: str
     question: str
-    run: Callable[[Measurement, Mapping[str, Result]], Result]
+    run: Callable[[Timeline, Mapping[str, Result]], Result]
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     specific: bool = False

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from multitracer.model.errors import Issue, UsageError
+from multitracer.model.errors import Issue
 from multitracer.model.lazy import np
+from multitracer.model.linktype import RLP, LinkType
+from multitracer.model.schema import SCHEMAS
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Source, Trace
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from multitracer.layers.framemap import FrameMap
-    from multitracer.model.linktype import LinkType
-    from multitracer.rawpackets import IpPacket
 
 T = TypeVar("T")
 Grade = Literal["reference", "exact", "accurate", "approximate", "assumed", "unjoined"]
@@ -145,10 +140,11 @@ class FlowIndex:
 
 
 @dataclass
-class Measurement:
+class Timeline:
     """What all sources say, on the reference timeline.
 
-    Tables are dense `Table`s with `source`, `conn` and `t_ns` filled in; `events` joins them.
+    Pure data: what is derived from it is found by functions of `multitracer.layers`, each at its first call
+    (`once`). Tables are dense `Table`s with `source`, `conn` and `t_ns` filled in.
 
     Attributes
     ----------
@@ -173,9 +169,7 @@ class Measurement:
     issues: list[Issue] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     summarised: bool = False
-    _events: Table | None = field(default=None, repr=False)
     _flows: FlowIndex | None = field(default=None, repr=False)
-    _map: FrameMap | None = field(default=None, repr=False)
     _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -191,8 +185,6 @@ class Measurement:
 
     def link_type(self, entity: int) -> LinkType:
         """Of what kind the link of an entity is, and what its log cannot tell; RLP where no log says."""
-        from multitracer.model.linktype import RLP
-
         name = self.entities[entity]
         for trace in self.traces:
             if trace.links and name in trace.entities:
@@ -204,8 +196,6 @@ class Measurement:
         found = self.tables.get(name)
         if found is not None:
             return found
-        from multitracer.model.schema import SCHEMAS
-
         return Table.empty(SCHEMAS[name])
 
     def rows(self, *names: str) -> int:
@@ -239,62 +229,6 @@ class Measurement:
         """A time on the reference timeline as seconds from the first TCP event."""
         return float(int(t_ns) - self.t0_ns) / 1e9
 
-    @property
-    def events(self) -> pd.DataFrame:
-        """The unified, time-ordered table over all layers."""
-        return self.events_table().frame()
-
-    def events_table(self) -> Table:
-        """`events` as a `Table`, built at the first call."""
-        if self._events is None:
-            from multitracer.layers.events import unify
-
-            self._events = unify(self)
-        return self._events
-
-    @property
-    def frame_map(self) -> FrameMap:
-        """Which link frames carried which TCP segment, worked out at the first call."""
-        if self._map is None:
-            from multitracer.layers.framemap import frame_map
-
-            self._map = frame_map(self)
-        return self._map
-
-    def ip_packets(self, source: int) -> list[IpPacket] | None:
-        """The IP packets of a capture as bytes; None if they cannot be had."""
-        from multitracer.rawpackets import ip_packets
-
-        told = self.sources[source]
-        return ip_packets(told.path, told.records) if told.layer == "tcp" else None
-
     def __repr__(self) -> str:
         files = ", ".join(source.path for source in self.sources)
-        return f"<Measurement of {files}: {len(self.connections)} connections>"
-
-    def _repr_html_(self) -> str:
-        from multitracer.report.notebook import measurement_html
-
-        return measurement_html(self)
-
-    def packet(self, record: int, source: int | None = None) -> Any:
-        """One packet of a capture, decoded whole, as dpkt gives it.
-
-        Parameters
-        ----------
-        record : int
-            Its number in the file, from 1: the `record` column of every table.
-        source : int, optional
-            Index of the capture; the one next to the data sender by default.
-
-        Raises
-        ------
-        UsageError
-            If the source is no capture, or has no such record.
-        """
-        from multitracer.native.whole_packet import decode
-
-        index = self.snd if source is None else source
-        if index is None or not 0 <= index < len(self.traces) or self.traces[index].source.layer != "tcp":
-            raise UsageError(f"source {index} is not a packet capture; name one with source=")
-        return decode(self.traces[index].source.path, record)
+        return f"<Timeline of {files}: {len(self.connections)} connections>"

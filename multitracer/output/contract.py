@@ -12,7 +12,7 @@ from typing import Any
 from multitracer import native
 from multitracer.model.analysis import Result
 from multitracer.model.derived import Derived
-from multitracer.model.timeline import Clock, Measurement
+from multitracer.model.timeline import Clock, Timeline
 from multitracer.model.trace import Trace
 
 CONTRACT = 1
@@ -45,7 +45,7 @@ _PLACED = frozenset(
 )
 
 
-def analysis_object(measurement: Measurement, results: Results) -> Object:
+def analysis_object(measurement: Timeline, results: Results) -> Object:
     """What ``multitracer analyze --json`` prints. Times are seconds from the first TCP event.
 
     ``connections`` is `Derived`: each is put together when it is asked for.
@@ -106,7 +106,7 @@ def source_object(trace: Trace) -> Object:
     }
 
 
-def _source(measurement: Measurement, index: int) -> Object:
+def _source(measurement: Timeline, index: int) -> Object:
     """One file of a measurement: as `source_object`, on the reference timeline."""
     source = measurement.sources[index]
     clock = next((clock for clock in measurement.clocks if clock.source == index), None)
@@ -119,7 +119,7 @@ def _source(measurement: Measurement, index: int) -> Object:
     return source_object(measurement.traces[index]) | times
 
 
-def _clock(measurement: Measurement, clock: Clock) -> Object:
+def _clock(measurement: Timeline, clock: Clock) -> Object:
     paths = [source.path for source in measurement.sources]
     return {
         "source": paths[clock.source],
@@ -133,7 +133,7 @@ def _clock(measurement: Measurement, clock: Clock) -> Object:
     }
 
 
-def _connections(measurement: Measurement, results: Results) -> Derived[Object]:
+def _connections(measurement: Timeline, results: Results) -> Derived[Object]:
     """Each connection with its rates, and its timeouts as all sources together judge them."""
     paths = [source.path for source in measurement.sources]
     judged = results.get("timeouts")
@@ -171,7 +171,7 @@ def _connections(measurement: Measurement, results: Results) -> Derived[Object]:
     return Derived(len(entries), connection, text=text, digest=partial(native.digest, summaries))
 
 
-def _summaries(measurement: Measurement, entries: Sequence[Object]) -> Any:
+def _summaries(measurement: Timeline, entries: Sequence[Object]) -> Any:
     """What the core holds of connections, if nothing else is in their entries."""
     known = measurement.connections
     if not isinstance(entries, Derived) or not isinstance(known, Derived) or entries.origin is not known:
@@ -194,7 +194,7 @@ def _link(results: Results) -> Object:
     }
 
 
-def _issues(measurement: Measurement) -> list[Object]:
+def _issues(measurement: Timeline) -> list[Object]:
     """Issues of the files and of the measurement, worst first, none twice."""
     issues = [issue for trace in measurement.traces for issue in trace.issues] + measurement.issues
     order = ("error", "warning", "info")
@@ -202,7 +202,7 @@ def _issues(measurement: Measurement) -> list[Object]:
     return [issue.to_dict() for issue in sorted(unique, key=lambda issue: order.index(issue.kind.severity))]
 
 
-def _unix(measurement: Measurement) -> float | None:
+def _unix(measurement: Timeline) -> float | None:
     """Zero of all printed times as Unix time, if the reference clock is the time of day."""
     for clock in measurement.clocks:
         if clock.grade == "reference" and measurement.sources[clock.source].clock == "realtime":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from multitracer.model.analysis import Result
 from multitracer.model.derived import plain
 from multitracer.model.errors import UsageError
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,7 @@ class Answer:
         return f"<b>{_escaped(self.name)}</b>{_html_body(self.result)}"
 
 
-class Analysis:
+class Answers:
     """Named results of one measurement.
 
     Each result is an attribute (``analysis.utilization``) and prints itself; `results` holds the plain
@@ -100,11 +100,11 @@ class Analysis:
 
     Parameters
     ----------
-    measurement : Measurement
+    measurement : Timeline
     results : mapping of str to Result
     """
 
-    def __init__(self, measurement: Measurement, results: Mapping[str, Result]) -> None:
+    def __init__(self, measurement: Timeline, results: Mapping[str, Result]) -> None:
         self.measurement = measurement
         self.results: dict[str, Result] = dict(results)
 
@@ -143,12 +143,6 @@ class Analysis:
 
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
-    def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
-        """Write the page that ``multitracer report`` writes; see `multitracer.report.write`."""
-        from multitracer.report import write
-
-        write(self, path, title)
-
     def __repr__(self) -> str:
         lines = [f"<Analysis of {_paths(self.measurement)}"]
         for result in self.results.values():
@@ -165,7 +159,7 @@ class Analysis:
         return f"<table><caption>{_escaped(_paths(self.measurement))}</caption>{rows}</table>"
 
 
-def _paths(measurement: Measurement) -> str:
+def _paths(measurement: Timeline) -> str:
     """The directory that all files lie in, else the files."""
     paths = [source.path for source in measurement.sources]
     directories = {os.path.dirname(path) for path in paths}

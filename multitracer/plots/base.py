@@ -10,7 +10,7 @@ import numpy as np
 
 from multitracer.model.analysis import Result
 from multitracer.model.errors import UsageError
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots.panel import Axis, Figure, Floats, Panel, PieceEnds, Pieces, Role, Series
 from multitracer.plots.plot import PlotOptions
 from multitracer.plots.series.findings import Results
@@ -93,7 +93,7 @@ def figure(
     )
 
 
-def on_wall_clock(measurement: Measurement) -> bool:
+def on_wall_clock(measurement: Timeline) -> bool:
     """True; refused if no capture carries the time of day.
 
     Raises

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from multitracer.model.analysis import Result
 from multitracer.model.errors import UsageError
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots.folding import folded
 from multitracer.plots.panel import Figure
 
@@ -70,7 +70,7 @@ class Subject(NamedTuple):
     """One of several measurements in a figure: its name in the legend, its data, its results."""
 
     name: str
-    measurement: Measurement
+    measurement: Timeline
     results: Mapping[str, Result]
 
 
@@ -95,7 +95,7 @@ class Plot:
 
     name: str
     title: str
-    build: Callable[[Measurement, Mapping[str, Result], PlotOptions], Figure]
+    build: Callable[[Timeline, Mapping[str, Result], PlotOptions], Figure]
     build_many: Callable[[Sequence[Subject], PlotOptions], Figure] | None = None
 
 
@@ -130,7 +130,7 @@ def render(figure: Figure) -> MplFigure:
 
 
 def draw(
-    plot: Plot, measurement: Measurement, results: Mapping[str, Result], options: PlotOptions | None = None
+    plot: Plot, measurement: Timeline, results: Mapping[str, Result], options: PlotOptions | None = None
 ) -> MplFigure:
     """Build a plot and draw it with matplotlib.
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots.bokeh import page
 from multitracer.plots.bokeh.facts import describer
 from multitracer.plots.bokeh.layers import SMALL, Layer, layers
@@ -47,7 +47,7 @@ class Interactive:
 
 
 def interactive(
-    measurement: Measurement,
+    measurement: Timeline,
     figure: Figure,
     *,
     clock: bool,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from multitracer.model.errors import UsageError
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.report.markup import Markup, join, tag
 from multitracer.report.words import count, duration
 
@@ -18,7 +18,7 @@ PICTURED_ROWS = 300_000
 """Rows up to which a look at a variable may take the time of drawing a figure."""
 
 
-def measurement_html(measurement: Measurement) -> str:
+def measurement_html(measurement: Timeline) -> str:
     """A measurement as HTML: every word of a trace is escaped."""
     files = [os.path.basename(source.path) for source in measurement.sources]
     title = f"{count(len(files), 'file')}, {count(len(measurement.connections), 'connection')}"
@@ -26,14 +26,14 @@ def measurement_html(measurement: Measurement) -> str:
         number = len(measurement.issues) + sum(len(trace.issues) for trace in measurement.traces)
         title += f", {count(number, 'issue')}"
     return join(
-        tag("p", tag("b", "Measurement"), ": ", title),
+        tag("p", tag("b", "Timeline"), ": ", title),
         _sources(measurement),
         _connections(measurement),
         _picture(measurement),
     )
 
 
-def _sources(measurement: Measurement) -> Markup:
+def _sources(measurement: Timeline) -> Markup:
     rows = []
     clocks = {clock.source: clock for clock in measurement.clocks}
     for index, source in enumerate(measurement.sources):
@@ -52,7 +52,7 @@ def _sources(measurement: Measurement) -> Markup:
     return _table(("file", "format", "point", "records", "clock", "known to"), rows)
 
 
-def _connections(measurement: Measurement) -> Markup:
+def _connections(measurement: Timeline) -> Markup:
     rows = []
     for one in measurement.connections:
         ends = [f"{host}:{port}" for host, port in one.endpoints]
@@ -78,7 +78,7 @@ def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Markup
     )
 
 
-def _picture(measurement: Measurement) -> Markup:
+def _picture(measurement: Timeline) -> Markup:
     from multitracer import registry
     from multitracer.plots.plot import PlotOptions
     from multitracer.report.stills import png_uri

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.model.errors import UsageError
-from multitracer.output.results import Analysis
+from multitracer.output.results import Answers
 from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Figure
 from multitracer.plots.plot import Plot, PlotOptions
@@ -22,7 +22,7 @@ SIZE = (11.0, 6.2)
 DPI = 84.0
 
 
-def reset_gaps(analysis: Analysis, contract: Mapping[str, Any], plot: Plot) -> Markup:
+def reset_gaps(analysis: Answers, contract: Mapping[str, Any], plot: Plot) -> Markup:
     """The longest gaps, each in both themes; empty markup without any."""
     gaps = [gap for gap in map(gap_of, contract["link"]["resets"]) if gap is not None]
     figures = []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from multitracer import registry
 from multitracer.model.errors import UsageError
-from multitracer.output.results import Analysis
+from multitracer.output.results import Answers
 from multitracer.plots.folding import find, with_corners
 from multitracer.plots.plot import PlotOptions
 from multitracer.report.document import document
@@ -22,12 +22,12 @@ KIND = "multilayer"
 FOLD = 0.04  # of the time window: shorter emptiness is not worth a break
 
 
-def render(analysis: Analysis, title: str | None = None, fold_s: float | None = None) -> str:
+def render(analysis: Answers, title: str | None = None, fold_s: float | None = None) -> str:
     """The page as text.
 
     Parameters
     ----------
-    analysis : Analysis
+    analysis : Answers
     title : str, optional
         Heading; by default the directory of the sources.
     fold_s : float, optional
@@ -64,7 +64,7 @@ def render(analysis: Analysis, title: str | None = None, fold_s: float | None = 
 
 
 def write(
-    analysis: Analysis,
+    analysis: Answers,
     path: str | os.PathLike[str],
     title: str | None = None,
     fold_s: float | None = None,
@@ -92,7 +92,7 @@ def write(
             temporary.unlink()
 
 
-def _title(analysis: Analysis) -> str:
+def _title(analysis: Answers) -> str:
     """The directory that holds the sources, or the name of the only one."""
     paths = [os.path.abspath(source.path) for source in analysis.measurement.sources]
     if len(paths) == 1:

@@ -12,11 +12,11 @@ from support_measurement import LinkLog, measurement, table, timeouts
 
 from multitracer import registry
 from multitracer.api import answering
+from multitracer.api.measurement import Measurement
 from multitracer.model import schema
 from multitracer.model.analysis import Result
 from multitracer.model.schema import Schema
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
 
 MINE = (
     "throughput",

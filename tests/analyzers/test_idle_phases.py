@@ -6,9 +6,9 @@ import pytest
 from support_measurement import LinkLog, ack, data, measurement, table, timeouts
 
 from multitracer.analyzers import flow_control, idle_phases, local_drops
+from multitracer.api.measurement import Measurement
 from multitracer.model import schema
 from multitracer.model.analysis import Result
-from multitracer.model.timeline import Measurement
 
 WIDE = 8000
 Row = dict[str, Any]

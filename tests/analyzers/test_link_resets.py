@@ -6,7 +6,7 @@ import pytest
 from support_measurement import LinkLog, ack, data, measurement, timeouts
 
 from multitracer.analyzers import link_resets
-from multitracer.model.timeline import Measurement
+from multitracer.api.measurement import Measurement
 
 
 def resets(m: Measurement, **results: Any) -> list[dict[str, Any]]:

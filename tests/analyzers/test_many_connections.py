@@ -10,13 +10,14 @@ from hypothesis import given, settings, strategies as st
 from support_measurement import ENDPOINTS, measurement
 
 from multitracer.analyzers import acks, observation, round_trips
+from multitracer.api.measurement import Measurement
 from multitracer.diagnosis.findings.arrivals import arrivals
 from multitracer.layers.tcp import together
 from multitracer.layers.tcp.sides import quantiles, sides
 from multitracer.model import schema
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.table import Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection
 
 MS = 1_000_000
 RUNS = (round_trips.run, acks.run, observation.run)

@@ -10,13 +10,14 @@ from hypothesis import given, settings, strategies as st
 from support_measurement import ENDPOINTS, measurement
 
 from multitracer.analyzers import acks, flight, goodput, limits, losses_certain, rtt_deviation, throughput
+from multitracer.api.measurement import Measurement
 from multitracer.layers.tcp import together
 from multitracer.layers.tcp.losses import arrival_ns, arrivals_ns
 from multitracer.layers.tcp.together import Flows, Line, covered, flows, highest
 from multitracer.layers.tcp.transit import data_spans, spans_of
 from multitracer.model import schema
 from multitracer.model.table import Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection
 
 MS = 1_000_000
 RUNS = {

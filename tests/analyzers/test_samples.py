@@ -21,8 +21,8 @@ from multitracer.analyzers import (
     throughput,
     utilization,
 )
+from multitracer.api.measurement import Measurement
 from multitracer.model.analysis import Result
-from multitracer.model.timeline import Measurement
 
 Facts = dict[str, Any]
 

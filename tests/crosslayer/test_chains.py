@@ -9,10 +9,10 @@ import pytest
 from support_samples import SAMPLE_NAMES, SAMPLES
 
 import multitracer as mt
+from multitracer.api.analysis import Analysis
 from multitracer.diagnosis.chains.evidence import _together
 from multitracer.model import schema
 from multitracer.model.table import Table
-from multitracer.output.results import Analysis
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support_samples import SAMPLE_NAMES, SAMPLES
 
-from multitracer.alignment import align
+from multitracer.api.measurement import align
 from multitracer.api import pipeline
 from multitracer.reading.opening import open_trace
 

@@ -226,7 +226,7 @@ def test_drawing_leaves_global_settings_alone_and_works_in_threads(tmp_path):
 
 def test_the_package_never_loads_pyplot():
     code = (
-        "import sys; import numpy as np; from multitracer.plots import mpl;"
+        "import sys; import numpy as np; from multitracer.plots.mpl import renderer as mpl;"
         "from multitracer.plots.panel import *;"
         "p = Panel('p', Axis('y', 'B'), (Series('s', 'snd_data', np.arange(3.), np.arange(3.)),));"
         "mpl.draw(Figure('f', 't', (p,), (0., 2.)));"

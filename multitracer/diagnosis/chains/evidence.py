@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from multitracer.layers import framemap
 from multitracer.layers.link.path import LinkPath, link_path
 from multitracer.layers.tcp.fates import LOST, fates_of
 from multitracer.layers.tcp.losses import arrival_ns
@@ -19,7 +20,7 @@ from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.arrays.unique import distinct
 from multitracer.model.schema.chains import PACKET_SPANS
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _SECOND_NS = 1_000_000_000
 
@@ -67,12 +68,12 @@ class Evidence:
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
     results : mapping of str to Result
         Those of other analyzers; each may be missing.
     """
 
-    def __init__(self, m: Measurement, results: Mapping[str, Result]) -> None:
+    def __init__(self, m: Timeline, results: Mapping[str, Result]) -> None:
         self.m = m
         self._results = results
         self._acks: dict[int, tuple[Table, Times] | None] = {}
@@ -104,7 +105,7 @@ class Evidence:
         """Segments and what the link did with them (`PACKET_SPANS`); empty without a map."""
         if self.path is None:  # to load the map takes longer than all the rest of a small capture
             return Table.empty(PACKET_SPANS)
-        return self.m.frame_map.spans
+        return framemap.of(self.m).spans
 
     @cached_property
     def episodes(self) -> list[Episode]:
@@ -193,7 +194,7 @@ class Evidence:
 
     def frames_of(self, span: int) -> str:
         """Lines of the link log that carried a packet: first to last."""
-        return self.m.frame_map.lines_of(span)
+        return framemap.of(self.m).lines_of(span)
 
 
 def _together(repeats: Table, needless: Array) -> Array:

@@ -13,21 +13,21 @@ from multitracer.diagnosis.explain.teller import Teller
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.errors import UsageError
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
-from multitracer.output.results import Analysis
+from multitracer.model.timeline import Timeline
+from multitracer.output.results import Answers
 
 _NEAR_NS = 500_000_000
 _STALL_NS = 200_000_000
 
 
 def explain(
-    analysis: Analysis, conn: int | None = None, at_s: float | None = None, packet: int | None = None
+    analysis: Answers, conn: int | None = None, at_s: float | None = None, packet: int | None = None
 ) -> Story:
     """Explain a packet, or what happened at a time.
 
     Parameters
     ----------
-    analysis : Analysis
+    analysis : Answers
     conn : int, optional
         Connection; may be left out where there is one, or where a packet is named.
     at_s : float, optional
@@ -65,14 +65,14 @@ def explain(
     return Teller(analysis, rows, row, source).tell(stall)
 
 
-def _first_capture(m: Measurement) -> int:
+def _first_capture(m: Timeline) -> int:
     for index, source in enumerate(m.sources):
         if source.layer == "tcp":
             return index
     raise UsageError("nothing to explain: there is no packet capture")
 
 
-def _moment(m: Measurement, rows: Table, conn: int, at_s: float) -> tuple[int, bool]:
+def _moment(m: Timeline, rows: Table, conn: int, at_s: float) -> tuple[int, bool]:
     """The segment that a time is about, and whether it ended a stall."""
     t_ns = m.t0_ns + round(at_s * 1e9)
     connection = next(one for one in m.connections if one.index == conn)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer.diagnosis.explain.rules import span_text
+from multitracer.layers import framemap
 from multitracer.model import words
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 _UNITS = {"Rlc": "PDU", "Wifi": "frame"}
 _FATES = {
@@ -21,9 +22,9 @@ _FATES = {
 }
 
 
-def link_sentences(m: Measurement, source: int, record: int) -> Iterator[str]:
+def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
     """Sentences on the frames that carried a packet of a capture; none where the link log does not tell."""
-    known = m.frame_map
+    known = framemap.of(m)
     rows = np.flatnonzero((known.spans["source"] == source) & (known.spans["record"] == record))
     if not len(rows):
         return

@@ -16,7 +16,7 @@ from multitracer.model import schema
 from multitracer.model.schema.results import FATES
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection
-from multitracer.output.results import Analysis
+from multitracer.output.results import Answers
 
 _KERNEL_NS = 5_000_000
 _STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
@@ -26,7 +26,7 @@ _LISTED = 8
 class Teller:
     """Tells about one row of the segments of one capture."""
 
-    def __init__(self, analysis: Analysis, rows: Table, row: int, source: int) -> None:
+    def __init__(self, analysis: Answers, rows: Table, row: int, source: int) -> None:
         self.m = analysis.measurement
         self.results = analysis.results
         self.rows, self.row, self.source = rows, row, source

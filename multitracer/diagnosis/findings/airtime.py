@@ -18,7 +18,7 @@ from multitracer.layers.events import sender_entity
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.intervals import Intervals, contains, total
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 BUSY_SHARE = 0.7
 OTHERS_SHARE = 0.2
@@ -29,14 +29,14 @@ SLOWER = 4
 KNOWN_SHARE = 0.95
 
 
-def air(m: Measurement, results: Mapping[str, Result]) -> list[Finding]:
+def air(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     """Say who had the air during the transfer, where that left little, and what the link's part went into.
 
     Only frames that the monitor heard count, and nothing is said where it does not tell their airtime.
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
     results : mapping
         With that of `air`.
 
@@ -52,7 +52,7 @@ def air(m: Measurement, results: Mapping[str, Result]) -> list[Finding]:
     return [one for one in said if one is not None]
 
 
-def _busy(m: Measurement, span: Intervals) -> Finding | None:
+def _busy(m: Timeline, span: Intervals) -> Finding | None:
     heard = m.table("link_air")
     heard = heard.where(_within(heard["t_ns"], span))
     frames = int(heard["frames"].sum())
@@ -72,7 +72,7 @@ def _busy(m: Measurement, span: Intervals) -> Finding | None:
     return Finding(text, 0.0, "air_busy", command, _records(m, heard, rows))
 
 
-def _own(m: Measurement, span: Intervals) -> list[Finding | None]:
+def _own(m: Timeline, span: Intervals) -> list[Finding | None]:
     """What the data sender's time on the air went into."""
     sender = sender_entity(m)
     radio = m.table("link_radio")
@@ -89,7 +89,7 @@ def _own(m: Measurement, span: Intervals) -> list[Finding | None]:
     ]
 
 
-def _retries(m: Measurement, name: str, radio: Table, airtime: Array, span_ns: int) -> Finding | None:
+def _retries(m: Timeline, name: str, radio: Table, airtime: Array, span_ns: int) -> Finding | None:
     again = radio["attempt"] > 0
     spent = int(airtime[again].sum())
     portion = spent / int(airtime.sum())
@@ -114,7 +114,7 @@ def _retries(m: Measurement, name: str, radio: Table, airtime: Array, span_ns: i
     return Finding(text, 0.0, "air_retries", command, _records(m, radio, rows))
 
 
-def _slow(m: Measurement, name: str, radio: Table, airtime: Array, span_ns: int) -> Finding | None:
+def _slow(m: Timeline, name: str, radio: Table, airtime: Array, span_ns: int) -> Finding | None:
     known = radio["rate_bps"] > 0
     if not np.any(known):
         return None
@@ -138,7 +138,7 @@ def _within(t_ns: Array, span: Intervals) -> Array:
     return contains(span + np.array([0, 1]), t_ns)  # the end counts, too
 
 
-def _records(m: Measurement, table: Table, rows: Array) -> tuple[tuple[str, int], ...]:
+def _records(m: Timeline, table: Table, rows: Array) -> tuple[tuple[str, int], ...]:
     sources, records = table["source"][rows].tolist(), table["record"][rows].tolist()
     return tuple((m.sources[one].path, record) for one, record in zip(sources, records, strict=True))
 

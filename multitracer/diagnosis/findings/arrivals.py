@@ -15,7 +15,7 @@ from multitracer.diagnosis.findings.finding import (
     several,
 )
 from multitracer.layers.tcp.transit import damaged, data_at, near_sender
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 Summary = dict[str, Any]
 
@@ -23,7 +23,7 @@ _SILENCE_S = 1.0
 _BEYOND = 10.0  # times the median distance of two segments: nobody's pauses are called silence for less
 
 
-def arrivals(m: Measurement, connections: list[Summary]) -> list[Finding]:
+def arrivals(m: Timeline, connections: list[Summary]) -> list[Finding]:
     """One finding for each connection in which something went wrong on the way to this capture.
 
     Where only such a capture is at hand, timers and losses in front of it cannot be seen: what can is that
@@ -31,7 +31,7 @@ def arrivals(m: Measurement, connections: list[Summary]) -> list[Finding]:
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
         Without a capture next to the data sender.
     connections : list of dict
         As in the result of `connections`.
@@ -41,7 +41,7 @@ def arrivals(m: Measurement, connections: list[Summary]) -> list[Finding]:
     return [finding for finding in found if finding is not None]
 
 
-def _one(m: Measurement, connection: Connection | None, entry: Summary) -> Finding | None:
+def _one(m: Timeline, connection: Connection | None, entry: Summary) -> Finding | None:
     source = near_sender(m)
     if connection is None or source is None:
         return None
@@ -64,7 +64,7 @@ def _one(m: Measurement, connection: Connection | None, entry: Summary) -> Findi
 
 
 def _silences(
-    m: Measurement, connection: Connection, source: int
+    m: Timeline, connection: Connection, source: int
 ) -> tuple[float, int, tuple[float, float], tuple[int, ...]]:
     """When no sound data came for long.
 

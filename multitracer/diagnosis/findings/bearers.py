@@ -21,7 +21,7 @@ from multitracer.layers.events import sender_entity
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, total
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 STILL_SHARE = 0.1
 STILL_NS = 200_000_000  # the smallest timeout of Linux: a timer of TCP may run out in less than no other
@@ -32,7 +32,7 @@ POLL_TIMES = 3.0
 Object = Mapping[str, Any]
 
 
-def bearer(m: Measurement, results: Mapping[str, Result]) -> list[Finding]:
+def bearer(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     """How the bearer delivered, where that took time, and what it gave up.
 
     A direction is spoken of if delivery in it stood still for long, or if much was sent again where its
@@ -40,7 +40,7 @@ def bearer(m: Measurement, results: Mapping[str, Result]) -> list[Finding]:
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
     results : mapping
         With that of `bearer`, and of `local_drops` where it is there.
 
@@ -62,7 +62,7 @@ def bearer(m: Measurement, results: Mapping[str, Result]) -> list[Finding]:
     return sentences
 
 
-def _repeats(m: Measurement, found: Result, way: Object, span: Intervals) -> Finding | None:
+def _repeats(m: Timeline, found: Result, way: Object, span: Intervals) -> Finding | None:
     sender, receiver = (m.entities.index(way[name]) for name in ("entity", "receiver"))
     gaps = found.tables["reorderings"]
     gaps = gaps.where((gaps["entity"] == receiver) & (gaps["end_ns"] >= 0))
@@ -121,7 +121,7 @@ def _late_poll(found: Result, sender: int) -> tuple[int, int, int] | None:
     return (row, most, usual) if most >= POLL_NS and most >= POLL_TIMES * usual else None
 
 
-def _given_up(m: Measurement, found: Result, way: Object, results: Mapping[str, Result]) -> Finding | None:
+def _given_up(m: Timeline, found: Result, way: Object, results: Mapping[str, Result]) -> Finding | None:
     """What the bearer gave up for certain; what its log may only have missed goes unsaid."""
     lost = way["discards"]
     if not lost["certain"] or not lost["unsent"] + lost["reset"]:
@@ -146,14 +146,14 @@ def _given_up(m: Measurement, found: Result, way: Object, results: Mapping[str, 
     return Finding(text, 0.0, kind, plot_command(m, *window), _behind(m, rows, sender))
 
 
-def _window(m: Measurement, spans: Intervals) -> tuple[float, float]:
+def _window(m: Timeline, spans: Intervals) -> tuple[float, float]:
     """The longest of some spans, in seconds."""
     start, end = spans[int(np.argmax(spans[:, 1] - spans[:, 0]))]
     return m.seconds(int(start)), m.seconds(int(end))
 
 
 def _records(
-    m: Measurement, t_ns: Array, record: Array, weight: Array, entity: int
+    m: Timeline, t_ns: Array, record: Array, weight: Array, entity: int
 ) -> tuple[tuple[str, int], ...]:
     """File and record of PDUs that an entity logged, the weightiest first."""
     pdus = m.table("rlc_pdus")
@@ -168,7 +168,7 @@ def _records(
     return tuple(found)
 
 
-def _behind(m: Measurement, rows: Table, sender: int) -> tuple[tuple[str, int], ...]:
+def _behind(m: Timeline, rows: Table, sender: int) -> tuple[tuple[str, int], ...]:
     """The packets that were sent where those given up would have been, or a part of these themselves."""
     sdus = m.table("rlc_sdus")
     sdus = sdus.where(sdus["entity"] == sender)

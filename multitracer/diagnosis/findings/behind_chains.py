@@ -14,7 +14,8 @@ from multitracer.diagnosis.findings.finding import (
     several,
     spread,
 )
-from multitracer.model.timeline import Measurement
+from multitracer.layers import framemap
+from multitracer.model.timeline import Timeline
 
 Chain = dict[str, Any]
 
@@ -30,7 +31,7 @@ _SENT_AGAIN = {
 }
 
 
-def said(m: Measurement, chains: Sequence[Chain]) -> list[Finding]:
+def said(m: Timeline, chains: Sequence[Chain]) -> list[Finding]:
     """One finding for each kind of chain that occurs."""
     found = []
     for kind, say in _SPEAKERS.items():
@@ -40,9 +41,7 @@ def said(m: Measurement, chains: Sequence[Chain]) -> list[Finding]:
     return found
 
 
-def _finding(
-    m: Measurement, kind: str, text: str, chains: Sequence[Chain], picture: str, *what: str
-) -> Finding:
+def _finding(m: Timeline, kind: str, text: str, chains: Sequence[Chain], picture: str, *what: str) -> Finding:
     worst = max(chains, key=lambda chain: (chain["cost_s"], chain["silence_s"]))
     return Finding(
         text,
@@ -54,7 +53,7 @@ def _finding(
     )
 
 
-def _resets(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+def _resets(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     causes = {event["cause"] for chain in mine for event in chain["events"] if event["what"] == "reset"}
     lost, ruined, acks = (_count(mine, what) for what in ("segment_lost", "segment_ruined", "ack_lost"))
     flushed = sum(_lengths(mine, "flush"))
@@ -80,21 +79,21 @@ def _resets(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> li
     return [found]
 
 
-def _drops(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+def _drops(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     drops = _count(mine, "drop")
     text = f"the queue in front of the link dropped {several(drops, 'segment')} that TCP had sent"
     text += _again(mine) + _waits(mine, every) + _price(mine)
     return [_finding(m, "local_drop", text, mine, "multilayer", "timeout", "drop", "fast")]
 
 
-def _gave_up(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+def _gave_up(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     lost = _count(mine, "segment_lost")
     text = f"the link gave {several(lost, 'segment')} up after its last attempt"
     text += _again(mine) + _waits(mine, every) + _price(mine)
     return [_finding(m, "link_loss", text, mine, "multilayer", "timeout", "segment_lost", "fast")]
 
 
-def _bursts(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+def _bursts(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     fired = [chain for chain in mine if _segments([chain])]
     quiet = [chain for chain in mine if _count([chain], "no_timeout")]
     found = []
@@ -118,7 +117,7 @@ def _bursts(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> li
     return found
 
 
-def _losses(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+def _losses(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     probes = all(event["what"] in ("sent", "idle", *_PROBES) for chain in mine for event in chain["events"])
     text = f"{several(len(mine), 'recovery', 'recoveries')} that nothing in front of or on the link explains"
     if not len(m.table("link_frames")):
@@ -134,7 +133,7 @@ def _losses(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> li
 _PROBES = ("tail_loss_probe", "unneeded_probe")
 
 
-def _xoff(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+def _xoff(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     chain = mine[0]
     number = _count(mine, "xoff")
     if any(m.link_type(entity).prefix == "Wifi" for entity in range(len(m.entities))):
@@ -150,9 +149,9 @@ def _xoff(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list
     return [_finding(m, "xoff", text, mine, "figure-12", "xoff")]
 
 
-def _held_back(m: Measurement, sleeps: Sequence[dict[str, Any]]) -> str:
+def _held_back(m: Timeline, sleeps: Sequence[dict[str, Any]]) -> str:
     """How many segments came in while the station slept, to be sent to it when it was awake, and how late."""
-    spans = m.frame_map.spans
+    spans = framemap.of(m).spans
     sent = spans["sent_ns"] >= 0
     came, went = ((spans[name] - m.t0_ns) / 1e9 for name in ("t_ns", "sent_ns"))
     waits = [
@@ -167,7 +166,7 @@ def _held_back(m: Measurement, sleeps: Sequence[dict[str, Any]]) -> str:
     return f": {several(len(waits), 'segment')} had to wait for it, up to {seconds(max(waits))}"
 
 
-def _call(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+def _call(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     first = mine[0]["events"][0]
     lost, acks = (_count(mine, what) for what in ("segment_lost", "ack_lost"))
     text = (
@@ -193,7 +192,7 @@ def _call(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list
     ]
 
 
-def _acks(m: Measurement, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     found = []
     repeated = [chain for chain in mine if _segments([chain])]
     if repeated:

@@ -11,7 +11,7 @@ from typing import Any
 
 from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.arrays.intervals import Intervals, intervals
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 MOST_EVIDENCE = 12
 
@@ -66,7 +66,7 @@ def evidence_of(chains: Sequence[dict[str, Any]], *what: str) -> tuple[tuple[str
     return tuple(dict.fromkeys(found))[:MOST_EVIDENCE]
 
 
-def plot_command(m: Measurement, start: float | None, end: float | None, kind: str = "multilayer") -> str:
+def plot_command(m: Timeline, start: float | None, end: float | None, kind: str = "multilayer") -> str:
     """The command that draws a time window of this measurement."""
     paths = [source.path for source in m.sources]
     folders = {os.path.dirname(path) for path in paths}
@@ -79,7 +79,7 @@ def plot_command(m: Measurement, start: float | None, end: float | None, kind: s
     return " ".join(shlex.quote(word) for word in [*words, "-o", f"{kind}.png"])
 
 
-def transfer_spans(m: Measurement) -> Intervals:
+def transfer_spans(m: Timeline) -> Intervals:
     """When data was transferred; as a capture on the path saw it, where none is next to the sender."""
     found = data_spans(m)
     if len(found):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 Summary = dict[str, Any]
 
@@ -25,7 +25,7 @@ _IDLE = {
 }
 
 
-def headline(m: Measurement, utilization: Summary, connections: list[Summary]) -> Finding | None:
+def headline(m: Timeline, utilization: Summary, connections: list[Summary]) -> Finding | None:
     """How much of the link TCP used."""
     value = utilization.get("value")
     if value is None:
@@ -45,7 +45,7 @@ def headline(m: Measurement, utilization: Summary, connections: list[Summary]) -
     return Finding(text, lost, "utilization", plot_command(m, None, None))
 
 
-def well(m: Measurement, utilization: Summary, connections: list[Summary]) -> Finding:
+def well(m: Timeline, utilization: Summary, connections: list[Summary]) -> Finding:
     """Say the one sentence for a transfer without anything to find."""
     value = utilization.get("value")
     if value is None:
@@ -55,7 +55,7 @@ def well(m: Measurement, utilization: Summary, connections: list[Summary]) -> Fi
     return Finding(text, 0.0, "well", plot_command(m, None, None))
 
 
-def _quiet(m: Measurement, connections: list[Summary]) -> str:
+def _quiet(m: Timeline, connections: list[Summary]) -> str:
     """Say no more than was looked at, where utilization cannot be told."""
     if not any(entry["bytes"]["sent"] for entry in connections):
         return "no data was sent: there is nothing to explain"
@@ -67,7 +67,7 @@ def _quiet(m: Measurement, connections: list[Summary]) -> str:
     return "nothing was sent twice and no timer fired: all is well"
 
 
-def unfinished(m: Measurement, connections: list[Summary], timeouts: list[Summary]) -> list[Finding]:
+def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary]) -> list[Finding]:
     """Say that a transfer broke off: a timer fired for bytes that were never acknowledged."""
     found = []
     for entry in connections:
@@ -88,7 +88,7 @@ def unfinished(m: Measurement, connections: list[Summary], timeouts: list[Summar
 
 
 def idle_causes(
-    m: Measurement,
+    m: Timeline,
     phases: list[Summary],
     chained: dict[float, int],
     connections: list[Summary],
@@ -98,7 +98,7 @@ def idle_causes(
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
     phases : list of dict
         As in the result of `idle_phases`.
     chained : dict
@@ -136,7 +136,7 @@ def idle_causes(
     return found
 
 
-def queue(m: Measurement, queueing: Summary) -> Finding | None:
+def queue(m: Timeline, queueing: Summary) -> Finding | None:
     """Say that much more was outstanding than the pipe holds."""
     for entry in queueing.get("connections", []):
         delay, over = entry["queueing_delay_s"]["median"], entry["overload"]
@@ -172,7 +172,7 @@ def _window(connections: list[Summary]) -> int:
     return max((entry.get("max_window_bytes") or 0 for entry in connections), default=0)
 
 
-def _unknown(m: Measurement, connections: list[Summary]) -> Finding | None:
+def _unknown(m: Timeline, connections: list[Summary]) -> Finding | None:
     twice = sum(entry["bytes"]["duplicate"] for entry in connections)
     sent = sum(entry["bytes"]["sent"] for entry in connections)
     if not sent:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.layers import framemap
 from multitracer.layers.link.path import link_path
 from multitracer.model.arrays.unique import distinct
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 Times = npt.NDArray[np.int64]
 
@@ -44,14 +45,14 @@ class HeldBack:
         return (came, awake) if 2 * covered > span_ns[1] - span_ns[0] else None
 
 
-def held_back(m: Measurement, held_off: Table | None) -> HeldBack | None:
+def held_back(m: Timeline, held_off: Table | None) -> HeldBack | None:
     """Find them: they were there before the station woke up, and were sent after that.
 
     A packet counts if it was there earlier by more than the clocks may be wrong.
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
     held_off : Table or None
         `XOFF_INTERVALS`: when a station said that it dozes, and that it is awake.
 
@@ -68,7 +69,7 @@ def held_back(m: Measurement, held_off: Table | None) -> HeldBack | None:
     if path is None or held_off is None or m.rcv is None or not path.kind.power_save:
         return None
     sleeps = held_off.where(held_off["entity"] != path.sender).sorted_by("t_ns")
-    spans = m.frame_map.spans
+    spans = framemap.of(m).spans
     there = (spans["entity"] != path.sender) & (spans["sent_ns"] >= 0) & (spans["arrived_ns"] >= 0)
     packets = spans.where(there).sorted_by("arrived_ns")
     if not len(packets) or not len(sleeps):

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.layers import framemap
 from multitracer.layers.link.path import LinkPath
 from multitracer.layers.link.waits import FOREVER, checkpoints, full_window, reset_ns
 from multitracer.layers.tcp.together import flows
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, longer_than, subtract, union
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 EVIDENCE = (
     "short frame",
@@ -44,7 +45,7 @@ class Silence:
     checkpoint: Intervals
 
 
-def find_silence(m: Measurement, path: LinkPath, span: Intervals, blocked: Intervals) -> Silence:
+def find_silence(m: Timeline, path: LinkPath, span: Intervals, blocked: Intervals) -> Silence:
     """Tell idle times from those in which the link only waits.
 
     A sender that has data uses every slot, unless it is held off (`blocked`: XOFF, reset handshake), its
@@ -53,7 +54,7 @@ def find_silence(m: Measurement, path: LinkPath, span: Intervals, blocked: Inter
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
     path : LinkPath
     span : Intervals
         The transfer.
@@ -68,7 +69,7 @@ def find_silence(m: Measurement, path: LinkPath, span: Intervals, blocked: Inter
     return Silence(silent, idle, closed, polling)
 
 
-def empty_times(m: Measurement, path: LinkPath, silent: Intervals) -> tuple[Intervals, ...]:
+def empty_times(m: Timeline, path: LinkPath, silent: Intervals) -> tuple[Intervals, ...]:
     """Times in which the send buffer was empty, one set for each kind of `EVIDENCE`.
 
     It became empty with a frame that is not full, or with a flush, and stayed so until the next first
@@ -100,9 +101,9 @@ def empty_times(m: Measurement, path: LinkPath, silent: Intervals) -> tuple[Inte
     return tuple(found)
 
 
-def _nothing_placed(m: Measurement, path: LinkPath, flushed: npt.NDArray[np.int64]) -> Intervals:
+def _nothing_placed(m: Timeline, path: LinkPath, flushed: npt.NDArray[np.int64]) -> Intervals:
     """Times between a packet's last frame, by the map of packets to frames, and the next packet."""
-    spans = m.frame_map.spans
+    spans = framemap.of(m).spans
     mine = spans.where(
         (spans["entity"] == path.sender)
         & (spans["first"] >= 0)
@@ -121,7 +122,7 @@ def _nothing_placed(m: Measurement, path: LinkPath, flushed: npt.NDArray[np.int6
     return subtract(intervals([(int(mine["t_ns"].min()), FOREVER)]), intervals(busy))
 
 
-def handed_ns(m: Measurement, path: LinkPath) -> npt.NDArray[np.int64]:
+def handed_ns(m: Timeline, path: LinkPath) -> npt.NDArray[np.int64]:
     """Times at which TCP handed packets to the link's sender: all segments of the data direction."""
     if m.snd is None:
         return np.zeros(0, dtype=np.int64)

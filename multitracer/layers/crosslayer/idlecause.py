@@ -14,7 +14,7 @@ from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderState
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Reasons:
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
     slot_ns : int
         How long before a phase the data that ended its predecessor may have left.
     states : sequence of SenderState
@@ -54,7 +54,7 @@ class Reasons:
     """
 
     def __init__(
-        self, m: Measurement, slot_ns: int, states: Sequence[SenderState], results: Mapping[str, Result]
+        self, m: Timeline, slot_ns: int, states: Sequence[SenderState], results: Mapping[str, Result]
     ) -> None:
         self.m = m
         self.slot_ns = slot_ns

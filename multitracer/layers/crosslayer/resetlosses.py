@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.layers import framemap
 from multitracer.layers.link.path import LinkPath
 from multitracer.layers.link.resetlog import Handshake, flushes
 from multitracer.layers.tcp.losses import losses, queue_drops, refused
 from multitracer.layers.tcp.transit import Flags, Times, data_at, discarded
 from multitracer.model.schema.chains import RESET_LOSSES
 from multitracer.model.table import Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _FOREVER = int(np.iinfo(np.int64).max)
 _COPIED = ("t_ns", "source", "record", "conn", "dir", "seq", "length")
@@ -22,7 +23,7 @@ Row = dict[str, Any]
 
 
 def reset_losses(
-    m: Measurement, path: LinkPath | None, found: list[Handshake], gap_end_ns: Sequence[int]
+    m: Timeline, path: LinkPath | None, found: list[Handshake], gap_end_ns: Sequence[int]
 ) -> tuple[Table, dict[str, bool]]:
     """Which segments each reset took: the one place where they are counted.
 
@@ -33,7 +34,7 @@ def reset_losses(
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
     path : LinkPath or None
     found : list of Handshake
     gap_end_ns : sequence of int
@@ -75,7 +76,7 @@ def reset_losses(
 
 
 def _by_captures(
-    m: Measurement, connection: Connection, reverse: bool, dropped: list[int], found: list[Handshake]
+    m: Timeline, connection: Connection, reverse: bool, dropped: list[int], found: list[Handshake]
 ) -> list[Row] | None:
     lost = losses(m, connection, reverse)
     if lost is None:
@@ -95,7 +96,7 @@ def _by_captures(
         arrived = int(np.count_nonzero((ruined_ns > reset.start_ns) & (ruined_ns < last)))
         mine = lost.segments.where(hit)
         spans = _spans_of(m, mine)
-        gone = _gone(m.frame_map.spans)[spans] & (spans >= 0) if len(m.frame_map.spans) else spans >= 0
+        gone = _gone(framemap.of(m).spans)[spans] & (spans >= 0) if len(framemap.of(m).spans) else spans >= 0
         # Whole on the link comes first among those that arrived in ruins; of equals, the last.
         keep = np.sort(np.lexsort((np.arange(len(mine)), ~gone))[: max(len(mine) - arrived, 0)])
         rows += [_row(m, mine, int(at), number, int(spans[at]), "captures") for at in keep]
@@ -103,10 +104,10 @@ def _by_captures(
 
 
 def _by_frames(
-    m: Measurement, connection: Connection, reverse: bool, path: LinkPath | None, found: list[Handshake]
+    m: Timeline, connection: Connection, reverse: bool, path: LinkPath | None, found: list[Handshake]
 ) -> list[Row] | None:
     """From the frames that the peer never had before it was reset."""
-    spans = m.frame_map.spans
+    spans = framemap.of(m).spans
     if path is None or not len(spans):
         return None
     entity = path.receiver if reverse else path.sender
@@ -130,7 +131,7 @@ def _by_frames(
 
 
 def _ruined(
-    m: Measurement, connection: Connection, found: list[Handshake], gap_end_ns: Sequence[int]
+    m: Timeline, connection: Connection, found: list[Handshake], gap_end_ns: Sequence[int]
 ) -> list[Row]:
     """Segments that the receiver refused between a reset and the end of its gap, or the next reset."""
     bad = discarded(m, connection)
@@ -146,16 +147,16 @@ def _ruined(
     return rows
 
 
-def _row(m: Measurement, table: Table, at: int, reset: int, span: int, basis: str) -> Row:
+def _row(m: Timeline, table: Table, at: int, reset: int, span: int, basis: str) -> Row:
     row: Row = {name: table[name][at].item() for name in _COPIED}
     row.update(reset=reset, basis=RESET_LOSSES.code("basis", basis), missing=-1, frames="")
-    spans = m.frame_map.spans if span >= 0 else None
+    spans = framemap.of(m).spans if span >= 0 else None
     if spans is not None and _gone(spans)[span]:
         row["missing"] = int(spans["missing"][span])
         row["whole"] = int(
             spans["fate"][span] in (spans.code("fate", "flushed"), spans.code("fate", "spoiled"))
         )
-        row["frames"] = m.frame_map.lines_of(span)
+        row["frames"] = framemap.of(m).lines_of(span)
     row.setdefault("whole", -1)
     return row
 
@@ -165,9 +166,9 @@ def _gone(spans: Table) -> Flags:
     return np.asarray(np.isin(spans["fate"], words), dtype=np.bool_)
 
 
-def _spans_of(m: Measurement, segments: Table) -> Times:
+def _spans_of(m: Timeline, segments: Table) -> Times:
     """Row of each segment on the map of frames; -1 if it is not there."""
-    spans = m.frame_map.spans
+    spans = framemap.of(m).spans
     found = np.full(len(segments), -1, dtype=np.int64)
     if not len(spans):
         return found

@@ -6,18 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 _KEY = ("conn", "dir", "seq", "length", "ack", "ts_val", "ip_id")
 _ENOUGH = 0.5
 
 
-def seen_inside(m: Measurement, rows: Table, first: Table) -> npt.NDArray[np.int64] | None:
+def seen_inside(m: Timeline, rows: Table, first: Table) -> npt.NDArray[np.int64] | None:
     """Where in the stream each segment lies, by the frame in which the monitor read it.
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
     rows : Table
         Segments at the end of the link, in the order of the capture.
     first : Table
@@ -56,7 +56,7 @@ def seen_inside(m: Measurement, rows: Table, first: Table) -> npt.NDArray[np.int
     return found
 
 
-def _places(m: Measurement, inside: list[int], theirs: Table) -> Array | None:
+def _places(m: Timeline, inside: list[int], theirs: Table) -> Array | None:
     """Where each segment begins, as the reader of the link found it; None if it did not say."""
     if len(inside) != 1:
         return None

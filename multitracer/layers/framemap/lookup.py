@@ -14,7 +14,7 @@ from multitracer.layers.framemap.stream import Int, Stream, streams
 from multitracer.model.errors import UsageError
 from multitracer.model.schema.chains import PACKET_FRAMES, PACKET_SPANS
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 _TRIALS = ((40, 12), (200, 4))
 """Packets on which framings are tried, and how many of them stay."""
@@ -35,7 +35,7 @@ class FrameMap:
         For each direction: how packets are framed, and how well their sizes met the anchors.
     """
 
-    measurement: Measurement
+    measurement: Timeline
     spans: Table
     frames: Table
     facts: list[dict[str, Any]]
@@ -104,7 +104,7 @@ class FrameMap:
         return self.spans.where(np.isin(keys, _keys(pairs)))
 
 
-def frame_map(m: Measurement) -> FrameMap:
+def frame_map(m: Timeline) -> FrameMap:
     """Make the map of a measurement; empty tables where a link log or a capture is missing."""
     spans, frames, facts = [], [], []
     found = streams(m)
@@ -345,7 +345,7 @@ def _pairs(stream: Stream, placed: Placement) -> Table:
     )
 
 
-def _facts(m: Measurement, stream: Stream, placed: Placement) -> dict[str, Any]:
+def _facts(m: Timeline, stream: Stream, placed: Placement) -> dict[str, Any]:
     return {
         "entity": m.entities[stream.entity],
         "framing": _found_by(stream, placed),

@@ -15,8 +15,8 @@ from multitracer.layers.link.sendings import sendings
 from multitracer.layers.tcp.losses import arrival_ns, queue_drops
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
-from multitracer.rawpackets import IpPacket
+from multitracer.model.timeline import Timeline
+from multitracer.rawpackets import IpPacket, ip_packets
 
 Int = npt.NDArray[np.int64]
 
@@ -96,7 +96,7 @@ class Stream:
     sure: npt.NDArray[np.bool_] | None
 
 
-def streams(m: Measurement) -> list[Stream]:
+def streams(m: Timeline) -> list[Stream]:
     """Both directions of the link, as far as captures at its ends and a log of their frames exist."""
     path = link_path(m)
     if path is None or not len(m.table("segments")):
@@ -119,7 +119,7 @@ def streams(m: Measurement) -> list[Stream]:
 
 
 def _stream(
-    m: Measurement,
+    m: Timeline,
     path: LinkPath,
     source: int,
     other: int | None,
@@ -142,7 +142,9 @@ def _stream(
     rows = rows.sorted_by("record")
     if not len(first) or not len(rows):
         return None
-    raw = {packet.record: packet for packet in m.ip_packets(source) or ()}
+    told = m.sources[source]
+    packets = ip_packets(told.path, told.records) if told.layer == "tcp" else None
+    raw = {packet.record: packet for packet in packets or ()}
     drops = [d.segment["record"] for d in queue_drops(m, path) if d.segment and d.entity == entity]
     flushed = _flushes(m, entity, peer)
     heard = arrivals(first, frames, peer)
@@ -181,13 +183,13 @@ def holds_packets(frame_bytes: Int, packet_bytes: Int) -> bool:
     return bool(np.isin(frame_bytes, packet_bytes).all())
 
 
-def _monitored(m: Measurement, entity: int) -> bool:
+def _monitored(m: Timeline, entity: int) -> bool:
     """Whether a monitor saw the frames of an entity, each with a packet of its own."""
     kind = m.link_type(entity)
     return kind.unit == "packet" and kind.observer == "monitor"
 
 
-def _from_host(m: Measurement, rows: Table, reverse: bool) -> Array:
+def _from_host(m: Timeline, rows: Table, reverse: bool) -> Array:
     """Segments that the host at one end of the link sent: of the sender of the bulk, or of its peer."""
     known = rows["conn"] >= 0
     count = 1 + max((one.index for one in m.connections), default=0)
@@ -220,7 +222,7 @@ def _bytes(rows: Table, raw: dict[int, IpPacket]) -> list[tuple[int, bytes]]:
     return found
 
 
-def _arrived(m: Measurement, rows: Table, other: int | None) -> Int:
+def _arrived(m: Timeline, rows: Table, other: int | None) -> Int:
     found = np.full(len(rows), -1, dtype=np.int64)
     if other is None:
         return found
@@ -233,7 +235,7 @@ def _arrived(m: Measurement, rows: Table, other: int | None) -> Int:
     return found
 
 
-def _flushes(m: Measurement, entity: int, peer: int | None) -> Int:
+def _flushes(m: Timeline, entity: int, peer: int | None) -> Int:
     if not m.link_type(entity).tells("flushes"):
         return np.zeros((0, 2), dtype=np.int64)
     found = handshakes(m)
@@ -257,7 +259,7 @@ def _progress(first: Table, heard: Int, flushed: Int) -> tuple[Int, Int]:
     return when[order], np.maximum.accumulate(ends[order])
 
 
-def _joint_ns(m: Measurement, source: int) -> int:
+def _joint_ns(m: Timeline, source: int) -> int:
     """How far a frame and a packet may be out of order on the timeline."""
     known = [clock.uncertainty_ns or 0 for clock in m.clocks if clock.source == source]
     known += [clock.uncertainty_ns or 0 for clock in m.clocks if m.sources[clock.source].layer == "link"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from multitracer.model.arrays.unique import distinct
 from multitracer.model.table import Array
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 LATE_SLOTS = 4  # how far from its time a reception may be logged
 
@@ -20,7 +20,7 @@ UNNUMBERED = ("SABM", "UA", "DISC", "DM", "XID", "UI", "TEST", "NULL")
 
 
 def lines(
-    m: Measurement, entity: int, action: str, *, signals: bool = True, unnumbered: bool = True
+    m: Timeline, entity: int, action: str, *, signals: bool = True, unnumbered: bool = True
 ) -> tuple[Array, Array]:
     """Times of the frames that an entity sent, or that others received, and a number that names each.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from multitracer.layers.link.sendings import sendings
 from multitracer.model.linktype import LinkType
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 MOSTLY = 0.5  # so many frames of one size are no chance
 TOLERANCE_SLOTS = 0.5  # a frame that comes half a slot late is jitter of the log, not an empty slot
@@ -72,12 +72,12 @@ class LinkPath:
         return round(self.slot_ns * TOLERANCE_SLOTS)
 
 
-def link_path(m: Measurement) -> LinkPath | None:
+def link_path(m: Timeline) -> LinkPath | None:
     """The direction of the link that carries the TCP data; None if the log shows no data frame being sent."""
     return m.once("link_path", lambda: _link_path(m))
 
 
-def _link_path(m: Measurement) -> LinkPath | None:
+def _link_path(m: Timeline) -> LinkPath | None:
     frames = m.table("link_frames").sorted_by("t_ns")
     stood = sendings(m, frames)
     sending = stood.where(stood["action"] == stood.code("action", "snd"))
@@ -117,12 +117,12 @@ def _link_path(m: Measurement) -> LinkPath | None:
     )
 
 
-def first_rows(m: Measurement, sent: Table) -> npt.NDArray[np.int64]:
+def first_rows(m: Timeline, sent: Table) -> npt.NDArray[np.int64]:
     """Rows of first transmissions; a monitor may have missed them: then the first that it saw of a frame.
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
     sent : Table
         Frames that were sent, in time order.
     """
@@ -135,7 +135,7 @@ def first_rows(m: Measurement, sent: Table) -> npt.NDArray[np.int64]:
     return np.flatnonzero(first)
 
 
-def setting(m: Measurement, name: str) -> float | None:
+def setting(m: Timeline, name: str) -> float | None:
     """A positive setting that a link log states in its header; None if none does."""
     for source in m.sources:
         if source.layer != "link":

@@ -9,7 +9,7 @@ import numpy as np
 from multitracer.layers.link.sendings import sendings
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 PEER_REPEAT_NS = 3_000_000_000  # SABM is repeated every T1, which is below a second (GSM 04.22)
 
@@ -38,7 +38,7 @@ class Handshake:
     lines: list[int] = field(default_factory=list)
 
 
-def handshakes(m: Measurement) -> list[Handshake]:
+def handshakes(m: Timeline) -> list[Handshake]:
     """Group the reset lines of all entities.
 
     The line of the entity that gave up begins a reset. Lines of its peer belong to the reset before them: the
@@ -65,7 +65,7 @@ def handshakes(m: Measurement) -> list[Handshake]:
     return found
 
 
-def handshake_spans(m: Measurement, found: list[Handshake]) -> Intervals:
+def handshake_spans(m: Timeline, found: list[Handshake]) -> Intervals:
     """Times in which a reset was under way; one that the log never shows completed lasts to its last line."""
     events = m.table("link_events").sorted_by("t_ns")
     return intervals(
@@ -73,7 +73,7 @@ def handshake_spans(m: Measurement, found: list[Handshake]) -> Intervals:
     )
 
 
-def flushes(m: Measurement, found: list[Handshake], entity: int | None) -> list[list[int]]:
+def flushes(m: Timeline, found: list[Handshake], entity: int | None) -> list[list[int]]:
     """For each reset: when an entity emptied its buffers, which it may do several times.
 
     Its own lines say so. Without any it is taken to be when the handshake was over. The entity that is told
@@ -97,7 +97,7 @@ def _continues(current: Handshake, entity: int, cause: str, t_ns: int) -> bool:
     return current.cause != "peer" and (current.end_ns is None or t_ns < current.end_ns)
 
 
-def _completed(m: Measurement, events: Table, reset: Handshake) -> int | None:
+def _completed(m: Timeline, events: Table, reset: Handshake) -> int | None:
     """When the initiator had the UA, or the SABM of a peer that gave up, too; else when it sent again."""
     after = (events["entity"] == reset.entity) & (events["t_ns"] > reset.start_ns)
     heard = after & (events["action"] == events.code("action", "rcv"))

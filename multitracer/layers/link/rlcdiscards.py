@@ -16,7 +16,7 @@ import numpy as np
 from multitracer.layers.link.rlcpdus import Direction
 from multitracer.model.schema.rlc import DISCARD_REASONS, DISCARDS
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 _UNSENT, _RESET, _HELD, _UNFILLED = range(len(DISCARD_REASONS))
 _LEAPS = 512  # PDCP numbers that are not given up at once
@@ -41,7 +41,7 @@ class Units(NamedTuple):
     transmissions: Array
 
 
-def units(m: Measurement, found: Direction) -> Units:
+def units(m: Timeline, found: Direction) -> Units:
     """The SDUs of a direction with the PDUs that hold them."""
     table = m.table("rlc_sdus")
     table = table.where((table["entity"] == found.sender) & (table["offset"] >= 0)).sorted_by("offset")
@@ -60,7 +60,7 @@ def units(m: Measurement, found: Direction) -> Units:
     return Units(table, first, last, np.array(most, dtype=np.int64))
 
 
-def discards(m: Measurement, found: Direction, held: Units) -> Table:
+def discards(m: Timeline, found: Direction, held: Units) -> Table:
     """What the sender of a direction gave up, in order of time."""
     rows = [*_skipped(found, held), *_given_up(found, held), *_unfilled(m, found)]
     rows.sort(key=lambda row: row[0])
@@ -156,7 +156,7 @@ def _given_up(found: Direction, held: Units) -> list[tuple[int, int, int, int, i
     return made
 
 
-def _unfilled(m: Measurement, found: Direction) -> list[tuple[int, int, int, int, int]]:
+def _unfilled(m: Timeline, found: Direction) -> list[tuple[int, int, int, int, int]]:
     """Numbers of unacknowledged mode that never came."""
     if m.link_type(found.sender).acknowledgement != "none":
         return []

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 NEVER = np.iinfo(np.int64).max
 
@@ -64,7 +64,7 @@ class Direction:
         return numbers, np.repeat(rows["t_ns"], count)[first]
 
 
-def directions(m: Measurement) -> list[Direction]:
+def directions(m: Timeline) -> list[Direction]:
     """Both directions of the bearer; one without a data PDU is left out."""
     pdus = m.table("rlc_pdus").sorted_by("t_ns")
     entities = np.unique(pdus["entity"])
@@ -92,7 +92,7 @@ def directions(m: Measurement) -> list[Direction]:
     return found
 
 
-def _pairs(m: Measurement, entities: Array) -> list[tuple[int, int]]:
+def _pairs(m: Timeline, entities: Array) -> list[tuple[int, int]]:
     """The two ends of the bearer both ways; one that never speaks is the other's peer all the same."""
     ends = [entity for entity in range(len(m.entities)) if m.link_type(entity).prefix == "Rlc"][:2]
     return [] if len(ends) < 2 else [(ends[0], ends[1]), (ends[1], ends[0])]

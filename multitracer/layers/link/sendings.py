@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 
-def sendings(m: Measurement, frames: Table) -> Table:
+def sendings(m: Timeline, frames: Table) -> Table:
     """Frames of both entities, in order of time, with those that stand for what was sent.
 
     An entity that only its peer tells of (a base station, seen by a phone) has no "snd" rows: the frames that
@@ -16,7 +16,7 @@ def sendings(m: Measurement, frames: Table) -> Table:
 
     Parameters
     ----------
-    m : Measurement
+    m : Timeline
     frames : Table
         Rows of `link_frames`.
 

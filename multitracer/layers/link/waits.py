@@ -7,13 +7,13 @@ import numpy as np
 from multitracer.layers.link.path import LinkPath, arrivals
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 
 _NONE = np.zeros(0, dtype=np.int64)
 FOREVER = int(np.iinfo(np.int64).max)
 
 
-def full_window(m: Measurement, path: LinkPath) -> Intervals:
+def full_window(m: Timeline, path: LinkPath) -> Intervals:
     """Times in which as many frames were outstanding as the link's window allows.
 
     The N(R) that the sender hears says what is acknowledged. Where a log does not show that of every frame,
@@ -43,7 +43,7 @@ def full_window(m: Measurement, path: LinkPath) -> Intervals:
     return intervals(np.concatenate(rows))
 
 
-def _heard_nr(m: Measurement, path: LinkPath) -> tuple[Array, Array]:
+def _heard_nr(m: Timeline, path: LinkPath) -> tuple[Array, Array]:
     """Times at which the sender heard an N(R), and each; empty if its log leaves out those of data frames."""
     heard, action = _ear(m, path)
     times, numbers = [], []
@@ -60,7 +60,7 @@ def _heard_nr(m: Measurement, path: LinkPath) -> tuple[Array, Array]:
     return t_ns[order], number[order]
 
 
-def _ear(m: Measurement, path: LinkPath) -> tuple[int, str]:
+def _ear(m: Timeline, path: LinkPath) -> tuple[int, str]:
     """Where what the sender hears is logged: a capture of the air has every frame once, as it is sent."""
     if not np.any(_is(m.table("link_frames"), "action", "rcv")) and path.receiver is not None:
         return path.receiver, "snd"
@@ -93,7 +93,7 @@ def _acked_ns(first: Table, heard_ns: Array, heard: Array, until: int) -> Array 
     return acked if told else None
 
 
-def checkpoints(m: Measurement, path: LinkPath) -> Intervals:
+def checkpoints(m: Timeline, path: LinkPath) -> Intervals:
     """Times in which the sender had polled and awaited the answer: until then it may not send data.
 
     From the first command with the P bit to the response with the F bit, to data that it sent nevertheless,
@@ -121,7 +121,7 @@ def checkpoints(m: Measurement, path: LinkPath) -> Intervals:
     return intervals(np.column_stack([asked[known], ends[at[known]]]))
 
 
-def reset_ns(m: Measurement, entity: int) -> Array:
+def reset_ns(m: Timeline, entity: int) -> Array:
     """Times at which an entity emptied its buffers for a reset."""
     events = m.table("link_events")
     mine = _is(events, "kind", "reset") & (events["entity"] == entity)
@@ -132,7 +132,7 @@ def _is(rows: Table, column: str, word: str) -> Array:
     return np.asarray(rows[column] == rows.code(column, word))
 
 
-def _shortest_way_back(m: Measurement, path: LinkPath) -> int:
+def _shortest_way_back(m: Timeline, path: LinkPath) -> int:
     """Smallest delay of a frame from the receiver to the sender; of the other way if none is known."""
     frames = m.table("link_frames").sorted_by("t_ns")
     back = frames.where(

@@ -17,7 +17,7 @@ from multitracer.layers.tcp.transit import data_spans, near_sender
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, subtract, total, union
 from multitracer.model.arrays.unique import distinct
 from multitracer.model.table import Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _FEW = 8
 _SHARE = 0.5
@@ -74,7 +74,7 @@ class Bottleneck:
     basis: str
 
 
-def _passages(m: Measurement, connections: list[Connection]) -> list[Passage]:
+def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
     """How the data of connections passed the bottleneck, of those of which the captures show enough."""
     source = near_sender(m)
     data = payload(m, connections, source)
@@ -101,12 +101,12 @@ def _passages(m: Measurement, connections: list[Connection]) -> list[Passage]:
     return [Passage(data["t_ns"][answered], out[answered], size[answered], "ACKs")]
 
 
-def bottleneck(m: Measurement) -> Bottleneck | None:
+def bottleneck(m: Timeline) -> Bottleneck | None:
     """Find the bottleneck's rate, and when it had nothing to do; None if the captures show too little."""
     return m.once("bottleneck", lambda: _found(m))
 
 
-def _found(m: Measurement) -> Bottleneck | None:
+def _found(m: Timeline) -> Bottleneck | None:
     if not len(m.table("segments")) or (m.snd is None and m.rcv is not None):
         return None
     parts = [one for some in together.parts(m) for one in _passages(m, some)]

@@ -26,7 +26,7 @@ from multitracer.layers.tcp.together import (
 )
 from multitracer.model.arrays.unique import distinct
 from multitracer.model.table import Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 LOST, ARRIVED, DAMAGED, UNKNOWN = range(4)
 NEVER = int(np.iinfo(np.int64).max)
@@ -119,7 +119,7 @@ class AllFates:
         )
 
 
-def fates(m: Measurement, connection: Connection, reverse: bool = False) -> Fates | None:
+def fates(m: Timeline, connection: Connection, reverse: bool = False) -> Fates | None:
     """Follow one direction from its sender's capture to its receiver's; None without both or without data.
 
     A connection may carry data against the bulk of the measurement: which capture is next to the sender of
@@ -130,7 +130,7 @@ def fates(m: Measurement, connection: Connection, reverse: bool = False) -> Fate
     return None
 
 
-def fates_of(m: Measurement, connections: Sequence[Connection], reverse: bool = False) -> list[AllFates]:
+def fates_of(m: Timeline, connections: Sequence[Connection], reverse: bool = False) -> list[AllFates]:
     """`fates` of all connections that have any: those in the way of the measurement, and those against it."""
     if m.snd is None or m.rcv is None or m.snd == m.rcv:
         return []
@@ -164,7 +164,7 @@ def _against(found: AllFates) -> Times:
 
 
 def _followed(
-    m: Measurement, connections: Sequence[Connection], places: Times, near: int, far: int, reverse: bool
+    m: Timeline, connections: Sequence[Connection], places: Times, near: int, far: int, reverse: bool
 ) -> AllFates | None:
     asked = [connections[at] for at in places.tolist()]
     sent, heard = payload(m, asked, near, reverse), payload(m, asked, far, reverse)
@@ -204,7 +204,7 @@ def _packet_sizes(connections: Sequence[Connection], source: int, sent: Flows, h
     return np.maximum(sizes, 1)
 
 
-def _acks(m: Measurement, connections: Sequence[Connection], near: int, far: int, reverse: bool) -> Flows:
+def _acks(m: Timeline, connections: Sequence[Connection], near: int, far: int, reverse: bool) -> Flows:
     """ACKs for this direction of each connection at the far capture, or at the near one if that has none."""
     acks = valid_acks(m, connections, far, reverse)
     if np.all(acks.sizes):

@@ -13,7 +13,7 @@ from multitracer.layers.tcp.copies import equal, from_last
 from multitracer.layers.tcp.together import Flows, lone
 from multitracer.layers.tcp.transit import Flags, Times, damaged, data_at, ignored
 from multitracer.model.table import Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 _SAME = ("seq", "ack", "length", "flags", "ip_id")  # what copies of a segment have in common
 LOG_LAG_NS = 200_000_000  # a queue logs a drop within this of the capture in front of it
@@ -63,7 +63,7 @@ class QueueDrop:
     segment: dict[str, Any] | None
 
 
-def losses(m: Measurement, connection: Connection, reverse: bool = False) -> Losses | None:
+def losses(m: Timeline, connection: Connection, reverse: bool = False) -> Losses | None:
     """Losses between the captures in the data direction, or in the other; None without both captures.
 
     What arrived and was refused (`multitracer.layers.tcp.transit.discarded`) says nothing by its numbers:
@@ -85,7 +85,7 @@ def losses(m: Measurement, connection: Connection, reverse: bool = False) -> Los
     return Losses(sent.where(lost), after, before, arrival_ns(sent, heard)[lost] >= 0)
 
 
-def refused(m: Measurement, connection: Connection, reverse: bool) -> Flags:
+def refused(m: Timeline, connection: Connection, reverse: bool) -> Flags:
     """Which segments of one direction its receiver refused, in the capture there."""
     heard = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
     bad = damaged(heard)
@@ -120,7 +120,7 @@ def arrivals_ns(sent: Flows, heard: Flows) -> Times:
     return found
 
 
-def queue_drops(m: Measurement, path: LinkPath | None) -> list[QueueDrop]:
+def queue_drops(m: Timeline, path: LinkPath | None) -> list[QueueDrop]:
     """Every drop that a queue logged, matched to a segment that never arrived, or else to none."""
     events = m.table("link_events").sorted_by("t_ns")
     lines = events.where(events["kind"] == events.code("kind", "drop"))
@@ -143,7 +143,7 @@ class _Pool:
     free: npt.NDArray[np.bool_]
 
 
-def _candidates(m: Measurement, reverse: bool) -> _Pool:
+def _candidates(m: Timeline, reverse: bool) -> _Pool:
     """Segments that a queue in front of the link may have dropped, in time order."""
     source = m.rcv if reverse else m.snd
     parts = []

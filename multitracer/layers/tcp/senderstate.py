@@ -12,7 +12,7 @@ from multitracer.layers.tcp.transit import spans_of
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.arrays.unique import distinct
 from multitracer.model.table import Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 ACK_CLOCK_NS = 10_000_000  # a segment that an ACK releases leaves within this
 
@@ -153,14 +153,14 @@ class SenderStates:
         )
 
 
-def sender_state(m: Measurement, connection: Connection) -> SenderState | None:
+def sender_state(m: Timeline, connection: Connection) -> SenderState | None:
     """The state of one connection's sender; None without its capture, or if it sent no data."""
     found = sender_states(m, [connection])
     return found.one(0) if found is not None else None
 
 
 def sender_states(
-    m: Measurement, connections: Sequence[Connection], *, answered: bool = False
+    m: Timeline, connections: Sequence[Connection], *, answered: bool = False
 ) -> SenderStates | None:
     """The states of all senders that sent data, or were also answered; None if there are none."""
     if m.snd is None:

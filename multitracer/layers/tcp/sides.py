@@ -15,7 +15,7 @@ import numpy as np
 from multitracer.layers.tcp.together import Line, Times, flows, parts, valid_acks
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Sides:
         return np.bincount(of, minlength=len(self))
 
 
-def sides(m: Measurement) -> Iterator[Sides]:
+def sides(m: Timeline) -> Iterator[Sides]:
     """All connections that a capture stands for the sender of, some at a time."""
     standing = {one.index: standing_for_sender(m, one) for one in m.connections}
     for some in parts(m, [one for one in m.connections if standing[one.index] is not None]):
@@ -62,7 +62,7 @@ def sides(m: Measurement) -> Iterator[Sides]:
         yield Sides(some, sources, data.rows, data.of, acks.rows, acks.of, line)
 
 
-def standing_for_sender(m: Measurement, connection: Connection) -> int | None:
+def standing_for_sender(m: Timeline, connection: Connection) -> int | None:
     """The capture that stands for a connection's sender: the one next to it, else the first that has it."""
     near = near_sender(m)
     if near is not None and near in connection.summaries:

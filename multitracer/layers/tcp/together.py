@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from multitracer.model.arrays.unique import distinct
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 Times = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -24,7 +24,7 @@ _ROWS = 1 << 19
 """Segments that are asked together: more are no faster, and take memory."""
 
 
-def parts(m: Measurement, connections: Sequence[Connection] | None = None) -> Iterator[list[Connection]]:
+def parts(m: Timeline, connections: Sequence[Connection] | None = None) -> Iterator[list[Connection]]:
     """Connections in their order, as many at a time as have about `_ROWS` segments together."""
     conn = m.table("segments")["conn"]
     rows = np.bincount(conn[conn >= 0])
@@ -130,7 +130,7 @@ def lone(rows: Table) -> Flows:
 
 
 def flows(
-    m: Measurement,
+    m: Timeline,
     connections: Sequence[Connection],
     source: int | Times | None,
     reverse: bool = False,
@@ -236,7 +236,7 @@ def damaged(rows: Flows) -> Flags:
 
 
 def valid_acks(
-    m: Measurement, connections: Sequence[Connection], source: int | Times | None, reverse: bool = False
+    m: Timeline, connections: Sequence[Connection], source: int | Times | None, reverse: bool = False
 ) -> Flows:
     """ACKs for the data direction of each connection (or the other), without those damaged on the way."""
     rows = flows(m, connections, source, not reverse)
@@ -244,7 +244,7 @@ def valid_acks(
 
 
 def payload(
-    m: Measurement, connections: Sequence[Connection], source: int | Times | None, reverse: bool = False
+    m: Timeline, connections: Sequence[Connection], source: int | Times | None, reverse: bool = False
 ) -> Flows:
     """Segments with payload of the data direction of each connection, or of the other."""
     rows = flows(m, connections, source, reverse)

@@ -12,7 +12,7 @@ from multitracer.layers.tcp.together import Flags as Flags, Times as Times
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.arrays.unique import distinct
 from multitracer.model.table import Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 
 PIECES = 1_000_000
 ANSWER_NS = 100_000_000
@@ -47,24 +47,24 @@ class Delivery:
         return before, after
 
 
-def data_at(m: Measurement, connection: Connection, source: int | None, reverse: bool = False) -> Table:
+def data_at(m: Timeline, connection: Connection, source: int | None, reverse: bool = False) -> Table:
     """Segments of the data direction (or the other) at one capture, in time order."""
     direction = 1 - connection.data_dir if reverse else connection.data_dir
     return m.flow(connection.index, direction, source)
 
 
-def valid_acks(m: Measurement, connection: Connection, source: int | None) -> Table:
+def valid_acks(m: Timeline, connection: Connection, source: int | None) -> Table:
     """Segments with an ACK for the data direction at one capture, without those damaged on the way."""
     rows = data_at(m, connection, source, reverse=True)
     return rows.where((rows["ack"] > 0) & ~damaged(rows))
 
 
-def near_sender(m: Measurement) -> int | None:
+def near_sender(m: Timeline) -> int | None:
     """The capture that stands for the sender: its own, or the only one there is."""
     return m.snd if m.snd is not None else m.rcv
 
 
-def spans_of(m: Measurement, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
+def spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
     """First data segment to the ACK of the last byte of each connection (Paper 4.3); which have data.
 
     Where no ACK was seen, it ends with the last data segment.
@@ -84,12 +84,12 @@ def spans_of(m: Measurement, connections: Sequence[Connection]) -> tuple[Interva
     return np.column_stack([start, end]), carrying
 
 
-def data_spans(m: Measurement) -> Intervals:
+def data_spans(m: Timeline) -> Intervals:
     """Times in which any connection transferred data: first data segment to last ACK."""
     return m.once("data_spans", lambda: _data_spans(m))
 
 
-def _data_spans(m: Measurement) -> Intervals:
+def _data_spans(m: Timeline) -> Intervals:
     found = [spans[carrying] for spans, carrying in (spans_of(m, some) for some in together.parts(m))]
     return intervals(np.concatenate(found) if found else ())
 
@@ -128,7 +128,7 @@ def ignored(data: Table, acks: Table) -> Flags:
     return np.asarray((data["length"] > 0) & lost, dtype=np.bool_)
 
 
-def discarded(m: Measurement, connection: Connection) -> Table:
+def discarded(m: Timeline, connection: Connection) -> Table:
     """Data segments that arrived at the receiver and were refused there; empty without its capture."""
     data = data_at(m, connection, m.rcv)
     acks = data_at(m, connection, m.rcv, reverse=True)
@@ -136,7 +136,7 @@ def discarded(m: Measurement, connection: Connection) -> Table:
     return data.where(bad | (ignored(data, acks) & ~bad))
 
 
-def in_order(m: Measurement, connection: Connection) -> Delivery:
+def in_order(m: Timeline, connection: Connection) -> Delivery:
     """When the receiving TCP had each byte and all before it, from the receiver's capture.
 
     Without that capture: from the ACKs at the sender, which are later by their way back.

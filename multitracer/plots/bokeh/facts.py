@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots.bokeh.layers import Array, Describe
 from multitracer.plots.panel import Series
 
@@ -25,7 +25,7 @@ WORDS = {
 """Line of the hover for each column, in Bokeh's notation."""
 
 
-def describer(measurement: Measurement) -> Describe:
+def describer(measurement: Timeline) -> Describe:
     """A function that looks up the segments or frames behind the points of a series."""
     known: dict[int, tuple[Table, tuple[str, ...]]] = {}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots.bokeh.axes import clock_axis, draw_frame
 from multitracer.plots.bokeh.facts import describer
 from multitracer.plots.bokeh.fold import add_cuts, fold_axis, placed
@@ -67,7 +67,7 @@ def draw(
     )
 
 
-def of_measurement(figure: Figure, measurement: Measurement) -> LayoutDOM:
+def of_measurement(figure: Figure, measurement: Timeline) -> LayoutDOM:
     """`draw`, with the segments and frames of a measurement behind the points."""
     names = tuple(os.path.basename(source.path) for source in measurement.sources)
     return draw(figure, describe=describer(measurement), source_names=names)

@@ -8,7 +8,7 @@ import numpy as np
 
 from multitracer.layers.events import sender_entity
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.throughput import binned_rate, step_of
 from multitracer.plots.panel import Axis, Figure, Panel, Role, Series
@@ -26,7 +26,7 @@ _OWNERS: tuple[tuple[str, Role, str], ...] = (
 )
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """TCP's data, shares of the air, attempts of the data sender's frames, and rate and signal that vary."""
     selection = select(measurement, options)
     heard, radio = selection.link("link_air"), selection.link("link_radio")
@@ -60,7 +60,7 @@ def _shares(
     return start, np.minimum(bits / 8.0 / 1e9 * 100.0, 100.0)
 
 
-def _radio(selection: Selection, m: Measurement, radio: Table) -> Iterator[Panel]:
+def _radio(selection: Selection, m: Timeline, radio: Table) -> Iterator[Panel]:
     """How the data sender's frames went; a rate or signal that never changes is no picture."""
     known = radio.where(radio["attempt"] >= 0)
     if not len(known):

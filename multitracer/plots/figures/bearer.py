@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer.layers.events import sender_entity
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
@@ -19,7 +19,7 @@ from multitracer.plots.series.transfer_panel import transfer_panel
 _PANELS = (("polls", "Poll waited", False), ("reorderings", "PDU missing for", True))
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """Delay of every poll and of every PDU that others overtook, in both directions, below TCP's data."""
     selection = select(measurement, options)
     found = results.get("bearer")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.layers.link.path import link_path
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.owd import delays
 from multitracer.plots.figures.rtt import samples
@@ -38,7 +38,7 @@ def curve(name: str, rank: int, values: Floats, size: float, words: str) -> Seri
     return Series(name, CURVES[rank % len(CURVES)], x, y, kind="steps", label=label)
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """Distributions of the delays of one measurement."""
     selection = select(measurement, options)
     low, high = base.asked(options)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.layers.tcp.transit import in_order
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.cdf import CURVES
 from multitracer.plots.figures.rtt import samples
@@ -77,7 +77,7 @@ def _words(subject: Subject, seconds: float) -> str:
     return f"{subject.name}: {seconds:,.0f} s{used}"
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """One measurement, drawn as several would be."""
     return build_many([Subject("measurement", measurement, results)], options)
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from multitracer.model.table import Array
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Floats, Panel, Role, Series, Spans, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
@@ -31,7 +31,7 @@ LANE = "limited by"
 MOMENT_S = 0.01
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """The windows in bytes over time, under lanes that say which one held the sender back."""
     selection = select(measurement, options)
     panel = window_panel(selection)

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures import multilayer
 from multitracer.plots.panel import Figure, Pieces, duration_words
@@ -27,7 +27,7 @@ from multitracer.plots.series.selection import Selection, select
 SAME = 0.02  # how far from twice a timer may be that was doubled: clocks of kernels tick
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """All layers around the longest run of timeouts, with every wait measured."""
     selection = select(measurement, options)
     base.answered(PLOT.name, results, "timeouts")

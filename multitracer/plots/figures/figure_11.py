@@ -13,7 +13,7 @@ import numpy as np
 
 from multitracer.model.errors import UsageError
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures import multilayer
 from multitracer.plots.panel import Figure, Pieces, Series, duration_words
@@ -23,7 +23,7 @@ from multitracer.plots.series.findings import Results
 from multitracer.plots.series.selection import Selection, select
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """All layers around the longest burst that ended without a link reset."""
     selection = select(measurement, options)
     frames, events = selection.link("link_frames"), selection.link("link_events")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures import multilayer
 from multitracer.plots.panel import Axis, Figure, Pieces, Series, duration_words
@@ -23,7 +23,7 @@ from multitracer.plots.series.selection import select
 SHOWN = 4  # XOFF intervals in the figure's own window
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """The frames of the link's sender with both slopes; every gap between XOFF and XON measured."""
     selection = select(measurement, options)
     frames, events = selection.link("link_frames"), selection.link("link_events")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Panel, Pieces, Spans, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
@@ -24,7 +24,7 @@ BEGIN_S = 30.0  # of a transfer without fast retransmit
 PAUSE = 3.0  # a pause is so many times longer than the usual time between two segments
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """The sender's segments and ACKs: slow start, pause and fast retransmit named; RTT, flight measured."""
     selection = select(measurement, options)
     if selection.snd is None:

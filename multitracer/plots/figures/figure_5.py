@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from multitracer.model.arrays.regression import fit
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures import multilayer
 from multitracer.plots.panel import Figure, Series
@@ -24,7 +24,7 @@ from multitracer.plots.series.selection import select
 from multitracer.plots.series.window_layer import segment_size
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """The multi-layer plot with both rates compared."""
     figure = multilayer.build(measurement, results, replace(options, trends=True))
     selection = select(measurement, options)

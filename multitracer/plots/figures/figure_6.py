@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series
 from multitracer.plots.plot import Plot, PlotOptions, Subject
@@ -142,7 +142,7 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
     return build_rows(rows_of(subjects), options)
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """The histogram of one measurement: one bar."""
     return build_many([Subject("", measurement, results)], options)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from multitracer.model.table import Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures import multilayer
 from multitracer.plots.panel import Figure, Pieces, duration_words
@@ -23,7 +23,7 @@ from multitracer.plots.series.selection import Selection, select
 OUTLOOK_S = 10.0  # shown behind a drop that was never repaired
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """Sender and receiver around one drop, over the sender's windows."""
     selection = select(measurement, options)
     drops = base.answered(PLOT.name, results, "local_drops").tables.get("local_drops")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Panel, Pieces, Series, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
@@ -24,7 +24,7 @@ GROUP = "TCP receiver"
 COUNTS = (("segments_lost", "lost"), ("segments_discarded", "discarded"), ("acks_lost", "ACKs lost"))
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """The ACKs that leave the receiver, link resets, and the gap behind each."""
     selection = select(measurement, options)
     answer = base.answered(PLOT.name, results, "link_resets")

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from multitracer.model.errors import MultiTracerError
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
+from multitracer.native.whole_packet import decode
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces
 from multitracer.plots.plot import Plot, PlotOptions
@@ -27,7 +28,7 @@ CHECKED = 64  # segments whose checksum is tried with the right number
 SMALL = 200_000  # packets of a capture in which single packets are looked up
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """Both ends around the reset gap with the most ruined segments."""
     selection = select(measurement, options)
     answer = base.answered(PLOT.name, results, "link_resets")
@@ -157,7 +158,7 @@ def _checked(selection: Selection, ruin: Ruin) -> tuple[int, int]:
     rows = zip(ruin.ruined["record"].tolist(), (ruin.true - ruin.ruined["seq"]).tolist(), strict=True)
     for record, off in [*rows][:CHECKED]:
         try:
-            packet = m.packet(record, source)
+            packet = decode(m.sources[source].path, record)
         except (MultiTracerError, OSError):
             return 0, 0
         while not hasattr(packet, "src") or not hasattr(getattr(packet, "data", None), "seq"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.multilayer import build as build_multilayer
 from multitracer.plots.panel import Axis, Figure, Panel, Series, Spans
@@ -19,7 +19,7 @@ from multitracer.plots.series.findings import Results
 from multitracer.plots.series.selection import select
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """A lane per cause over the sequence numbers, and the idle time that each has caused so far."""
     selection = select(measurement, options)
     answer = base.answered(PLOT.name, results, "idle_phases")

@@ -1,16 +1,17 @@
 """A packet's way down and up: from the TCP sender through the frames of the link to the receiver, and back.
 
-Which frames carried a packet is told by `Measurement.frame_map`.
+Which frames carried a packet is told by `multitracer.layers.framemap`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from multitracer.layers import framemap
 from multitracer.layers.link import airtime
 from multitracer.layers.link.path import LinkPath, link_path
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Panel, Pieces, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
@@ -22,7 +23,7 @@ LANES = ("TCP sender", "link sender", "link receiver", "TCP receiver")
 SHOWN_S = 4.0  # length of the figure's own window
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """Lines from layer to layer for every packet and frame of a few seconds."""
     selection = select(measurement, options)
     path = link_path(measurement)
@@ -56,7 +57,7 @@ def build(measurement: Measurement, results: Results, options: PlotOptions) -> F
 
 def _spans(selection: Selection) -> tuple[Table, Table]:
     """Where the packets of the connection lay in the link's stream: data, and the other direction."""
-    spans = selection.measurement.frame_map.spans.sorted_by("t_ns")
+    spans = framemap.of(selection.measurement).spans.sorted_by("t_ns")
     conn = -1 if selection.connection is None else selection.connection.index
     mine = (spans["conn"] == conn) & (spans["sent_ns"] >= 0)
     forward = spans["dir"] == selection.data_dir
@@ -151,7 +152,7 @@ def _frames(selection: Selection, path: LinkPath) -> list[Pieces]:
     return pieces
 
 
-def _received(m: Measurement, path: LinkPath) -> Array:
+def _received(m: Timeline, path: LinkPath) -> Array:
     """For each transmission of a data frame: when the peer received it; -1 if it did not."""
     heard_ns, heard_key = airtime.lines(m, path.sender, "rcv", signals=False)
     sent_ns, sent_key = airtime.lines(m, path.sender, "snd", signals=False)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from multitracer.model.arrays.regression import fit
 from multitracer.model.linktype import RLP
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Floats, Panel, Series, Spans
 from multitracer.plots.plot import Plot, PlotOptions
@@ -30,7 +30,7 @@ LANES = {"xoff": "XOFF", "reset": "link reset", "gap": "reset gap", "idle": "lin
 SHADED = 40
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """The figure of one connection; see `Plot.build`."""
     selection = select(measurement, options)
     frames, events = selection.link("link_frames"), selection.link("link_events")

@@ -12,7 +12,7 @@ import numpy as np
 
 from multitracer.layers.tcp.losses import arrival_ns
 from multitracer.layers.tcp.transit import damaged, data_at
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Floats, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
@@ -50,7 +50,7 @@ def bound(selection: Selection) -> tuple[float | None, str]:
     return total, ", ".join(methods) or "one clock"
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """Delay of every packet that both captures saw, in both directions."""
     selection = select(measurement, options)
     found = [*delays(selection)]

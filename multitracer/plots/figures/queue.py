@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.rtt import samples
 from multitracer.plots.panel import Axis, Figure, Panel, Series
@@ -19,7 +19,7 @@ from multitracer.plots.series.selection import select
 from multitracer.plots.series.window_layer import window_panel
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """Queueing delay of every sample; with a link log also bytes queued, beside the bytes in flight."""
     selection = select(measurement, options)
     acks, rtt = samples(selection)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Floats, Marks, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
@@ -29,7 +29,7 @@ def samples(selection: Selection) -> tuple[Table, Floats]:
     return acks, acks["rtt_ns"] / 1e9
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """Samples, smallest sample, SRTT and RTO; timeouts where they fired."""
     selection = select(measurement, options)
     acks, seconds = samples(selection)

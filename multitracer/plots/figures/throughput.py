@@ -10,7 +10,7 @@ import numpy as np
 
 from multitracer.layers.tcp.transit import in_order
 from multitracer.model.table import Array
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Floats, Panel, Series
 from multitracer.plots.plot import Plot, PlotOptions
@@ -40,7 +40,7 @@ STEPS_S = (
 )
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """Rates in steps of equal length; the step is in the note."""
     selection = select(measurement, options)
     sent = selection.segments(selection.snd if selection.snd is not None else selection.rcv, data=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Measurement
+from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series
 from multitracer.plots.plot import Plot, PlotOptions
@@ -25,7 +25,7 @@ DUPACKS = 3  # RFC 5681: the third duplicate ACK calls for a fast retransmit
 DETAILED = 20_000  # marks from which nobody reads the words behind each
 
 
-def build(measurement: Measurement, results: Results, options: PlotOptions) -> Figure:
+def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """One direction of one connection, as its sender's capture saw it."""
     selection = select(measurement, options)
     source = selection.snd if selection.snd is not None else selection.rcv

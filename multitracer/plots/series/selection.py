@@ -9,7 +9,7 @@ import numpy as np
 from multitracer.layers.link.sendings import sendings
 from multitracer.model.errors import UsageError
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Connection, Measurement
+from multitracer.model.timeline import Connection, Timeline
 from multitracer.plots.panel import Floats
 from multitracer.plots.plot import PlotOptions
 
@@ -29,7 +29,7 @@ class Selection:
         unknown counts as the sender's.
     """
 
-    measurement: Measurement
+    measurement: Timeline
     connection: Connection | None
     snd: int | None
     rcv: int | None
@@ -73,7 +73,7 @@ class Selection:
         return sendings(self.measurement, rows) if name == "link_frames" else rows
 
 
-def select(measurement: Measurement, options: PlotOptions) -> Selection:
+def select(measurement: Timeline, options: PlotOptions) -> Selection:
     """The connection that the options name, or the one with the most data.
 
     Raises
@@ -102,6 +102,6 @@ def select(measurement: Measurement, options: PlotOptions) -> Selection:
     return Selection(measurement, by_index[chosen], snd, rcv)
 
 
-def unjoined(measurement: Measurement) -> list[int]:
+def unjoined(measurement: Timeline) -> list[int]:
     """Sources that no clock relation joins to the timeline: their times would mislead."""
     return [clock.source for clock in measurement.clocks if clock.grade == "unjoined"]

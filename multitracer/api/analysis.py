@@ -1,0 +1,17 @@
+"""All answers about a measurement together, as users meet them: with the page that tells them."""
+
+from __future__ import annotations
+
+import os
+
+from multitracer.output.results import Answers
+
+
+class Analysis(Answers):
+    """Named results of one measurement: each is an attribute (``analysis.utilization``) and prints itself."""
+
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
+        """Write the page that ``multitracer report`` writes; see `multitracer.report.write`."""
+        from multitracer.report import write
+
+        write(self, path, title)

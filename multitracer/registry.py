@@ -11,14 +11,13 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from multitracer.analyzers._needs import QUESTIONS, Question
-from multitracer.model.trace import Layer, Trace
+from multitracer.model.parser import Parser
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -114,60 +113,6 @@ PLOTS = {
     "cdf": "multitracer.plots.figures.cdf:PLOT",
     "compare": "multitracer.plots.figures.compare:PLOT",
 }
-
-
-@dataclass(frozen=True)
-class Parser:
-    """One file format.
-
-    Attributes
-    ----------
-    name : str
-        Value of `--format`.
-    title : str
-        One line for `multitracer formats`.
-    layer : {"tcp", "kernel", "link"}
-    sniff : callable
-        ``sniff(head: bytes) -> bool``: whether the first bytes of the (decompressed) file are of this format.
-        Judges structure only, never raises.
-    named : callable or None
-        ``named(path)``: whether a file of this name may be of this format, where any table of numbers has its
-        structure; None if content alone decides.
-    parse : callable
-        ``parse(path: str) -> Trace``. Raises `CorruptTrace` if nothing can be used, `UnreadableFile` on I/O
-        errors.
-    summarise : callable or None
-        As `parse`, without tables and in memory that does not grow with the file; captures only.
-    configured : callable or None
-        ``configured(path, settings)``: as `parse`, with what ``[sources."FILE"]`` of measurement.toml says
-        about the file (units, columns, direction); None if the format has nothing to set.
-    together : callable or None
-        ``together(traces, settings_of)``: all traces of a measurement, those of several files of one thing
-        (the captures of both ends of a link) read as that; ``settings_of(path)`` as for `configured`.
-    """
-
-    name: str
-    title: str
-    layer: Layer
-    sniff: Callable[[bytes], bool]
-    parse: Callable[[str], Trace]
-    summarise: Callable[[str], Trace] | None = None
-    configured: Callable[[str, Mapping[str, Any]], Trace] | None = None
-    named: Callable[[str], bool] | None = None
-    together: Callable[[list[Trace], Callable[[str], Mapping[str, Any]]], list[Trace]] | None = None
-
-    def claims(self, path: str, head: bytes) -> bool:
-        """Whether a file with these first bytes is of this format."""
-        return (self.named is None or self.named(path)) and self.sniff(head)
-
-    @property
-    def page(self) -> str:
-        """Where the format is described, in the documentation."""
-        return f"docs/formats/{self.name}.md"
-
-    def read(self, path: str, settings: Mapping[str, Any]) -> Trace:
-        """Parse a file with its settings, where the format takes any."""
-        return self.parse(path) if self.configured is None else self.configured(path, settings)
 
 
 def load(reference: str) -> Any:

@@ -11,8 +11,7 @@ import pytest
 from support_alignment import FILES, HOUR, MS, S, Wrong, bounds, errors, log_of, rewrite, traces, warped
 from support_samples import SAMPLE_NAMES, SAMPLES
 
-from multitracer.api.measurement import align
-from multitracer.api.measurement import Measurement
+from multitracer.api.measurement import Measurement, align
 from multitracer.model.errors import AlignmentError, UsageError
 from multitracer.reading.opening import open_trace
 

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,66 +15,22 @@ from support_samples import PATIENCE_S
 
 PACKAGE = Path(__file__).resolve().parent.parent / "multitracer"
 
-# A module may import, at the top or inside functions, from its own rank or a lower one. What is not listed is
-# a helper that analyzers share, of their rank. Lazy imports obey the same direction, but for LAZY_UPWARDS.
-RANKS: tuple[tuple[str, int], ...] = (
-    ("errors", 0),
-    ("lazy", 0),
-    ("schema", 0),
-    ("link", 4),
-    ("transfer", 4),
-    ("intervals", 0),
-    ("words", 0),
-    ("table", 1),
-    ("grouped", 2),
-    ("native", 1),
-    ("derived", 0),
-    ("digest", 1),
-    ("parts", 0),
-    ("remote", 4),
-    ("rotation", 4),
-    ("regression", 1),
-    ("linktype", 1),
-    ("trace", 2),
-    ("tcptables", 1),
-    ("questions", 0),
-    ("registry", 3),
-    ("measurement", 3),
-    ("analysis", 3),
-    ("packet", 2),
-    ("rawpackets", 2),
-    ("ppp", 1),
-    ("framemap", 4),
-    ("clocks", 4),
-    ("eventtable", 4),
-    ("alignment", 4),
-    ("parsers", 4),
-    ("analyzers", 4),
-    ("plots", 5),
-    ("discovery", 4),
-    ("contract", 6),
-    ("results", 6),
-    ("explain", 6),
-    ("opening", 5),
-    ("answering", 5),
-    ("pipeline", 6),
-    ("follow", 6),
-    ("inventory", 6),
-    ("lab", 6),
-    ("report", 6),
-    ("export", 6),
-    ("notebook", 6),
-    ("batch", 7),
-    ("cli", 8),
-    ("__main__", 9),
-    ("__init__", 9),
+# Every room, from the ground up. A module may import from its own room and from rooms of lower floors, whether
+# at the top, inside a function or for type checkers only; rooms of one floor do not know each other.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("model",),
+    ("native", "lab"),
+    ("parsers", "layers", "output"),
+    ("alignment", "diagnosis", "plots"),
+    ("analyzers", "export"),
+    ("registry",),
+    ("reading", "report"),
+    ("api",),
+    ("batch",),
+    ("cli",),
+    ("__init__", "__main__"),
 )
-LAZY_UPWARDS = {
-    ("measurement", "eventtable"),  # Measurement.events_table builds its table at the first call
-    ("measurement", "framemap"),  # Measurement.frame_map builds the map at the first call
-    ("measurement", "notebook"),  # Measurement._repr_html_
-    ("measurement", "packet"),  # Measurement.packet decodes one packet at the first call
-}
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 HOMES = {"matplotlib": "plots", "click": "cli", "rich": "cli", "multitracer._core": "native"}
 LAZY_ONLY = ("pandas", "matplotlib", "pyarrow", "rich", "bokeh")
 SIBLINGS = ("parsers", "analyzers")
@@ -85,6 +42,7 @@ class Import(NamedTuple):
     importer: str
     imported: str
     lazy: bool
+    typing: bool
     line: int
 
     def __str__(self) -> str:
@@ -92,23 +50,22 @@ class Import(NamedTuple):
 
 
 def imports_of(tree: ast.Module, importer: str) -> Iterator[Import]:
-    """All imports but those for type checkers only."""
+    """All imports, wherever they stand."""
 
-    def walk(node: ast.AST, lazy: bool) -> Iterator[Import]:
+    def walk(node: ast.AST, lazy: bool, typing: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
-                continue
             if isinstance(child, ast.Import):
                 for alias in child.names:
-                    yield Import(importer, alias.name, lazy, child.lineno)
+                    yield Import(importer, alias.name, lazy, typing, child.lineno)
             elif isinstance(child, ast.ImportFrom):
                 assert child.level == 0, f"{importer}:{child.lineno}: relative import"
                 for alias in child.names:
-                    yield Import(importer, f"{child.module}.{alias.name}", lazy, child.lineno)
+                    yield Import(importer, f"{child.module}.{alias.name}", lazy, typing, child.lineno)
+            checked = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
             inside = lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            yield from walk(child, inside)
+            yield from walk(child, inside, typing or checked)
 
-    yield from walk(tree, False)
+    yield from walk(tree, False, False)
 
 
 def every_import() -> list[Import]:
@@ -135,10 +92,16 @@ def module_of(imported: str) -> str | None:
     return None
 
 
-def rank(module: str) -> int:
-    top = module.split(".")[0]
-    ranks = dict(RANKS)
-    return ranks.get(top, ranks["analyzers"])
+def room_of(module: str) -> str:
+    return module.split(".")[0]
+
+
+def inner_imports() -> Iterator[tuple[Import, str]]:
+    """Imports of one module of ours by another."""
+    for found in IMPORTS:
+        module = module_of(found.imported)
+        if module is not None and module != found.importer.removesuffix(".__init__"):
+            yield found, module
 
 
 def belongs_to(module: str, home: str) -> bool:
@@ -146,18 +109,48 @@ def belongs_to(module: str, home: str) -> bool:
 
 
 def test_every_module_is_read() -> None:
-    assert {"pipeline", "cli.main", "registry"} <= {found.importer for found in IMPORTS}
+    assert {"api.pipeline", "cli.main", "registry"} <= {found.importer for found in IMPORTS}
+
+
+def test_every_room_has_its_floor() -> None:
+    rooms = {
+        path.stem if path.suffix == ".py" else path.name
+        for path in PACKAGE.iterdir()
+        if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))
+    }
+    assert rooms == set(FLOOR)
+
+
+def test_few_files_are_loose() -> None:
+    assert {path.stem for path in PACKAGE.glob("*.py")} == {"__init__", "__main__", "registry"}
 
 
 def test_one_direction() -> None:
-    wrong = []
-    for found in IMPORTS:
-        module = module_of(found.imported)
-        if module is None or rank(module) <= rank(found.importer):
-            continue
-        if found.lazy and (found.importer, module.split(".")[0]) in LAZY_UPWARDS:
-            continue
-        wrong.append(str(found))
+    wrong = [
+        str(found)
+        for found, module in inner_imports()
+        if room_of(module) != room_of(found.importer)
+        and FLOOR[room_of(module)] >= FLOOR[room_of(found.importer)]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_circles() -> None:
+    graph: dict[str, set[str]] = {}
+    for found, module in inner_imports():
+        graph.setdefault(found.importer.removesuffix(".__init__"), set()).add(module)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_the_lab_knows_the_model_only() -> None:
+    wrong = [
+        str(found)
+        for found, module in inner_imports()
+        if room_of(found.importer) == "lab" and room_of(module) not in ("lab", "model")
+    ]
     assert not wrong, "\n".join(wrong)
 
 
@@ -172,8 +165,8 @@ def test_siblings_do_not_know_each_other(package: str) -> None:
         and (module := module_of(found.imported)) is not None
         and belongs_to(module, package)
         and module != found.importer
-        # a module whose name begins with an underscore is what siblings share
-        and not module.rpartition(".")[2].startswith("_")
+        # what stands under a name that begins with an underscore is what siblings share
+        and not any(part.startswith("_") for part in module.split("."))
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -187,7 +180,7 @@ def test_library_stays_at_home(library: str, home: str) -> None:
 
 
 def test_analyzers_see_tables_only() -> None:
-    blind_to = ("parsers", "plots", "native", "registry", "alignment", "pipeline")
+    blind_to = ("parsers", "plots", "native", "registry", "alignment", "api")
     wrong = [
         str(found)
         for found in IMPORTS
@@ -202,7 +195,7 @@ def test_heavy_libraries_are_loaded_when_used() -> None:
     wrong = [
         str(found)
         for found in IMPORTS
-        if not found.lazy
+        if not (found.lazy or found.typing)
         and found.imported.split(".")[0] in LAZY_ONLY
         and not belongs_to(found.importer, "plots")
         and found.importer

@@ -25,9 +25,9 @@ from multitracer.model.errors import (
     UnreadableFile,
     UsageError,
 )
+from multitracer.model.parser import Parser
 from multitracer.model.trace import Source, Trace
 from multitracer.reading.discovery import discover
-from multitracer.registry import Parser
 
 
 def parser(name: str, magic: bytes) -> Parser:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from multitracer.alignment import flows, graph
 from multitracer.alignment.clocks import Piece
 from multitracer.alignment.relation import Nominal
+from multitracer.alignment.work import Work, entities
 from multitracer.model import declared
 from multitracer.model.errors import Issue
 from multitracer.model.table import Table
 from multitracer.model.timeline import Clock, Connection, Grade, Timeline
-
-if TYPE_CHECKING:
-    from multitracer.alignment.work import Work
 
 _ACCURATE_NS = 20_000_000
 _WIDE_NS = 50_000_000
@@ -313,15 +311,6 @@ def _measurement(work: Work, clocks: list[Clock], tables: dict[str, Table]) -> T
         issues=[issue for trace in work.traces for issue in trace.issues] + work.issues,
         settings=work.settings,
     )
-
-
-def entities(work: Work) -> list[str]:
-    """Names of all link entities, the sender's side first where it is known."""
-    names: dict[str, int] = {}
-    for source in work.layer("link"):
-        for number, name in enumerate(work.traces[source].entities):
-            names.setdefault(name, work.entity_sides.get((source, number), 2))
-    return sorted(names, key=lambda name: names[name])
 
 
 def _kernel_points(work: Work) -> None:

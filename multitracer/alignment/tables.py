@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from multitracer.alignment import connections, flows
 from multitracer.alignment.relation import Nominal
+from multitracer.alignment.work import Work, entities
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.errors import Issue
 from multitracer.model.table import Array, Table
-
-if TYPE_CHECKING:
-    from multitracer.alignment.work import Work
 
 
 def capture_tables(work: Work, source: int, clock: Nominal) -> dict[str, Table]:
@@ -59,8 +57,6 @@ def kernel_tables(
 
 def link_tables(work: Work, source: int, clock: Nominal) -> dict[str, Table]:
     """Frames and events with the measurement's entity numbers."""
-    from multitracer.alignment.finish import entities
-
     trace = work.traces[source]
     names = entities(work)
     turn = np.array([names.index(name) for name in trace.entities] + [-1], dtype=np.int16)

@@ -125,3 +125,12 @@ class Work:
         return [
             i for i, trace in enumerate(self.traces) if trace.source.layer == layer and i not in self.left_out
         ]
+
+
+def entities(work: Work) -> list[str]:
+    """Names of all link entities, the sender's side first where it is known."""
+    names: dict[str, int] = {}
+    for source in work.layer("link"):
+        for number, name in enumerate(work.traces[source].entities):
+            names.setdefault(name, work.entity_sides.get((source, number), 2))
+    return sorted(names, key=lambda name: names[name])

@@ -15,6 +15,7 @@ from multitracer.api.answering import answer, arises, order
 from multitracer.api.measurement import Measurement
 from multitracer.model.analysis import Result
 from multitracer.model.errors import Issue, MultiTracerError, NothingToRead, UnknownFormat, UsageError
+from multitracer.model.parser import Parser
 from multitracer.model.trace import Trace
 from multitracer.reading.discovery import discover
 from multitracer.reading.opening import (
@@ -117,9 +118,7 @@ def read(
     return measurement
 
 
-def _together(
-    traces: list[Trace], known: Mapping[str, registry.Parser], settings: Mapping[str, Any]
-) -> list[Trace]:
+def _together(traces: list[Trace], known: Mapping[str, Parser], settings: Mapping[str, Any]) -> list[Trace]:
     """The traces, of which several files may be of one thing."""
     names = [trace.source.format for trace in traces]
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
@@ -138,7 +137,7 @@ def _is_large(path: str) -> bool:
         return False
 
 
-def _summarise(path: str, format: str | None, known: Mapping[str, registry.Parser]) -> Trace | None:
+def _summarise(path: str, format: str | None, known: Mapping[str, Parser]) -> Trace | None:
     """A trace without tables; None if its format has no such form."""
     parser = known.get(format) if format is not None else recognise(path, known)
     return None if parser is None or parser.summarise is None else parser.summarise(path)

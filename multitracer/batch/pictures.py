@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from multitracer.batch.study import Pivot
+from multitracer.batch.study import SIZE, Pivot, study_figure
 from multitracer.model.errors import UsageError
 from multitracer.plots.figures.figure_6 import build_rows
-from multitracer.plots.figures.parameters import Point, build_points
 from multitracer.plots.panel import Figure
 from multitracer.plots.theme import THEMES
 from multitracer.report.markup import Markup, tag
 from multitracer.report.stills import png_uri
 
-SIZE = (11.0, 6.2)
 DPI = 84.0
 
 
@@ -25,23 +23,6 @@ def histogram(rows: Sequence[Mapping[str, Any]]) -> Markup:
     except UsageError:
         return Markup("")
     return picture(figure, figure.subtitle)
-
-
-def study_figure(study: Pivot) -> Figure:
-    """A metric over parameters, as a figure.
-
-    Raises
-    ------
-    UsageError
-        More values of the second parameter than curves can be told apart.
-    """
-    points = [
-        Point(
-            cell.row, "" if cell.column is None else str(cell.column), cell.median, cell.q1, cell.q3, cell.n
-        )
-        for cell in study.cells
-    ]
-    return build_points(points, study.metric, study.rows, study.columns or "")
 
 
 def study_chart(study: Pivot) -> Markup:

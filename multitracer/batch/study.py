@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multitracer.batch.rows import OF_MEASUREMENT
 from multitracer.model.errors import UsageError
 
+if TYPE_CHECKING:
+    from multitracer.plots.panel import Figure
+
 Value = int | float | str | bool | None
+
+SIZE = (11.0, 6.2)
+"""Inches of a study's figure."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,6 @@ class Pivot:
         UsageError
             More values of `columns` than curves can be told apart, or the file cannot be written.
         """
-        from multitracer.batch.pictures import SIZE, study_figure
         from multitracer.plots.mpl import renderer as mpl
 
         return mpl.draw(study_figure(self), None if path is None else os.fspath(path), size=SIZE)
@@ -205,3 +210,22 @@ def in_order(values: set[Value]) -> list[Value]:
         values,
         key=lambda one: (isinstance(one, str), one if isinstance(one, int | float) else 0, str(one)),
     )
+
+
+def study_figure(study: Pivot) -> Figure:
+    """A metric over parameters, as a figure.
+
+    Raises
+    ------
+    UsageError
+        More values of the second parameter than curves can be told apart.
+    """
+    from multitracer.plots.figures.parameters import Point, build_points
+
+    points = [
+        Point(
+            cell.row, "" if cell.column is None else str(cell.column), cell.median, cell.q1, cell.q3, cell.n
+        )
+        for cell in study.cells
+    ]
+    return build_points(points, study.metric, study.rows, study.columns or "")

@@ -19,7 +19,7 @@ from multitracer.cli.lines import heading as _heading, line as _line, more, tabl
 
 if TYPE_CHECKING:
     from multitracer.api.inventory import Inventory
-    from multitracer.registry import Parser
+    from multitracer.model.parser import Parser
 
 Object = Mapping[str, Any]
 

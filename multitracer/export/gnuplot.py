@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer.export.files import distinct, folder, line, writing
-from multitracer.plots.panel import Figure, Floats, Panel
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Figure, Panel
 from multitracer.plots.theme import THEMES, Look
 
 SCRIPT = "figure.gp"

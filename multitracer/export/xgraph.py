@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.export.files import line, named, writing
-from multitracer.plots.panel import Figure, Floats
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Figure
 
 
 def write(figure: Figure, path: str) -> list[str]:

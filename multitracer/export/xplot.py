@@ -14,7 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from multitracer.export.files import file_name, line, writing
-from multitracer.plots.panel import Figure, Floats, Marks, Panel, Pieces, Role, Series, Spans
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Figure, Marks, Panel, Pieces, Role, Series, Spans
 
 # tcptrace: data white, ACKs green, window yellow, sent again red, SACK purple.
 COLORS: dict[Role, str] = {

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from multitracer.lab.rlc_bearer import Bearer
 from multitracer.lab.rlc_frames import MODULUS, Pdu
 from multitracer.lab.rlc_receiving import Receiving
 from multitracer.lab.rlc_sending import GivenUpError, Sending
 from multitracer.lab.settings import RlcAmSettings
-
-if TYPE_CHECKING:
-    from multitracer.lab.rlc_am import RlcAmLink
 
 
 class RlcEntity:
@@ -20,10 +16,10 @@ class RlcEntity:
     ----------
     settings : RlcAmSettings
     side : int
-    link : RlcAmLink
+    link : Bearer
     """
 
-    def __init__(self, settings: RlcAmSettings, side: int, link: RlcAmLink) -> None:
+    def __init__(self, settings: RlcAmSettings, side: int, link: Bearer) -> None:
         self._settings = settings
         self._side = side
         self._link = link

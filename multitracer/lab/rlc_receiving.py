@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from multitracer.lab.l2r import Chunk
+from multitracer.lab.rlc_bearer import Bearer
 from multitracer.lab.rlc_frames import MODULUS, Pdu
 from multitracer.lab.settings import RlcAmSettings
-
-if TYPE_CHECKING:
-    from multitracer.lab.rlc_am import RlcAmLink
 
 
 class Receiving:
@@ -19,10 +15,10 @@ class Receiving:
     ----------
     settings : RlcAmSettings
     side : int
-    link : RlcAmLink
+    link : Bearer
     """
 
-    def __init__(self, settings: RlcAmSettings, side: int, link: RlcAmLink) -> None:
+    def __init__(self, settings: RlcAmSettings, side: int, link: Bearer) -> None:
         self._side = side
         self._link = link
         self._prohibit_ns = round(settings.status_prohibit_ms * 1e6)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from multitracer.lab.l2r import Chunk, SendBuffer
+from multitracer.lab.rlc_bearer import Bearer
 from multitracer.lab.rlc_frames import MODULUS, Pdu
 from multitracer.lab.settings import RlcAmSettings
-
-if TYPE_CHECKING:
-    from multitracer.lab.rlc_am import RlcAmLink
 
 
 class GivenUpError(Exception):
@@ -31,10 +28,10 @@ class Sending:
     ----------
     settings : RlcAmSettings
     side : int
-    link : RlcAmLink
+    link : Bearer
     """
 
-    def __init__(self, settings: RlcAmSettings, side: int, link: RlcAmLink) -> None:
+    def __init__(self, settings: RlcAmSettings, side: int, link: Bearer) -> None:
         self._settings = settings
         self._side = side
         self._link = link

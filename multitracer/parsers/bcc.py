@@ -7,9 +7,9 @@ import re
 from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace, Issue
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Flow, Source, Trace
-from multitracer.registry import Parser
 
 _CLOCK = rb"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"
 _ENDPOINT = rb"[0-9A-Fa-f.:\[\]]+:\d+"

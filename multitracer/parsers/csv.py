@@ -9,11 +9,11 @@ from multitracer import native
 from multitracer.model import fileoptions, schema
 from multitracer.model.errors import CorruptTrace, Issue, UsageError
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import ClockKind, Flow, Layer, Source, Trace
 from multitracer.parsers._helpers import csvcolumns
 from multitracer.parsers._helpers.csvcolumns import Layout
-from multitracer.registry import Parser
 
 _HEAD_BYTES = 1 << 16
 _EPOCH_NS = 10**17  # 1973: no machine is up for so long

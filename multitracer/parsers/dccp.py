@@ -6,9 +6,9 @@ from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Flow, Source, Trace
-from multitracer.registry import Parser
 
 
 def sniff(head: bytes) -> bool:

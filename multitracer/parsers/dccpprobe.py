@@ -9,9 +9,9 @@ from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.fileoptions import HOST
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Flow, Source, Trace
-from multitracer.registry import Parser
 
 # Four columns, or eleven whose fifth (the mean packet size) is above zero: tcpprobe has hex there.
 _LINE = re.compile(

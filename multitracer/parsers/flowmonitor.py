@@ -11,10 +11,10 @@ from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Flow, Source, Trace
 from multitracer.parsers._helpers.jsonlog import Tally
-from multitracer.registry import Parser
 
 _ROOT = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^>]*-->\s*)?<FlowMonitor>")
 _TIME = re.compile(r"\+?(\d{1,19})(?:\.(\d{1,19}))?(?:e\+?(\d{1,2}))?(s|ms|us|ns)?")

@@ -7,9 +7,9 @@ import re
 from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import ClockKind, Flow, Source, Trace
-from multitracer.registry import Parser
 
 # What a TCP tracepoint looks like in all three tools: time, perhaps the subsystem, name.
 _TCP_EVENT = re.compile(

@@ -9,9 +9,9 @@ from multitracer import native
 from multitracer.model import fileoptions, schema
 from multitracer.model.errors import CorruptTrace, UsageError
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Source, Trace
-from multitracer.registry import Parser
 
 ENTITIES = ["ms", "iwf"]
 _UPLINK_FROM = {"ms": True, "iwf": False}

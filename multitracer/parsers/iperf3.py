@@ -9,10 +9,10 @@ from typing import Any
 from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import ClockKind, Flow, Source, Trace
 from multitracer.parsers._helpers import jsonlog
-from multitracer.registry import Parser
 
 _DOCUMENT = re.compile(rb'\s*\{\s*"(title|extra_data|start)"\s*:')
 _KEYS = re.compile(rb'"(connected|sock_bufsize|connecting_to|tcp_mss_default|accepted_connection)"\s*:')

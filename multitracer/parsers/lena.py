@@ -10,9 +10,9 @@ from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Source, Trace
-from multitracer.registry import Parser
 
 _TITLES = re.compile(rb"^% ?start\tend\tCellId\tIMSI\tRNTI\tLCID\tnTxPDUs\tTxBytes\tnRxPDUs\tRxBytes\t", re.M)
 # By position, as titles come twice: column, and nanoseconds in one of its unit

@@ -8,10 +8,10 @@ from typing import Any
 from multitracer import native
 from multitracer.model.errors import CorruptTrace, Issue
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Array
 from multitracer.model.trace import Trace
 from multitracer.parsers._helpers.bearerlog import DATA, Bearer, Bearers, Wanted, trace_of
-from multitracer.registry import Parser
 
 _BEGIN = b"<dm_log_packet>"
 # GPS time has no leap seconds: from when (Unix time) it is how far ahead of UTC.

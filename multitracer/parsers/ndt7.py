@@ -10,10 +10,10 @@ from multitracer import native
 from multitracer.model import fileoptions, schema
 from multitracer.model.errors import CorruptTrace, Issue
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Flow, Source, Trace
 from multitracer.parsers._helpers import jsonlog
-from multitracer.registry import Parser
 
 _HEAD = re.compile(rb'\s*\{\s*"GitShortCommit"\s*:')
 _KEYS = re.compile(rb'"(Download|Upload|ServerMeasurements)"\s*:')

@@ -10,11 +10,11 @@ from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace, UsageError
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Array
 from multitracer.model.trace import Layer, Source, Trace
 from multitracer.parsers._helpers import ns2layers
 from multitracer.parsers._helpers.tcptables import tcp_tables
-from multitracer.registry import Parser
 
 _TIME = rb"\d+(?:\.\d+)?(?:e-?\d+)?"
 _WIRED = rb"[-+rde] " + _TIME + rb" \d+ \d+ \S+ \d+ \S{6,8} -?\d+ -?\d+\.-?\d+ -?\d+\.-?\d+ -?\d+ \d+"

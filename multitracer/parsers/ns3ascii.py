@@ -11,10 +11,10 @@ from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.lazy import np
 from multitracer.model.linktype import LinkType
+from multitracer.model.parser import Parser
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Source, Trace
 from multitracer.parsers._helpers.tcptables import TRACKED, tcp_tables
-from multitracer.registry import Parser
 
 # Wi-Fi devices tell the mode before the place of what they receive, and behind it of what they send.
 _LINE = re.compile(

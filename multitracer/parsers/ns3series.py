@@ -11,9 +11,9 @@ from multitracer import native
 from multitracer.model import fileoptions, schema
 from multitracer.model.errors import CorruptTrace, UsageError
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Flow, Source, Trace
-from multitracer.registry import Parser
 
 _NUMBER = rb"\+?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?:[mun]?s)?"
 _LINE = re.compile(

@@ -9,9 +9,9 @@ from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Source, Trace
-from multitracer.registry import Parser
 
 _HEAD = re.compile(rb"(?:file \d+ \d+[ \t]*\r?\n)?version [123][ \t]*\r?\n(?:[^\n]*\n)??run [^\n]+")
 _LISTED = 50

@@ -11,9 +11,9 @@ from typing import Any
 
 from multitracer import native
 from multitracer.model.errors import Issue
+from multitracer.model.parser import Parser
 from multitracer.model.trace import Source, Trace
 from multitracer.native.rotated import Parts
-from multitracer.registry import Parser
 
 
 def sniff_pcap(head: bytes) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Source, Trace
-from multitracer.registry import Parser
 
 ENTITY = "pppd"
 

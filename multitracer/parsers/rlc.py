@@ -12,10 +12,10 @@ from multitracer.model import fileoptions, schema
 from multitracer.model.errors import CorruptTrace, Issue, UsageError
 from multitracer.model.lazy import np
 from multitracer.model.linktype import rlc
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Source, Trace
 from multitracer.parsers._helpers.tcptables import tcp_tables
-from multitracer.registry import Parser
 
 ENTITIES = ["ue", "bs"]
 _TABLES = (schema.LINK_FRAMES, schema.LINK_EVENTS, schema.LINK_RADIO, schema.RLC_PDUS, schema.RLC_SDUS)

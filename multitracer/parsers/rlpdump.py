@@ -8,9 +8,9 @@ from typing import Any
 from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import ClockKind, Source, Trace
-from multitracer.registry import Parser
 
 _FIRST_LINE = re.compile(rb"# rlpdump \d+(\s|$)")
 _CLOCKS: dict[str, ClockKind] = {"realtime": "realtime", "monotonic": "monotonic"}

@@ -9,9 +9,9 @@ from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace, Issue
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Flow, Source, Trace
-from multitracer.registry import Parser
 
 _FIRST = re.compile(rb"enable_time_secs=\d+\tenable_time_usecs=\d+\tsiftrver=")
 _HOST = rb"[0-9A-Fa-f.:]+,\d+,"

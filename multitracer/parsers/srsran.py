@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer import native
+from multitracer.model.parser import Parser
 from multitracer.model.trace import Trace
 from multitracer.parsers._helpers.bearerlog import Bearer, Wanted, trace_of
-from multitracer.registry import Parser
 
 _LINE = re.compile(rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} \[[A-Z0-9-]+ *\] \[[A-Z]\] ", re.MULTILINE)
 

@@ -7,9 +7,9 @@ import re
 from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Flow, Source, Trace
-from multitracer.registry import Parser
 
 _EPOCH = rb"\d{9,10}\.\d+"
 _ISO = rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:?(\d\d)?)?"

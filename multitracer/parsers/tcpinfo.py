@@ -8,9 +8,9 @@ from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Flow, Source, Trace
-from multitracer.registry import Parser
 
 _LINE = re.compile(rb'\s*\{"(Timestamp|Metadata|RawIDM)"\s*:')
 _KEYS = re.compile(rb'"(RawIDM|Metadata)"\s*:')

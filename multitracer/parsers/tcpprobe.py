@@ -11,9 +11,9 @@ from multitracer.model import fileoptions, schema
 from multitracer.model.errors import CorruptTrace, Issue, UsageError
 from multitracer.model.fileoptions import HOST
 from multitracer.model.lazy import np
+from multitracer.model.parser import Parser
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Flow, Source, Trace
-from multitracer.registry import Parser
 
 _LINE = re.compile(
     rb"^\d+\.\d+[ \t]+" + HOST + rb":\d+[ \t]+" + HOST + rb":\d+[ \t]+\d+[ \t]+(0x[0-9a-f]+|0)[ \t]+"

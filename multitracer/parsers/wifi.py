@@ -10,10 +10,10 @@ from multitracer import native
 from multitracer.model import schema
 from multitracer.model.errors import CorruptTrace, Issue, UsageError
 from multitracer.model.linktype import WIFI
+from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Source, Trace
 from multitracer.parsers._helpers.tcptables import tcp_tables
-from multitracer.registry import Parser
 
 _ADDRESS = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 # Said of the file by the reader of the link already.

@@ -11,7 +11,8 @@ import numpy as np
 from multitracer.model.analysis import Result
 from multitracer.model.errors import UsageError
 from multitracer.model.timeline import Timeline
-from multitracer.plots.panel import Axis, Figure, Floats, Panel, PieceEnds, Pieces, Role, Series
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Axis, Figure, Panel, PieceEnds, Pieces, Role, Series
 from multitracer.plots.plot import PlotOptions
 from multitracer.plots.series.findings import Results
 from multitracer.plots.series.headline import title_words

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.plots.panel import Floats
+from multitracer.plots.fold import Floats
 
 Indices = npt.NDArray[np.intp]
 

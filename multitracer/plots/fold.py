@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from multitracer.plots.panel import Floats
+Floats = npt.NDArray[np.float64]
 
 FINER = (1.0, 2.0, 4.0, 10.0, 20.0, 40.0, 100.0, 200.0, 400.0, 1000.0)
 APART = 0.6  # least distance of two ticks, in steps

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from multitracer.model.errors import UsageError
-from multitracer.plots.fold import Fold
-from multitracer.plots.panel import Figure, Floats, Panel, Series, duration_words
+from multitracer.plots.fold import Floats, Fold
+from multitracer.plots.panel import Figure, Panel, Series, duration_words
 
 AIR = 0.1  # of the threshold, left on both sides of a cut
 BREAK = 0.025  # of the time that is left: what each cut is drawn as

@@ -7,15 +7,13 @@ All x values are seconds from the first TCP event; `Figure.t0_ns` makes them abs
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from multitracer.plots.fold import Fold
+from multitracer.plots.fold import Floats, Fold
 
-Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 SeriesKind = Literal["points", "steps", "line", "bars"]

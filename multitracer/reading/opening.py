@@ -9,6 +9,7 @@ from typing import Any
 
 from multitracer import registry
 from multitracer.model.errors import CorruptTrace, UnknownFormat, UnreadableFile, UsageError
+from multitracer.model.parser import Parser
 from multitracer.model.trace import Trace
 from multitracer.reading import remote
 
@@ -21,7 +22,7 @@ HEAD_BYTES = 65536
 def open_trace(
     path: str | os.PathLike[str],
     format: str | None = None,
-    parsers: Mapping[str, registry.Parser] | None = None,
+    parsers: Mapping[str, Parser] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Trace:
     """Read one file.
@@ -59,12 +60,12 @@ def open_trace(
     return trace
 
 
-def _parser(path: str, format: str | None, known: Mapping[str, registry.Parser]) -> registry.Parser:
+def _parser(path: str, format: str | None, known: Mapping[str, Parser]) -> Parser:
     """The parser that was asked for, or the one that the content asks for."""
     return recognise(path, known) if format is None else known[format]
 
 
-def recognise(path: str, known: Mapping[str, registry.Parser]) -> registry.Parser:
+def recognise(path: str, known: Mapping[str, Parser]) -> Parser:
     """The parser that the content asks for.
 
     Raises
@@ -118,7 +119,7 @@ def declared_format(path: str, settings: Mapping[str, Any]) -> str | None:
     return found
 
 
-def check_formats(formats: Formats, paths: list[str], known: Mapping[str, registry.Parser]) -> None:
+def check_formats(formats: Formats, paths: list[str], known: Mapping[str, Parser]) -> None:
     """Refuse formats that do not exist and files that were not given.
 
     Raises

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from support_samples import SAMPLE_NAMES, SAMPLES
 
-from multitracer.api.measurement import align
 from multitracer.api import pipeline
+from multitracer.api.measurement import align
 from multitracer.reading.opening import open_trace
 
 FILES = ("snd.pcap", "rcv.pcap", "rlp.log.gz", "ss.log.gz", "tcp_probe.txt.gz")

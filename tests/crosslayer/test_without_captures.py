@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from support_alignment import HOUR, MS, Wrong, errors, log_of, traces, warped
 
-from multitracer.api.measurement import align
-from multitracer.api.measurement import Measurement
+from multitracer.api.measurement import Measurement, align
 from multitracer.reading.opening import open_trace
 
 BOOT_NS = 1_795_246_858_019_188_000  # what the samples' kernel logs count from

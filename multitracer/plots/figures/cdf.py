@@ -11,7 +11,8 @@ from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.owd import delays
 from multitracer.plots.figures.rtt import samples
-from multitracer.plots.panel import Axis, Figure, Floats, Panel, Role, Series
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Axis, Figure, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions, Subject
 from multitracer.plots.series.findings import Results
 from multitracer.plots.series.headline import title_words

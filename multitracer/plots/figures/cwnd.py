@@ -15,7 +15,8 @@ import numpy as np
 from multitracer.model.table import Array
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
-from multitracer.plots.panel import Axis, Figure, Floats, Panel, Role, Series, Spans, duration_words
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Axis, Figure, Panel, Role, Series, Spans, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.series import tcp_layer
 from multitracer.plots.series.findings import Results

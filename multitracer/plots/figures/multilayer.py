@@ -16,7 +16,8 @@ from multitracer.model.arrays.regression import fit
 from multitracer.model.linktype import RLP
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
-from multitracer.plots.panel import Axis, Figure, Floats, Panel, Series, Spans
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Axis, Figure, Panel, Series, Spans
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.series import findings, link_layer, tcp_layer, trends
 from multitracer.plots.series.findings import Results

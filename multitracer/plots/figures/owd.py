@@ -14,7 +14,8 @@ from multitracer.layers.tcp.losses import arrival_ns
 from multitracer.layers.tcp.transit import damaged, data_at
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
-from multitracer.plots.panel import Axis, Figure, Floats, Panel, Role, Series
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Axis, Figure, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.series.findings import Results
 from multitracer.plots.series.selection import Selection, select

@@ -14,7 +14,8 @@ import numpy as np
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
-from multitracer.plots.panel import Axis, Figure, Floats, Marks, Panel, Role, Series
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Axis, Figure, Marks, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.series import findings
 from multitracer.plots.series.findings import Results

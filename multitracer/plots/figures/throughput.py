@@ -12,7 +12,8 @@ from multitracer.layers.tcp.transit import in_order
 from multitracer.model.table import Array
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
-from multitracer.plots.panel import Axis, Figure, Floats, Panel, Series
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Axis, Figure, Panel, Series
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.series import findings, link_layer
 from multitracer.plots.series.findings import Results

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multitracer.plots.panel import Figure, Floats, Panel
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Figure, Panel
 from multitracer.plots.theme import THEMES, ThemeName
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multitracer.plots.decimate import Indices
+from multitracer.plots.fold import Floats
 from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.mpl.placement import Placement
-from multitracer.plots.panel import Floats, Panel, Pieces
+from multitracer.plots.panel import Panel, Pieces
 from multitracer.plots.words import FONT, drawable
 
 if TYPE_CHECKING:

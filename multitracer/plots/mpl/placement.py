@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.plots.panel import Floats
+from multitracer.plots.fold import Floats
 
 CELL = 4.0  # pixels: the grain of the map of what is taken
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from multitracer.model.analysis import Result
 from multitracer.model.table import Array, Table
-from multitracer.plots.panel import Floats, Marks, Role, Spans, duration_words
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Marks, Role, Spans, duration_words
 from multitracer.plots.series.link_layer import xoff_intervals
 from multitracer.plots.series.selection import Selection
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer.model.table import Array, Table
-from multitracer.plots.panel import Floats, Role, Series
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Role, Series
 from multitracer.plots.series.selection import Selection
 
 

@@ -10,7 +10,7 @@ from multitracer.layers.link.sendings import sendings
 from multitracer.model.errors import UsageError
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
-from multitracer.plots.panel import Floats
+from multitracer.plots.fold import Floats
 from multitracer.plots.plot import PlotOptions
 
 BAD_CHECKSUM = "bad"

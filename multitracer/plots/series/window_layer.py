@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer.model.table import Array, Table
-from multitracer.plots.panel import Axis, Floats, Marks, Panel, Role, Series
+from multitracer.plots.fold import Floats
+from multitracer.plots.panel import Axis, Marks, Panel, Role, Series
 from multitracer.plots.series.selection import Selection
 from multitracer.plots.series.tcp_layer import good
 

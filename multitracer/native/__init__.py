@@ -3,7 +3,7 @@
 One module for each kind of thing that is read. Nothing outside of this package imports `multitracer._core`.
 """
 
-from multitracer import _core
+import multitracer._core as _core
 from multitracer.native.call import (
     Scan as Scan,
 )

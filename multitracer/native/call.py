@@ -9,7 +9,7 @@ from multitracer.model.errors import CorruptTrace, Issue, UnreadableFile
 from multitracer.native.rotated import Parts
 
 if TYPE_CHECKING:
-    from multitracer import _core
+    import multitracer._core as _core
     from multitracer.model.table import Array
 
 _Result = TypeVar("_Result")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from multitracer import _core
+import multitracer._core as _core
 from multitracer.native.call import Scan, called, named, scanned, several
 from multitracer.native.columns import Columns
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from multitracer import _core
+import multitracer._core as _core
 from multitracer.model.errors import Issue
 from multitracer.native.call import called
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from multitracer import _core
+import multitracer._core as _core
 
 if TYPE_CHECKING:
     from multitracer.model.table import Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from multitracer import _core
+import multitracer._core as _core
 from multitracer.native.call import Scan, called, scanned, several
 
 if TYPE_CHECKING:

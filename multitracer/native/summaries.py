@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from multitracer import _core
+import multitracer._core as _core
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from multitracer import _core
+import multitracer._core as _core
 from multitracer.native.call import Scan, scanned
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer import _core
+import multitracer._core as _core
 
 
 def json_text(value: Any, level: int = 0) -> str:

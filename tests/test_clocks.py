@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from multitracer.alignment.clocks import Fit, Int, Line, Points, apply_pieces, fit, fit_median
+from multitracer.alignment.clocks import ClockLine, Fit, Int, Points, apply_pieces, fit, fit_median
 from multitracer.alignment.clocks.hulls import feasible, lower_hull, upper_hull
 
 MS = 1_000_000
@@ -232,12 +232,12 @@ def test_median_is_deaf_to_outliers(offset: int, skew_ppm: float, outliers: floa
     t=st.integers(0, 1000 * S),
 )
 def test_lines_compose(offset: int, skew: float, outer: int, t: int) -> None:
-    first, second = Line(0, offset, skew), Line(0, outer, 2e-4)
+    first, second = ClockLine(0, offset, skew), ClockLine(0, outer, 2e-4)
     assert abs(int(first.then(second).apply(t)) - int(second.apply(first.apply(t)))) <= 2
     assert int(first.moved(5).apply(t)) == int(first.apply(t)) + 5
 
 
 def test_pieces_change_at_their_record() -> None:
     t = np.array([0, 10, 20, 5, 15])  # the clock jumped back before the fourth record
-    mapped = apply_pieces([(0, Line(0, 0)), (4, Line(0, 100))], t, np.arange(1, 6))
+    mapped = apply_pieces([(0, ClockLine(0, 0)), (4, ClockLine(0, 100))], t, np.arange(1, 6))
     assert mapped.tolist() == [0, 10, 20, 105, 115]

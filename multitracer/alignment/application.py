@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from multitracer.alignment.clocks import Fit, Line, Piece
+from multitracer.alignment.clocks import ClockLine, Fit, Piece
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import Socket, seen, sockets
 from multitracer.alignment.relation import Pairs, Relation
@@ -48,7 +48,7 @@ def join(
             "bounds": len(low) + len(high),
             "interval_ns": [bottom, top],
         }
-        piece = Piece(0, Line(span_ns[0], offset), half, 0, 0.0)
+        piece = Piece(0, ClockLine(span_ns[0], offset), half, 0, 0.0)
         fit = Fit((piece,), half, "accurate" if half <= _PROMPT_NS else "approximate", 0, evidence)
         return Relation(capture, index, Pairs.none(), Pairs.none(), "ack-match", fit, half, evidence)
     return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from multitracer.alignment.clocks import Fit, Line, Piece
+from multitracer.alignment.clocks import ClockLine, Fit, Piece
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import Socket, seen, sockets
 from multitracer.alignment.relation import Pairs, Relation
@@ -52,7 +52,7 @@ def join(
         offset = 0 if stamped else (bottom + top) // 2
         # The offset found is that of the moment of counting; the stamp may be older by the command's run.
         half = max(abs(bottom - offset), abs(top - offset)) + (0 if stamped else _COMMAND_NS) + 1
-        piece = Piece(0, Line(span_ns[0], offset), half, 0, 0.0)
+        piece = Piece(0, ClockLine(span_ns[0], offset), half, 0, 0.0)
         evidence = {
             "rule": "bytes_acked, bytes_sent",
             "samples": len(low),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from multitracer.alignment import kernel, linklog, samples
-from multitracer.alignment.clocks import Int, Line, fit
+from multitracer.alignment.clocks import ClockLine, Int, fit
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import relative
 from multitracer.alignment.linksearch import Packets
@@ -159,7 +159,7 @@ def turned(
     middle = sum(span_ns) // 2
     other = middle - int(piece.line.offset_at(middle - piece.line.offset_ns))
     offset = int(mapped(np.array([other]), np.array([0]))[0]) - middle
-    line = Line(middle, offset, -piece.line.skew / (1 + piece.line.skew))
+    line = ClockLine(middle, offset, -piece.line.skew / (1 + piece.line.skew))
     fitted = replace(relation.fit, pieces=(replace(piece, line=line),))
     return Relation(
         relation.b,

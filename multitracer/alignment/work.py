@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from multitracer.alignment.clocks import Line, Piece
+from multitracer.alignment.clocks import ClockLine, Piece
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.relation import Nominal, Relation
 from multitracer.model import declared
@@ -107,7 +107,7 @@ class Work:
 
     def identity(self, source: int) -> Nominal:
         """A clock that is taken as it is."""
-        return Nominal((Piece(0, Line(self.span(source)[0], 0), 0, 0, 0.0),))
+        return Nominal((Piece(0, ClockLine(self.span(source)[0], 0), 0, 0, 0.0),))
 
     def place(self, source: int, pieces: tuple[Piece, ...]) -> None:
         """Put a source on the timeline: as declared, else as fitted."""
@@ -117,7 +117,7 @@ class Work:
             self.nominal[source] = Nominal(pieces)
             return
         skew = (declared.number(self.settings, path, "clock_skew_ppm") or 0.0) / 1e6
-        line = Line(self.span(source)[0], round(offset_s * 1e9), skew)
+        line = ClockLine(self.span(source)[0], round(offset_s * 1e9), skew)
         self.nominal[source] = Nominal((Piece(0, line, 0, 0, 0.0),), free=False)
 
     def layer(self, layer: str) -> list[int]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.layers.tcp.sides import Sides, quantiles, sides
-from multitracer.layers.tcp.together import Line, Times, advancing, payload, valid_acks
+from multitracer.layers.tcp.flow_batch import GroupedSearch, Times, advancing, payload, valid_acks
+from multitracer.layers.tcp.two_way import TwoWay, quantiles, two_way_batches
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import ACK_KINDS
 from multitracer.model.schema.results import ACK_BUNCHES
@@ -39,7 +39,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     section 3.8.6.1 (zero window).
     """
     tables, entries = [], []
-    for both in sides(m):
+    for both in two_way_batches(m):
         carrying = both.counted(both.data_of[both.data["length"] > 0])
         answered = both.counted(both.acks_of)
         kinds, windows = _kinds(both), _windows(m, both)
@@ -62,7 +62,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     return Result("acks", {"connections": entries}, {"bunches": Table.concat(ACK_BUNCHES, tables)})
 
 
-def _kinds(both: Sides) -> list[dict[str, int]]:
+def _kinds(both: TwoWay) -> list[dict[str, int]]:
     codes = both.acks_of * len(ACK_KINDS) + both.acks["ack_kind"]
     counts = np.bincount(codes, minlength=len(both) * len(ACK_KINDS)).reshape(len(both), -1)
     told = []
@@ -72,7 +72,7 @@ def _kinds(both: Sides) -> list[dict[str, int]]:
     return told
 
 
-def _compression(m: Timeline, both: Sides) -> tuple[Table, list[dict[str, Any]]]:
+def _compression(m: Timeline, both: TwoWay) -> tuple[Table, list[dict[str, Any]]]:
     """Runs of ACKs that arrived closer together than half the spacing of the data that they acknowledge."""
     rows = np.flatnonzero(advancing(both.acks_of, both.acks["ack"]))
     sent_ns = _sent_ns(both, both.acks_of[rows], both.acks["ack"][rows])
@@ -123,7 +123,7 @@ def _runs(close: Array) -> tuple[Times, Times]:
     return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
 
 
-def _sent_ns(both: Sides, of: Times, numbers: Times) -> Times:
+def _sent_ns(both: TwoWay, of: Times, numbers: Times) -> Times:
     """When the byte before each ACK number was sent; -1 if more than once (Karn) or never."""
     data = both.data.where(both.data["length"] > 0)
     data_of = both.data_of[both.data["length"] > 0]
@@ -152,7 +152,7 @@ def _delayed(m: Timeline, connections: Sequence[Connection]) -> dict[int, dict[s
         return {}
     seen, data, acks = [seen[at] for at in enough.tolist()], data.chosen(enough), acks.chosen(enough)
     ends = data["seq"] + data["length"]
-    line = Line(data.count, ends, acks["ack"])
+    line = GroupedSearch(data.count, ends, acks["ack"])
     order = np.argsort(line.at(data.of, ends), kind="stable")
     known, asked = (data.of[order], ends[order]), (acks.of, acks["ack"])
     at = line.search(known, asked)
@@ -191,7 +191,7 @@ def _delayed(m: Timeline, connections: Sequence[Connection]) -> dict[int, dict[s
     }
 
 
-def _windows(m: Timeline, both: Sides) -> list[dict[str, Any]]:
+def _windows(m: Timeline, both: TwoWay) -> list[dict[str, Any]]:
     """What each receiver offered: the largest and smallest window, updates, and times at zero."""
     acks, window = both.acks, both.acks["window"]
     updates = both.counted(both.acks_of[acks["ack_kind"] == acks.code("ack_kind", "window_update")])

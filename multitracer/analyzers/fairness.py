@@ -8,7 +8,7 @@ from typing import Any
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.arrays.statistics import deviation, jain
+from multitracer.model.arrays.statistics import jain, standard_deviation
 from multitracer.model.timeline import Timeline
 
 
@@ -33,7 +33,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     last = max(one["end"] for one in sent)
     rates = [_rate_bps(one, one["end"] if closed[one["conn"]] else last) for one in sent]
     mean = sum(rates) / len(rates)
-    spread = deviation(rates)
+    spread = standard_deviation(rates)
     summary = {
         "flows": len(rates),
         "value": jain(rates),

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.flow_batch import Flags, FlowBatch, GroupedSearch, Times, batches, flows, highest
 from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
-from multitracer.layers.tcp.together import Flags, Flows, Line, Times, flows, highest, parts
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import ACK_KINDS, CAUSES
 from multitracer.model.schema.sender import IN_FLIGHT
@@ -39,7 +39,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     6582). RFC 3042 (limited transmit); RFC 6937 (proportional rate reduction); RFC 3168, 9768 (ECN).
     """
     tables, entries = [], []
-    for some in parts(m):
+    for some in batches(m):
         states = sender_states(m, some, answered=True)
         if states is not None:
             rows = _walk(states)
@@ -50,7 +50,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     return Result("flight", {"connections": entries}, {"in_flight": Table.concat(IN_FLIGHT, tables)})
 
 
-def _entries(m: Timeline, states: SenderStates, rows: Flows) -> list[dict[str, Any]]:
+def _entries(m: Timeline, states: SenderStates, rows: FlowBatch) -> list[dict[str, Any]]:
     released = _Released.by(states)
     columns = (
         _levels(rows, "flight"),
@@ -72,7 +72,7 @@ def _entries(m: Timeline, states: SenderStates, rows: Flows) -> list[dict[str, A
     ]
 
 
-def _walk(states: SenderStates) -> Flows:
+def _walk(states: SenderStates) -> FlowBatch:
     """FlightSize and pipe after every data segment and ACK, in the order of the capture."""
     data, acks = states.data, states.acks
     of = np.concatenate([data.of, acks.of])
@@ -105,7 +105,7 @@ def _walk(states: SenderStates) -> Flows:
         "flight": flight,
         "pipe": pipe,
     }
-    return Flows(Table(IN_FLIGHT, columns), of, data.count)
+    return FlowBatch(Table(IN_FLIGHT, columns), of, data.count)
 
 
 def _left_unnamed(states: SenderStates, of: Times, order: Times, t_ns: Times) -> Times:
@@ -153,7 +153,7 @@ def _sent_again(states: SenderStates, of: Times, t_ns: Times, una: Times) -> Tim
         return np.zeros(len(t_ns), dtype=np.int64)
     begin = states.times.search((of, t_ns), (rows.of, rows["t_ns"]))
     # What is acknowledged never falls.
-    end = Line(rows.count, una).search((of, una), (rows.of, rows["seq"] + rows["length"]))
+    end = GroupedSearch(rows.count, una).search((of, una), (rows.of, rows["seq"] + rows["length"]))
     order = np.lexsort((rows["t_ns"], rows["seq"], rows.of))
     same = rows["seq"][order][1:] == rows["seq"][order][:-1]
     same &= rows.of[order][1:] == rows.of[order][:-1]
@@ -165,7 +165,7 @@ def _sent_again(states: SenderStates, of: Times, t_ns: Times, una: Times) -> Tim
     return np.cumsum(change)[:-1]
 
 
-def _levels(rows: Flows, name: str) -> list[dict[str, int]]:
+def _levels(rows: FlowBatch, name: str) -> list[dict[str, int]]:
     """Largest, and mean over time, of each connection."""
     values = rows[name].astype(np.float64)
     # From each row to the next; behind the last one there is no time.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.layers.tcp.together import Flows, Times, covered, damaged, parts, payload
+from multitracer.layers.tcp.flow_batch import FlowBatch, Times, batches, covered, damaged, payload
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.timeline import Connection, Timeline
 
@@ -24,7 +24,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     ----------
     D. Mehta, End-to-End TCP Performance Evaluation over Wireless Networks (docs/studies/manet-tcp.md).
     """
-    entries = [entry for some in parts(m) for entry in _connections(m, some)]
+    entries = [entry for some in batches(m) for entry in _connections(m, some)]
     if not entries:
         return Result("goodput", inconclusive="needs both captures to see data of the same connection")
     sent, received = (sum(entry[name] for entry in entries) for name in ("sent_bytes", "received_bytes"))
@@ -50,7 +50,7 @@ def _connections(m: Timeline, connections: list[Connection]) -> list[dict[str, A
 
 
 def _entries(
-    connections: list[Connection], places: Times, sent: Flows, arrived: Flows
+    connections: list[Connection], places: Times, sent: FlowBatch, arrived: FlowBatch
 ) -> dict[int, dict[str, Any]]:
     whole = arrived.where(~damaged(arrived))
     fresh = whole.counted(whole["duplicate"] < whole["length"])

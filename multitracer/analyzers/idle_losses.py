@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.tcp.fates import ARRIVED, UNKNOWN
-from multitracer.layers.tcp.together import Flows, Times, parts, payload
+from multitracer.layers.tcp.flow_batch import FlowBatch, Times, batches, payload
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped
@@ -68,14 +68,14 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 def _segments(m: Timeline) -> dict[str, int]:
     """Data segments that the senders sent: with a new byte, and with bytes sent before."""
     new = again = 0
-    for some in parts(m):
+    for some in batches(m):
         for _, sent in _sent(m, some):
             new += int(np.count_nonzero(sent["duplicate"] < sent["length"]))
             again += int(np.count_nonzero(sent["duplicate"] > 0))
     return {"segments": new, "retransmissions": again}
 
 
-def _sent(m: Timeline, connections: list[Connection]) -> list[tuple[Times, Flows]]:
+def _sent(m: Timeline, connections: list[Connection]) -> list[tuple[Times, FlowBatch]]:
     """Data where it left, of the connections with these places: at the end that saw it first."""
     if m.snd is None or m.rcv is None:
         source = near_sender(m)
@@ -96,7 +96,7 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> Table | None:
     grouped = Grouped(gone["conn"], gone["dir"])
     missing = set(distinct(gone["conn"]).tolist())
     found = {}
-    for some in parts(m, [one for one in m.connections if one.index in missing]):
+    for some in batches(m, [one for one in m.connections if one.index in missing]):
         for places, sent in _sent(m, some):
             again = sent.where(sent["duplicate"] > 0)
             for row, at in enumerate(places.tolist()):

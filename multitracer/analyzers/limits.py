@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.flow_batch import Times, batches
 from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
-from multitracer.layers.tcp.together import Times, parts
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.schema.results import LIMIT_PHASES, LIMITS
@@ -48,7 +48,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """
     tables, entries = [], []
     logged = _Kernel(m)
-    for some in parts(m):
+    for some in batches(m):
         states = sender_states(m, some, answered=True)
         if states is not None:
             phases, first = _merged(*_pauses(states))

@@ -15,7 +15,7 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.tcp.fates import ARRIVED, DAMAGED, LOST, UNKNOWN, AllFates, Fates, fates_of
-from multitracer.layers.tcp.together import Flows, Line, Times, parts
+from multitracer.layers.tcp.flow_batch import FlowBatch, GroupedSearch, Times, batches
 from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import Schema
@@ -37,7 +37,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     lost: list[Table] = []
     again: list[Table] = []
     entries: list[dict[str, Any]] = []
-    for some in parts(m):
+    for some in batches(m):
         found = [(reverse, known) for reverse in (False, True) for known in fates_of(m, some, reverse)]
         whole = [(_not_whole(known), _repeats(known)) for _, known in found]
         told = []
@@ -53,7 +53,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     return Result("losses", {"basis": "certain: both captures", "directions": entries}, tables)
 
 
-def _by_place(columns: Schema, found: list[tuple[bool, AllFates]], rows: list[Flows]) -> Table:
+def _by_place(columns: Schema, found: list[tuple[bool, AllFates]], rows: list[FlowBatch]) -> Table:
     """Rows of all in one table: connection after connection, first those of its data."""
     keys = [2 * known.places[some.of] + reverse for (reverse, known), some in zip(found, rows, strict=True)]
     table = Table.concat(columns, [some.rows for some in rows])
@@ -61,7 +61,7 @@ def _by_place(columns: Schema, found: list[tuple[bool, AllFates]], rows: list[Fl
 
 
 def _describe(
-    connections: list[Connection], reverse: bool, known: AllFates, repeats: Flows
+    connections: list[Connection], reverse: bool, known: AllFates, repeats: FlowBatch
 ) -> list[dict[str, Any]]:
     pieces, count = known.known, len(known)
     ends = np.bincount(known.of * 4 + pieces.fate, minlength=4 * count).reshape(-1, 4)
@@ -100,7 +100,7 @@ def _describe(
 _IN_ORDER = {"packets": 0, "share": 0.0, "extent_max": 0, "late_max_s": 0.0}
 
 
-def _by_cause(repeats: Flows) -> dict[int, dict[str, dict[str, int]]]:
+def _by_cause(repeats: FlowBatch) -> dict[int, dict[str, dict[str, int]]]:
     """How many retransmissions of each cause were needed and were not, by flow."""
     found: dict[int, dict[str, dict[str, int]]] = {}
     words = repeats.rows.words("cause").tolist()
@@ -110,7 +110,7 @@ def _by_cause(repeats: Flows) -> dict[int, dict[str, dict[str, int]]]:
     return found
 
 
-def _spurious(repeats: Flows) -> dict[int, list[dict[str, Any]]]:
+def _spurious(repeats: FlowBatch) -> dict[int, list[dict[str, Any]]]:
     found: dict[int, list[dict[str, Any]]] = {}
     needless = repeats.where(repeats["need"] == _SPURIOUS)
     columns = (needless["record"], needless.rows.words("cause"), needless["earlier_record"])
@@ -121,14 +121,14 @@ def _spurious(repeats: Flows) -> dict[int, list[dict[str, Any]]]:
     return found
 
 
-def _not_whole(known: AllFates) -> Flows:
+def _not_whole(known: AllFates) -> FlowBatch:
     fate, _, certain, arrived = known.known.of_segments()
     rows = np.flatnonzero(fate != ARRIVED)
     sent = known.sent.rows.where(rows)
     kept = {name: sent[name] for name in ("t_ns", "record", "conn", "dir", "seq", "length")}
     more = {"transmission": sent["transmission"], "cause": sent["cause"], "fate": fate[rows]}
     table = Table(SEGMENT_FATES, {**kept, **more, "arrived": arrived[rows], "certain": certain[rows]})
-    return Flows(table, known.sent.of[rows], len(known))
+    return FlowBatch(table, known.sent.of[rows], len(known))
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class _Pieces:
     @classmethod
     def all_of(cls, known: AllFates) -> _Pieces:
         pieces = known.known
-        line = Line(len(known), pieces.start, pieces.end)
+        line = GroupedSearch(len(known), pieces.start, pieces.end)
         start, end = line.at(known.of, pieces.start), line.at(known.of, pieces.end)
         by_start = np.argsort(start, kind="stable")
         longest = np.zeros(len(known), dtype=np.int64)
@@ -170,7 +170,7 @@ class _Pieces:
         return low, np.searchsorted(self.starts, self.end)
 
 
-def _repeats(known: AllFates) -> Flows:
+def _repeats(known: AllFates) -> FlowBatch:
     """Every retransmission, judged by the earlier copies of the bytes that it repeats."""
     sent = known.sent
     again = np.flatnonzero(sent["duplicate"] > 0)
@@ -195,7 +195,7 @@ def _repeats(known: AllFates) -> Flows:
             "certain": [one.certain for one in judged],
         },
     )
-    return Flows(table, sent.of[again], len(known))
+    return FlowBatch(table, sent.of[again], len(known))
 
 
 def _judge(pieces: _Pieces, near: tuple[Times, Times], piece: int) -> _Earlier | None:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.layers.tcp.sides import Sides, sides
-from multitracer.layers.tcp.together import highest
+from multitracer.layers.tcp.flow_batch import highest
 from multitracer.layers.tcp.transit import Times
+from multitracer.layers.tcp.two_way import TwoWay, two_way_batches
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.timeline import Connection, Timeline
 
@@ -33,7 +33,7 @@ _FILES = {
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """State the limits of every connection by the capture that stands for its sender."""
     statements: list[dict[str, Any]] = []
-    for both in sides(m):
+    for both in two_way_batches(m):
         unseen = _unseen_bytes(both).tolist()
         for connection, source, missing in zip(both.connections, both.sources, unseen, strict=True):
             if not connection.summaries:
@@ -135,7 +135,7 @@ def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> lis
     return found
 
 
-def _unseen_bytes(both: Sides) -> Times:
+def _unseen_bytes(both: TwoWay) -> Times:
     """By connection: bytes from the first seen to the highest acknowledged that no segment carried."""
     data, acks = both.data, both.acks
     ends = data["seq"] + data["length"]

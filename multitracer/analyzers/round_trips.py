@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.layers.tcp.sides import Sides, quantiles, sides
-from multitracer.layers.tcp.together import advancing
+from multitracer.layers.tcp.flow_batch import advancing
 from multitracer.layers.tcp.transit import Flags, Times
+from multitracer.layers.tcp.two_way import TwoWay, quantiles, two_way_batches
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.schema.sender import RTT_SAMPLES, RTT_WAYS
@@ -37,7 +37,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     tables, entries = [], []
     states = m.table("tcp_states")
     logged = Grouped(states["conn"], states["dir"])
-    for both in sides(m):
+    for both in two_way_batches(m):
         found = [_by_segment(both), _by_timestamp(both)]
         tables += [_table(both, *samples, way) for way, samples in enumerate(found)]
         told = [_statistics(both, *samples) for samples in found]
@@ -57,7 +57,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     return Result("round_trips", {"connections": entries}, {"rtt_samples": _by_connection(tables)})
 
 
-def _by_segment(both: Sides) -> tuple[Times, Times, Flags]:
+def _by_segment(both: TwoWay) -> tuple[Times, Times, Flags]:
     """As the tracker found them: from the newest segment that an ACK covers, if none of them went twice.
 
     Rows of ACKs, round trips, and which are of what had been sent again.
@@ -66,7 +66,7 @@ def _by_segment(both: Sides) -> tuple[Times, Times, Flags]:
     return rows, both.acks["rtt_ns"][rows], np.zeros(len(rows), dtype=np.bool_)
 
 
-def _by_timestamp(both: Sides) -> tuple[Times, Times, Flags]:
+def _by_timestamp(both: TwoWay) -> tuple[Times, Times, Flags]:
     """ACKs that advance, from the first segment that carried the stamp that they echo (RTTM)."""
     sent = np.flatnonzero(both.data["ts_val"] >= 0)
     echoed = both.acks["ts_ecr"]
@@ -82,7 +82,7 @@ def _by_timestamp(both: Sides) -> tuple[Times, Times, Flags]:
     return rows[good], rtt_ns[good], both.acks["rtt_ns"][rows[good]] < 0
 
 
-def _table(both: Sides, rows: Times, rtt_ns: Times, again: Flags, way: int) -> Table:
+def _table(both: TwoWay, rows: Times, rtt_ns: Times, again: Flags, way: int) -> Table:
     acks = both.acks.where(rows)
     columns = {name: acks[name] for name in ("t_ns", "source", "record", "conn")}
     ways = np.full(len(rows), way, dtype=np.int8)
@@ -95,11 +95,11 @@ def _by_connection(tables: list[Table]) -> Table:
     return table.where(np.lexsort((table["way"], table["conn"])))
 
 
-def _any(both: Sides, of: Times, flags: Flags) -> Flags:
+def _any(both: TwoWay, of: Times, flags: Flags) -> Flags:
     return both.counted(of[flags]) > 0
 
 
-def _statistics(both: Sides, rows: Times, rtt_ns: Times, again: Flags) -> dict[int, dict[str, Any]]:
+def _statistics(both: TwoWay, rows: Times, rtt_ns: Times, again: Flags) -> dict[int, dict[str, Any]]:
     """For each connection that has samples."""
     of = both.acks_of[rows]
     samples, twice = both.counted(of), both.counted(of[again])

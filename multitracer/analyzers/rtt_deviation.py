@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.layers.tcp.together import Flows, parts, valid_acks
+from multitracer.layers.tcp.flow_batch import FlowBatch, batches, valid_acks
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.statistics import smoothed
@@ -34,7 +34,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     if near_sender(m) is None:
         return Result("rtt_deviation", inconclusive="needs a capture next to the data sender")
     tables, entries = [], []
-    for some in parts(m):
+    for some in batches(m):
         acks = valid_acks(m, some, near_sender(m))
         acks = acks.where(acks["rtt_ns"] >= 0)
         if len(acks):
@@ -48,7 +48,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     )
 
 
-def _measured(acks: Flows) -> tuple[Table, dict[int, dict[str, Any]]]:
+def _measured(acks: FlowBatch) -> tuple[Table, dict[int, dict[str, Any]]]:
     """Samples with the estimates, and what they come to by connection."""
     rtt = acks["rtt_ns"].astype(np.float64)
     before, varies, timer = (np.empty(len(rtt)) for _ in range(3))

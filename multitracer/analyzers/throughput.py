@@ -9,10 +9,10 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.link.path import link_path
-from multitracer.layers.tcp.together import Flags, damaged, flows, parts, payload, valid_acks
+from multitracer.layers.tcp.flow_batch import Flags, batches, damaged, flows, payload, valid_acks
 from multitracer.layers.tcp.transit import near_sender, spans_of
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.arrays.regression import LEAST_POINTS, Line, fit
+from multitracer.model.arrays.regression import LEAST_POINTS, FittedLine, fit
 from multitracer.model.schema.results import TRENDS
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
@@ -31,7 +31,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     rows: list[dict[str, Any]] = []
     connections = []
     series = "TcpRcv_data" if m.rcv is not None else "TcpSnd_data"
-    for some in parts(m):
+    for some in batches(m):
         entries, lines = _connections(m, some)
         connections += entries
         rows += [_row(m, line, some[at].index, series) for at, line in lines.items()]
@@ -43,7 +43,9 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     return Result("throughput", {"connections": connections, "trends": trends}, {"trends": table})
 
 
-def _connections(m: Timeline, connections: list[Connection]) -> tuple[list[dict[str, Any]], dict[int, Line]]:
+def _connections(
+    m: Timeline, connections: list[Connection]
+) -> tuple[list[dict[str, Any]], dict[int, FittedLine]]:
     """An entry for each connection, and the lines of those that have one."""
     spans, carrying = spans_of(m, connections)
     source = near_sender(m)
@@ -70,7 +72,7 @@ def _connections(m: Timeline, connections: list[Connection]) -> tuple[list[dict[
     return entries, _tcp_lines(m, connections, carrying)
 
 
-def _tcp_lines(m: Timeline, connections: list[Connection], carrying: Flags) -> dict[int, Line]:
+def _tcp_lines(m: Timeline, connections: list[Connection], carrying: Flags) -> dict[int, FittedLine]:
     data = flows(m, connections, m.rcv if m.rcv is not None else near_sender(m))
     data = data.where((data["length"] > 0) & ~damaged(data))
     seconds, bounds = (data["t_ns"] - m.t0_ns) / 1e9, data.bounds.tolist()
@@ -83,7 +85,7 @@ def _tcp_lines(m: Timeline, connections: list[Connection], carrying: Flags) -> d
     return lines
 
 
-def _link_line(m: Timeline) -> Line | None:
+def _link_line(m: Timeline) -> FittedLine | None:
     path = link_path(m)
     if path is None:
         return None
@@ -91,7 +93,7 @@ def _link_line(m: Timeline) -> Line | None:
     return fit((known["t_ns"] - m.t0_ns) / 1e9, known["offset"])
 
 
-def _row(m: Timeline, line: Line, conn: int, series: str) -> dict[str, Any]:
+def _row(m: Timeline, line: FittedLine, conn: int, series: str) -> dict[str, Any]:
     return {
         "t_ns": m.t0_ns + round(line.start * 1e9),
         "end_ns": m.t0_ns + round(line.end * 1e9),

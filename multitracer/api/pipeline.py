@@ -122,11 +122,11 @@ def _together(traces: list[Trace], known: Mapping[str, Parser], settings: Mappin
     """The traces, of which several files may be of one thing."""
     names = [trace.source.format for trace in traces]
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-        together = known[name].together if name in known else None
-        if together is not None:
+        merge_traces = known[name].merge_traces if name in known else None
+        if merge_traces is not None:
             from multitracer.model import declared
 
-            traces = together(traces, lambda path: declared.entry(settings, path))
+            traces = merge_traces(traces, lambda path: declared.entry(settings, path))
     return traces
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from multitracer.model.arrays.statistics import deviation, jain
+from multitracer.model.arrays.statistics import jain, standard_deviation
 from multitracer.report.facts import facts
 
 Object = Mapping[str, Any]
@@ -159,7 +159,7 @@ def _fairness(contract: Object, connections: Sequence[Object]) -> Row:
     rates = [
         float(one["goodput_bps"]) for one in connections if one["goodput_bps"] and one["bytes"]["unique"]
     ]
-    return {"flows": len(rates), "goodput_std_bps": deviation(rates), "jain": jain(rates)}
+    return {"flows": len(rates), "goodput_std_bps": standard_deviation(rates), "jain": jain(rates)}
 
 
 def _after_losses(found: Object) -> Row:

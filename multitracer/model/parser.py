@@ -34,9 +34,10 @@ class Parser:
     configured : callable or None
         ``configured(path, settings)``: as `parse`, with what ``[sources."FILE"]`` of measurement.toml says
         about the file (units, columns, direction); None if the format has nothing to set.
-    together : callable or None
-        ``together(traces, settings_of)``: all traces of a measurement, those of several files of one thing
-        (the captures of both ends of a link) read as that; ``settings_of(path)`` as for `configured`.
+    merge_traces : callable or None
+        ``merge_traces(traces, settings_of)`` takes all traces of a measurement and returns them with those of
+        several files of one thing (the captures of both ends of a link) read as one; ``settings_of(path)`` as
+        for `configured`.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Parser:
     summarise: Callable[[str], Trace] | None = None
     configured: Callable[[str, Mapping[str, Any]], Trace] | None = None
     named: Callable[[str], bool] | None = None
-    together: Callable[[list[Trace], Callable[[str], Mapping[str, Any]]], list[Trace]] | None = None
+    merge_traces: Callable[[list[Trace], Callable[[str], Mapping[str, Any]]], list[Trace]] | None = None
 
     def claims(self, path: str, head: bytes) -> bool:
         """Whether a file with these first bytes is of this format."""

@@ -113,7 +113,7 @@ class FlowIndex:
             self._tables[conn, direction, index] = known
         return known
 
-    def together(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
+    def flows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
         """Rows of many flows, one flow behind the other, and which of the flows each row is of."""
         key = (conn * 2 + direction) * self._sources + source
         at = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
@@ -211,7 +211,7 @@ class Timeline:
 
     def flow_rows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
         """Rows of `segments` of many flows, flow behind flow, each in time order; the flow of each."""
-        return self._flow_index().together(conn, direction, source)
+        return self._flow_index().flows(conn, direction, source)
 
     def _flow_index(self) -> FlowIndex:
         if self._flows is None:

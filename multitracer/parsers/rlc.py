@@ -56,7 +56,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     return _trace(path, scan)
 
 
-def together(traces: list[Trace], settings_of: Callable[[str], Mapping[str, Any]]) -> list[Trace]:
+def merge_traces(traces: list[Trace], settings_of: Callable[[str], Mapping[str, Any]]) -> list[Trace]:
     """The captures of both ends of a bearer, or of its two directions, with one numbering.
 
     What an end received is a "rcv" row then. Two that share no PDUs, or were taken at one place, stay apart.
@@ -176,5 +176,5 @@ PARSER = Parser(
     sniff=sniff,
     parse=parse,
     configured=configured,
-    together=together,
+    merge_traces=merge_traces,
 )

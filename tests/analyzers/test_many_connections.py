@@ -12,8 +12,8 @@ from support_measurement import ENDPOINTS, measurement
 from multitracer.analyzers import acks, observation, round_trips
 from multitracer.api.measurement import Measurement
 from multitracer.diagnosis.findings.arrivals import arrivals
-from multitracer.layers.tcp import together
-from multitracer.layers.tcp.sides import quantiles, sides
+from multitracer.layers.tcp import flow_batch
+from multitracer.layers.tcp.two_way import quantiles, two_way_batches
 from multitracer.model import schema
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.table import Table
@@ -67,7 +67,7 @@ def test_each_is_answered_as_alone(seed: int, count: int, turned: list[int], cou
     table = rows(np.random.default_rng(seed), count, len(turned))
     whole = of(table, turned)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(together, "_COUNTABLE", countable)
+        patch.setattr(flow_batch, "_COUNTABLE", countable)
         answers = [run(whole, {}) for run in RUNS]
     for run, answer in zip(RUNS, answers, strict=True):
         entries: list[dict[str, Any]] = []
@@ -92,7 +92,7 @@ def test_each_is_answered_as_alone(seed: int, count: int, turned: list[int], cou
 @given(*CASES)
 def test_bytes_that_were_never_seen(seed: int, count: int, turned: list[int]) -> None:
     table = rows(np.random.default_rng(seed), count, len(turned))
-    (both,) = sides(of(table, turned))
+    (both,) = two_way_batches(of(table, turned))
     missing = observation._unseen_bytes(both)
     for index in range(len(turned)):
         data, back = both.data.where(both.data_of == index), both.acks.where(both.acks_of == index)

@@ -11,9 +11,9 @@ from support_measurement import ENDPOINTS, measurement
 
 from multitracer.analyzers import acks, flight, goodput, limits, losses_certain, rtt_deviation, throughput
 from multitracer.api.measurement import Measurement
-from multitracer.layers.tcp import together
+from multitracer.layers.tcp import flow_batch
+from multitracer.layers.tcp.flow_batch import FlowBatch, GroupedSearch, covered, flows, highest
 from multitracer.layers.tcp.losses import arrival_ns, arrivals_ns
-from multitracer.layers.tcp.together import Flows, Line, covered, flows, highest
 from multitracer.layers.tcp.transit import data_spans, spans_of
 from multitracer.model import schema
 from multitracer.model.table import Table
@@ -98,8 +98,8 @@ def test_each_is_answered_as_alone(
     table, connections = cases(seed, count, turned)
     whole = of(table, connections, 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(together, "_COUNTABLE", countable)
-        patch.setattr(together, "_ROWS", most)
+        patch.setattr(flow_batch, "_COUNTABLE", countable)
+        patch.setattr(flow_batch, "_ROWS", most)
         answer = RUNS[name](whole, {})
     entries: dict[str, list[Any]] = {}
     tables: dict[str, list[Table]] = {table_name: [] for table_name in answer.tables}
@@ -150,7 +150,7 @@ def test_a_line_finds_what_each_would_find(
     scale = 2**57 if far else 1
     of_, numbers = (np.array([p[i] for p in sorted(pairs)], dtype=np.int64) for i in (0, 1))
     numbers = numbers * scale
-    line = Line(4, numbers)
+    line = GroupedSearch(4, numbers)
     for right in (False, True):
         flow, wanted = draw.draw(st.integers(0, 3)), draw.draw(st.integers(-10, 10)) * scale
         (found,) = line.search((of_, numbers), (np.array([flow]), np.array([wanted])), right=right)
@@ -166,7 +166,7 @@ def test_bytes_that_segments_cover(rows: list[tuple[int, int, int]]) -> None:
     ordered = sorted(rows, key=lambda row: row[0])
     columns = {"seq": [row[1] for row in ordered], "length": [row[2] for row in ordered]}
     table = Table.filled(schema.SEGMENTS, len(rows), columns)
-    found = covered(Flows(table, np.array([row[0] for row in ordered], dtype=np.int64), 3))
+    found = covered(FlowBatch(table, np.array([row[0] for row in ordered], dtype=np.int64), 3))
     for flow in range(3):
         mine = [set(range(start, start + length)) for of_, start, length in rows if of_ == flow]
         assert found[flow] == len(set().union(*mine))

@@ -17,7 +17,7 @@ from multitracer.analyzers import energy, fairness, goodput, idle_losses, rtt_de
 from multitracer.cli.main import main
 from multitracer.model import schema
 from multitracer.model.analysis import Result
-from multitracer.model.arrays.statistics import deviation, jain, smoothed
+from multitracer.model.arrays.statistics import jain, smoothed, standard_deviation
 from multitracer.model.schema.results import IDLE_CAUSES, IDLE_PHASES, SEGMENT_FATES
 from multitracer.model.schema.studies import STUDY_SCHEMAS
 from multitracer.model.table import Table
@@ -106,7 +106,7 @@ def test_jain_lies_between_its_bounds_and_knows_no_unit(rates: list[float], scal
     assert index is not None
     assert 1 / len(rates) - 1e-6 <= index <= 1 + 1e-6
     assert jain([scale * rate for rate in rates]) == pytest.approx(index, abs=2e-6)
-    spread = deviation(rates)
+    spread = standard_deviation(rates)
     assert spread == pytest.approx(float(np.std(rates, ddof=1)), rel=1e-6, abs=1e-3)
 
 

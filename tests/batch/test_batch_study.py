@@ -13,7 +13,7 @@ from multitracer.batch import compare, pivot
 from multitracer.batch.parameters import merge, name_pattern, plain, read_table
 from multitracer.batch.rows import flattened
 from multitracer.batch.summary import csv_bytes, dataset_files
-from multitracer.model.arrays.statistics import deviation, jain
+from multitracer.model.arrays.statistics import jain, standard_deviation
 from multitracer.model.errors import UsageError
 from multitracer.plots.figures.parameters import Point, build_points
 
@@ -25,14 +25,14 @@ def test_fairness(values: list[float]) -> None:
     found = jain(values)
     assert found is not None
     assert 1 / len(values) - 1e-6 <= found <= 1 + 1e-6
-    assert deviation(values) == pytest.approx(statistics.stdev(values), rel=1e-6, abs=1e-3)
+    assert standard_deviation(values) == pytest.approx(statistics.stdev(values), rel=1e-6, abs=1e-3)
 
 
 def test_fairness_at_its_ends() -> None:
     assert jain([5.0, 5.0, 5.0]) == 1.0
     assert jain([1.0, 0.0, 0.0, 0.0]) == 0.25
     assert jain([1.0]) is None
-    assert deviation([1.0]) is None
+    assert standard_deviation([1.0]) is None
 
 
 @given(NUMBERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multitracer.model.arrays.regression import Line
+from multitracer.model.arrays.regression import FittedLine
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Series, Spans, duration_words
 from multitracer.plots.series import trends
 
@@ -78,7 +78,7 @@ def test_rate_words(rate, said):
 
 
 def test_a_trend_is_drawn_on_if_asked():
-    line = Line(rate=960.0, level=5.0, start=2.0, end=4.0, points=10)
+    line = FittedLine(rate=960.0, level=5.0, start=2.0, end=4.0, points=10)
     drawn = trends.series("t", line, "trend", label="trend", group="", until=5.0)
     assert drawn.x.tolist() == [2.0, 5.0]
     assert drawn.y.tolist() == [5.0, 5.0 + 3 * 960.0]

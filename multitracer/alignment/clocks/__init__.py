@@ -17,14 +17,14 @@ directions).
 
 from multitracer.alignment.clocks.fitting import fit, fit_median
 from multitracer.alignment.clocks.hulls import MAX_SKEW_PPM
-from multitracer.alignment.clocks.points import Fit, Float, Int, Line, Piece, Points, apply_pieces
+from multitracer.alignment.clocks.points import ClockLine, Fit, Float, Int, Piece, Points, apply_pieces
 
 __all__ = [
     "MAX_SKEW_PPM",
+    "ClockLine",
     "Fit",
     "Float",
     "Int",
-    "Line",
     "Piece",
     "Points",
     "apply_pieces",

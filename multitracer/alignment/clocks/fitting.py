@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from multitracer.alignment.clocks.hulls import MAX_SKEW_PPM, feasible, lower_hull, possible, upper_hull
-from multitracer.alignment.clocks.points import Fit, Int, Line, Piece, Points
+from multitracer.alignment.clocks.points import ClockLine, Fit, Int, Piece, Points
 from multitracer.alignment.clocks.skew import CONFIDENCE, least_violation, skew_interval, slope_of_centre
 from multitracer.alignment.clocks.steps import Step, find_steps
 
@@ -155,7 +155,7 @@ def fit_median(
     p5, p95 = (float(v) for v in np.percentile(residual - middle, [5, 95]))
     spread = max(-p5, p95) + resolution_ns
     term = 0.0 if slope == 0 else 2 * error * max(abs(x.max()), abs((span_ns[1] - origin) / 1e9))
-    line = Line(origin, base + round(middle), slope / 1e9)
+    line = ClockLine(origin, base + round(middle), slope / 1e9)
     piece = Piece(0, line, round(spread), round(term), error / 1e9)
     evidence = {
         "matches": len(points),
@@ -204,7 +204,7 @@ def _fit_piece(lower: Points, upper: Points, span_ns: tuple[int, int], first: in
     if not len(lower) or not len(upper):  # touch the points that there are
         bottom, top = width(wanted)
         offset = bottom if len(lower) else top
-        line = Line(origin, base + round(offset), wanted / 1e9)
+        line = ClockLine(origin, base + round(offset), wanted / 1e9)
         return Piece(first, line, 0, 0, error / 1e9), 0
     polygon = feasible(hull_low, hull_up, low, high)
     if not len(polygon):  # the statistics of the skew do not bind, order does
@@ -214,13 +214,13 @@ def _fit_piece(lower: Points, upper: Points, span_ns: tuple[int, int], first: in
         wanted, gap = least_violation(width, -limit, limit)
         violation = int(np.ceil(gap / 2))
         bottom, top = width(wanted)
-        line = Line(origin, base + round((bottom + top) / 2), wanted / 1e9)
+        line = ClockLine(origin, base + round((bottom + top) / 2), wanted / 1e9)
         return Piece(first, line, 0, round(error * float(ends.max())), error / 1e9), max(violation, 1)
     slope = float(np.clip(wanted, polygon[:, 1].min(), polygon[:, 1].max()))
     bottom, top = width(slope)
     offset, half = (bottom + top) / 2, max((top - bottom) / 2, 0.0)
     reach = np.abs(polygon[:, :1] + polygon[:, 1:] * ends - (offset + slope * ends)).max()
-    line = Line(origin, base + round(offset), slope / 1e9)
+    line = ClockLine(origin, base + round(offset), slope / 1e9)
     spread = max(polygon[:, 1].max() - slope, slope - polygon[:, 1].min())
     piece = Piece(
         first, line, int(np.ceil(half)) + 1, int(np.ceil(max(float(reach) - half, 0.0))), float(spread) / 1e9

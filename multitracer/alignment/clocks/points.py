@@ -49,7 +49,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Line:
+class ClockLine:
     """``t_reference = t + offset_ns + skew * (t - origin_ns)``; skew in ns per ns."""
 
     origin_ns: int
@@ -69,14 +69,14 @@ class Line:
             return t + self.offset_ns if self.offset_ns else t
         return t + self.offset_at(t)
 
-    def then(self, outer: Line) -> Line:
+    def then(self, outer: ClockLine) -> ClockLine:
         """Apply this line, then one whose source clock is this one's reference clock."""
         offset = int(outer.offset_at(self.origin_ns + self.offset_ns)) + self.offset_ns
-        return Line(self.origin_ns, offset, (1 + self.skew) * (1 + outer.skew) - 1)
+        return ClockLine(self.origin_ns, offset, (1 + self.skew) * (1 + outer.skew) - 1)
 
-    def moved(self, by_ns: int) -> Line:
+    def moved(self, by_ns: int) -> ClockLine:
         """The same line with a constant added to the offset."""
-        return Line(self.origin_ns, self.offset_ns + by_ns, self.skew)
+        return ClockLine(self.origin_ns, self.offset_ns + by_ns, self.skew)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Piece:
     """
 
     first_order: int
-    line: Line
+    line: ClockLine
     half_width_ns: int
     skew_term_ns: int
     skew_error: float
@@ -137,12 +137,12 @@ class Fit:
         return found
 
 
-def apply_pieces(pieces: Sequence[tuple[int, Line]], t_ns: Int, record: Int) -> Int:
+def apply_pieces(pieces: Sequence[tuple[int, ClockLine]], t_ns: Int, record: Int) -> Int:
     """Source times on the reference clock, each record by the line that holds at it.
 
     Parameters
     ----------
-    pieces : sequence of (int, Line)
+    pieces : sequence of (int, ClockLine)
         First record and line, in file order.
     t_ns, record : int64 arrays
     """

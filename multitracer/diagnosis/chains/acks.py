@@ -6,8 +6,8 @@ import numpy as np
 
 from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
 from multitracer.diagnosis.chains.evidence import Evidence
+from multitracer.layers.tcp.flow_batch import Flags, Times, batches, flows, valid_acks
 from multitracer.layers.tcp.losses import arrivals_ns
-from multitracer.layers.tcp.together import Flags, Times, flows, parts, valid_acks
 from multitracer.layers.tcp.transit import data_at
 from multitracer.model.arrays.unique import distinct
 from multitracer.model.table import Table
@@ -27,7 +27,7 @@ def ack_chains(evidence: Evidence) -> list[Chain]:
     if m.snd is None or m.rcv is None:
         return []
     found = []
-    for some in parts(m):
+    for some in batches(m):
         sent = flows(m, some, m.rcv, reverse=True)
         sent = sent.where((sent["length"] == 0) & (sent["ack"] > 0))
         arrived = arrivals_ns(sent, valid_acks(m, some, m.snd))

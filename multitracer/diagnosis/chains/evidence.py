@@ -12,8 +12,8 @@ import numpy as np
 from multitracer.layers import framemap
 from multitracer.layers.link.path import LinkPath, link_path
 from multitracer.layers.tcp.fates import LOST, fates_of
+from multitracer.layers.tcp.flow_batch import batches
 from multitracer.layers.tcp.losses import arrival_ns
-from multitracer.layers.tcp.together import parts
 from multitracer.layers.tcp.transit import Times, data_at, near_sender, valid_acks
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
@@ -164,7 +164,7 @@ class Evidence:
         """Of the connections that sent something again."""
         found = {}
         sending = [one for one in self.m.connections if one.index in self.episodes_by]
-        for some in parts(self.m, sending):
+        for some in batches(self.m, sending):
             for known in fates_of(self.m, some):
                 fate, _, certain, _ = known.known.of_segments()
                 lost = known.sent.where((fate == LOST) & certain)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from multitracer.layers import framemap
 from multitracer.layers.link.path import LinkPath
 from multitracer.layers.link.waits import FOREVER, checkpoints, full_window, reset_ns
-from multitracer.layers.tcp.together import flows
+from multitracer.layers.tcp.flow_batch import flows
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, longer_than, subtract, union
 from multitracer.model.timeline import Timeline
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multitracer.layers.tcp import together
+from multitracer.layers.tcp import flow_batch
+from multitracer.layers.tcp.flow_batch import Flags, GroupedSearch, Times, flows, highest, payload, valid_acks
 from multitracer.layers.tcp.losses import arrivals_ns
-from multitracer.layers.tcp.together import Flags, Line, Times, flows, highest, payload, valid_acks
 from multitracer.layers.tcp.transit import data_spans, near_sender
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, subtract, total, union
 from multitracer.model.arrays.unique import distinct
@@ -88,7 +88,7 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
     acks = valid_acks(m, connections, source)
     reached = highest(acks.of, acks["ack"])
     ends = data["seq"] + data["length"]
-    at = Line(acks.count, reached).search((acks.of, reached), (data.of, ends))
+    at = GroupedSearch(acks.count, reached).search((acks.of, reached), (data.of, ends))
     out = np.where(at < acks.bounds[data.of + 1], np.append(acks["t_ns"], -1)[at], -1)
     out[out < data["t_ns"]] = -1
     # The ACK of a first copy says nothing about the second, and one that had to wait for a repair little.
@@ -109,7 +109,7 @@ def bottleneck(m: Timeline) -> Bottleneck | None:
 def _found(m: Timeline) -> Bottleneck | None:
     if not len(m.table("segments")) or (m.snd is None and m.rcv is not None):
         return None
-    parts = [one for some in together.parts(m) for one in _passages(m, some)]
+    parts = [one for some in flow_batch.batches(m) for one in _passages(m, some)]
     if not parts:
         return None
     order = np.argsort(np.concatenate([one.in_ns for one in parts]), kind="stable")

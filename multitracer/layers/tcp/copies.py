@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multitracer.layers.tcp.together import Flags, Flows, Line, Times
+from multitracer.layers.tcp.flow_batch import Flags, FlowBatch, GroupedSearch, Times
 
-MOST_PIECES = 4_000_000
+MOST_PACKETS = 4_000_000
 
 
 @dataclass(frozen=True)
-class Pieces:
+class PathPackets:
     """Packets of (super-)segments as they were on the path.
 
     Attributes
@@ -32,11 +32,11 @@ class Pieces:
     mark: Times
 
 
-def pieces(rows: Flows, size: Times) -> Pieces:
+def path_packets(rows: FlowBatch, size: Times) -> PathPackets:
     """Packets of at most `size` bytes, by flow."""
     lengths = rows["length"].astype(np.int64)
     count = -(-lengths // size[rows.of])
-    count[(rows.summed(count) > MOST_PIECES + rows.sizes)[rows.of]] = 1
+    count[(rows.summed(count) > MOST_PACKETS + rows.sizes)[rows.of]] = 1
     row = np.repeat(np.arange(len(rows)), count)
     nth = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
     whole = count[row] == 1
@@ -47,16 +47,16 @@ def pieces(rows: Flows, size: Times) -> Pieces:
     # No identification (IPv6, or all zero): the timestamp is the next best mark.
     unmarked = (rows.largest(ids, 0) == rows.smallest(ids, 0))[rows.of[row]]
     mark = np.where(unmarked, rows["ts_val"][row], (ids[row] + nth) % 65536)
-    return Pieces(rows.of[row], row, start, end, mark)
+    return PathPackets(rows.of[row], row, start, end, mark)
 
 
-def alike(count: int, ours: Pieces, theirs: Pieces) -> tuple[Times, Times, int]:
+def alike(count: int, ours: PathPackets, theirs: PathPackets) -> tuple[Times, Times, int]:
     """Equal numbers for equal packets of the same of `count` flows, over both sides; how many there are."""
     of, start, end, mark = (
         np.concatenate([getattr(ours, name), getattr(theirs, name)])
         for name in ("of", "start", "end", "mark")
     )
-    codes = equal(Line(count, start).at(of, start), end, mark)
+    codes = equal(GroupedSearch(count, start).at(of, start), end, mark)
     split = len(ours.of)
     return codes[:split], codes[split:], int(codes.max(initial=-1)) + 1
 

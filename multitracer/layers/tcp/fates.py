@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.layers.tcp.copies import MOST_PIECES, Pieces, alike, paired, pieces
-from multitracer.layers.tcp.together import (
+from multitracer.layers.tcp.copies import MOST_PACKETS, PathPackets, alike, paired, path_packets
+from multitracer.layers.tcp.flow_batch import (
     Flags,
-    Flows,
-    Line,
+    FlowBatch,
+    GroupedSearch,
     Times,
     damaged,
     highest,
@@ -84,7 +84,7 @@ class AllFates:
     ----------
     places : array
         Which of the connections asked for each flow is.
-    sent : Flows
+    sent : FlowBatch
         As `Fates.sent`, flow behind flow.
     of : array
         The flow of each piece.
@@ -95,7 +95,7 @@ class AllFates:
     """
 
     places: Times
-    sent: Flows
+    sent: FlowBatch
     of: Times
     known: Fates
     unrecorded: Times
@@ -173,7 +173,7 @@ def _followed(
         return None
     asked, sent, heard = [asked[at] for at in chosen.tolist()], sent.chosen(chosen), heard.chosen(chosen)
     size = _packet_sizes(asked, near, sent, heard)
-    here, there = pieces(sent, size), pieces(heard, size)
+    here, there = path_packets(sent, size), path_packets(heard, size)
     ours, theirs, pool = alike(len(asked), here, there)
     copies, records = np.bincount(ours, minlength=pool), np.bincount(theirs, minlength=pool)
     # Where marks tell copies apart, the first record of a packet counts and network duplicates are ignored.
@@ -192,7 +192,7 @@ def _followed(
     return AllFates(places[chosen], sent, here.of, known, unrecorded, unsent)
 
 
-def _packet_sizes(connections: Sequence[Connection], source: int, sent: Flows, heard: Flows) -> Times:
+def _packet_sizes(connections: Sequence[Connection], source: int, sent: FlowBatch, heard: FlowBatch) -> Times:
     """Payload of full packets: what the handshake agreed, else the longest that the far capture has."""
     sizes = np.minimum(sent.largest(sent["length"], 0), heard.largest(heard["length"], 0))
     for at, connection in enumerate(connections):
@@ -204,7 +204,7 @@ def _packet_sizes(connections: Sequence[Connection], source: int, sent: Flows, h
     return np.maximum(sizes, 1)
 
 
-def _acks(m: Timeline, connections: Sequence[Connection], near: int, far: int, reverse: bool) -> Flows:
+def _acks(m: Timeline, connections: Sequence[Connection], near: int, far: int, reverse: bool) -> FlowBatch:
     """ACKs for this direction of each connection at the far capture, or at the near one if that has none."""
     acks = valid_acks(m, connections, far, reverse)
     if np.all(acks.sizes):
@@ -213,7 +213,7 @@ def _acks(m: Timeline, connections: Sequence[Connection], near: int, far: int, r
 
 
 def _acknowledged(
-    acks: Flows, sent_ns: Times, here: Pieces, fate: npt.NDArray[np.int8], arrived_ns: Times
+    acks: FlowBatch, sent_ns: Times, here: PathPackets, fate: npt.NDArray[np.int8], arrived_ns: Times
 ) -> Times:
     """Turn LOST into ARRIVED where the receiver acknowledged bytes before any copy of them was recorded.
 
@@ -226,16 +226,16 @@ def _acknowledged(
         return unrecorded
     of = here.of
     reached = highest(acks.of, acks["ack"])
-    at = Line(acks.count, reached).search((acks.of, reached), (of[lost], here.end[lost]))
+    at = GroupedSearch(acks.count, reached).search((acks.of, reached), (of[lost], here.end[lost]))
     acked = at < acks.bounds[of[lost] + 1]
     lost, acked_ns = lost[acked], acks["t_ns"][at[acked]]
-    line = Line(acks.count, here.start, here.end)
+    line = GroupedSearch(acks.count, here.start, here.end)
     start, end = line.at(of, here.start), line.at(of, here.end)
     edges = distinct(np.concatenate([start, end]))
     low, high = np.searchsorted(edges, start), np.searchsorted(edges, end)
     covers, sizes = np.zeros(acks.count, dtype=np.int64), np.bincount(of, minlength=acks.count)
     np.add.at(covers, of, high - low)
-    sane = covers <= 8 * sizes + MOST_PIECES  # overlaps without end: a capture that is made up
+    sane = covers <= 8 * sizes + MOST_PACKETS  # overlaps without end: a capture that is made up
     recorded = np.full(len(edges), NEVER, dtype=np.int64)
     there = np.flatnonzero((fate == ARRIVED) & sane[of])
     _lower(recorded, low[there], high[there], arrived_ns[there])
@@ -255,7 +255,7 @@ def _acknowledged(
 def _lower(values: Times, low: Times, high: Times, bound: Times) -> None:
     """values[low:high] = min(values[low:high], bound), for each; the ranges are nearly always one long."""
     np.minimum.at(values, low, bound)
-    for index in np.flatnonzero(high - low > 1)[:MOST_PIECES]:
+    for index in np.flatnonzero(high - low > 1)[:MOST_PACKETS]:
         part = slice(int(low[index]), int(high[index]))
         values[part] = np.minimum(values[part], bound[index])
 

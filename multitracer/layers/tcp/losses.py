@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from multitracer.layers.link.path import LinkPath
 from multitracer.layers.tcp.copies import equal, from_last
-from multitracer.layers.tcp.together import Flows, lone
+from multitracer.layers.tcp.flow_batch import FlowBatch, single_flow
 from multitracer.layers.tcp.transit import Flags, Times, damaged, data_at, ignored
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
@@ -98,10 +98,10 @@ def arrival_ns(sent: Table, heard: Table) -> Times:
     Copies of the same bytes are told apart by the IP identification; where that is constant (IPv6), the last
     copies are taken to be the ones that arrived.
     """
-    return arrivals_ns(lone(sent), lone(heard))
+    return arrivals_ns(single_flow(sent), single_flow(heard))
 
 
-def arrivals_ns(sent: Flows, heard: Flows) -> Times:
+def arrivals_ns(sent: FlowBatch, heard: FlowBatch) -> Times:
     """`arrival_ns` for the same flows at both captures."""
     codes = equal(
         np.concatenate([sent.of, heard.of]),

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multitracer.layers.tcp.together import Flags, Flows, Line, Times, highest, payload, valid_acks
+from multitracer.layers.tcp.flow_batch import (
+    Flags,
+    FlowBatch,
+    GroupedSearch,
+    Times,
+    highest,
+    payload,
+    valid_acks,
+)
 from multitracer.layers.tcp.transit import spans_of
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.arrays.unique import distinct
@@ -103,25 +111,25 @@ class SenderStates:
         Those that sent data.
     spans : Intervals
         A row for each.
-    data, acks : Flows
+    data, acks : FlowBatch
     highest, acked, edges : array
     recoveries : Intervals
     recovery_of : array
         Of which connection each recovery is.
-    times : Line
+    times : GroupedSearch
         Times of data and ACKs.
     """
 
     connections: list[Connection]
     spans: Intervals
-    data: Flows
-    acks: Flows
+    data: FlowBatch
+    acks: FlowBatch
     highest: Times
     acked: Times
     edges: Times
     recoveries: Intervals
     recovery_of: Times
-    times: Line
+    times: GroupedSearch
 
     def last_ack(self, of: Times, t_ns: Times) -> tuple[Times, Flags]:
         """The row of the last ACK up to a time, and whether there is one."""
@@ -184,11 +192,11 @@ def sender_states(
         edges=highest(acks.of, offered),
         recoveries=recoveries,
         recovery_of=recovery_of,
-        times=Line(data.count, data["t_ns"], acks["t_ns"]),
+        times=GroupedSearch(data.count, data["t_ns"], acks["t_ns"]),
     )
 
 
-def _recoveries(data: Flows, reached: Times, acks: Flows, acked: Times) -> tuple[Intervals, Times]:
+def _recoveries(data: FlowBatch, reached: Times, acks: FlowBatch, acked: Times) -> tuple[Intervals, Times]:
     """Recoveries of each connection that sent something again."""
     again = np.flatnonzero(data["duplicate"] > 0)
     found, of = [np.empty((0, 2), dtype=np.int64)], [0]

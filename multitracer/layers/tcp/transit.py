@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multitracer.layers.tcp import together
-from multitracer.layers.tcp.together import Flags as Flags, Times as Times
+from multitracer.layers.tcp import flow_batch
+from multitracer.layers.tcp.flow_batch import Flags as Flags, Times as Times
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.arrays.unique import distinct
 from multitracer.model.table import Table
@@ -70,13 +70,13 @@ def spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals,
     Where no ACK was seen, it ends with the last data segment.
     """
     source = near_sender(m)
-    data = together.payload(m, connections, source)
+    data = flow_batch.payload(m, connections, source)
     carrying = data.sizes > 0
     start, end = data.first(data["t_ns"], 0), data.last(data["t_ns"], 0)
     last = data.largest(data["seq"] + data["length"], 0)
-    acks = together.valid_acks(m, connections, source)
+    acks = flow_batch.valid_acks(m, connections, source)
     acks = acks.where(carrying[acks.of] & (acks["t_ns"] >= start[acks.of]))
-    reached = np.minimum(together.highest(acks.of, acks["ack"]), last[acks.of])
+    reached = np.minimum(flow_batch.highest(acks.of, acks["ack"]), last[acks.of])
     final = np.flatnonzero(reached == acks.last(reached, 0)[acks.of])
     answered = np.flatnonzero(acks.sizes)
     first = final[np.searchsorted(acks.of[final], answered)]
@@ -90,13 +90,13 @@ def data_spans(m: Timeline) -> Intervals:
 
 
 def _data_spans(m: Timeline) -> Intervals:
-    found = [spans[carrying] for spans, carrying in (spans_of(m, some) for some in together.parts(m))]
+    found = [spans[carrying] for spans, carrying in (spans_of(m, some) for some in flow_batch.batches(m))]
     return intervals(np.concatenate(found) if found else ())
 
 
 def damaged(data: Table) -> Flags:
     """Segments of one flow that TCP discards for their checksum."""
-    return together.damaged(together.lone(data))
+    return flow_batch.damaged(flow_batch.single_flow(data))
 
 
 def ignored(data: Table, acks: Table) -> Flags:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 LEAST_POINTS = 3
 
 
-class Line(NamedTuple):
+class FittedLine(NamedTuple):
     """``y = level + rate * (x - start)``, fitted to `points` points from `start` to `end`."""
 
     rate: float
@@ -20,7 +20,7 @@ class Line(NamedTuple):
     points: int
 
 
-def fit(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> Line | None:
+def fit(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> FittedLine | None:
     """Least squares through points (Paper 4.5); None with fewer than 3 points or no extent in time.
 
     Parameters
@@ -37,4 +37,4 @@ def fit(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64] | npt.NDArray[np.
     centre = float(np.mean(dx))
     dx = dx - centre
     rate = float(dx @ (y - middle)) / float(dx @ dx)
-    return Line(rate, middle - rate * centre, float(x[0]), float(x[-1]), len(x))
+    return FittedLine(rate, middle - rate * centre, float(x[0]), float(x[-1]), len(x))

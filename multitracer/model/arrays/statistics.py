@@ -22,7 +22,7 @@ def jain(values: Sequence[float]) -> float | None:
     return round(sum(values) ** 2 / (len(values) * squares), 6)
 
 
-def deviation(values: Sequence[float]) -> float | None:
+def standard_deviation(values: Sequence[float]) -> float | None:
     """Standard deviation of a sample (n - 1); None for fewer than two values."""
     if len(values) < 2:
         return None

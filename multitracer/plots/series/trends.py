@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.model.arrays.regression import Line
+from multitracer.model.arrays.regression import FittedLine
 from multitracer.plots.panel import Role, Series
 
 
 def series(
-    name: str, line: Line, role: Role, *, label: str, group: str, until: float | None = None
+    name: str, line: FittedLine, role: Role, *, label: str, group: str, until: float | None = None
 ) -> Series:
     """A regression line as a series of two points, drawn on to `until` if given."""
     x = np.array([line.start, line.end if until is None else until])

@@ -1,8 +1,7 @@
-"""Data and its ACKs of all connections at once: for questions about each of very many.
+"""Data and the ACKs for it, of many connections at once.
 
-What is asked of one connection after the other costs some calls of NumPy for each; of 10,000 connections,
-seconds. Here each call is for all of them: rows are grouped by connection, and a value of a row is compared
-within its connection only, as they stand on one `Line`.
+One NumPy call serves a batch of connections instead of one: with 10,000 connections, calls for each alone take
+seconds. Rows are grouped by connection, and values are compared within a connection by `GroupedSearch`.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multitracer.layers.tcp.together import Line, Times, flows, parts, valid_acks
+from multitracer.layers.tcp.flow_batch import GroupedSearch, Times, batches, flows, valid_acks
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
 
 @dataclass(frozen=True)
-class Sides:
+class TwoWay:
     """Both directions of some connections, each at the capture that stands for its sender.
 
     Attributes
@@ -31,7 +30,7 @@ class Sides:
         Segments of the data direction, and valid ACKs for it; by connection, then by time.
     data_of, acks_of : array
         By row: which of the connections.
-    line : Line
+    line : GroupedSearch
         Where segments begin and end, and what ACKs acknowledge.
     """
 
@@ -41,7 +40,7 @@ class Sides:
     data_of: Times
     acks: Table
     acks_of: Times
-    line: Line
+    line: GroupedSearch
 
     def __len__(self) -> int:
         return len(self.connections)
@@ -51,15 +50,15 @@ class Sides:
         return np.bincount(of, minlength=len(self))
 
 
-def sides(m: Timeline) -> Iterator[Sides]:
+def two_way_batches(m: Timeline) -> Iterator[TwoWay]:
     """All connections that a capture stands for the sender of, some at a time."""
     standing = {one.index: standing_for_sender(m, one) for one in m.connections}
-    for some in parts(m, [one for one in m.connections if standing[one.index] is not None]):
+    for some in batches(m, [one for one in m.connections if standing[one.index] is not None]):
         sources = [source for one in some if (source := standing[one.index]) is not None]
         at = np.array(sources, dtype=np.int64)
         data, acks = flows(m, some, at), valid_acks(m, some, at)
-        line = Line(len(some), data["seq"], data["seq"] + data["length"], acks["ack"])
-        yield Sides(some, sources, data.rows, data.of, acks.rows, acks.of, line)
+        line = GroupedSearch(len(some), data["seq"], data["seq"] + data["length"], acks["ack"])
+        yield TwoWay(some, sources, data.rows, data.of, acks.rows, acks.of, line)
 
 
 def standing_for_sender(m: Timeline, connection: Connection) -> int | None:

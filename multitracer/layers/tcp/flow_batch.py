@@ -1,7 +1,7 @@
-"""Segments of many flows together: what is asked of each is asked of all at once.
+"""Segments of many flows in one table, so that one NumPy call answers a question for all of them.
 
-Rows of all flows stand in one table, flow behind flow, each in the order of time; what is true of a flow
-alone (the highest byte so far, the last ACK before a time) is kept within it by numbers that set flows apart.
+Rows are sorted by flow, then by time. What holds within one flow only (the highest byte so far, the last ACK
+before a time) is computed with `GroupedSearch`, whose keys keep the flows apart.
 """
 
 from __future__ import annotations
@@ -21,11 +21,18 @@ Flags = npt.NDArray[np.bool_]
 
 _COUNTABLE = 2**62
 _ROWS = 1 << 19
-"""Segments that are asked together: more are no faster, and take memory."""
+"""Segments in one batch: larger batches are no faster and take more memory."""
 
 
-def parts(m: Timeline, connections: Sequence[Connection] | None = None) -> Iterator[list[Connection]]:
-    """Connections in their order, as many at a time as have about `_ROWS` segments together."""
+def batches(m: Timeline, connections: Sequence[Connection] | None = None) -> Iterator[list[Connection]]:
+    """Connections in their order, in lists that have about `_ROWS` segments each.
+
+    Parameters
+    ----------
+    m : Timeline
+    connections : sequence of Connection, optional
+        All of the timeline by default.
+    """
     conn = m.table("segments")["conn"]
     rows = np.bincount(conn[conn >= 0])
     some: list[Connection] = []
@@ -41,7 +48,7 @@ def parts(m: Timeline, connections: Sequence[Connection] | None = None) -> Itera
         yield some
 
 
-class Flows:
+class FlowBatch:
     """Rows of several flows.
 
     Parameters
@@ -73,21 +80,21 @@ class Flows:
         """Rows of each flow."""
         return np.diff(self.bounds)
 
-    def where(self, keep: Flags) -> Flows:
+    def where(self, keep: Flags) -> FlowBatch:
         """Some of the rows, of the same flows."""
         if keep.all():
             return self
         rows = np.flatnonzero(keep)
-        return Flows(self.rows.where(rows), self.of[rows], self.count)
+        return FlowBatch(self.rows.where(rows), self.of[rows], self.count)
 
-    def chosen(self, flows: Times) -> Flows:
+    def chosen(self, flows: Times) -> FlowBatch:
         """Some of the flows, ascending; they are numbered anew."""
         if len(flows) == self.count:
             return self
         place = np.full(self.count, -1, dtype=np.int64)
         place[flows] = np.arange(len(flows))
         rows = np.flatnonzero(place[self.of] >= 0)
-        return Flows(self.rows.where(rows), place[self.of[rows]], len(flows))
+        return FlowBatch(self.rows.where(rows), place[self.of[rows]], len(flows))
 
     def one(self, flow: int) -> Table:
         """The rows of one flow."""
@@ -124,9 +131,9 @@ class Flows:
         return found
 
 
-def lone(rows: Table) -> Flows:
+def single_flow(rows: Table) -> FlowBatch:
     """One flow, by its rows."""
-    return Flows(rows, np.zeros(len(rows), dtype=np.int64), 1)
+    return FlowBatch(rows, np.zeros(len(rows), dtype=np.int64), 1)
 
 
 def flows(
@@ -134,7 +141,7 @@ def flows(
     connections: Sequence[Connection],
     source: int | Times | None,
     reverse: bool = False,
-) -> Flows:
+) -> FlowBatch:
     """One direction of each connection at one capture: that of its data, or the other.
 
     `source` may be one for each connection.
@@ -144,23 +151,27 @@ def flows(
     if source is None:
         source = -1
     rows, of = m.flow_rows(conn, 1 - direction if reverse else direction, source)
-    return Flows(m.table("segments").where(rows), of, len(conn))
+    return FlowBatch(m.table("segments").where(rows), of, len(conn))
 
 
-class Line:
-    """Numbers of many flows on one line, flow behind flow, so that one search serves all.
+class GroupedSearch:
+    """Binary search within each of many flows by one call of `np.searchsorted`.
+
+    A (flow, value) pair becomes one int64 key; keys are ordered by flow, then by value.
 
     Parameters
     ----------
     count : int
-        How many flows there are.
-    *known : array
-        All numbers that are searched among; others are told only to be less or more than these.
+        Number of flows.
+    *known : array of int64
+        The values to search among: byte numbers or times in ns. Keys of these are exact. A value that is not
+        among them may share its key with others between the same two known values (or beyond the ends), so
+        compare it with known values only.
 
     Attributes
     ----------
     low, high : int
-        Less and more than all that are known.
+        One less than the least known value, and one more than the largest.
     """
 
     def __init__(self, count: int, *known: Times) -> None:
@@ -175,7 +186,15 @@ class Line:
             self._span = 2 * len(self._values) + 2
 
     def at(self, of: Times, number: Times) -> Times:
-        """Where numbers of flows are on the line."""
+        """Keys of (flow, value) pairs.
+
+        Parameters
+        ----------
+        of : array of int64, shape (n,)
+            Flow of each value, from 0 to `count` - 1.
+        number : array of int64, shape (n,)
+            Values; those outside of `low` to `high` are clipped to these.
+        """
         if self._values is None:
             inside = np.minimum(np.maximum(number, self.low), self.high) - self.low
         else:
@@ -185,34 +204,48 @@ class Line:
         return np.asarray(of * self._span + inside, dtype=np.int64)
 
     def number(self, of: Times, place: Times) -> Times:
-        """Known numbers by their places."""
+        """Known values by their keys: the inverse of `at`."""
         inside = place - of * self._span
         return inside + self.low if self._values is None else self._values[(inside - 1) // 2]
 
     def search(
         self, within: tuple[Times, Times], wanted: tuple[Times, Times], *, right: bool = False
     ) -> Times:
-        """Where numbers of flows belong in ascending known ones: before their equals, or behind them."""
+        """Insertion index of each wanted value among the values of its own flow.
+
+        Parameters
+        ----------
+        within : (flow, value) arrays
+            Known values, sorted by flow, then ascending.
+        wanted : (flow, value) arrays
+        right : bool
+            Behind equal values instead of before them, as ``side="right"`` of `np.searchsorted`.
+
+        Returns
+        -------
+        array of int64
+            Indices into `within`, of the length of `wanted`.
+        """
         return np.searchsorted(self.at(*within), self.at(*wanted), side="right" if right else "left")
 
 
 def highest(of: Times, values: Times) -> Times:
     """For each row, the highest value of its flow so far."""
-    line = Line(int(of[-1]) + 1 if len(of) else 0, values)
+    line = GroupedSearch(int(of[-1]) + 1 if len(of) else 0, values)
     return line.number(of, np.maximum.accumulate(line.at(of, values)))
 
 
 def advancing(of: Times, values: Times) -> Flags:
     """Rows that are higher than all before of their flow."""
-    line = Line(int(of[-1]) + 1 if len(of) else 0, values)
+    line = GroupedSearch(int(of[-1]) + 1 if len(of) else 0, values)
     reached = np.maximum.accumulate(line.at(of, values))
     return np.asarray(np.diff(reached, prepend=np.int64(-1)) > 0, dtype=np.bool_)
 
 
-def covered(rows: Flows) -> Times:
+def covered(rows: FlowBatch) -> Times:
     """How many bytes the segments of each flow cover, each once."""
     start, end = rows["seq"], rows["seq"] + rows["length"]
-    line = Line(rows.count, start, end)
+    line = GroupedSearch(rows.count, start, end)
     order = np.argsort(line.at(rows.of, start), kind="stable")
     of, start, end = rows.of[order], start[order], end[order]
     reached = highest(of, end)
@@ -223,7 +256,7 @@ def covered(rows: Flows) -> Times:
     return found
 
 
-def damaged(rows: Flows) -> Flags:
+def damaged(rows: FlowBatch) -> Flags:
     """Segments that TCP discards for their checksum, e.g. after a failed header decompressor (RFC 1144).
 
     Between hosts that leave checksums to hardware (or to nobody, over virtual links) most are "bad": then
@@ -237,7 +270,7 @@ def damaged(rows: Flows) -> Flags:
 
 def valid_acks(
     m: Timeline, connections: Sequence[Connection], source: int | Times | None, reverse: bool = False
-) -> Flows:
+) -> FlowBatch:
     """ACKs for the data direction of each connection (or the other), without those damaged on the way."""
     rows = flows(m, connections, source, not reverse)
     return rows.where((rows["ack"] > 0) & ~damaged(rows))
@@ -245,7 +278,7 @@ def valid_acks(
 
 def payload(
     m: Timeline, connections: Sequence[Connection], source: int | Times | None, reverse: bool = False
-) -> Flows:
+) -> FlowBatch:
     """Segments with payload of the data direction of each connection, or of the other."""
     rows = flows(m, connections, source, reverse)
     return rows.where(rows["length"] > 0)

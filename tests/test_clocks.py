@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from multitracer.alignment.clocks import ClockLine, Fit, Int, Points, apply_pieces, fit, fit_median
-from multitracer.alignment.clocks.hulls import feasible, lower_hull, upper_hull
+from multitracer.alignment.clocks.convex_hull import feasible, lower_hull, upper_hull
 
 MS = 1_000_000
 S = 1_000_000_000

@@ -11,7 +11,7 @@ import pytest
 from support_samples import SAMPLES, Run
 
 import multitracer as mt
-from multitracer.diagnosis.explain import Story, explain
+from multitracer.diagnosis.explain import Explanation, explain
 from multitracer.diagnosis.explain.rules import RULES, VOTES
 from multitracer.model.errors import UsageError
 from multitracer.model.schema import CAUSES, VOTES as WORDS
@@ -19,11 +19,11 @@ from multitracer.model.schema import CAUSES, VOTES as WORDS
 MS = 1_000_000
 
 
-def story(name: str, **wanted: int | float) -> Story:
+def story(name: str, **wanted: int | float) -> Explanation:
     return explain(mt.analyze(mt.read(SAMPLES / name)), **wanted)  # type: ignore[arg-type]
 
 
-def said(found: Story, about: str) -> str:
+def said(found: Explanation, about: str) -> str:
     return " / ".join(line["text"] for line in found.lines if line["about"] == about)
 
 

@@ -15,8 +15,8 @@ from support_samples import PATIENCE_S
 
 PACKAGE = Path(__file__).resolve().parent.parent / "multitracer"
 
-# Every room, from the ground up. A module may import from its own room and from rooms of lower floors, whether
-# at the top, inside a function or for type checkers only; rooms of one floor do not know each other.
+# Every room, from the ground up. A module may import from its own room and from rooms of lower floors,
+# whether at the top, inside a function or for type checkers only; rooms of one floor do not know each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("model",),
     ("native", "lab"),

@@ -1,6 +1,7 @@
 """Traces of one transfer on one timeline.
 
-Each way is loaded when it is first used: a capture that is only summed up needs no clocks fitted.
+`align` fits clocks and joins sources; `align_single` takes one summarised capture as its own reference.
+Each is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -8,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from multitracer.alignment.alone import alone as alone
     from multitracer.alignment.assemble import align as align
+    from multitracer.alignment.single_capture import align_single as align_single
 
-__all__ = ["align", "alone"]
+__all__ = ["align", "align_single"]
 
 
-_PLACES = {"align": "multitracer.alignment.assemble", "alone": "multitracer.alignment.alone"}
+_PLACES = {"align": "multitracer.alignment.assemble", "align_single": "multitracer.alignment.single_capture"}
 
 
 def __getattr__(name: str) -> Any:

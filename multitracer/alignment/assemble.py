@@ -12,14 +12,14 @@ from multitracer.alignment.finish import finish
 from multitracer.alignment.flows import sockets
 from multitracer.alignment.path import FEW_MATCHES, outward
 from multitracer.alignment.relation import Relation, place_steps
-from multitracer.alignment.work import Work
+from multitracer.alignment.state import AlignmentState
 from multitracer.model import declared
 from multitracer.model.errors import AlignmentError
 from multitracer.model.timeline import Timeline
 from multitracer.model.trace import Trace
 
 _MANY_ANCHORS = 20
-_DEAF = 0.02  # gaps in what a monitor saw, by its rows: beyond, order says nothing of clocks
+_LOSSY_SHARE = 0.02  # gaps in what a monitor saw, by its rows: beyond, order says nothing of clocks
 
 
 def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) -> Timeline:
@@ -52,116 +52,116 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
 
     Reference: METRICS "Cross-layer"; PEERS "Convex hull clock fit".
     """
-    work = Work(list(traces), dict(settings or {}))
-    if not work.traces:
+    state = AlignmentState(list(traces), dict(settings or {}))
+    if not state.traces:
         raise AlignmentError("nothing to align: no trace was given")
-    path.leave_out_copies(work)
-    path.find_simulated(work)
-    path.read_connections(work)
-    path.order_captures(work)
-    path.set_reference(work)
-    simulated.name_sockets(work)
-    path.place_simulated(work)
-    _join_captures(work)
-    work.share_clocks()
-    _join_links(work)
-    _join_uncaptured(work)
-    work.share_clocks()
-    _join_kernels(work)
-    _join_dccp(work)
-    for source, trace in enumerate(work.traces):
+    path.leave_out_copies(state)
+    path.find_simulated(state)
+    path.read_connections(state)
+    path.order_captures(state)
+    path.set_reference(state)
+    simulated.name_sockets(state)
+    path.place_simulated(state)
+    _join_captures(state)
+    state.share_clocks()
+    _join_links(state)
+    _join_uncaptured(state)
+    state.share_clocks()
+    _join_kernels(state)
+    _join_dccp(state)
+    for source, trace in enumerate(state.traces):
         if (
-            not work.settled(source)
-            and declared.number(work.settings, trace.source.path, "clock_offset_s") is not None
+            not state.settled(source)
+            and declared.number(state.settings, trace.source.path, "clock_offset_s") is not None
         ):
-            work.place(source, work.identity(source).pieces)
-    return finish(work)
+            state.place(source, state.identity(source).pieces)
+    return finish(state)
 
 
-def _join_uncaptured(work: Work) -> None:
-    if len(work.traces) > 1:
+def _join_uncaptured(state: AlignmentState) -> None:
+    if len(state.traces) > 1:
         from multitracer.alignment import uncaptured
 
-        uncaptured.join(work)
+        uncaptured.join(state)
 
 
-def _join_captures(work: Work) -> None:
+def _join_captures(state: AlignmentState) -> None:
     """Grow from the reference: each time the capture that shares most packets with one on the timeline."""
-    waiting = [i for i in work.path if not work.settled(i)]
+    waiting = [i for i in state.path if not state.settled(i)]
     while waiting:
         options = [
-            (len(matches := captures.match(work.own[a], work.own[b])), a, b, matches)
+            (len(matches := captures.match(state.own[a], state.own[b])), a, b, matches)
             for b in waiting
-            for a in work.path
-            if work.settled(a)
+            for a in state.path
+            if state.settled(a)
         ]
         best = max(options, key=lambda option: option[0], default=None)
         if best is None or best[0] < FEW_MATCHES:
             break
         _, a, b, matches = best
-        _join_pair(work, a, b, matches)
+        _join_pair(state, a, b, matches)
         waiting.remove(b)
-    on = [i for i in work.path if work.settled(i)]
+    on = [i for i in state.path if state.settled(i)]
     for place, b in enumerate(on):  # further pairs narrow the bounds
         for a in on[:place]:
-            if any({relation.a, relation.b} == {a, b} for relation in work.relations):
+            if any({relation.a, relation.b} == {a, b} for relation in state.relations):
                 continue
-            if work.simulated(a) and work.simulated(b):
+            if state.simulated(a) and state.simulated(b):
                 continue
-            matches = captures.match(work.own[a], work.own[b])
+            matches = captures.match(state.own[a], state.own[b])
             if len(matches) >= FEW_MATCHES:
-                _join_pair(work, a, b, matches, new=False)
+                _join_pair(state, a, b, matches, new=False)
 
 
-def _join_pair(work: Work, a: int, b: int, matches: captures.Matches, new: bool = True) -> None:
-    data = outward(work, work.own[a])[matches.first]
-    a_is_near = captures.order_of(work.own[a], work.own[b], matches, data) != 1
-    a_first, b_first = captures.pairs(work.own[a], work.own[b], matches, data == a_is_near)
-    nominal = work.nominal[a]
+def _join_pair(state: AlignmentState, a: int, b: int, matches: captures.Matches, new: bool = True) -> None:
+    data = outward(state, state.own[a])[matches.first]
+    a_is_near = captures.order_of(state.own[a], state.own[b], matches, data) != 1
+    a_first, b_first = captures.pairs(state.own[a], state.own[b], matches, data == a_is_near)
+    nominal = state.nominal[a]
     lower, upper = (pair.points(nominal.apply(pair.t_a, pair.record_a)) for pair in (a_first, b_first))
-    fitted = fit(lower, upper, work.span(b))
-    fitted = place_steps(fitted, work.own[b]["t_ns"], work.own[b]["record"], lower, upper)
+    fitted = fit(lower, upper, state.span(b))
+    fitted = place_steps(fitted, state.own[b]["t_ns"], state.own[b]["record"], lower, upper)
     relation = Relation(
         a, b, a_first, b_first, "hull", fitted, None, {"matches": len(matches), **fitted.evidence}
     )
-    work.relations.append(relation)
+    state.relations.append(relation)
     if new:
-        work.place(b, fitted.pieces)
+        state.place(b, fitted.pieces)
 
 
-def _join_links(work: Work) -> None:
-    logs = [i for i in work.layer("link") if "link_frames" in work.traces[i].tables]
+def _join_links(state: AlignmentState) -> None:
+    logs = [i for i in state.layer("link") if "link_frames" in state.traces[i].tables]
     if not logs:
         return
     # Ways of joining are loaded where there is something to join: for a lone capture, this takes longer.
     from multitracer.alignment import linkpair
     from multitracer.alignment.anchors import side_of
 
-    sides = side_of({i: work.traces[i] for i in logs})
-    work.entity_sides = sides
-    on = [i for i in work.path if work.settled(i) and not work.on_air(i)]
+    sides = side_of({i: state.traces[i] for i in logs})
+    state.entity_sides = sides
+    on = [i for i in state.path if state.settled(i) and not state.on_air(i)]
     for log in logs:
-        found = _link_relations(work, log, sides, on)
+        found = _link_relations(state, log, sides, on)
         for relation in found:
-            if not work.settled(log):
-                work.place(log, relation.fit.pieces)
-            work.relations.append(replace(relation, b=work.twin(log)))
+            if not state.settled(log):
+                state.place(log, relation.fit.pieces)
+            state.relations.append(replace(relation, b=state.clock_source(log)))
     for a in logs:  # two logs of one link
         for b in logs:
-            ends = {work.twin(a), work.twin(b)}
-            if len(ends) > 1 and work.settled(a) and not any({r.a, r.b} == ends for r in work.relations):
+            ends = {state.clock_source(a), state.clock_source(b)}
+            if len(ends) > 1 and state.settled(a) and not any({r.a, r.b} == ends for r in state.relations):
                 between = linkpair.join(
-                    a, b, work.traces[a], work.traces[b], work.nominal[a].apply, work.span(b)
+                    a, b, state.traces[a], state.traces[b], state.nominal[a].apply, state.span(b)
                 )
                 if between is None:
                     continue
-                if not work.settled(b):
-                    work.place(b, between.fit.pieces)
-                work.relations.append(replace(between, a=work.twin(a), b=work.twin(b)))
+                if not state.settled(b):
+                    state.place(b, between.fit.pieces)
+                state.relations.append(replace(between, a=state.clock_source(a), b=state.clock_source(b)))
 
 
 def _link_relations(
-    work: Work, log: int, sides: Mapping[tuple[int, int], int], on: Sequence[int]
+    state: AlignmentState, log: int, sides: Mapping[tuple[int, int], int], on: Sequence[int]
 ) -> list[Relation]:
     """Each entity against the capture on its side."""
     from multitracer.alignment import linkair, linkinside, linklog
@@ -170,54 +170,54 @@ def _link_relations(
     found: list[Relation] = []
     if not on:
         return found
-    deaf = _missed_share(work.traces[log]) > _DEAF
-    if linkair.may_hold_packets(work, log):
-        found = linkair.join(work, log, (on[0], on[-1]), None, deaf)
-    if found or deaf:
-        return _trusted(work, found)
-    hint = 0 if work.traces[log].source.clock == "realtime" else None
-    lead_ns = int(work.traces[log].source.details.get("gps_time_is_ahead_s", 0)) * 10**9
+    lossy_monitor = _missed_share(state.traces[log]) > _LOSSY_SHARE
+    if linkair.may_hold_packets(state, log):
+        found = linkair.join(state, log, (on[0], on[-1]), None, lossy_monitor)
+    if found or lossy_monitor:
+        return _trusted(state, found)
+    hint = 0 if state.traces[log].source.clock == "realtime" else None
+    lead_ns = int(state.traces[log].source.details.get("gps_time_is_ahead_s", 0)) * 10**9
     tries = [
         (entity, sides[log, entity], on[0] if sides[log, entity] == 0 else on[-1])
-        for entity in range(len(work.traces[log].entities))
+        for entity in range(len(state.traces[log].entities))
     ]
-    alone = {"snd": 0, "rcv": 1}.get(work.traces[on[0]].source.point or "") if len(on) == 1 else None
+    alone = {"snd": 0, "rcv": 1}.get(state.traces[on[0]].source.point or "") if len(on) == 1 else None
     if alone is not None:
         tries = [one for one in tries if one[1] == alone]  # the other entity is across the link
-    readable = linkinside.is_readable(work, log)
-    for entity, side, capture in sorted(tries, key=lambda one: one[2] != work.reference):
+    readable = linkinside.is_readable(state, log)
+    for entity, side, capture in sorted(tries, key=lambda one: one[2] != state.reference):
         if readable:
-            exact = linkinside.join(work, log, entity, capture, side)
+            exact = linkinside.join(state, log, entity, capture, side)
             found += [exact] if exact is not None else []
             continue
-        table = work.mapped(capture)
-        away = outward(work, table)
+        table = state.mapped(capture)
+        away = outward(state, table)
         known = table["conn"] >= 0
         near = away if side == 0 else ~away
         packets = Packets.at(table.where(known), near[known])
-        own = work.own[capture].where(known)
+        own = state.own[capture].where(known)
         relation = linklog.join(
-            log, work.traces[log], entity, capture, packets, own, work.span(log), hint, lead_ns
+            log, state.traces[log], entity, capture, packets, own, state.span(log), hint, lead_ns
         )
         if relation is not None:
             found.append(relation)
             line = relation.fit.pieces[0].line
             hint = line.offset_ns if hint is None else hint
-        elif linklog.anchor_count(work.traces[log], entity) >= _MANY_ANCHORS and len(own) >= _MANY_ANCHORS:
-            work.tried.add(log)
+        elif linklog.anchor_count(state.traces[log], entity) >= _MANY_ANCHORS and len(own) >= _MANY_ANCHORS:
+            state.tried.add(log)
     # A capture of unknown place is next to one entity, not to both.
     if len(on) == 1 and alone is None and not readable:
         found = sorted(found, key=lambda r: -r.evidence["votes"] / r.evidence["voters"])[:1]
-    found = _trusted(work, found)
-    if found and linkair.may_hold_packets(work, log):
+    found = _trusted(state, found)
+    if found and linkair.may_hold_packets(state, log):
         # Now that it is known about when: packet by packet.
-        found = _trusted(work, linkair.join(work, log, (on[0], on[-1]), found[0], deaf)) or found
+        found = _trusted(state, linkair.join(state, log, (on[0], on[-1]), found[0], lossy_monitor)) or found
     return found
 
 
-def _trusted(work: Work, found: list[Relation]) -> list[Relation]:
+def _trusted(state: AlignmentState, found: list[Relation]) -> list[Relation]:
     """The one against the reference first: it carries no error of another capture's clock."""
-    return sorted(found, key=lambda r: (r.fit.bound_ns is None, r.a != work.reference, r.fit.bound_ns or 0))
+    return sorted(found, key=lambda r: (r.fit.bound_ns is None, r.a != state.reference, r.fit.bound_ns or 0))
 
 
 def _missed_share(trace: Trace) -> float:
@@ -228,49 +228,49 @@ def _missed_share(trace: Trace) -> float:
     return int((events["kind"] == events.code("kind", "unseen")).sum()) / len(frames)
 
 
-def _join_kernels(work: Work) -> None:
-    logs = work.layer("kernel")
+def _join_kernels(state: AlignmentState) -> None:
+    logs = state.layer("kernel")
     if not logs:
         return
     from multitracer.alignment import application, kernel, samples
 
-    on = [i for i in work.path if work.settled(i)]
-    preferred = sorted(on, key=lambda i: i != work.reference)
-    segments = {i: work.mapped(i) for i in preferred}
+    on = [i for i in state.path if state.settled(i)]
+    preferred = sorted(on, key=lambda i: i != state.reference)
+    segments = {i: state.mapped(i) for i in preferred}
     for log in logs:
-        if work.settled(log):
+        if state.settled(log):
             continue
-        trace = work.traces[log]
-        span = work.span(log)
-        relation = kernel.join(log, trace, work.merged, segments, span, preferred)
+        trace = state.traces[log]
+        span = state.span(log)
+        relation = kernel.join(log, trace, state.merged, segments, span, preferred)
         states = trace.tables.get("tcp_states")
         if relation is None and states is not None and len(states):
-            points = {i: work.traces[i].source.point for i in preferred}
-            relation = samples.join(log, trace, work.merged, segments, span, preferred, points)
+            points = {i: state.traces[i].source.point for i in preferred}
+            relation = samples.join(log, trace, state.merged, segments, span, preferred, points)
             if relation is None:
-                relation = application.join(log, trace, work.merged, segments, span, preferred, points)
-        if preferred and not sockets(trace.flows, work.merged):
-            work.tried.add(log)
+                relation = application.join(log, trace, state.merged, segments, span, preferred, points)
+        if preferred and not sockets(trace.flows, state.merged):
+            state.tried.add(log)
         if relation is not None:
-            work.place(log, relation.fit.pieces)
-            work.relations.append(relation)
+            state.place(log, relation.fit.pieces)
+            state.relations.append(relation)
 
 
-def _join_dccp(work: Work) -> None:
+def _join_dccp(state: AlignmentState) -> None:
     """Captures of DCCP, to the first of them that is on the timeline."""
-    found = [i for i in work.layer("dccp") if "dccp_packets" in work.traces[i].tables]
+    found = [i for i in state.layer("dccp") if "dccp_packets" in state.traces[i].tables]
     if not found:
         return
     from multitracer.alignment import dccp
 
     for source in found:
-        a = next((i for i in found if i != source and work.settled(i)), None)
-        if a is None or work.settled(source):
+        a = next((i for i in found if i != source and state.settled(i)), None)
+        if a is None or state.settled(source):
             continue
-        traces = work.traces[a], work.traces[source]
-        relation = dccp.join(a, source, *traces, work.nominal[a], work.span(source))
+        traces = state.traces[a], state.traces[source]
+        relation = dccp.join(a, source, *traces, state.nominal[a], state.span(source))
         if relation is None:
-            work.tried.add(source)
+            state.tried.add(source)
             continue
-        work.place(source, relation.fit.pieces)
-        work.relations.append(relation)
+        state.place(source, relation.fit.pieces)
+        state.relations.append(relation)

@@ -20,7 +20,7 @@ from multitracer.layers.framemap.order import by_arrival, carried_ns
 from multitracer.model.table import Array, Table
 
 if TYPE_CHECKING:
-    from multitracer.alignment.work import Work
+    from multitracer.alignment.state import AlignmentState
 
 _AGREED = 0.9
 
@@ -46,18 +46,20 @@ class _Found(NamedTuple):
     once: Array
 
 
-def may_hold_packets(work: Work, log: int) -> bool:
+def may_hold_packets(state: AlignmentState, log: int) -> bool:
     """Whether frames may hold a packet each: a monitor's do, or the log names no size of a full frame."""
-    trace = work.traces[log]
-    return _is_monitored(work, log) or (not trace.links and stated_payload(trace) is None)
+    trace = state.traces[log]
+    return _is_monitored(state, log) or (not trace.links and stated_payload(trace) is None)
 
 
-def _is_monitored(work: Work, log: int) -> bool:
-    links = work.traces[log].links
+def _is_monitored(state: AlignmentState, log: int) -> bool:
+    links = state.traces[log].links
     return bool(links) and all(link.observer == "monitor" and link.unit == "packet" for link in links)
 
 
-def join(work: Work, log: int, on: tuple[int, int], coarse: Relation | None, deaf: bool) -> list[Relation]:
+def join(
+    state: AlignmentState, log: int, on: tuple[int, int], coarse: Relation | None, lossy_monitor: bool
+) -> list[Relation]:
     """Join such a log to the captures before and behind the link, `on`; no relation if they do not fit.
 
     Parameters
@@ -65,29 +67,29 @@ def join(work: Work, log: int, on: tuple[int, int], coarse: Relation | None, dea
     coarse : Relation or None
         Where the log was put by causality alone; frames that cannot be read are sought near it, else near
         their time as stamped.
-    deaf : bool
+    lossy_monitor : bool
         The monitor missed so much that order says nothing of clocks: only what could be read counts.
     """
-    nominal = work.identity(log) if coarse is None else Nominal(coarse.fit.pieces)
+    nominal = state.identity(log) if coarse is None else Nominal(coarse.fit.pieces)
     ways = {}
-    for entity in range(len(work.traces[log].entities)):
-        side = work.entity_sides.get((log, entity))
+    for entity in range(len(state.traces[log].entities)):
+        side = state.entity_sides.get((log, entity))
         if side is None:
             return []
         near, far = on if side == 0 else on[::-1]
-        way = _way(work.traces[log].tables["link_frames"], entity)
-        found = _read(work, log, way, (near, far), side)
-        if found is None and not deaf:
-            found = _counted(work, way, (near, far), side, nominal)
+        way = _way(state.traces[log].tables["link_frames"], entity)
+        found = _read(state, log, way, (near, far), side)
+        if found is None and not lossy_monitor:
+            found = _counted(state, way, (near, far), side, nominal)
         if found is None:
             return []
-        if not _is_monitored(work, log):
+        if not _is_monitored(state, log):
             # The receiver itself says when a frame had come, and hands its packet on then.
             found = found._replace(once=way.heard_ns[found.frame] >= 0)
         ways[side] = way, found
     if set(ways) != {0, 1}:
         return []
-    relations = [_relation(work, log, capture, side, ways) for side, capture in enumerate(on)]
+    relations = [_relation(state, log, capture, side, ways) for side, capture in enumerate(on)]
     return [relation for relation in relations if relation is not None]
 
 
@@ -114,21 +116,21 @@ def _once(way: _Way) -> Array:
     return np.asarray(((count == 1) & ~again)[order])
 
 
-def _read(work: Work, log: int, way: _Way, ends: tuple[int, int], side: int) -> _Found | None:
+def _read(state: AlignmentState, log: int, way: _Way, ends: tuple[int, int], side: int) -> _Found | None:
     """Packets that the monitor could read."""
-    path = work.traces[log].source.path
-    inside = [i for i, trace in enumerate(work.traces) if trace.source.path == path and i in work.own]
+    path = state.traces[log].source.path
+    inside = [i for i, trace in enumerate(state.traces) if trace.source.path == path and i in state.own]
     if not inside:
         return None
-    within = work.own[inside[0]]
+    within = state.own[inside[0]]
     rows = np.flatnonzero(np.isin(within["record"], way.first["record"]))
     order = np.argsort(way.first["record"], kind="stable")
     frame = np.full(len(within), -1, dtype=np.int64)
     frame[rows] = order[np.searchsorted(way.first["record"][order], within["record"][rows])]
     seen = []
     for capture in ends:
-        matched = captures.match(work.own[capture], within)
-        mine = outward(work, work.own[capture])[matched.first] == (side == 0)
+        matched = captures.match(state.own[capture], within)
+        mine = outward(state, state.own[capture])[matched.first] == (side == 0)
         row = np.full(len(within), -1, dtype=np.int64)
         row[matched.second[mine]] = matched.first[mine]
         seen.append(row)
@@ -138,14 +140,16 @@ def _read(work: Work, log: int, way: _Way, ends: tuple[int, int], side: int) -> 
     return _Found(seen[0][known], seen[1][known], frame[known], _once(way)[frame[known]])
 
 
-def _counted(work: Work, way: _Way, ends: tuple[int, int], side: int, nominal: Nominal) -> _Found | None:
+def _counted(
+    state: AlignmentState, way: _Way, ends: tuple[int, int], side: int, nominal: Nominal
+) -> _Found | None:
     """Packets of frames that cannot be read, by their order, where there is a capture at either end."""
     near, far = ends
     if near == far or not len(way.first):
         return None
-    before, behind = work.mapped(near), work.mapped(far)
-    rows = np.flatnonzero((before["conn"] >= 0) & (outward(work, before) == (side == 0)))
-    matched = captures.match(work.own[near], work.own[far])
+    before, behind = state.mapped(near), state.mapped(far)
+    rows = np.flatnonzero((before["conn"] >= 0) & (outward(state, before) == (side == 0)))
+    matched = captures.match(state.own[near], state.own[far])
     partner = np.full(len(before), -1, dtype=np.int64)
     partner[matched.first] = matched.second
     # In the order in which they went into the link.
@@ -170,10 +174,10 @@ def _counted(work: Work, way: _Way, ends: tuple[int, int], side: int, nominal: N
 
 
 def _relation(
-    work: Work, log: int, capture: int, side: int, ways: dict[int, tuple[_Way, _Found]]
+    state: AlignmentState, log: int, capture: int, side: int, ways: dict[int, tuple[_Way, _Found]]
 ) -> Relation | None:
     """What one capture and the log say of each other: packets into the link, and out of it."""
-    own = work.own[capture]
+    own = state.own[capture]
     way, found = ways[side]
     into = found.near >= 0
     row, frame = found.near[into], found.frame[into]
@@ -181,12 +185,12 @@ def _relation(
     way, found = ways[1 - side]
     out = (found.far >= 0) & found.once
     row, frame = found.far[out], found.frame[out]
-    come_ns = way.first["t_ns"] if _is_monitored(work, log) else way.heard_ns
+    come_ns = way.first["t_ns"] if _is_monitored(state, log) else way.heard_ns
     after = Pairs(own["t_ns"][row], come_ns[frame], own["record"][row], way.first["record"][frame])
     if not len(before) or not len(after):
         return None
-    nominal = work.nominal[capture]
+    nominal = state.nominal[capture]
     lower, upper = (pairs.points(nominal.apply(pairs.t_a, pairs.record_a)) for pairs in (before, after))
-    fitted = fit(lower, upper, work.span(log), steps=False)
+    fitted = fit(lower, upper, state.span(log), steps=False)
     evidence = {"packets_in": len(before), "packets_out": len(after), **fitted.evidence}
     return Relation(capture, log, before, after, "causality", fitted, None, evidence)

@@ -18,48 +18,48 @@ from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
 
 if TYPE_CHECKING:
-    from multitracer.alignment.work import Work
+    from multitracer.alignment.state import AlignmentState
 
 _HEADERS_BYTES = 40  # of any packet with TCP: that much behind its first byte is still of it
 
 
-def is_readable(work: Work, log: int) -> bool:
+def is_readable(state: AlignmentState, log: int) -> bool:
     """Whether the packets in the log's frames are known, and where each is in the stream."""
-    return _inside(work, log) is not None and not work.traces[log].links[0].slotted
+    return _inside(state, log) is not None and not state.traces[log].links[0].slotted
 
 
-def join(work: Work, log: int, entity: int, capture: int, side: int) -> Relation | None:
+def join(state: AlignmentState, log: int, entity: int, capture: int, side: int) -> Relation | None:
     """Join one entity of a link log to the capture on its side; None if they share too few packets."""
-    inside = _inside(work, log)
+    inside = _inside(state, log)
     if inside is None:
         return None
-    own, within = work.own[capture], work.own[inside]
-    places = work.traces[inside].places
+    own, within = state.own[capture], state.own[inside]
+    places = state.traces[inside].places
     if places is None or len(places) != len(within):
         return None
     found = captures.match(own, within)
     if len(found) < FEW_MATCHES:
         return None
-    into = outward(work, own)[found.first] == (side == 0)
+    into = outward(state, own)[found.first] == (side == 0)
     a, b = found.first[into], found.second[into]
     before = Pairs(own["t_ns"][a], within["t_ns"][b], own["record"][a], within["record"][b])
     a, b = found.first[~into], found.second[~into]
-    heard_ns, heard_record = _heard(work.traces[log], entity, places[b], within["length"][b])
+    heard_ns, heard_record = _heard(state.traces[log], entity, places[b], within["length"][b])
     known = heard_ns >= 0
     after = Pairs(own["t_ns"][a][known], heard_ns[known], own["record"][a][known], heard_record[known])
     if not len(before) or not len(after):
         return None
-    nominal = work.nominal[capture]
+    nominal = state.nominal[capture]
     lower, upper = (pairs.points(nominal.apply(pairs.t_a, pairs.record_a)) for pairs in (before, after))
-    fitted = fit(lower, upper, work.span(log), steps=False)
-    evidence = {"entity": work.traces[log].entities[entity], "matches": len(found), **fitted.evidence}
+    fitted = fit(lower, upper, state.span(log), steps=False)
+    evidence = {"entity": state.traces[log].entities[entity], "matches": len(found), **fitted.evidence}
     return Relation(capture, log, before, after, "causality", fitted, None, evidence)
 
 
-def _inside(work: Work, log: int) -> int | None:
-    path = work.traces[log].source.path
-    for index, trace in enumerate(work.traces):
-        if trace.source.path == path and trace.places is not None and index in work.own:
+def _inside(state: AlignmentState, log: int) -> int | None:
+    path = state.traces[log].source.path
+    for index, trace in enumerate(state.traces):
+        if trace.source.path == path and trace.places is not None and index in state.own:
             return index
     return None
 

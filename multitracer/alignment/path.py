@@ -10,7 +10,7 @@ from multitracer.alignment import captures, connections, roles
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import sockets
 from multitracer.alignment.relation import Nominal
-from multitracer.alignment.work import Work
+from multitracer.alignment.state import AlignmentState
 from multitracer.model import declared, schema
 from multitracer.model.errors import AlignmentError, Issue
 from multitracer.model.table import Table
@@ -19,109 +19,109 @@ FEW_MATCHES = 3
 _SIMULATED_NS = 10**16  # 116 days: captures of simulations begin in 1970
 
 
-def read_connections(work: Work) -> None:
+def read_connections(state: AlignmentState) -> None:
     """Find the connections that captures share, their segments in common terms, and the main one."""
-    found = work.layer("tcp")
-    work.merged = connections.merge(work.traces, found)
+    found = state.layer("tcp")
+    state.merged = connections.merge(state.traces, found)
     for source in found:
-        work.own[source] = _own_segments(work, source)
-    _main_connection(work)
+        state.own[source] = _own_segments(state, source)
+    _main_connection(state)
 
 
-def leave_out_copies(work: Work) -> None:
+def leave_out_copies(state: AlignmentState) -> None:
     """Of captures with the same records only the first takes part."""
-    found = work.layer("tcp")
-    tables = {i: work.traces[i].tables.get("segments") for i in found}
+    found = state.layer("tcp")
+    tables = {i: state.traces[i].tables.get("segments") for i in found}
     for place, i in enumerate(found):
         for j in found[:place]:
             a, b = tables[j], tables[i]
-            if j in work.left_out or a is None or b is None or not captures.identical(a, b):
+            if j in state.left_out or a is None or b is None or not captures.identical(a, b):
                 continue
-            names = f"{work.traces[j].source.path} and {work.traces[i].source.path} hold the same records"
-            work.left_out.add(i)
-            work.issues.append(Issue("identical-sources", detail=names, path=work.traces[i].source.path))
+            names = f"{state.traces[j].source.path} and {state.traces[i].source.path} hold the same records"
+            state.left_out.add(i)
+            state.issues.append(Issue("identical-sources", detail=names, path=state.traces[i].source.path))
             break
-    if work.left_out and len(work.traces) - len(work.left_out) == 1:
-        raise AlignmentError(f"{work.issues[-1].detail}: give the capture of the other side")
+    if state.left_out and len(state.traces) - len(state.left_out) == 1:
+        raise AlignmentError(f"{state.issues[-1].detail}: give the capture of the other side")
 
 
-def find_simulated(work: Work) -> None:
+def find_simulated(state: AlignmentState) -> None:
     """Captures next to other logs of a simulation are of it, if they count from zero as it does."""
-    if not any(trace.source.clock == "simulation" for trace in work.traces):
+    if not any(trace.source.clock == "simulation" for trace in state.traces):
         return
-    for source in work.layer("tcp"):
-        found = work.traces[source].source
+    for source in state.layer("tcp"):
+        found = state.traces[source].source
         if found.clock == "realtime" and 0 <= (found.first_ns or 0) <= (found.last_ns or 0) < _SIMULATED_NS:
             found.clock = "simulation"
             found.details["clock_by"] = "it counts from zero, as the other sources of a simulation do"
 
 
-def order_captures(work: Work) -> None:
+def order_captures(state: AlignmentState) -> None:
     """Captures from the data sender to the receiver, by content; then `point` of each, or as declared."""
-    shared = [i for i in work.layer("tcp") if len(work.own[i])]
+    shared = [i for i in state.layer("tcp") if len(state.own[i])]
     path: list[int] = []
     for source in shared:
         place = len(path)
         for at, other in enumerate(path):
-            matches = captures.match(work.own[source], work.own[other])
-            data = outward(work, work.own[source])[matches.first]
+            matches = captures.match(state.own[source], state.own[other])
+            data = outward(state, state.own[source])[matches.first]
             if (
                 len(matches) >= FEW_MATCHES
-                and captures.order_of(work.own[source], work.own[other], matches, data) == 0
+                and captures.order_of(state.own[source], state.own[other], matches, data) == 0
             ):
                 place = at
                 break
         path.insert(place, source)
-    work.path = path
+    state.path = path
     for place, source in enumerate(path):
-        target = work.traces[source].source
-        target.point = _point(work, source, place, path)
-        wanted = declared.point(work.settings, target.path)
+        target = state.traces[source].source
+        target.point = _point(state, source, place, path)
+        wanted = declared.point(state.settings, target.path)
         if wanted is not None and wanted != target.point:
             if target.point is not None:
                 detail = f"declared as {wanted}, but what it saw is {target.point}"
-                work.issues.append(Issue("inconsistent-metadata", detail=detail, path=target.path))
+                state.issues.append(Issue("inconsistent-metadata", detail=detail, path=target.path))
             target.point = wanted
             target.details["point_by"] = "measurement.toml"
 
 
-def set_reference(work: Work) -> None:
+def set_reference(state: AlignmentState) -> None:
     """The sender's capture, else the first on the path, else the log that says real time."""
-    points = {work.traces[i].source.point: i for i in reversed(work.path)}
+    points = {state.traces[i].source.point: i for i in reversed(state.path)}
     if "snd" in points:
-        work.reference = points["snd"]
-    elif work.path:
-        work.reference = work.path[0]
+        state.reference = points["snd"]
+    elif state.path:
+        state.reference = state.path[0]
     else:
-        others = [i for i in range(len(work.traces)) if i not in work.left_out]
+        others = [i for i in range(len(state.traces)) if i not in state.left_out]
         rank = {"tcp": 0, "dccp": 1, "link": 2, "kernel": 3}
-        work.reference = min(
+        state.reference = min(
             others,
-            key=lambda i: (work.traces[i].source.clock != "realtime", rank[work.traces[i].source.layer]),
+            key=lambda i: (state.traces[i].source.clock != "realtime", rank[state.traces[i].source.layer]),
         )
-    work.place(work.reference, work.identity(work.reference).pieces)
+    state.place(state.reference, state.identity(state.reference).pieces)
 
 
-def place_simulated(work: Work) -> None:
+def place_simulated(state: AlignmentState) -> None:
     """Logs of the reference's simulation are on its clock; those of other sockets are of another run."""
-    nominal = work.nominal[work.reference]
-    for source in [*work.path, *work.layer("kernel"), *work.layer("link")]:
-        flows = work.traces[source].flows
-        ours = not flows or bool(sockets(flows, work.merged))
-        if source != work.reference and work.simulated(source) and ours:
-            work.nominal[source] = Nominal(nominal.pieces, free=False)
+    nominal = state.nominal[state.reference]
+    for source in [*state.path, *state.layer("kernel"), *state.layer("link")]:
+        flows = state.traces[source].flows
+        ours = not flows or bool(sockets(flows, state.merged))
+        if source != state.reference and state.simulated(source) and ours:
+            state.nominal[source] = Nominal(nominal.pieces, free=False)
 
 
-def outward(work: Work, table: Table) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def outward(state: AlignmentState, table: Table) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """For each segment, whether it goes the way that the bulk of the data goes (from the sender's host)."""
-    if work.main is None:
+    if state.main is None:
         return np.zeros(len(table), dtype=bool)
-    main = work.merged[work.main]
+    main = state.merged[state.main]
     sender = main.endpoints[main.data_dir][0]
     to_forward = np.array(
-        [_first_side(merged, sender, main.endpoints[1 - main.data_dir][0]) for merged in work.merged] + [-1]
+        [_first_side(merged, sender, main.endpoints[1 - main.data_dir][0]) for merged in state.merged] + [-1]
     )
-    first = to_forward[np.where(table["conn"] >= 0, table["conn"], len(work.merged))]
+    first = to_forward[np.where(table["conn"] >= 0, table["conn"], len(state.merged))]
     return np.asarray((first >= 0) & (table["dir"] == first))
 
 
@@ -135,39 +135,39 @@ def _first_side(merged: Merged, sender: str, receiver: str) -> int:
     return -1
 
 
-def _own_segments(work: Work, source: int) -> Table:
-    trace = work.traces[source]
+def _own_segments(state: AlignmentState, source: int) -> Table:
+    trace = state.traces[source]
     table = trace.tables.get("segments", Table.empty(schema.SEGMENTS))
     if not len(table):
         return table
-    return table.replace(**connections.columns(table, source, work.merged, len(trace.connections)))
+    return table.replace(**connections.columns(table, source, state.merged, len(trace.connections)))
 
 
-def _main_connection(work: Work) -> None:
-    if not work.merged:
+def _main_connection(state: AlignmentState) -> None:
+    if not state.merged:
         return
-    sizes = [sum(merged.data_bytes) for merged in work.merged]
-    shared = [len(merged.members) for merged in work.merged]
+    sizes = [sum(merged.data_bytes) for merged in state.merged]
+    shared = [len(merged.members) for merged in state.merged]
     most = max(shared)
-    work.main = max(range(len(sizes)), key=lambda i: (shared[i] == most and sizes[i] > 0, sizes[i]))
+    state.main = max(range(len(sizes)), key=lambda i: (shared[i] == most and sizes[i] > 0, sizes[i]))
 
 
-def _point(work: Work, source: int, place: int, path: list[int]) -> str | None:
-    details = work.traces[source].source.details
-    assert work.main is not None
-    main = work.merged[work.main]
-    if work.on_air(source):
+def _point(state: AlignmentState, source: int, place: int, path: list[int]) -> str | None:
+    details = state.traces[source].source.details
+    assert state.main is not None
+    main = state.merged[state.main]
+    if state.on_air(source):
         details["point_by"] = "it was captured on the link"
         return "mid"
-    mates = [i for i in path if main.member(i) is not None and not work.on_air(i)]
+    mates = [i for i in path if main.member(i) is not None and not state.on_air(i)]
     if len(mates) > 1 and source in mates:
         details["point_by"] = "order of the captures that share packets"
         return "snd" if source == mates[0] else "rcv" if source == mates[-1] else "mid"
-    sizes = [(sum(m.data_bytes), i) for i, m in enumerate(work.merged) if m.member(source) is not None]
+    sizes = [(sum(m.data_bytes), i) for i, m in enumerate(state.merged) if m.member(source) is not None]
     if not sizes:
         return None
     conn = max(sizes)[1]
-    split = roles.split_of_rtt(work.own[source], conn, work.merged[conn].data_dir)
+    split = roles.split_of_rtt(state.own[source], conn, state.merged[conn].data_dir)
     if split is None:
         return None
     details["point_by"] = split.words()

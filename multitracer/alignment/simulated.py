@@ -18,7 +18,7 @@ from multitracer.model.trace import Flow, Trace
 
 if TYPE_CHECKING:
     from multitracer.alignment.connections import Merged
-    from multitracer.alignment.work import Work
+    from multitracer.alignment.state import AlignmentState
 
 _ENOUGH = 0.5
 _CLEAR = 0.2
@@ -36,62 +36,62 @@ _COLUMNS = {
 _SECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 
 
-def name_sockets(work: Work) -> None:
+def name_sockets(state: AlignmentState) -> None:
     """Give variables without a socket that of their connection, and make TCP states of them."""
-    for source in work.layer("kernel"):
-        trace = work.traces[source]
+    for source in state.layer("kernel"):
+        trace = state.traces[source]
         details = trace.source.details
         variable = details.get("variable")
-        if not work.simulated(source) or variable is None or set(trace.tables) != {"series"}:
+        if not state.simulated(source) or variable is None or set(trace.tables) != {"series"}:
             continue
         if trace.flows:
-            named = sockets(trace.flows[:1], work.merged)
+            named = sockets(trace.flows[:1], state.merged)
             found = (named[0].conn, named[0].sends) if named else None
             how = "measurement.toml"
         else:
-            found, how = _by_times(work, trace)
+            found, how = _by_times(state, trace)
         details["connection_by"] = how
         if found is None:
             continue
         conn, sends = found
-        merged = work.merged[conn]
+        merged = state.merged[conn]
         (local, remote) = (merged.endpoints[sends], merged.endpoints[1 - sends])
         trace.flows = [Flow(*local, *remote)]
         details["connection"] = f"{local[0]}:{local[1]} > {remote[0]}:{remote[1]}"
-        mss = details.get("mss") or _segment_size(work, merged, sends)
+        mss = details.get("mss") or _segment_size(state, merged, sends)
         series = trace.tables["series"]
         # Scripts write what a variable was before its first change at time 0, long before the connection.
-        begun = min(int(own["t_ns"][own["conn"] == conn].min(initial=_NEVER)) for own in work.own.values())
+        begun = min(int(own["t_ns"][own["conn"] == conn].min(initial=_NEVER)) for own in state.own.values())
         series = series.where((series["t_ns"] > 0) | (series["t_ns"] >= begun))
         states = _states(series, variable, str(details.get("unit")), mss)
         if states is not None:
             trace.tables["tcp_states"] = states
 
 
-def _by_times(work: Work, trace: Trace) -> tuple[tuple[int, int] | None, str]:
+def _by_times(state: AlignmentState, trace: Trace) -> tuple[tuple[int, int] | None, str]:
     """The connection and direction whose segments fall on the times of changes, and how it was found."""
     series = trace.tables["series"]
     times = distinct(series["t_ns"][series["t_ns"] > 0])
     shares: dict[int, float] = {}
-    for capture in work.path:
-        own = work.own[capture]
+    for capture in state.path:
+        own = state.own[capture]
         step = steps_ns(times, trace.source.details["significant_digits"])
-        step += steps_ns(times, work.traces[capture].source.details.get("significant_digits", 19))
+        step += steps_ns(times, state.traces[capture].source.details.get("significant_digits", 19))
         for conn in np.unique(own["conn"][own["conn"] >= 0]).tolist():
             share = _share(times, distinct(own["t_ns"][own["conn"] == conn]), step)
             shares[conn] = max(shares.get(conn, 0.0), share)
     if len(shares) == 1:
         (conn,) = shares
-        near = any(work.traces[capture].source.point == "snd" for capture in work.path)
+        near = any(state.traces[capture].source.point == "snd" for capture in state.path)
         if shares[conn] >= _ENOUGH or not near:
             words = f"the only connection; {shares[conn]:.0%} of the times fit"
-            return (conn, work.merged[conn].data_dir), words
+            return (conn, state.merged[conn].data_dir), words
     ranked = sorted(shares.items(), key=lambda one: -one[1])
     if len(ranked) < 2 or ranked[0][1] < max(_ENOUGH, ranked[1][1] + _CLEAR):
         return None, "no connection's segments fit the times; state local and remote"
     conn = ranked[0][0]
     words = f"{ranked[0][1]:.0%} of the times are those of its segments, {ranked[1][1]:.0%} of the next best"
-    return (conn, work.merged[conn].data_dir), words
+    return (conn, state.merged[conn].data_dir), words
 
 
 def steps_ns(times: Array, digits: int) -> Array:
@@ -112,11 +112,11 @@ def _share(times: Array, segments: Array, step: Array) -> float:
     return float(np.mean(near <= step))
 
 
-def _segment_size(work: Work, merged: Merged, sends: int) -> int:
+def _segment_size(state: AlignmentState, merged: Merged, sends: int) -> int:
     """The largest segment that was sent: that of the sender's."""
     sizes = []
     for member in merged.members:
-        found: dict[str, Any] = work.traces[member.source].connections[member.conn]
+        found: dict[str, Any] = state.traces[member.source].connections[member.conn]
         direction = ("forward", "reverse")[sends ^ member.flipped]
         sizes.append(int(found[direction]["largest_segment"] or 0))
     return max(sizes, default=0)

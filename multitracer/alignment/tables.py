@@ -9,56 +9,56 @@ import numpy as np
 
 from multitracer.alignment import connections, flows
 from multitracer.alignment.relation import Nominal
-from multitracer.alignment.work import Work, entities
+from multitracer.alignment.state import AlignmentState, entities
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.errors import Issue
 from multitracer.model.table import Array, Table
 
 
-def capture_tables(work: Work, source: int, clock: Nominal) -> dict[str, Table]:
+def capture_tables(state: AlignmentState, source: int, clock: Nominal) -> dict[str, Table]:
     """Segments, retransmissions and timeouts with common connection numbers and sequence bases."""
-    trace = work.traces[source]
+    trace = state.traces[source]
     found = {}
     for name, table in trace.tables.items():
         columns = _common(table, source, clock)
         if {"conn", "dir", "seq"} <= set(table):
-            columns |= connections.columns(table, source, work.merged, len(trace.connections))
+            columns |= connections.columns(table, source, state.merged, len(trace.connections))
         found[name] = table.replace(**columns)
     return found
 
 
 def kernel_tables(
-    work: Work, source: int, clock: Nominal, spans: Sequence[tuple[int, int]]
+    state: AlignmentState, source: int, clock: Nominal, spans: Sequence[tuple[int, int]]
 ) -> dict[str, Table]:
     """States and events with connection, direction and relative sequence numbers."""
-    trace = work.traces[source]
+    trace = state.traces[source]
     found = {}
     foreign: set[int] = set()
     first_record = 0
     for name, table in trace.tables.items():
         table = table.replace(**_common(table, source, clock))
         if "flow" in table and "conn" in table:
-            conn, direction = flows.assign(table, trace.flows, work.merged, spans)
+            conn, direction = flows.assign(table, trace.flows, state.merged, spans)
             table = table.replace(conn=conn, dir=direction)
             unknown = np.flatnonzero(conn < 0)
-            if len(unknown) and work.merged:
+            if len(unknown) and state.merged:
                 foreign |= set(np.unique(table["flow"][unknown]).tolist())
                 record = int(table["record"][unknown].min())
                 first_record = min(first_record or record, record)
             if "snd_una" in table:
-                table = table.replace(**_relative(work, table))
+                table = table.replace(**_relative(state, table))
         found[name] = table
     if foreign:
         index = min(foreign)
         words = "no flow" if not 0 <= index < len(trace.flows) else _words(trace.flows[index])
-        work.issues.append(Issue("foreign-flow", len(foreign), first_record, words, trace.source.path))
+        state.issues.append(Issue("foreign-flow", len(foreign), first_record, words, trace.source.path))
     return found
 
 
-def link_tables(work: Work, source: int, clock: Nominal) -> dict[str, Table]:
+def link_tables(state: AlignmentState, source: int, clock: Nominal) -> dict[str, Table]:
     """Frames and events with the measurement's entity numbers."""
-    trace = work.traces[source]
-    names = entities(work)
+    trace = state.traces[source]
+    names = entities(state)
     turn = np.array([names.index(name) for name in trace.entities] + [-1], dtype=np.int16)
     found = {}
     for name, table in trace.tables.items():
@@ -76,12 +76,12 @@ def _common(table: Table, source: int, clock: Nominal) -> dict[str, Any]:
     }
 
 
-def _relative(work: Work, table: Table) -> dict[str, Array]:
+def _relative(state: AlignmentState, table: Table) -> dict[str, Array]:
     """snd_una and snd_nxt relative to the base of the direction in which the socket sends."""
     una, nxt = table["snd_una"].copy(), table["snd_nxt"].copy()
     grouped = Grouped(table["conn"], table["dir"])
     for conn in np.unique(table["conn"][table["conn"] >= 0]).tolist():
-        merged = work.merged[conn]
+        merged = state.merged[conn]
         for direction in (0, 1):
             rows = grouped.rows(conn, direction)
             if not len(rows):

@@ -130,11 +130,11 @@ class Follower:
         ------
         UnreadableFile, CorruptTrace
         """
-        from multitracer.alignment import align, alone
+        from multitracer.alignment import align, align_single
         from multitracer.parsers.pcap import trace_of
 
         trace = trace_of(self.path, self._core.finish())
-        return Measurement.of(alone(trace, {}) if self._detail == "summary" else align([trace], {}))
+        return Measurement.of(align_single(trace, {}) if self._detail == "summary" else align([trace], {}))
 
     def close(self) -> None:
         """Give up at once, if it has not ended."""

@@ -89,9 +89,9 @@ def read(
     if len(lone) == 1 and (detail == "summary" or (detail == "auto" and _is_large(lone[0]))):
         summary = _summarise(lone[0], format_of(lone[0], format), known)
         if summary is not None:
-            from multitracer.alignment import alone
+            from multitracer.alignment import align_single
 
-            return Measurement.of(alone(summary, files.settings))
+            return Measurement.of(align_single(summary, files.settings))
     traces: list[Trace] = []
     issues: list[Issue] = []
     for done, path in enumerate(files.named + files.found):

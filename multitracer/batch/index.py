@@ -14,8 +14,8 @@ from multitracer.batch.pictures import histogram, study_chart
 from multitracer.batch.study import Pivot
 from multitracer.report.document import asset as report_asset, policy
 from multitracer.report.markup import Child, Markup, join, raw, tag
+from multitracer.report.page_text import count, duration, rate, share, spelled
 from multitracer.report.sortable import headings_row
-from multitracer.report.words import count, duration, rate, share, spelled
 
 MOST_ROWS = 5_000
 MOST_LETTERS = 40

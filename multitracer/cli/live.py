@@ -14,7 +14,7 @@ from rich.text import Text
 
 from multitracer.cli import words
 from multitracer.cli.lines import table as rows_of
-from multitracer.model.words import rate
+from multitracer.model.quantities import rate
 
 Object = Mapping[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from multitracer.model import words
-from multitracer.model.words import duration as duration, votes as votes
+from multitracer.model import quantities
+from multitracer.model.quantities import duration as duration, votes as votes
 
 Object = Mapping[str, Any]
 
@@ -22,7 +22,7 @@ CAUSES = {
 
 def count(number: int, thing: str) -> str:
     """``3 link resets``, ``no link resets``."""
-    return words.count(number, thing) if number else f"no {thing}s"
+    return quantities.count(number, thing) if number else f"no {thing}s"
 
 
 def data(counts: Object) -> str:
@@ -40,8 +40,8 @@ def ends(connection: Object) -> str:
 def rate(bits_per_s: float | None) -> str:
     """A data rate in the unit that suits it, and in bytes while it is slow."""
     if bits_per_s is None or bits_per_s >= 1e6:
-        return words.rate(bits_per_s)
-    return f"{words.rate(bits_per_s)} ({bits_per_s / 8:,.0f} bytes/s)"
+        return quantities.rate(bits_per_s)
+    return f"{quantities.rate(bits_per_s)} ({bits_per_s / 8:,.0f} bytes/s)"
 
 
 def size(count_bytes: int) -> str:

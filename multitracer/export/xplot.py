@@ -35,7 +35,7 @@ COLORS: dict[Role, str] = {
     "slow_start_refill": "red",
     "tail_loss_probe": "red",
     "other_retransmission": "red",
-    "ruined": "orange",
+    "corrupted": "orange",
     "local_drop": "orange",
     "sack": "purple",
     "zero_window": "green",

@@ -14,8 +14,8 @@ from multitracer.model.timeline import Timeline
 from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Axis, Figure, Panel, PieceEnds, Pieces, Role, Series
 from multitracer.plots.plot import PlotOptions
-from multitracer.plots.series.findings import Results
 from multitracer.plots.series.headline import title_words
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection
 
 TIME = Axis("Time since the first TCP event", "s")

@@ -14,8 +14,8 @@ from typing import Any
 from multitracer.report.facts import Fact
 from multitracer.report.interactive import Interactive
 from multitracer.report.markup import Markup, join, raw, tag
+from multitracer.report.page_text import duration, rate, share
 from multitracer.report.tables import sources, tables, way
-from multitracer.report.words import duration, rate, share
 
 Object = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from multitracer.diagnosis.findings.rules import RULES
-from multitracer.report.words import spelled
+from multitracer.report.page_text import spelled
 
 Object = Mapping[str, Any]
 Stretch = tuple[float, float]

@@ -9,7 +9,7 @@ from typing import Any
 from multitracer.model.errors import UsageError
 from multitracer.model.timeline import Timeline
 from multitracer.report.markup import Markup, join, tag
-from multitracer.report.words import count, duration
+from multitracer.report.page_text import count, duration
 
 SIZE = (13.0, 8.2)
 DPI = 56.0

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from multitracer.report.markup import Markup, join
+from multitracer.report.page_text import rate, share
 from multitracer.report.sortable import Number, Row, sortable, span, whole
-from multitracer.report.words import rate, share
 
 Object = Mapping[str, Any]
 

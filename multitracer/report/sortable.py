@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from multitracer.report.markup import Markup, tag
-from multitracer.report.words import duration
+from multitracer.report.page_text import duration
 
 MOST_ROWS = 500
 """Rows of one table that the page holds; the note below it says where the rest is."""

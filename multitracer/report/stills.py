@@ -15,7 +15,7 @@ from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.theme import THEMES, ThemeName
 from multitracer.report.facts import gap_of, longest
 from multitracer.report.markup import Markup, join, tag
-from multitracer.report.words import duration
+from multitracer.report.page_text import duration
 
 MOST = 3
 SIZE = (11.0, 6.2)

@@ -8,9 +8,9 @@ from typing import Any
 
 from multitracer.report.facts import gap_of
 from multitracer.report.markup import Child, Markup, join, tag
+from multitracer.report.page_text import count, duration, rate, spelled, votes
 from multitracer.report.radio_tables import radio_tables
 from multitracer.report.sortable import Number, Row, at, sortable, span, whole
-from multitracer.report.words import count, duration, rate, spelled, votes
 
 Object = Mapping[str, Any]
 

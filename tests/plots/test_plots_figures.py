@@ -174,7 +174,7 @@ def test_multilayer_puts_the_same_segments_there():
     shown = next(
         one
         for one in figure("figure-9", "link-resets-vj").panel("sequence").marks
-        if one.role == "ruined_true"
+        if one.role == "corrupted_true"
     )
     belong = ruined["TcpRcv_ruined_true"]
     assert {*zip(shown.x.tolist(), shown.y.tolist(), strict=True)} <= {
@@ -187,9 +187,9 @@ def test_figure_9_checksum_is_no_formality():
     found = analysis("link-resets-vj")
     selection = figure_9.select(found.measurement, PlotOptions())
     entry = figure_9._worst(found.results["link_resets"].summary["resets"], PlotOptions())
-    ruin = figure_9.ruin_between(selection, entry["gap_start"], entry["gap_end"])
-    wrong = ruin._replace(true=ruin.true + 472)
-    assert figure_9._checked(selection, wrong) == (0, len(ruin.ruined))
+    corruption = figure_9.corruption_between(selection, entry["gap_start"], entry["gap_end"])
+    wrong = corruption._replace(true=corruption.true + 472)
+    assert figure_9._checked(selection, wrong) == (0, len(corruption.segments))
 
 
 def timeouts(backoffs: list[int], times: list[float], silences: list[float]) -> dict[str, Result]:

@@ -18,14 +18,14 @@ from support_plots import measurement, results
 from multitracer import registry
 from multitracer.model.errors import UsageError
 from multitracer.plots import plot as plotting
+from multitracer.plots.drawable_text import drawable
 from multitracer.plots.figures import multilayer
 from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.mpl.axes import clock
-from multitracer.plots.mpl.placement import Placement
+from multitracer.plots.mpl.label_placement import LabelPlacement
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Role, Series, Spans
 from multitracer.plots.plot import PlotOptions
 from multitracer.plots.theme import THEMES
-from multitracer.plots.words import drawable
 
 MAGIC = {".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml", ".pdf": b"%PDF-"}
 
@@ -270,7 +270,7 @@ def test_clock_words(seconds, decimals, said):
 
 
 def test_placement_refuses_what_is_taken_and_what_leaves():
-    placement = Placement(100.0, 100.0)
+    placement = LabelPlacement(100.0, 100.0)
     assert placement.take(50, 50, 20, 10)
     assert not placement.take(55, 52, 20, 10)
     assert not placement.take(2, 50, 20, 10)
@@ -280,7 +280,7 @@ def test_placement_refuses_what_is_taken_and_what_leaves():
 
 
 def test_placement_knows_lines_between_points():
-    placement = Placement(400.0, 100.0)
+    placement = LabelPlacement(400.0, 100.0)
     placement.trace(np.array([10.0, 300.0, np.nan]), np.array([50.0, 50.0, 1.0]))
     assert not placement.take(150, 50, 20, 10)
     assert placement.take(150, 70, 20, 10)
@@ -289,7 +289,7 @@ def test_placement_knows_lines_between_points():
 
 
 def test_placement_keeps_off_rules_where_it_can():
-    placement = Placement(400.0, 100.0)
+    placement = LabelPlacement(400.0, 100.0)
     placement.rule(np.array([200.0, -4.0, 1e9]))
     assert not placement.take(190, 50, 40, 10, over_rules=False)
     assert placement.take(190, 50, 40, 10)

@@ -15,8 +15,8 @@ programming); Paxson, "On Calibrating Measurements of Packet Transit Times", SIG
 directions).
 """
 
+from multitracer.alignment.clocks.convex_hull import MAX_SKEW_PPM
 from multitracer.alignment.clocks.fitting import fit, fit_median
-from multitracer.alignment.clocks.hulls import MAX_SKEW_PPM
 from multitracer.alignment.clocks.points import ClockLine, Fit, Float, Int, Piece, Points, apply_pieces
 
 __all__ = [

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from multitracer.alignment.clocks.hulls import MAX_SKEW_PPM, feasible, lower_hull, possible, upper_hull
+from multitracer.alignment.clocks.convex_hull import MAX_SKEW_PPM, feasible, lower_hull, possible, upper_hull
 from multitracer.alignment.clocks.points import ClockLine, Fit, Int, Piece, Points
 from multitracer.alignment.clocks.skew import CONFIDENCE, least_violation, skew_interval, slope_of_centre
 from multitracer.alignment.clocks.steps import Step, find_steps

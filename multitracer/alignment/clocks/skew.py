@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from multitracer.alignment.clocks.hulls import MAX_SKEW_PPM
+from multitracer.alignment.clocks.convex_hull import MAX_SKEW_PPM
 from multitracer.alignment.clocks.points import Float
 
 CONFIDENCE = 5.0

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from multitracer.alignment.clocks.hulls import possible
+from multitracer.alignment.clocks.convex_hull import possible
 from multitracer.alignment.clocks.points import Float, Int, Points
 
 _MAX_STEPS = 8

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.diagnosis.explain.story import Story as Story
-from multitracer.diagnosis.explain.teller import Teller
+from multitracer.diagnosis.explain.explainer import Explainer
+from multitracer.diagnosis.explain.explanation import Explanation as Explanation
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.errors import UsageError
 from multitracer.model.table import Table
@@ -22,7 +22,7 @@ _STALL_NS = 200_000_000
 
 def explain(
     analysis: Answers, conn: int | None = None, at_s: float | None = None, packet: int | None = None
-) -> Story:
+) -> Explanation:
     """Explain a packet, or what happened at a time.
 
     Parameters
@@ -55,14 +55,14 @@ def explain(
         if not len(found) or (conn is not None and int(rows["conn"][found[0]]) != conn):
             of = f" of connection {conn}" if conn is not None else ""
             raise UsageError(f"{m.sources[source].path}: packet {packet} is no TCP segment{of}")
-        return Teller(analysis, rows, int(found[0]), source).tell()
+        return Explainer(analysis, rows, int(found[0]), source).explain()
     assert at_s is not None
     if conn is None:
         if len(m.connections) != 1:
             raise UsageError(f"there are {len(m.connections)} connections: name one with --conn")
         conn = m.connections[0].index
     row, stall = _moment(m, rows, conn, at_s)
-    return Teller(analysis, rows, row, source).tell(stall)
+    return Explainer(analysis, rows, row, source).explain(stall)
 
 
 def _first_capture(m: Timeline) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer.diagnosis.explain.rules import span_text
 from multitracer.layers import framemap
-from multitracer.model import words
+from multitracer.model import quantities
 from multitracer.model.timeline import Timeline
 
 _UNITS = {"Rlc": "PDU", "Wifi": "frame"}
@@ -42,7 +42,7 @@ def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
     log = os.path.basename(m.sources[int(mine["frame_source"][0])].path)
     first, last = int(mine["frame_record"].min()), int(mine["last_record"].max())
     place = f"record {first:,}" if first == last else f"records {first:,} to {last:,}"
-    text = f"{kind.short} carried it in {words.count(count, unit)} ({log}, {place})"
+    text = f"{kind.short} carried it in {quantities.count(count, unit)} ({log}, {place})"
     waited = span["sent_ns"] - span["t_ns"]
     if span["sent_ns"] >= 0 and waited > 0:
         text += f", sent from {span_text(waited)} after TCP had sent it"

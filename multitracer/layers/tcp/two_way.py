@@ -1,7 +1,7 @@
 """Data and the ACKs for it, of many connections at once.
 
-One NumPy call serves a batch of connections instead of one: with 10,000 connections, calls for each alone take
-seconds. Rows are grouped by connection, and values are compared within a connection by `GroupedSearch`.
+One NumPy call serves a batch of connections instead of one: with 10,000 connections, calls for each alone
+take seconds. Rows are grouped by connection, and values are compared within a connection by `GroupedSearch`.
 """
 
 from __future__ import annotations

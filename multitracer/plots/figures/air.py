@@ -13,7 +13,7 @@ from multitracer.plots import base
 from multitracer.plots.figures.throughput import binned_rate, step_of
 from multitracer.plots.panel import Axis, Figure, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series.findings import Results, reset_marks, resets
+from multitracer.plots.series.result_marks import Results, reset_marks, resets
 from multitracer.plots.series.selection import Selection, select
 from multitracer.plots.series.transfer_panel import transfer_panel
 

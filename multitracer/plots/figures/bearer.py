@@ -11,8 +11,8 @@ from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series import result_marks
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 from multitracer.plots.series.transfer_panel import transfer_panel
 
@@ -33,7 +33,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     if not everything:
         raise base.nothing(PLOT.name, "no poll was answered, and no PDU overtaken, in the log")
     window = base.window_of(everything, everything, options)
-    resets = findings.resets(selection, results, selection.link("link_events"))
+    resets = result_marks.resets(selection, results, selection.link("link_events"))
     panels = (
         transfer_panel(selection, results),
         *(
@@ -41,8 +41,8 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
                 name,
                 Axis(title, "ms"),
                 tuple(each),
-                tuple(findings.reset_marks(resets, "", "Rlc")) if name == "polls" else (),
-                tuple(findings.gap_spans(resets, "")),
+                tuple(result_marks.reset_marks(resets, "", "Rlc")) if name == "polls" else (),
+                tuple(result_marks.gap_spans(resets, "")),
                 zero=True,
             )
             for name, title, each in drawn

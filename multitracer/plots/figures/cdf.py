@@ -14,8 +14,8 @@ from multitracer.plots.figures.rtt import samples
 from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Axis, Figure, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions, Subject
-from multitracer.plots.series.findings import Results
 from multitracer.plots.series.headline import title_words
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import select
 
 CURVES: tuple[Role, ...] = (

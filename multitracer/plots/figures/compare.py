@@ -13,7 +13,7 @@ from multitracer.plots.figures.cdf import CURVES
 from multitracer.plots.figures.rtt import samples
 from multitracer.plots.panel import Axis, Figure, Panel, Series
 from multitracer.plots.plot import Plot, PlotOptions, Subject
-from multitracer.plots.series.findings import Results, number, summary
+from multitracer.plots.series.result_marks import Results, number, summary
 from multitracer.plots.series.selection import select
 
 

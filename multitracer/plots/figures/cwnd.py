@@ -19,7 +19,7 @@ from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Axis, Figure, Panel, Role, Series, Spans, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.series import tcp_layer
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import select
 from multitracer.plots.series.window_layer import segment_size, window_panel
 

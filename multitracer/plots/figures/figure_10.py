@@ -20,8 +20,8 @@ from multitracer.plots import base
 from multitracer.plots.figures import multilayer
 from multitracer.plots.panel import Figure, Pieces, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series import result_marks
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 
 SAME = 0.02  # how far from twice a timer may be that was doubled: clocks of kernels tick
@@ -31,7 +31,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     """All layers around the longest run of timeouts, with every wait measured."""
     selection = select(measurement, options)
     base.answered(PLOT.name, results, "timeouts")
-    rows = findings.timeout_rows(selection, results)
+    rows = result_marks.timeout_rows(selection, results)
     run = _run(rows, selection, options)
     if rows is None or run is None:
         what = "no retransmission timeout" if rows is None else "no timeout expired twice in a row"

@@ -18,8 +18,8 @@ from multitracer.plots import base
 from multitracer.plots.figures import multilayer
 from multitracer.plots.panel import Figure, Pieces, Series, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings, link_layer
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series import link_layer, result_marks
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 
 
@@ -33,7 +33,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     bursts = _bursts(selection, frames, entity)
     spans = [
         (reset.t, max(reset.end or reset.t, reset.gap[1] if reset.gap else reset.t))
-        for reset in findings.resets(selection, results, events)
+        for reset in result_marks.resets(selection, results, events)
     ]
     clear = np.array(
         [not any(a < end + 1 and b > start - 1 for start, end in spans) for a, b in bursts], dtype=bool
@@ -114,7 +114,7 @@ def _words(
     words = f"link burst {1e3 * (burst[1] - burst[0]):,.0f} ms"
     if hole is not None:
         words += f", hole at the TCP receiver {1e3 * (hole[1] - hole[0]):,.0f} ms"
-    rows = findings.timeout_rows(selection, results)
+    rows = result_marks.timeout_rows(selection, results)
     until = max(burst[1], hole[1] if hole is not None else burst[1])
     t = selection.seconds(rows["t_ns"]) if rows is not None else np.empty(0)
     fired = int(np.count_nonzero((t >= burst[0]) & (t <= until + 1.0)))

@@ -16,8 +16,8 @@ from multitracer.plots import base
 from multitracer.plots.figures import multilayer
 from multitracer.plots.panel import Axis, Figure, Pieces, Series, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings, link_layer
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series import link_layer, result_marks
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import select
 
 SHOWN = 4  # XOFF intervals in the figure's own window
@@ -30,7 +30,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     entity = link_layer.sending_entity(frames)
     if entity is None:
         raise base.nothing(PLOT.name, "needs a link log that shows data frames being sent")
-    starts, ends = findings.xoff(selection, results, events, entity)
+    starts, ends = result_marks.xoff(selection, results, events, entity)
     low, high = base.asked(options)
     inside = (ends > low) & (starts < high)
     starts, ends = starts[inside], ends[inside]

@@ -14,8 +14,8 @@ from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Panel, Pieces, Spans, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings, tcp_layer
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series import result_marks, tcp_layer
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 from multitracer.plots.series.window_layer import flight_size
 
@@ -39,12 +39,12 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     window = base.window_of(series, series, options)
 
     spans, missing = _phases(selection, data, acks, window)
-    judged = findings.timeout_rows(selection, results)
-    marks = [] if judged is None else [*findings.timeout_marks(selection, judged, 0, GROUP)]
+    judged = result_marks.timeout_rows(selection, results)
+    marks = [] if judged is None else [*result_marks.timeout_marks(selection, judged, 0, GROUP)]
     marks += tcp_layer.retransmission_marks(
         selection, 0, GROUP, without=None if judged is None else judged["record"]
     )
-    marks += findings.local_drop_marks(selection, results, selection.link("link_events"), 0, GROUP)
+    marks += result_marks.local_drop_marks(selection, results, selection.link("link_events"), 0, GROUP)
     if not any(one.role == "fast_retransmit" and one.inside(window).any() for one in marks):
         missing.append("no fast retransmit in this window")
     lanes = tuple(one.lane for one in spans)

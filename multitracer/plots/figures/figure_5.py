@@ -19,7 +19,7 @@ from multitracer.plots.figures import multilayer
 from multitracer.plots.panel import Figure, Series
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.series import trends
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import select
 from multitracer.plots.series.window_layer import segment_size
 

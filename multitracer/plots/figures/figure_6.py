@@ -17,7 +17,7 @@ from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series
 from multitracer.plots.plot import Plot, PlotOptions, Subject
-from multitracer.plots.series.findings import Results, number, summary
+from multitracer.plots.series.result_marks import Results, number, summary
 
 FLAGGED = 95  # percent at which, and under which, the paper looked for a cause
 

@@ -17,7 +17,7 @@ from multitracer.plots import base
 from multitracer.plots.figures import multilayer
 from multitracer.plots.panel import Figure, Pieces, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 
 OUTLOOK_S = 10.0  # shown behind a drop that was never repaired

@@ -16,8 +16,8 @@ from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Panel, Pieces, Series, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings, tcp_layer, trends
-from multitracer.plots.series.findings import Results, number
+from multitracer.plots.series import result_marks, tcp_layer, trends
+from multitracer.plots.series.result_marks import Results, number
 from multitracer.plots.series.selection import select
 
 GROUP = "TCP receiver"
@@ -45,13 +45,13 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     low, high = float(series[0].x[0]), float(series[0].x[-1])
     options = base.zoomed(options, max(min(starts) - margin, low), min(max(ends) + margin, high))
     window = base.window_of(series, series, options)
-    found = findings.resets(selection, results, selection.link("link_events"))
+    found = result_marks.resets(selection, results, selection.link("link_events"))
     panel = Panel(
         "sequence",
         Axis("Sequence number acknowledged", "bytes"),
         tuple(series),
-        tuple(findings.reset_marks(found, "RLP")),
-        tuple(findings.gap_spans(found, "")),
+        tuple(result_marks.reset_marks(found, "RLP")),
+        tuple(result_marks.gap_spans(found, "")),
         pieces=tuple(_gaps(entries, series[0])),
     )
     notes = [words for words in (_rate(series[0], window),) if words]

@@ -18,9 +18,9 @@ from multitracer.native.whole_packet import decode
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings, tcp_layer
-from multitracer.plots.series.findings import Results, number
-from multitracer.plots.series.ruined import Ruin, ruin_between, true_marks
+from multitracer.plots.series import result_marks, tcp_layer
+from multitracer.plots.series.corrupted import Corruption, corruption_between, true_marks
+from multitracer.plots.series.result_marks import Results, number
 from multitracer.plots.series.selection import Selection, select
 
 SND, RCV = "TCP sender", "TCP receiver"
@@ -38,8 +38,8 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     if entry is None:
         raise base.nothing(PLOT.name, "no segment arrived ruined behind a link reset")
     start, end = float(entry["gap_start"]), float(entry["gap_end"])
-    ruin = ruin_between(selection, start, end)
-    sent = selection.seconds(ruin.lost["t_ns"][:1])
+    found = corruption_between(selection, start, end)
+    sent = selection.seconds(found.lost["t_ns"][:1])
     room = 0.2 * (end - start)
     options = base.zoomed(options, float(min([start, *sent])) - room, end + 1.5 * room)
     series = [
@@ -47,22 +47,22 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         *tcp_layer.data_series(selection, "Rcv", 0, RCV),
     ]
     window = base.window_of(series, series, options)
-    found = findings.resets(selection, results, selection.link("link_events"))
-    judged = findings.timeout_rows(selection, results)
-    marks = [*findings.reset_marks(found, "RLP")]
+    found = result_marks.resets(selection, results, selection.link("link_events"))
+    judged = result_marks.timeout_rows(selection, results)
+    marks = [*result_marks.reset_marks(found, "RLP")]
     if judged is not None:
-        marks += findings.timeout_marks(selection, judged, 0, SND)
-    marks += _marks(selection, ruin)
+        marks += result_marks.timeout_marks(selection, judged, 0, SND)
+    marks += _marks(selection, found)
     panel = Panel(
         "sequence",
         Axis("Sequence number", "bytes"),
         tuple(series),
         tuple(marks),
-        tuple(findings.gap_spans(found, "")),
-        pieces=tuple(_shifts(selection, ruin)),
+        tuple(result_marks.gap_spans(found, "")),
+        pieces=tuple(_shifts(selection, found)),
     )
     return base.figure(
-        PLOT.name, selection, results, (panel,), window, options, notes=_arithmetic(selection, ruin)
+        PLOT.name, selection, results, (panel,), window, options, notes=_arithmetic(selection, found)
     )
 
 
@@ -77,40 +77,42 @@ def _worst(entries: Any, options: PlotOptions) -> Mapping[str, Any] | None:
     return best
 
 
-def _marks(selection: Selection, ruin: Ruin) -> list[Marks]:
+def _marks(selection: Selection, found: Corruption) -> list[Marks]:
     marks = []
-    t = selection.seconds(ruin.ruined["t_ns"])
-    if len(ruin.lost):
+    t = selection.seconds(found.segments["t_ns"])
+    if len(found.lost):
         marks.append(
             Marks(
                 "TcpSnd_lost",
                 "packet_lost",
-                selection.seconds(ruin.lost["t_ns"]),
-                ruin.lost["seq"].astype(np.float64),
+                selection.seconds(found.lost["t_ns"]),
+                found.lost["seq"].astype(np.float64),
                 label="lost in the reset",
                 group=SND,
-                details=tuple(f"never arrived: byte {seq:,}" for seq in ruin.lost["seq"].tolist()),
+                details=tuple(f"never arrived: byte {seq:,}" for seq in found.lost["seq"].tolist()),
             )
         )
     marks.append(
         Marks(
             "TcpRcv_ruined",
-            "ruined",
+            "corrupted",
             t,
-            ruin.ruined["seq"].astype(np.float64),
+            found.segments["seq"].astype(np.float64),
             label="ruined, as its header reads",
             group=RCV,
-            details=tuple(f"bad checksum, header says byte {seq:,}" for seq in ruin.ruined["seq"].tolist()),
+            details=tuple(
+                f"bad checksum, header says byte {seq:,}" for seq in found.segments["seq"].tolist()
+            ),
         )
     )
-    return [*marks, *true_marks(selection, [ruin], 0, RCV)]
+    return [*marks, *true_marks(selection, [found], 0, RCV)]
 
 
-def _shifts(selection: Selection, ruin: Ruin) -> list[Pieces]:
-    if ruin.true is None or not len(ruin.ruined):
+def _shifts(selection: Selection, found: Corruption) -> list[Pieces]:
+    if found.true is None or not len(found.segments):
         return []
-    t, read = selection.seconds(ruin.ruined["t_ns"]), ruin.ruined["seq"].astype(np.float64)
-    true = ruin.true.astype(np.float64)
+    t, read = selection.seconds(found.segments["t_ns"]), found.segments["seq"].astype(np.float64)
+    true = found.true.astype(np.float64)
     arrows = Pieces(
         "shift", "packet_lost", t, read, t, true, ends="arrow", label="off by the bytes lost", group=RCV
     )
@@ -120,42 +122,46 @@ def _shifts(selection: Selection, ruin: Ruin) -> list[Pieces]:
     return [arrows, base.dimension("offset", (at, float(read[-1])), (at, float(true[-1])), words)]
 
 
-def _arithmetic(selection: Selection, ruin: Ruin) -> list[str]:
+def _arithmetic(selection: Selection, found: Corruption) -> list[str]:
     """The shift in words: what was under way, what was lost, and the proof by checksum."""
-    if ruin.true is None:
-        return [f"{len(ruin.ruined)} segments arrived ruined; which ones they were cannot be told"]
-    off = ruin.true - ruin.ruined["seq"]
-    lost = int(ruin.lost["length"].sum())
-    sizes = np.unique(ruin.lost["length"])
+    if found.true is None:
+        return [f"{len(found.segments)} segments arrived ruined; which ones they were cannot be told"]
+    off = found.true - found.segments["seq"]
+    lost = int(found.lost["length"].sum())
+    sizes = np.unique(found.lost["length"])
     product = (
-        f"{len(ruin.lost)} \N{MULTIPLICATION SIGN} {int(sizes[0]):,}" if len(sizes) == 1 else "their lengths"
+        f"{len(found.lost)} \N{MULTIPLICATION SIGN} {int(sizes[0]):,}" if len(sizes) == 1 else "their lengths"
     )
     notes = [
-        f"{len(ruin.lost) + len(ruin.ruined)} segments never reached TCP: {len(ruin.lost)} lost in the reset "
-        f"({product} = {lost:,} bytes), {len(ruin.ruined)} arrived ruined"
+        f"{len(found.lost) + len(found.segments)} segments never reached TCP: {len(found.lost)} lost in the reset "
+        f"({product} = {lost:,} bytes), {len(found.segments)} arrived ruined"
     ]
     shown = f"{int(off[0]):,}" if len(np.unique(off)) == 1 else f"{int(off.min()):,} to {int(off.max()):,}"
     relation = "exactly the bytes lost" if np.all(off == lost) else "not the bytes lost alone"
     notes.append(
-        f"the first says byte {int(ruin.ruined['seq'][0]):,} and was byte {int(ruin.true[0]):,}: "
+        f"the first says byte {int(found.segments['seq'][0]):,} and was byte {int(found.true[0]):,}: "
         f"headers are off by {shown} bytes, {relation}"
     )
-    right, tried = _checked(selection, ruin)
+    right, tried = _checked(selection, found)
     if tried:
         notes.append(f"with the right sequence number the TCP checksum is right in {right} of {tried}")
     return notes
 
 
-def _checked(selection: Selection, ruin: Ruin) -> tuple[int, int]:
+def _checked(selection: Selection, found: Corruption) -> tuple[int, int]:
     """How many ruined segments have a right checksum once their sequence number is; how many were tried.
 
     Only where the capture kept whole packets and is small.
     """
     m, source = selection.measurement, selection.rcv
-    if source is None or ruin.true is None or m.sources[source].records > SMALL:
+    if source is None or found.true is None or m.sources[source].records > SMALL:
         return 0, 0
     right = tried = 0
-    rows = zip(ruin.ruined["record"].tolist(), (ruin.true - ruin.ruined["seq"]).tolist(), strict=True)
+    rows = zip(
+        found.segments["record"].tolist(),
+        (found.true - found.segments["seq"]).tolist(),
+        strict=True,
+    )
     for record, off in [*rows][:CHECKED]:
         try:
             packet = decode(m.sources[source].path, record)

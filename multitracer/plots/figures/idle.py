@@ -14,8 +14,8 @@ from multitracer.plots import base
 from multitracer.plots.figures.multilayer import build as build_multilayer
 from multitracer.plots.panel import Axis, Figure, Panel, Series, Spans
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series import result_marks
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import select
 
 
@@ -23,9 +23,9 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     """A lane per cause over the sequence numbers, and the idle time that each has caused so far."""
     selection = select(measurement, options)
     answer = base.answered(PLOT.name, results, "idle_phases")
-    spans = [*findings.idle_spans(results, "idle")]
+    spans = [*result_marks.idle_spans(results, "idle")]
     if not spans:
-        utilized = findings.number(findings.summary(results, "utilization").get("value"))
+        utilized = result_marks.number(result_marks.summary(results, "utilization").get("value"))
         words = "the link was never idle" + (f" (utilization {100 * utilized:.1f} %)" if utilized else "")
         raise base.nothing(PLOT.name, words)
     full = build_multilayer(measurement, results, options)

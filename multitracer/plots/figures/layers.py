@@ -15,8 +15,8 @@ from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Panel, Pieces, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings, tcp_layer
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series import result_marks, tcp_layer
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 
 LANES = ("TCP sender", "link sender", "link receiver", "TCP receiver")
@@ -39,11 +39,11 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         *_frames(selection, path),
         *_packets(selection, acks, ("snd_ack", "snd_ack"), LANES[::-1]),
     ]
-    resets = findings.resets(selection, results, selection.link("link_events"))
+    resets = result_marks.resets(selection, results, selection.link("link_events"))
     panel = Panel(
         "layers",
         Axis("", ""),
-        marks=tuple(findings.reset_marks(resets, "link")),
+        marks=tuple(result_marks.reset_marks(resets, "link")),
         lanes=LANES,
         pieces=tuple(one for one in pieces if len(one.x)),
     )

@@ -19,10 +19,10 @@ from multitracer.plots import base
 from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Axis, Figure, Panel, Series, Spans
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings, link_layer, tcp_layer, trends
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series import link_layer, result_marks, tcp_layer, trends
+from multitracer.plots.series.corrupted import corruption_between, true_marks
 from multitracer.plots.series.headline import missing_layers, title_words
-from multitracer.plots.series.ruined import ruin_between, true_marks
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import select
 from multitracer.plots.series.window_layer import window_panel
 
@@ -50,26 +50,26 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     rcv = [*tcp_layer.data_series(selection, "Rcv", 0, groups["TCP receiver"])]
     window = base.window_of([*snd, *rcv] or rlp, [*rlp, *snd, *rcv], options)
 
-    starts, ends = findings.xoff(selection, results, events, entity)
-    resets = findings.resets(selection, results, events)
+    starts, ends = result_marks.xoff(selection, results, events, entity)
+    resets = result_marks.resets(selection, results, events)
     if options.trends:
         rlp += _link_trends(rlp, starts, ends, window, groups["link"])
         rcv += _trend(rcv, "TcpRcv_data", window, groups["TCP receiver"])
 
-    judged = findings.timeout_rows(selection, results)
-    marks = [*findings.reset_marks(resets, groups["link"], kind.prefix)]
+    judged = result_marks.timeout_rows(selection, results)
+    marks = [*result_marks.reset_marks(resets, groups["link"], kind.prefix)]
     if judged is not None:
-        marks += findings.timeout_marks(selection, judged, step, groups["TCP sender"])
+        marks += result_marks.timeout_marks(selection, judged, step, groups["TCP sender"])
     marks += tcp_layer.retransmission_marks(
         selection, step, groups["TCP sender"], without=None if judged is None else judged["record"]
     )
-    marks += findings.local_drop_marks(selection, results, events, step, groups["TCP sender"])
-    marks += tcp_layer.ruined_marks(selection, 0, groups["TCP receiver"])
+    marks += result_marks.local_drop_marks(selection, results, events, step, groups["TCP sender"])
+    marks += tcp_layer.corrupted_marks(selection, 0, groups["TCP receiver"])
     if selection.rcv is not None:
-        ruins = [ruin_between(selection, *reset.gap) for reset in resets if reset.gap is not None]
-        marks += true_marks(selection, ruins, 0, groups["TCP receiver"])
+        corruptions = [corruption_between(selection, *reset.gap) for reset in resets if reset.gap is not None]
+        marks += true_marks(selection, corruptions, 0, groups["TCP receiver"])
 
-    shades = [*findings.gap_spans(resets, ""), *findings.xoff_spans(starts, ends, "", kind.prefix)]
+    shades = [*result_marks.gap_spans(resets, ""), *result_marks.xoff_spans(starts, ends, "", kind.prefix)]
     sequence = Panel(
         "sequence",
         Axis("Sequence number" if step == 0 else "Sequence number + offset of its group", "bytes"),
@@ -79,10 +79,10 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     )
     lanes = _lanes(
         [
-            *findings.xoff_spans(starts, ends, LANES["xoff"], kind.prefix),
-            *findings.handshake_spans(resets, LANES["reset"]),
-            *findings.gap_spans(resets, LANES["gap"]),
-            *findings.idle_spans(results, LANES["idle"]),
+            *result_marks.xoff_spans(starts, ends, LANES["xoff"], kind.prefix),
+            *result_marks.handshake_spans(resets, LANES["reset"]),
+            *result_marks.gap_spans(resets, LANES["gap"]),
+            *result_marks.idle_spans(results, LANES["idle"]),
         ],
         window,
     )

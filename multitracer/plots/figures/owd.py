@@ -17,7 +17,7 @@ from multitracer.plots import base
 from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Axis, Figure, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 
 

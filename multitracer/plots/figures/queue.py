@@ -14,7 +14,7 @@ from multitracer.plots import base
 from multitracer.plots.figures.rtt import samples
 from multitracer.plots.panel import Axis, Figure, Panel, Series
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series.findings import Results, number, summary
+from multitracer.plots.series.result_marks import Results, number, summary
 from multitracer.plots.series.selection import select
 from multitracer.plots.series.window_layer import window_panel
 

@@ -17,8 +17,8 @@ from multitracer.plots import base
 from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Role, Series
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series import result_marks
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 
 
@@ -111,7 +111,7 @@ def _kernel(
 
 
 def _timeouts(selection: Selection, results: Results) -> Iterator[Marks]:
-    rows = findings.timeout_rows(selection, results)
+    rows = result_marks.timeout_rows(selection, results)
     if rows is not None:
         verdicts = tuple(f"timeout, {verdict}" for verdict in rows.words("verdict").tolist())
         yield Marks("timeouts", "timeout", selection.seconds(rows["t_ns"]), label="timeouts", texts=verdicts)

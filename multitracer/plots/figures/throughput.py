@@ -15,8 +15,8 @@ from multitracer.plots import base
 from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Axis, Figure, Panel, Series
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series import findings, link_layer
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series import link_layer, result_marks
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 
 BINS = 100  # about so many over the window, at least
@@ -77,7 +77,9 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         Series(name, role, x, rate / size, kind="steps", label=words)  # type: ignore[arg-type]
         for name, role, x, rate, words in binned
     )
-    spans = [*findings.gap_spans(findings.resets(selection, results, selection.link("link_events")), "")]
+    spans = [
+        *result_marks.gap_spans(result_marks.resets(selection, results, selection.link("link_events")), "")
+    ]
     panel = Panel("throughput", Axis("Rate", unit), series, spans=tuple(spans), zero=True)
     note = f"averages over {step:g} s" if step >= 1 else f"averages over {1e3 * step:g} ms"
     notes = [note, *_far(selection)]

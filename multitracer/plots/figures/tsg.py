@@ -17,7 +17,7 @@ from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.series import tcp_layer
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 
 DATA, ANSWERS = "data", "the other side's answers"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from multitracer.plots.drawable_text import FONT, drawable
 from multitracer.plots.fold import Fold
 from multitracer.plots.mpl.canvas import BOTTOM, LINE, Canvas
 from multitracer.plots.mpl.fold import folded_ticks
 from multitracer.plots.panel import Marks, Panel, Pieces, Series, Spans
 from multitracer.plots.theme import Look
-from multitracer.plots.words import FONT, drawable
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

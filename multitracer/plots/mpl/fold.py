@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multitracer.plots.drawable_text import FONT, drawable
 from multitracer.plots.fold import Fold
 from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.panel import Panel, duration_words
-from multitracer.plots.words import FONT, drawable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

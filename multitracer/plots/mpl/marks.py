@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multitracer.plots.drawable_text import FONT, drawable
 from multitracer.plots.mpl.axes import symbol
 from multitracer.plots.mpl.canvas import Canvas
-from multitracer.plots.mpl.placement import Placement
+from multitracer.plots.mpl.label_placement import LabelPlacement
 from multitracer.plots.panel import Marks, Panel
-from multitracer.plots.words import FONT, drawable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ LABELLED = 5_000  # marks of one kind from which letters could only hide each ot
 
 def draw_marks(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     """All marks of a panel; vertical ones cross every panel of the figure."""
-    placement = Placement(*canvas.pixels(axes))
+    placement = LabelPlacement(*canvas.pixels(axes))
     if any(marks.letter or marks.texts for marks in panel.marks):
         for series in panel.series:
             placement.block(*canvas.to_pixels(axes, canvas.x(series.x), series.y), data=True)
@@ -52,7 +52,7 @@ def _symbols(canvas: Canvas, marks: Marks, axes: Axes) -> None:
     line.set_gid(drawable(marks.name, 60))
 
 
-def _letters(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) -> None:
+def _letters(canvas: Canvas, marks: Marks, axes: Axes, placement: LabelPlacement) -> None:
     """The letter over each mark and the words beside it, as far as they find room."""
     from matplotlib.patheffects import withStroke
 
@@ -95,7 +95,7 @@ def _letters(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) -> 
             break
 
 
-def _vertical(canvas: Canvas, marks: Marks, axes: Axes, placement: Placement) -> None:
+def _vertical(canvas: Canvas, marks: Marks, axes: Axes, placement: LabelPlacement) -> None:
     """Lines through all panels, named at the top of the one that holds them."""
     from matplotlib.patheffects import withStroke
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multitracer.plots.decimate import Indices
+from multitracer.plots.drawable_text import FONT, drawable
 from multitracer.plots.fold import Floats
 from multitracer.plots.mpl.canvas import Canvas
-from multitracer.plots.mpl.placement import Placement
+from multitracer.plots.mpl.label_placement import LabelPlacement
 from multitracer.plots.panel import Panel, Pieces
-from multitracer.plots.words import FONT, drawable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ TEXT_POINTS = 9.0
 
 def draw_pieces(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     """All pieces of a panel; of those that cover the same pixels, one."""
-    placement: Placement | None = None
+    placement: LabelPlacement | None = None
     for pieces in panel.pieces:
         seen = np.flatnonzero(pieces.inside(canvas.figure.window))
         if not len(seen):
@@ -101,9 +101,9 @@ def _heads(
             axes.plot(x_end, y_end, linestyle="none", marker=marker, markersize=4, color=look.color, zorder=5)
 
 
-def _taken(canvas: Canvas, panel: Panel, axes: Axes) -> Placement:
+def _taken(canvas: Canvas, panel: Panel, axes: Axes) -> LabelPlacement:
     """Where words would hide data or marks, or be crossed by lines."""
-    placement = Placement(*canvas.pixels(axes))
+    placement = LabelPlacement(*canvas.pixels(axes))
     for series in panel.series:
         x, y = canvas.to_pixels(axes, canvas.x(series.x), series.y)
         if series.kind == "steps":
@@ -155,7 +155,7 @@ def _words(
     pieces: Pieces,
     seen: Indices,
     ends: Floats,
-    placement: Placement,
+    placement: LabelPlacement,
 ) -> None:
     from matplotlib.patheffects import withStroke
 

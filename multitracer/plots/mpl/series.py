@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multitracer.plots import decimate
+from multitracer.plots.drawable_text import FONT, drawable
 from multitracer.plots.mpl.axes import SOLID, symbol
 from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.panel import Panel, Series, Spans
 from multitracer.plots.theme import Look, Theme
-from multitracer.plots.words import FONT, drawable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

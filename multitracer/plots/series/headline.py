@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer.plots.panel import duration_words
-from multitracer.plots.series.findings import Results, number, summary
+from multitracer.plots.series.result_marks import Results, number, summary
 from multitracer.plots.series.selection import Selection, unjoined
 from multitracer.plots.series.trends import rate_words
 

@@ -98,7 +98,7 @@ def retransmission_marks(
         )
 
 
-def ruined_marks(selection: Selection, shift: int, group: str) -> Iterator[Marks]:
+def corrupted_marks(selection: Selection, shift: int, group: str) -> Iterator[Marks]:
     """Segments that reached the receiver with a wrong checksum: what a failed header decompressor makes.
 
     References
@@ -108,17 +108,17 @@ def ruined_marks(selection: Selection, shift: int, group: str) -> Iterator[Marks
     if selection.rcv is None:
         return
     data = selection.segments(selection.rcv, data=True)
-    ruined = data.where(data.words("checksum") == BAD_CHECKSUM)
-    if len(ruined):
+    corrupted = data.where(data.words("checksum") == BAD_CHECKSUM)
+    if len(corrupted):
         yield Marks(
             "TcpRcv_ruined",
-            "ruined",
-            selection.seconds(ruined["t_ns"]),
-            (ruined["seq"] + shift).astype(np.float64),
+            "corrupted",
+            selection.seconds(corrupted["t_ns"]),
+            (corrupted["seq"] + shift).astype(np.float64),
             label="discarded: bad checksum",
             group=group,
             details=tuple(
-                f"bad TCP checksum, sequence number as read {seq:,}" for seq in ruined["seq"].tolist()
+                f"bad TCP checksum, sequence number as read {seq:,}" for seq in corrupted["seq"].tolist()
             ),
         )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from multitracer.plots.panel import Axis, Panel
-from multitracer.plots.series import findings, tcp_layer
-from multitracer.plots.series.findings import Results
+from multitracer.plots.series import result_marks, tcp_layer
+from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection
 
 
@@ -20,11 +20,11 @@ def transfer_panel(selection: Selection, results: Results) -> Panel | None:
     ]
     if not series:
         return None
-    judged = findings.timeout_rows(selection, results)
-    marks = [] if judged is None else [*findings.timeout_marks(selection, judged, 0, "")]
+    judged = result_marks.timeout_rows(selection, results)
+    marks = [] if judged is None else [*result_marks.timeout_marks(selection, judged, 0, "")]
     marks += tcp_layer.retransmission_marks(
         selection, 0, "", without=None if judged is None else judged["record"]
     )
-    resets = findings.resets(selection, results, selection.link("link_events"))
-    shaded = tuple(replace(one, label="") for one in findings.gap_spans(resets, ""))
+    resets = result_marks.resets(selection, results, selection.link("link_events"))
+    shaded = tuple(replace(one, label="") for one in result_marks.gap_spans(resets, ""))
     return Panel("transfer", Axis("Sequence number", "bytes"), tuple(series), tuple(marks), shaded)

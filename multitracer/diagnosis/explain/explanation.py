@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass
-class Story:
+class Explanation:
     """What there is to say.
 
     Attributes

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.model import words
-from multitracer.model.words import count as count, rate as rate, votes as votes
+from multitracer.model import quantities
+from multitracer.model.quantities import count as count, rate as rate, votes as votes
 
 
 def duration(seconds: float) -> str:
     """A time span with three or four digits."""
-    return words.duration(seconds, "µs") if seconds > 0 else "0 s"
+    return quantities.duration(seconds, "µs") if seconds > 0 else "0 s"
 
 
 def share(part: float) -> str:

@@ -17,7 +17,7 @@ _AT_HOSTS = ("ns2", "ns3-ascii")  # of a whole simulation: what hosts saw, and w
 
 
 @dataclass
-class Work:
+class AlignmentState:
     """What is known so far while sources are joined.
 
     Attributes
@@ -79,7 +79,7 @@ class Work:
         kinds = {self.traces[i].source.clock for i in (source, self.reference)}
         return kinds == {"simulation"}
 
-    def twin(self, source: int) -> int:
+    def clock_source(self, source: int) -> int:
         """The trace that the clock of a source's file is fitted by: its TCP, else its first; often itself."""
         path = self.traces[source].source.path
         same = [i for i, trace in enumerate(self.traces) if trace.source.path == path]
@@ -95,8 +95,8 @@ class Work:
     def share_clocks(self) -> None:
         """Put on the timeline what is of a file that another trace has brought there."""
         for source in range(len(self.traces)):
-            twin = self.twin(source)
-            for one, other in ((source, twin), (twin, source)):
+            base = self.clock_source(source)
+            for one, other in ((source, base), (base, source)):
                 if not self.settled(one) and self.settled(other) and one not in self.left_out:
                     self.nominal[one] = self.nominal[other]
 
@@ -127,10 +127,10 @@ class Work:
         ]
 
 
-def entities(work: Work) -> list[str]:
+def entities(state: AlignmentState) -> list[str]:
     """Names of all link entities, the sender's side first where it is known."""
     names: dict[str, int] = {}
-    for source in work.layer("link"):
-        for number, name in enumerate(work.traces[source].entities):
-            names.setdefault(name, work.entity_sides.get((source, number), 2))
+    for source in state.layer("link"):
+        for number, name in enumerate(state.traces[source].entities):
+            names.setdefault(name, state.entity_sides.get((source, number), 2))
     return sorted(names, key=lambda name: names[name])

@@ -9,7 +9,7 @@ from multitracer.plots.fold import Floats
 CELL = 4.0  # pixels: the grain of the map of what is taken
 
 
-class Placement:
+class LabelPlacement:
     """A map of the pixels of one panel: what labels and marks have taken, and where data lies.
 
     Parameters

@@ -26,7 +26,7 @@ _FEW = 8
 
 
 @dataclass(frozen=True)
-class Witness:
+class SocketObserver:
     """What one socket of a kernel log saw.
 
     Attributes
@@ -73,7 +73,7 @@ class Witness:
         return Merged(ends, (0, 0), [None, None], [(0, 0), (0, 0)], data_bytes=[1, 0])
 
 
-def witnesses(source: int, trace: Trace) -> Iterator[Witness]:
+def observers(source: int, trace: Trace) -> Iterator[SocketObserver]:
     """The sockets of a kernel log that say when segments arrived."""
     states = trace.tables.get("tcp_states")
     if states is None or not len(states):
@@ -85,14 +85,14 @@ def witnesses(source: int, trace: Trace) -> Iterator[Witness]:
             continue
         una = mine["snd_una"].astype(np.int64)
         sent = int(relative(una, int(una[0]), 0)[-1])
-        yield Witness(source, flow, mine, sent > int(mine["data_length"].sum(dtype=np.int64)))
+        yield SocketObserver(source, flow, mine, sent > int(mine["data_length"].sum(dtype=np.int64)))
 
 
 def join_link(
     log: int,
     trace: Trace,
     sides: Mapping[tuple[int, int], int],
-    seen: Witness,
+    seen: SocketObserver,
     span_ns: tuple[int, int],
 ) -> Relation | None:
     """Join a link log to a socket, as to a capture next to it: with the socket's clock as the timeline.
@@ -117,7 +117,7 @@ def _share(relation: Relation) -> float:
     return float(relation.evidence["votes"]) / float(relation.evidence["voters"])
 
 
-def join_log(log: int, trace: Trace, seen: Witness, span_ns: tuple[int, int]) -> Relation | None:
+def join_log(log: int, trace: Trace, seen: SocketObserver, span_ns: tuple[int, int]) -> Relation | None:
     """Join another kernel log, or a log of counters, of the same socket: with its clock as the timeline."""
     merged, segments = [seen.merged()], {seen.source: seen.segments()}
     relation = kernel.join(log, trace, merged, segments, span_ns, [seen.source])

@@ -14,7 +14,7 @@ from multitracer.model.trace import Trace
 _DIRECTIONS = ("forward", "reverse")
 
 
-def alone(trace: Trace, settings: dict[str, Any]) -> Timeline:
+def align_single(trace: Trace, settings: dict[str, Any]) -> Timeline:
     """The capture as its own reference.
 
     Where it was made follows from the two parts of the round trip of the connection with most data: its

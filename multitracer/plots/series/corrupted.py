@@ -1,4 +1,4 @@
-"""Segments that a failed header decompressor ruined: what they read, and what they really were.
+"""Segments that a failed header decompressor corrupted: what they read, and what they really were.
 
 References
 ----------
@@ -19,55 +19,59 @@ from multitracer.plots.panel import Marks
 from multitracer.plots.series.selection import Selection
 
 
-class Ruin(NamedTuple):
+class Corruption(NamedTuple):
     """Segments of one gap: those lost, and those that arrived with a wrong header.
 
     Attributes
     ----------
     lost : Table
         Rows at the sender that never arrived in any form.
-    ruined : Table
+    segments : Table
         Rows at the receiver, as read.
     true : array or None
-        First byte that each ruined segment really carried; None if the counts do not fit together.
+        First byte that each corrupted segment really carried; None if the counts do not fit together.
     """
 
     lost: Table
-    ruined: Table
+    segments: Table
     true: np.ndarray[tuple[int], np.dtype[np.int64]] | None
 
 
-def ruin_between(selection: Selection, start: float, end: float) -> Ruin:
+def corruption_between(selection: Selection, start: float, end: float) -> Corruption:
     """What the gap swallowed.
 
-    The link keeps the order, so of the segments that were on their way, those lost come first and the ruined
-    ones are the last that were sent: that tells which segment each ruined one was.
+    The link keeps the order, so of the segments that were on their way, those lost come first and the corrupted
+    ones are the last that were sent: that tells which segment each of these was.
     """
     m, connection = selection.measurement, selection.connection
     data = selection.segments(selection.rcv, data=True)
     t = selection.seconds(data["t_ns"])
-    ruined = data.where(damaged(data) & (t >= start) & (t <= end))
+    corrupted = data.where(damaged(data) & (t >= start) & (t <= end))
     known = losses(m, connection) if connection is not None else None
     if known is None:
-        return Ruin(data.where(np.zeros(len(data), dtype=bool)), ruined, None)
+        return Corruption(data.where(np.zeros(len(data), dtype=bool)), corrupted, None)
     window = (m.t0_ns + round(start * 1e9), m.t0_ns + round(end * 1e9))
     gone = known.segments.where(known.during(*window)).sorted_by("t_ns")
-    gone = gone.where((gone["length"] > 0) & (gone["t_ns"] < (ruined["t_ns"][-1] if len(ruined) else 0)))
-    count = len(gone) - len(ruined)
-    if count < 0 or not np.array_equal(gone["length"][count:], ruined["length"]):
-        return Ruin(gone, ruined, None)
-    return Ruin(gone.where(np.arange(len(gone)) < count), ruined, gone["seq"][count:])
+    gone = gone.where(
+        (gone["length"] > 0) & (gone["t_ns"] < (corrupted["t_ns"][-1] if len(corrupted) else 0))
+    )
+    count = len(gone) - len(corrupted)
+    if count < 0 or not np.array_equal(gone["length"][count:], corrupted["length"]):
+        return Corruption(gone, corrupted, None)
+    return Corruption(gone.where(np.arange(len(gone)) < count), corrupted, gone["seq"][count:])
 
 
-def true_marks(selection: Selection, ruins: Sequence[Ruin], shift: int, group: str) -> Iterator[Marks]:
+def true_marks(
+    selection: Selection, corruptions: Sequence[Corruption], shift: int, group: str
+) -> Iterator[Marks]:
     """Ruined segments where they belong, moved up by `shift` bytes, as far as that can be told."""
-    told = [(ruin.ruined["t_ns"], ruin.true) for ruin in ruins if ruin.true is not None and len(ruin.true)]
+    told = [(one.segments["t_ns"], one.true) for one in corruptions if one.true is not None and len(one.true)]
     if not told:
         return
     true = np.concatenate([one for _, one in told])
     yield Marks(
         "TcpRcv_ruined_true",
-        "ruined_true",
+        "corrupted_true",
         selection.seconds(np.concatenate([t_ns for t_ns, _ in told])),
         (true + shift).astype(np.float64),
         label="ruined, where it belongs",

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.diagnosis.explain.carried import link_sentences
+from multitracer.diagnosis.explain.explanation import Explanation
 from multitracer.diagnosis.explain.recovery import episode_sentences, timer_sentence, verdict_sentences
 from multitracer.diagnosis.explain.rules import RULES, VOTES, seconds_text, span_text
-from multitracer.diagnosis.explain.story import Story
 from multitracer.layers.tcp.fates import Fates, fates
 from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderState, sender_state
 from multitracer.model import schema
@@ -23,7 +23,7 @@ _STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 _LISTED = 8
 
 
-class Teller:
+class Explainer:
     """Tells about one row of the segments of one capture."""
 
     def __init__(self, analysis: Answers, rows: Table, row: int, source: int) -> None:
@@ -39,7 +39,7 @@ class Teller:
         self.connection: Connection = next(one for one in self.m.connections if one.index == index)
         self.fates: Fates | None = fates(self.m, self.connection, self.dir != self.connection.data_dir)
 
-    def tell(self, stall: bool = False) -> Story:
+    def explain(self, stall: bool = False) -> Explanation:
         """All there is to say; of a segment that ended a stall, why it came so late."""
         cause = schema.CAUSES[int(self.rows["cause"][self.row])]
         length = self.end - self.seq
@@ -49,7 +49,7 @@ class Teller:
         title = f"Packet {self.record:,} at {self._at(self.t_ns)}: {what}" + (
             f", {verb}" if length or cause else ""
         )
-        story = Story(
+        story = Explanation(
             "stall" if stall else kind,
             title,
             self.connection.index,
@@ -81,7 +81,7 @@ class Teller:
         keep = (table["conn"] == self.connection.index) & (table["dir"] == self.dir)
         return table.where(keep & (table["source"] == self.source))
 
-    def _place(self, story: Story) -> None:
+    def _place(self, story: Explanation) -> None:
         point = self.m.sources[self.source].point
         if point != "snd":
             where = {"rcv": "the receiver's capture", "mid": "a capture on the path"}.get(
@@ -94,7 +94,7 @@ class Teller:
         (begin, bport), (end, eport) = self.connection.endpoints[:: -1 if self.dir else 1]
         story.add("flow", f"{begin} port {bport} to {end} port {eport}, connection {self.connection.index}")
 
-    def _retransmission(self, story: Story, cause: str) -> None:
+    def _retransmission(self, story: Explanation, cause: str) -> None:
         rule = RULES[cause]
         story.add("rule", f"{rule.text} ({rule.reference})")
         table = self._mine("retransmissions")
@@ -107,7 +107,7 @@ class Teller:
         if cause == "timeout":
             self._timeout(story)
 
-    def _evidence(self, story: Story, table: Table, row: int) -> None:
+    def _evidence(self, story: Explanation, table: Table, row: int) -> None:
         value = {name: int(table[name][row]) for name in table}
         parts = []
         if value["since_sent_ns"] >= 0:
@@ -138,7 +138,7 @@ class Teller:
             for text, record in episode_sentences(self._mine("episodes"), value["episode"]):
                 story.add("episode", text, record)
 
-    def _timeout(self, story: Story) -> None:
+    def _timeout(self, story: Explanation) -> None:
         timeouts = self.results.get("timeouts")
         table = timeouts.tables.get("timeouts") if timeouts is not None else None
         if table is None or not len(found := np.flatnonzero(table["record"] == self.record)):
@@ -154,7 +154,7 @@ class Teller:
             if vote != "abstains":
                 story.add("vote", f"{name.replace('_', ' ')} says {vote}: {meaning[vote]}")
 
-    def _copies(self, story: Story) -> None:
+    def _copies(self, story: Explanation) -> None:
         """Every sending of the first byte, with what the receiver's capture says of it."""
         rows = self.rows
         same = (rows["conn"] == self.connection.index) & (rows["dir"] == self.dir) & (rows["length"] > 0)
@@ -206,7 +206,7 @@ class Teller:
             return f" (lost in part: {int(arrived[found[0]]):,} bytes arrived)"
         return f" ({word})"
 
-    def _kernel(self, story: Story) -> None:
+    def _kernel(self, story: Explanation) -> None:
         table = self.m.table("kernel_events")
         keep = (table["conn"] == self.connection.index) & (table["dir"] == self.dir)
         own = table.where(keep).sorted_by("t_ns")
@@ -229,7 +229,7 @@ class Teller:
                 f"(line {int(own['record'][one])})",
             )
 
-    def _answer(self, story: Story) -> None:
+    def _answer(self, story: Explanation) -> None:
         """The first ACK after it that covers it."""
         rows = self.rows
         back = (rows["conn"] == self.connection.index) & (rows["dir"] != self.dir)
@@ -246,7 +246,7 @@ class Teller:
             record,
         )
 
-    def _ack(self, story: Story) -> None:
+    def _ack(self, story: Explanation) -> None:
         kind = schema.ACK_KINDS[int(self.rows["ack_kind"][self.row])]
         says = {
             "advance": "acknowledges new data",
@@ -259,7 +259,7 @@ class Teller:
         offered = f"; it offers {window:,} bytes" if window >= 0 else ""
         story.add("says", f"acknowledges up to byte {int(self.rows['ack'][self.row]) - 1:,}; {says}{offered}")
 
-    def _stall(self, story: Story) -> None:
+    def _stall(self, story: Explanation) -> None:
         """Why nothing was sent before this segment."""
         state = sender_state(self.m, self.connection)
         own = (self.rows["conn"] == self.connection.index) & (self.rows["dir"] == self.dir)
@@ -279,7 +279,7 @@ class Teller:
         story.add("why", _why(state, begin, self.t_ns, bool(self.rows["duplicate"][self.row])))
         self._idle(story, begin)
 
-    def _idle(self, story: Story, begin: int) -> None:
+    def _idle(self, story: Explanation, begin: int) -> None:
         result = self.results.get("idle_phases")
         if result is None or result.inconclusive is not None:
             return

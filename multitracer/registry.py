@@ -91,15 +91,15 @@ ANALYZERS = {
 
 PLOTS = {
     "multilayer": "multitracer.plots.figures.multilayer:PLOT",
-    "figure-4": "multitracer.plots.figures.figure_4:PLOT",
-    "figure-5": "multitracer.plots.figures.figure_5:PLOT",
-    "figure-6": "multitracer.plots.figures.figure_6:PLOT",
-    "figure-7": "multitracer.plots.figures.figure_7:PLOT",
-    "figure-8": "multitracer.plots.figures.figure_8:PLOT",
-    "figure-9": "multitracer.plots.figures.figure_9:PLOT",
-    "figure-10": "multitracer.plots.figures.figure_10:PLOT",
-    "figure-11": "multitracer.plots.figures.figure_11:PLOT",
-    "figure-12": "multitracer.plots.figures.figure_12:PLOT",
+    "sender": "multitracer.plots.figures.sender:PLOT",
+    "layer-rates": "multitracer.plots.figures.layer_rates:PLOT",
+    "utilization": "multitracer.plots.figures.utilization:PLOT",
+    "local-drop": "multitracer.plots.figures.local_drop:PLOT",
+    "reset-gaps": "multitracer.plots.figures.reset_gaps:PLOT",
+    "corrupted-segments": "multitracer.plots.figures.corrupted_segments:PLOT",
+    "rto-backoff": "multitracer.plots.figures.rto_backoff:PLOT",
+    "link-burst": "multitracer.plots.figures.link_burst:PLOT",
+    "flow-control": "multitracer.plots.figures.flow_control:PLOT",
     "tsg": "multitracer.plots.figures.tsg:PLOT",
     "rtt": "multitracer.plots.figures.rtt:PLOT",
     "cwnd": "multitracer.plots.figures.cwnd:PLOT",
@@ -113,6 +113,19 @@ PLOTS = {
     "cdf": "multitracer.plots.figures.cdf:PLOT",
     "compare": "multitracer.plots.figures.compare:PLOT",
 }
+
+PLOT_ALIASES = {
+    "figure-4": "sender",
+    "figure-5": "layer-rates",
+    "figure-6": "utilization",
+    "figure-7": "local-drop",
+    "figure-8": "reset-gaps",
+    "figure-9": "corrupted-segments",
+    "figure-10": "rto-backoff",
+    "figure-11": "link-burst",
+    "figure-12": "flow-control",
+}
+"""Figures of the 1999 paper by their number there: `plot_name` takes either."""
 
 
 def load(reference: str) -> Any:
@@ -180,8 +193,19 @@ def question(known: Mapping[str, Analyzer], name: str) -> Question | Analyzer:
 
 
 def plots() -> dict[str, Any]:
-    """All plots by name."""
+    """All plots by name, without aliases."""
     return _collect("multitracer.plots", PLOTS)
+
+
+def plot_name(kind: str) -> str:
+    """The name of a plot that may be asked for by an alias; `kind` itself if it is none.
+
+    Examples
+    --------
+    >>> plot_name("figure-8"), plot_name("tsg")
+    ('reset-gaps', 'tsg')
+    """
+    return PLOT_ALIASES.get(kind, kind)
 
 
 def _collect(group: str, builtin: dict[str, str]) -> dict[str, Any]:

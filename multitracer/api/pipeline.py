@@ -193,9 +193,9 @@ def plot(
     ----------
     subject : Measurement or Analysis, or a mapping of names to several of them
         A measurement is analysed first: the figure marks verdicts and resets. Several go into one figure by
-        plots that compare (``compare``, ``cdf``, ``figure-6``).
+        plots that compare (``compare``, ``cdf``, ``utilization``).
     kind : str
-        Name of the plot.
+        Name of the plot, or its alias (``figure-8`` for ``reset-gaps``).
     path : str or path-like, optional
         Where to save it; the ending (png, svg, pdf) decides on the format.
     interactive : bool
@@ -210,6 +210,7 @@ def plot(
     matplotlib.figure.Figure or bokeh.models.LayoutDOM
     """
     known = registry.plots()
+    kind = registry.plot_name(kind)
     if kind not in known:
         raise UsageError(f"unknown plot {kind!r}; known are {', '.join(known)}")
     from multitracer.plots import plot as drawing

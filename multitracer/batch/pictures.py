@@ -7,7 +7,7 @@ from typing import Any
 
 from multitracer.batch.study import SIZE, Pivot, study_figure
 from multitracer.model.errors import UsageError
-from multitracer.plots.figures.figure_6 import build_rows
+from multitracer.plots.figures.utilization import build_rows
 from multitracer.plots.panel import Figure
 from multitracer.plots.theme import THEMES
 from multitracer.report.markup import Markup, tag

@@ -103,7 +103,7 @@ def _figure(
     from multitracer.plots.plot import PlotOptions
 
     known = registry.plots()
-    name = kind or ("tsg" if target == "xplot" else "multilayer")
+    name = registry.plot_name(kind or ("tsg" if target == "xplot" else "multilayer"))
     if name not in known:
         raise UsageError(f"unknown plot {name!r}; known are {', '.join(known)}")
     figure: Figure = known[name].build(

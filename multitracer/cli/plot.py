@@ -62,12 +62,13 @@ def command(
     """Draw a figure of a measurement: the multi-layer time/sequence plot, or any other of --list.
 
     Seconds count from the first TCP event. Graphs of different layers are moved apart by the offset, so that
-    they do not hide each other. The kinds compare, cdf and figure-6 take several measurements, each PATH one.
+    they do not hide each other. The kinds compare, cdf and utilization take several measurements, each PATH
+    one.
 
     \b
     multitracer plot sample_traces/link-resets-vj -o resets.png
     multitracer plot sample_traces/link-resets-vj --from 25 --to 60 -o gap.pdf
-    multitracer plot sample_traces/link-resets-vj -k figure-9 -o ruined.png
+    multitracer plot sample_traces/link-resets-vj -k corrupted-segments -o ruined.png
     multitracer plot sample_traces/link-resets-vj --fold 3 -o folded.png
     multitracer plot sample_traces/flow-control --offset 0 --dark -o xoff.svg
     multitracer plot sample_traces/* -k compare -o all.png
@@ -85,7 +86,7 @@ def command(
         raise UsageError(f"--from {start:g} --to {end:g}: the window is empty")
     from multitracer.api.pipeline import plot
 
-    subject = _several(paths, formats) if kind in _comparing() else load(paths, formats)
+    subject = _several(paths, formats) if _compares(kind) else load(paths, formats)
     window: dict[str, Any] = {"from_s": start, "to_s": end, "fold_s": fold}
     plot(subject, kind, output, **window, offset_bytes=offset, conn=conn, dark=dark)
     if as_json:
@@ -94,11 +95,12 @@ def command(
         click.echo(output)
 
 
-def _comparing() -> set[str]:
-    """Kinds that take several measurements."""
+def _compares(kind: str) -> bool:
+    """Whether a kind of figure takes several measurements."""
     from multitracer import registry
 
-    return {name for name, plot in registry.plots().items() if plot.build_many is not None}
+    plot = registry.plots().get(registry.plot_name(kind))
+    return plot is not None and plot.build_many is not None
 
 
 def _several(paths: tuple[str, ...], formats: tuple[str, ...]) -> dict[str, Measurement]:
@@ -122,4 +124,4 @@ def _list(as_json: bool) -> None:
         print_json({"kinds": [{"name": plot.name, "title": plot.title} for plot in known.values()]})
         return
     for plot in known.values():
-        click.echo(f"{plot.name:14}{plot.title}")
+        click.echo(f"{plot.name:20}{plot.title}")

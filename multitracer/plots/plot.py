@@ -117,7 +117,7 @@ def _built(plot: Plot, subjects: Sequence[Subject], options: PlotOptions) -> Fig
         return plot.build_many(subjects, options)
     if len(subjects) != 1:
         raise UsageError(
-            f"{plot.name} shows one measurement, {len(subjects)} given: use compare, cdf or figure-6"
+            f"{plot.name} shows one measurement, {len(subjects)} given: use compare, cdf or utilization"
         )
     return plot.build(subjects[0].measurement, subjects[0].results, options)
 

@@ -159,7 +159,7 @@ def test_xgraph_has_a_file_per_series_of_the_paper(tmp_path):
             assert rows[:, 1] == pytest.approx(series.y)
 
 
-@pytest.mark.parametrize("kind", ["multilayer", "figure-9", "layers", "figure-6", "hostile"])
+@pytest.mark.parametrize("kind", ["multilayer", "corrupted-segments", "layers", "utilization", "hostile"])
 def test_gnuplot_draws_it(kind, tmp_path):
     if not shutil.which("gnuplot"):
         pytest.skip("needs gnuplot")

@@ -20,7 +20,7 @@ from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Figure, Series
 from multitracer.plots.plot import PlotOptions, Subject, build
 
-KINDS = [name for name in registry.PLOTS if not name.startswith("figure-") and name != "multilayer"]
+KINDS = [name for name in registry.PLOTS if name not in {*registry.PLOT_ALIASES.values(), "multilayer"}]
 
 
 @functools.cache

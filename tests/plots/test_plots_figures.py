@@ -16,7 +16,7 @@ from multitracer.model import schema
 from multitracer.model.analysis import Result
 from multitracer.model.errors import UsageError
 from multitracer.model.table import Table
-from multitracer.plots.figures import figure_6, figure_9
+from multitracer.plots.figures import corrupted_segments, utilization
 from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.panel import Figure, Panel, Pieces, Series
 from multitracer.plots.plot import PlotOptions, Subject, build
@@ -48,8 +48,8 @@ def all_pieces(built: Figure, name: str) -> list[Pieces]:
     return [one for panel in built.panels for one in panel.pieces if one.name == name]
 
 
-def test_figure_4_measures_what_can_be_read_off():
-    built = figure("figure-4", "local-drops")
+def test_sender_measures_what_can_be_read_off():
+    built = figure("sender", "local-drops")
     lanes = built.panel("lanes")
     assert lanes.lanes == ("slow start", "pause")
     data, acks = series(built, "TcpSnd_data"), series(built, "TcpSnd_ack")
@@ -68,12 +68,12 @@ def test_figure_4_measures_what_can_be_read_off():
     assert not np.any(np.diff(new, prepend=0)[inside] > 0)
 
 
-def test_figure_4_says_what_it_does_not_find():
-    assert any("no fast retransmit" in note for note in figure("figure-4", "flow-control").notes)
+def test_sender_says_what_it_does_not_find():
+    assert any("no fast retransmit" in note for note in figure("sender", "flow-control").notes)
 
 
-def test_figure_5_compares_the_rates():
-    built = figure("figure-5", "flow-control")
+def test_layer_rates_compares_the_rates():
+    built = figure("layer-rates", "flow-control")
     note = built.notes[0]
     rates = {
         name: next(s for s in built.panel("sequence").series if s.name == f"{name} trend")
@@ -86,12 +86,12 @@ def test_figure_5_compares_the_rates():
 @pytest.mark.parametrize(
     ("value", "percent"), [(0.99, 99), (0.9901, 100), (1.0, 100), (0.95, 95), (0.9201, 93)]
 )
-def test_figure_6_rounds_as_the_paper_does(value, percent):
-    built = figure_6.build_rows([{"name": "a", "utilization": value, "goodput_bps": 7000.0}])
+def test_utilization_rounds_as_the_paper_does(value, percent):
+    built = utilization.build_rows([{"name": "a", "utilization": value, "goodput_bps": 7000.0}])
     assert built.panel("utilization").series[0].x.tolist() == [percent]
 
 
-def test_figure_6_counts_and_ranges():
+def test_utilization_counts_and_ranges():
     rows = [
         {"name": "a", "utilization": 0.991, "goodput_bps": 7000.0},
         {"name": "b", "utilization": 0.999, "goodput_bps": 9000.0},
@@ -99,7 +99,7 @@ def test_figure_6_counts_and_ranges():
         {"name": "d", "utilization": None},
         {"name": "e", "utilization": 0.985, "goodput_bps": 8000.0},
     ]
-    built = figure_6.build_rows(rows)
+    built = utilization.build_rows(rows)
     bars = built.panel("utilization").series[0]
     assert dict(zip(bars.x.tolist(), bars.y.tolist(), strict=True)) == {92: 25.0, 99: 25.0, 100: 50.0}
     ranges = built.panel("throughput").pieces[0]
@@ -107,20 +107,20 @@ def test_figure_6_counts_and_ranges():
     assert "3 of 4 at 98 % or more; 1 at 95 % or less; lowest 91.3 %" in built.subtitle
     assert "1 measurements without" in built.notes[0]
     with pytest.raises(UsageError, match="none of 1 measurements has a utilization"):
-        figure_6.build_rows([{"utilization": None}])
+        utilization.build_rows([{"utilization": None}])
 
 
-def test_figure_6_of_several_measurements():
+def test_utilization_of_several_measurements():
     subjects = [
         Subject(name, analysis(name).measurement, analysis(name).results)
         for name in ("flow-control", "link-resets-vj")
     ]
-    built = build(registry.load(registry.PLOTS["figure-6"]), subjects)
+    built = build(registry.load(registry.PLOTS["utilization"]), subjects)
     assert built.panel("utilization").series[0].y.tolist() == [50.0, 50.0]
 
 
-def test_figure_7_shows_a_drop_that_stands_alone():
-    built = figure("figure-7", "local-drops")
+def test_local_drop_shows_a_drop_that_stands_alone():
+    built = figure("local-drop", "local-drops")
     repair = pieces(built, "repair")
     drops = analysis("local-drops").results["local_drops"].tables["local_drops"]
     t0 = analysis("local-drops").measurement.t0_ns
@@ -132,8 +132,8 @@ def test_figure_7_shows_a_drop_that_stands_alone():
 
 
 @pytest.mark.parametrize("size", [(16.0, 10.0), (13.0, 8.0), (9.0, 6.0)])
-def test_figure_8_hides_no_line_behind_its_words(size):
-    drawn = mpl.draw(figure("figure-8", "link-resets-vj"), size=size)
+def test_reset_gaps_hides_no_line_behind_its_words(size):
+    drawn = mpl.draw(figure("reset-gaps", "link-resets-vj"), size=size)
     axes = drawn.axes[0]
     boxes = [words.get_window_extent() for words in axes.texts if words.get_text().startswith("gap of")]
     assert len(boxes) == 3
@@ -148,8 +148,8 @@ def test_figure_8_hides_no_line_behind_its_words(size):
             assert not any(box.count_contains(along) for box in boxes)
 
 
-def test_figure_8_measures_every_gap():
-    built = figure("figure-8", "link-resets-vj")
+def test_reset_gaps_measures_every_gap():
+    built = figure("reset-gaps", "link-resets-vj")
     gaps = all_pieces(built, "reset gap")
     told = analysis("link-resets-vj").results["link_resets"].summary["resets"]
     assert [float(lengths(one)[0]) for one in gaps] == pytest.approx([one["gap_s"] for one in told])
@@ -157,8 +157,8 @@ def test_figure_8_measures_every_gap():
     assert built.window[0] <= min(float(one.x[0]) for one in gaps)
 
 
-def test_figure_9_puts_ruined_segments_where_they_belong():
-    built = figure("figure-9", "link-resets-vj")
+def test_corrupted_segments_puts_ruined_segments_where_they_belong():
+    built = figure("corrupted-segments", "link-resets-vj")
     shift = pieces(built, "shift")
     off = shift.y_end - shift.y
     lost = next(one for one in built.panel("sequence").marks if one.name == "TcpSnd_lost")
@@ -173,7 +173,7 @@ def test_multilayer_puts_the_same_segments_there():
     ruined = {one.name: one for one in figure("multilayer", "link-resets-vj").panel("sequence").marks}
     shown = next(
         one
-        for one in figure("figure-9", "link-resets-vj").panel("sequence").marks
+        for one in figure("corrupted-segments", "link-resets-vj").panel("sequence").marks
         if one.role == "corrupted_true"
     )
     belong = ruined["TcpRcv_ruined_true"]
@@ -183,13 +183,13 @@ def test_multilayer_puts_the_same_segments_there():
     assert len(belong.x) == len(ruined["TcpRcv_ruined"].x) == 22
 
 
-def test_figure_9_checksum_is_no_formality():
+def test_corrupted_segments_checksum_is_no_formality():
     found = analysis("link-resets-vj")
-    selection = figure_9.select(found.measurement, PlotOptions())
-    entry = figure_9._worst(found.results["link_resets"].summary["resets"], PlotOptions())
-    corruption = figure_9.corruption_between(selection, entry["gap_start"], entry["gap_end"])
+    selection = corrupted_segments.select(found.measurement, PlotOptions())
+    entry = corrupted_segments._worst(found.results["link_resets"].summary["resets"], PlotOptions())
+    corruption = corrupted_segments.corruption_between(selection, entry["gap_start"], entry["gap_end"])
     wrong = corruption._replace(true=corruption.true + 472)
-    assert figure_9._checked(selection, wrong) == (0, len(corruption.segments))
+    assert corrupted_segments._checked(selection, wrong) == (0, len(corruption.segments))
 
 
 def timeouts(backoffs: list[int], times: list[float], silences: list[float]) -> dict[str, Result]:
@@ -208,8 +208,8 @@ def timeouts(backoffs: list[int], times: list[float], silences: list[float]) -> 
     return support_plots.results() | {"timeouts": Result("timeouts", {}, {"timeouts": table})}
 
 
-def test_figure_10_measures_the_waits_of_the_longest_run():
-    plot = registry.load(registry.PLOTS["figure-10"])
+def test_rto_backoff_measures_the_waits_of_the_longest_run():
+    plot = registry.load(registry.PLOTS["rto-backoff"])
     found = timeouts([0, 0, 1, 2, 0], [3, 7, 9, 13, 18], [1, 1, 2, 4, 1])
     built = plot.build(support_plots.measurement(), found, PlotOptions())
     waits = all_pieces(built, "wait")
@@ -222,16 +222,16 @@ def test_figure_10_measures_the_waits_of_the_longest_run():
         plot.build(support_plots.measurement(), once, PlotOptions())
 
 
-def test_figure_10_follows_a_timer_that_doubles_from_segment_to_segment():
-    built = figure("figure-10", "backoff")
+def test_rto_backoff_follows_a_timer_that_doubles_from_segment_to_segment():
+    built = figure("rto-backoff", "backoff")
     waits = [float(lengths(one)[0]) for one in all_pieces(built, "wait")]
     assert waits == pytest.approx([1.46, 2.96, 5.92], abs=0.01)
     assert "bytes 1, 4,721, 5,193, no round trip was measured in between" in built.notes[0]
     assert "4 times" in built.notes[0]
 
 
-def test_figure_11_measures_burst_and_hole():
-    built = figure("figure-11", "link-resets-sack")
+def test_link_burst_measures_burst_and_hole():
+    built = figure("link-burst", "link-resets-sack")
     burst, hole = pieces(built, "burst"), pieces(built, "hole")
     again = series(built, "RlpSnd_rexmt")
     new = series(built, "RlpSnd_data")
@@ -246,8 +246,8 @@ def test_figure_11_measures_burst_and_hole():
     assert not any(inside[0] - 1 < t < inside[1] + 1 for t in told)
 
 
-def test_figure_12_shows_both_slopes_and_the_gaps():
-    built = figure("figure-12", "flow-control")
+def test_flow_control_shows_both_slopes_and_the_gaps():
+    built = figure("flow-control", "flow-control")
     labels = [one.label for one in built.panel("sequence").series]
     assert any(label.startswith("trend: ") for label in labels)
     assert any(label.startswith("between XOFFs: ") for label in labels)
@@ -260,11 +260,11 @@ def test_figure_12_shows_both_slopes_and_the_gaps():
 @pytest.mark.parametrize(
     ("kind", "sample", "words"),
     [
-        ("figure-7", "flow-control", "no segment was dropped"),
-        ("figure-8", "flow-control", "no link reset"),
-        ("figure-9", "link-resets-sack", "no segment arrived ruined"),
-        ("figure-10", "flow-control", "no retransmission timeout"),
-        ("figure-12", "local-drops", "no XOFF"),
+        ("local-drop", "flow-control", "no segment was dropped"),
+        ("reset-gaps", "flow-control", "no link reset"),
+        ("corrupted-segments", "link-resets-sack", "no segment arrived ruined"),
+        ("rto-backoff", "flow-control", "no retransmission timeout"),
+        ("flow-control", "local-drops", "no XOFF"),
     ],
 )
 def test_nothing_of_the_kind_is_said_clearly(kind, sample, words):
@@ -272,7 +272,7 @@ def test_nothing_of_the_kind_is_said_clearly(kind, sample, words):
         figure(kind, sample)
 
 
-@pytest.mark.parametrize("kind", [name for name in registry.PLOTS if name.startswith("figure-")])
+@pytest.mark.parametrize("kind", registry.PLOT_ALIASES.values())
 @pytest.mark.parametrize("layers", [("snd",), ("rcv",), ("link",), ("kernel",), ("snd", "rcv")])
 def test_any_layer_may_be_missing(kind, layers):
     plot = registry.load(registry.PLOTS[kind])
@@ -286,7 +286,7 @@ def test_any_layer_may_be_missing(kind, layers):
 
 
 def test_the_users_window_goes_before_the_figures_own():
-    built = figure("figure-8", "link-resets-vj", from_s=20.0, to_s=45.0)
+    built = figure("reset-gaps", "link-resets-vj", from_s=20.0, to_s=45.0)
     assert built.window == (20.0, 45.0)
 
 
@@ -296,6 +296,7 @@ def test_one_line_for_every_plot(run, tmp_path: Path):
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(registry.PLOTS)
     assert all(len(line) <= 110 for line in lines)
+    # the number of the paper's figure is an alias
     refused = run("plot", SAMPLES / "flow-control", "-k", "figure-9", "-o", tmp_path / "x.png")
     assert refused.returncode == 2
-    assert "figure-9: nothing to show" in refused.stderr
+    assert "corrupted-segments: nothing to show" in refused.stderr

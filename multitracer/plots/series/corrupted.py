@@ -40,8 +40,8 @@ class Corruption(NamedTuple):
 def corruption_between(selection: Selection, start: float, end: float) -> Corruption:
     """What the gap swallowed.
 
-    The link keeps the order, so of the segments that were on their way, those lost come first and the corrupted
-    ones are the last that were sent: that tells which segment each of these was.
+    The link keeps the order, so of the segments in flight those lost come first and the corrupted ones are
+    the last that were sent: that tells which segment each of these was.
     """
     m, connection = selection.measurement, selection.connection
     data = selection.segments(selection.rcv, data=True)

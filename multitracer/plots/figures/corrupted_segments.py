@@ -133,7 +133,8 @@ def _arithmetic(selection: Selection, found: Corruption) -> list[str]:
         f"{len(found.lost)} \N{MULTIPLICATION SIGN} {int(sizes[0]):,}" if len(sizes) == 1 else "their lengths"
     )
     notes = [
-        f"{len(found.lost) + len(found.segments)} segments never reached TCP: {len(found.lost)} lost in the reset "
+        f"{len(found.lost) + len(found.segments)} segments never reached TCP: "
+        f"{len(found.lost)} lost in the reset "
         f"({product} = {lost:,} bytes), {len(found.segments)} arrived ruined"
     ]
     shown = f"{int(off[0]):,}" if len(np.unique(off)) == 1 else f"{int(off.min()):,} to {int(off.max()):,}"
@@ -193,7 +194,7 @@ def _sums_to_zero(data: bytes) -> bool:
 
 
 PLOT = Plot(
-    "figure-9",
+    "corrupted-segments",
     "Segments ruined by a failed header decompressor, where they belong, with the sum (Figure 9)",
     build,
 )

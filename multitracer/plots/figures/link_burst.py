@@ -124,5 +124,5 @@ def _words(
 
 
 PLOT = Plot(
-    "figure-11", "A burst of link retransmissions and the hole it leaves, both measured (Figure 11)", build
+    "link-burst", "A burst of link retransmissions and the hole it leaves, both measured (Figure 11)", build
 )

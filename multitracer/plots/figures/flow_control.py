@@ -71,4 +71,4 @@ def _gaps(data: Series, starts: object, ends: object, window: tuple[float, float
     return pieces
 
 
-PLOT = Plot("figure-12", "Flow control of the link with both slopes and every gap (Figure 12)", build)
+PLOT = Plot("flow-control", "Flow control of the link with both slopes and every gap (Figure 12)", build)

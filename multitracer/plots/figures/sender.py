@@ -166,7 +166,7 @@ def _measured(selection: Selection, data: Table, acks: Table, window: tuple[floa
 
 
 PLOT = Plot(
-    "figure-4",
+    "sender",
     "How a sender behaves: slow start, pause, fast retransmit; RTT and flight readable (Figure 4)",
     build,
 )

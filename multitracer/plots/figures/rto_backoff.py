@@ -102,5 +102,5 @@ def _waits(
 
 
 PLOT = Plot(
-    "figure-10", "Exponential backoff of the retransmission timer, every wait measured (Figure 10)", build
+    "rto-backoff", "Exponential backoff of the retransmission timer, every wait measured (Figure 10)", build
 )

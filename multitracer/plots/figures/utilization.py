@@ -148,7 +148,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
 
 
 PLOT = Plot(
-    "figure-6",
+    "utilization",
     "Utilization of several measurements, with their range of throughput (Figure 6)",
     build,
     build_many,

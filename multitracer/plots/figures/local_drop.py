@@ -81,4 +81,4 @@ def _repair(
     return (base.dimension("repair", (float(t[row]), level), (float(repaired[row]), level), words),)
 
 
-PLOT = Plot("figure-7", "A local queue drop and the congestion window around it (Figure 7)", build)
+PLOT = Plot("local-drop", "A local queue drop and the congestion window around it (Figure 7)", build)

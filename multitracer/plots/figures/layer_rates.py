@@ -50,4 +50,6 @@ def _rates(series: tuple[Series, ...], window: tuple[float, float], mss: int | N
     yield words
 
 
-PLOT = Plot("figure-5", "A typical transfer: all layers with trend lines and their rates (Figure 5)", build)
+PLOT = Plot(
+    "layer-rates", "A typical transfer: all layers with trend lines and their rates (Figure 5)", build
+)

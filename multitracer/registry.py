@@ -87,6 +87,7 @@ ANALYZERS = {
     "energy": "multitracer.analyzers.energy:ANALYZER",
     "flow_totals": "multitracer.analyzers.flow_totals:ANALYZER",
     "diagnosis": "multitracer.analyzers.diagnosis:ANALYZER",
+    "handshake": "multitracer.analyzers.handshake:ANALYZER",
 }
 
 PLOTS = {
@@ -190,6 +191,16 @@ def analyzers() -> Mapping[str, Analyzer]:
 def question(known: Mapping[str, Analyzer], name: str) -> Question | Analyzer:
     """What an analyzer needs; a built-in one is not loaded for it."""
     return QUESTIONS[name] if isinstance(known, Analyzers) and name in QUESTIONS else known[name]
+
+
+def self_declared() -> dict[str, Analyzer]:
+    """Analyzers that declare all about themselves: plug-ins, and built-in ones that load nothing heavy.
+
+    The others are in `QUESTIONS`, so that NumPy is not loaded for one that cannot answer; their keys and
+    batch columns are in `multitracer.output.contract` and `multitracer.batch.rows`.
+    """
+    known = analyzers()
+    return {name: known[name] for name in known if name not in QUESTIONS}
 
 
 def plots() -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pytest
 from support_samples import PATIENCE_S
 
 from multitracer import registry
+from multitracer.analyzers._needs import QUESTIONS
 from multitracer.api import pipeline
 from multitracer.api.analysis import Analysis
 from multitracer.api.measurement import Measurement
@@ -219,7 +220,7 @@ def test_missing_input_is_inconclusive(monkeypatch: pytest.MonkeyPatch, need: st
             float(answer)
 
 
-@pytest.mark.parametrize("name", registry.ANALYZERS)
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_what_is_known_without_loading_is_what_the_analyzer_says(name: str) -> None:
     known = registry.analyzers()
     loaded = known[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from multitracer import registry
@@ -35,7 +36,20 @@ def answer(
     known: Mapping[str, Analyzer], name: str, measurement: Timeline, results: Mapping[str, Result]
 ) -> Result:
     """The answer to a question, or why there is none; an analyzer that cannot answer is not loaded."""
-    reason = missing(registry.question(known, name), measurement, results)
+    question = registry.question(known, name)
+    found = _answered(known, name, question, measurement, results)
+    key = question.key if isinstance(question, Analyzer) else ""
+    return replace(found, key=key) if key else found
+
+
+def _answered(
+    known: Mapping[str, Analyzer],
+    name: str,
+    question: Question | Analyzer,
+    measurement: Timeline,
+    results: Mapping[str, Result],
+) -> Result:
+    reason = missing(question, measurement, results)
     if reason is not None:
         return Result(name, inconclusive=f"needs {reason}")
     analyzer = known[name]

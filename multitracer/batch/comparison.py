@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from multitracer.batch.rows import OF_MEASUREMENT
+from multitracer.batch.rows import DECLARED, OF_MEASUREMENT
 from multitracer.model.errors import UsageError
 
 RESAMPLES = 4000
 METRICS = (
     "utilization", "goodput_bps", "goodput_share", "duration_s", "retransmissions", "timeouts",
     "timeouts_spurious", "rtt_mean_ms", "rtt_deviation_ms", "received_share", "idle_after_losses_share",
-    "jain", "energy_j_per_mbit",
+    "jain", "energy_j_per_mbit", *(column.name for _, _, column in DECLARED if column.compared),
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from multitracer import registry
 from multitracer.model.arrays.statistics import jain, standard_deviation
 from multitracer.report.facts import facts
 
@@ -66,12 +67,22 @@ COLUMNS: dict[str, str] = {
     "energy_j_per_mbit": "energy_used_j, or the parameter energy_j, per million bits of payload [J]",
 }
 
+DECLARED = [
+    (name, analyzer.key, column)
+    for name, analyzer in registry.self_declared().items()
+    for column in getattr(analyzer, "batch", ())
+]
+"""Columns that analyzers declare, each with the analyzer's name and JSON key."""
+
+COLUMNS |= {column.name: column.text for _, _, column in DECLARED if column.name not in COLUMNS}
+
 OF_MEASUREMENT = frozenset(name for name, text in COLUMNS.items() if text.startswith("of the measurement"))
 """Metrics that all rows of a measurement share: a study counts them once."""
 
-NUMERIC = tuple(
-    name for name in COLUMNS if name not in ("name", "conn", "sender", "receiver", "utilization_basis")
-)
+_WORDS = {"name", "conn", "sender", "receiver", "utilization_basis"} | {
+    column.name for _, _, column in DECLARED if not column.numeric
+}
+NUMERIC = tuple(name for name in COLUMNS if name not in _WORDS)
 
 
 def record_of(contract: Object, settings: Object) -> dict[str, Any]:
@@ -106,6 +117,7 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
     }
     received = _by_connection(contract, "goodput")
     round_trips = _by_connection(contract, "rtt_deviation")
+    declared = _declared(contract)
     return {
         "detail": contract["detail"],
         "utilization": {
@@ -136,9 +148,27 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
         "parameters": flattened(settings.get("parameters")),
         "connections_left_out": len(connections) - len(kept),
         "connections": [
-            _connection(one, received.get(one["index"], {}), round_trips.get(one["index"], {})) | shared
+            _connection(one, received.get(one["index"], {}), round_trips.get(one["index"], {}))
+            | shared
+            | _of(declared, one["index"])
             for one in kept
         ],
+    }
+
+
+def _declared(contract: Object) -> Row:
+    """Values of the columns that analyzers declare; None where the analyzer had no answer."""
+    found: Row = {}
+    for name, key, column in DECLARED:
+        summary = contract.get(key) if key else contract["other"].get(name)
+        found[column.name] = column.values(summary) if summary else None
+    return found
+
+
+def _of(declared: Row, conn: int) -> Row:
+    """What a connection has of these: its own entry of what is by connection."""
+    return {
+        name: values.get(conn) if isinstance(values, Mapping) else values for name, values in declared.items()
     }
 
 

@@ -124,4 +124,4 @@ def _list(as_json: bool) -> None:
         print_json({"kinds": [{"name": plot.name, "title": plot.title} for plot in known.values()]})
         return
     for plot in known.values():
-        click.echo(f"{plot.name:20}{plot.title}")
+        click.echo(f"{plot.name:19}{plot.title}")

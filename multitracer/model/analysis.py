@@ -26,12 +26,42 @@ class Result:
         The rows behind it, each under a declared schema.
     inconclusive : str or None
         Why there is no answer ("needs a link log"); then `summary` is empty.
+    key : str
+        Key of the JSON object under which the summary stands, as the analyzer declares it; the pipeline fills
+        it in.
     """
 
     name: str
     summary: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     inconclusive: str | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class BatchColumn:
+    """A column of a batch's summary that an analyzer fills.
+
+    Attributes
+    ----------
+    name : str
+        Column name, with its unit.
+    text : str
+        What it holds, for the docs; begins with "of the measurement: " where all connections share the value.
+    values : callable
+        ``values(summary)``: out of the analyzer's summary, a number, text or None by connection index; or one
+        value for all connections.
+    compared : bool
+        Whether ``batch --compare`` compares it by default.
+    numeric : bool
+        Whether it is a number.
+    """
+
+    name: str
+    text: str
+    values: Callable[[Mapping[str, Any]], Any]
+    compared: bool = False
+    numeric: bool = True
 
 
 @dataclass(frozen=True)
@@ -54,6 +84,11 @@ class Analyzer:
     specific : bool
         About one kind of trace only (DCCP): where there is none, the question does not arise, and is answered
         only if asked by name.
+    key : str
+        Key of the JSON object of ``analyze --json`` for its summary (null if inconclusive); without one the
+        summary stands below ``other``.
+    batch : tuple of BatchColumn
+        Columns that it adds to the summary of a batch.
     """
 
     name: str
@@ -62,3 +97,5 @@ class Analyzer:
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     specific: bool = False
+    key: str = ""
+    batch: tuple[BatchColumn, ...] = ()

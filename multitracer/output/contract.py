@@ -45,6 +45,22 @@ _PLACED = frozenset(
 )
 
 
+_TAKEN = _PLACED | {
+    "multitracer",
+    "contract",
+    "detail",
+    "t0_unix_s",
+    "sources",
+    "clocks",
+    "trends",
+    "link",
+    "other",
+    "inconclusive",
+    "issues",
+}
+"""Keys of the object, and names of built-in analyzers: what a plug-in declares cannot take their place."""
+
+
 def analysis_object(measurement: Timeline, results: Results) -> Object:
     """What ``multitracer analyze --json`` prints. Times are seconds from the first TCP event.
 
@@ -80,11 +96,25 @@ def analysis_object(measurement: Timeline, results: Results) -> Object:
         "air": _summary(results, "air") or None,
         "energy": _summary(results, "energy") or None,
         "diagnosis": _summary(results, "diagnosis").get("sentences", []),
-        "other": {name: result.summary for name, result in results.items() if name not in _PLACED},
+        **_declared(results),
+        "other": {
+            name: result.summary
+            for name, result in results.items()
+            if name not in _PLACED and result.key in ("", *_TAKEN)
+        },
         "inconclusive": {
             name: result.inconclusive for name, result in results.items() if result.inconclusive is not None
         },
         "issues": _issues(measurement),
+    }
+
+
+def _declared(results: Results) -> Object:
+    """Summaries under the keys that their analyzers declare (`multitracer.model.analysis.Analyzer.key`)."""
+    return {
+        result.key: None if result.inconclusive is not None else result.summary
+        for result in results.values()
+        if result.key and result.key not in _TAKEN
     }
 
 

@@ -47,9 +47,9 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         *tcp_layer.data_series(selection, "Rcv", 0, RCV),
     ]
     window = base.window_of(series, series, options)
-    found = result_marks.resets(selection, results, selection.link("link_events"))
+    resets = result_marks.resets(selection, results, selection.link("link_events"))
     judged = result_marks.timeout_rows(selection, results)
-    marks = [*result_marks.reset_marks(found, "RLP")]
+    marks = [*result_marks.reset_marks(resets, "RLP")]
     if judged is not None:
         marks += result_marks.timeout_marks(selection, judged, 0, SND)
     marks += _marks(selection, found)
@@ -58,7 +58,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         Axis("Sequence number", "bytes"),
         tuple(series),
         tuple(marks),
-        tuple(result_marks.gap_spans(found, "")),
+        tuple(result_marks.gap_spans(resets, "")),
         pieces=tuple(_shifts(selection, found)),
     )
     return base.figure(

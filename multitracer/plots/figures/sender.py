@@ -167,6 +167,6 @@ def _measured(selection: Selection, data: Table, acks: Table, window: tuple[floa
 
 PLOT = Plot(
     "sender",
-    "How a sender behaves: slow start, pause, fast retransmit; RTT and flight readable (Figure 4)",
+    "How a sender behaves: slow start, pause, fast retransmit; RTT and flight (Figure 4)",
     build,
 )

@@ -1,0 +1,282 @@
+"""What both ends offered when a connection was opened, what came of it, and what that costs.
+
+All is in this file: it imports nothing heavy, so that what it needs is known by loading it, and it declares
+its key of the JSON object and its columns of a batch (`multitracer.model.analysis.Analyzer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from multitracer.model.analysis import Analyzer, BatchColumn, Result
+from multitracer.model.quantities import duration, rate
+
+if TYPE_CHECKING:
+    from multitracer.model.timeline import Connection, Timeline
+
+_DIRECTIONS = ("forward", "reverse")
+_OPTIONS = ("mss", "window_scale", "sack_permitted", "timestamps")
+_LARGEST_UNSCALED = 65_535
+_DEFAULT_MSS = {4: 536, 6: 1220}
+_LISTED = 1_000
+"""Connections of a summarised capture that are described: there may be hundreds of thousands."""
+_SYN, _ACK, _ECE, _CWR, _AE = 0x002, 0x010, 0x040, 0x080, 0x100
+_ACCURATE_ANSWERS = {_CWR, _CWR | _ECE, _AE, _AE | _CWR}
+
+Entry = dict[str, Any]
+
+
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
+    """Options of the SYNs, what is in use by them, the round trip of the handshake, and warnings.
+
+    Options are read at every capture that has the SYN; those of an entry are from the capture nearest to
+    the end that sent the data. ECN, data in the SYN and the handshake's round trip need single segments: they
+    are None for a summarised capture.
+
+    Returns
+    -------
+    Result
+        ``connections``: an entry each; of a summarised capture the first 1,000, and ``left_out`` counts the
+        rest. ``warnings``: how many of these have each code.
+
+    References
+    ----------
+    RFC 9293 3.1 and 3.7.1 (window, MSS); RFC 7323 2 and 3 (window scale, timestamps: both SYNs must carry
+    them); RFC 2018 2 (SACK-permitted); RFC 3168 6.1.1 and RFC 9768 3.1 (ECN); RFC 7413 (Fast Open).
+    """
+    if not m.connections:
+        return Result("handshake", inconclusive="needs a packet capture with TCP segments (pcap, pcapng)")
+    known: Sequence[Connection] = m.connections
+    shown = [known[at] for at in range(min(len(known), _LISTED))] if m.summarised else list(known)
+    exchanges = {} if m.summarised else _exchanges(m, shown)
+    entries = [_entry(m, one, exchanges.get(one.index)) for one in shown]
+    counts: dict[str, int] = {}
+    for entry in entries:
+        for code in {warning["code"] for warning in entry["warnings"]}:
+            counts[code] = counts.get(code, 0) + 1
+    left_out = len(known) - len(shown)
+    return Result(
+        "handshake",
+        {"connections": entries, "warnings": dict(sorted(counts.items())), "left_out": left_out},
+    )
+
+
+def _entry(m: Timeline, connection: Connection, exchange: Entry | None) -> Entry:
+    source = _nearest(m, connection)
+    summary = connection.summaries[source]
+    seen = [summary[name]["syn"] > 0 for name in _DIRECTIONS]
+    offered = {
+        name: {option: summary[name][option] for option in _OPTIONS} if syn else None
+        for name, syn in zip(_DIRECTIONS, seen, strict=True)
+    }
+    exchange = exchange or {
+        "opened_by": None,
+        "ecn": None,
+        "syn_bytes": None,
+        "fast_open": None,
+        "rtt_ms": None,
+    }
+    entry: Entry = {
+        "conn": connection.index,
+        "point": m.sources[source].point,
+        "complete": summary["handshake"],
+        "offered": offered,
+        "in_use": {
+            "window_scaling": _agreed(offered, "window_scale"),
+            "sack": _agreed(offered, "sack_permitted"),
+            "timestamps": _agreed(offered, "timestamps"),
+        },
+        **exchange,
+        "syn_retransmissions": sum(max(summary[name]["syn"] - 1, 0) for name in _DIRECTIONS),
+    }
+    entry["warnings"] = [
+        {"code": code, "text": text}
+        for code, text in (*_judged(connection, summary, entry), *_changed(m, connection))
+    ]
+    return entry
+
+
+def _nearest(m: Timeline, connection: Connection) -> int:
+    """The capture next to the data sender if it has the connection, else the first that does."""
+    near = m.snd
+    return near if near is not None and near in connection.summaries else min(connection.summaries)
+
+
+def _agreed(offered: Mapping[str, Mapping[str, Any] | None], option: str) -> bool | None:
+    """Whether both SYNs carry an option; None where a SYN was not captured."""
+    found = [offered[name] for name in _DIRECTIONS]
+    # A window scale of 0 is an offer, too.
+    has = [None if one is None else one[option] is not None and one[option] is not False for one in found]
+    return None if None in has else all(has)
+
+
+def _judged(connection: Connection, summary: Mapping[str, Any], entry: Entry) -> Iterator[tuple[str, str]]:
+    """What the options cost, with the numbers that say so."""
+    in_use, offered = entry["in_use"], entry["offered"]
+    missing = [name for name in _DIRECTIONS if offered[name] is None]
+    if missing:
+        yield (
+            "syn-not-captured",
+            f"no SYN of the {' and '.join(missing)} direction: options are unknown, windows may be unscaled",
+        )
+    data = summary[_DIRECTIONS[connection.data_dir]]
+    rtt = data["rtt"]
+    if in_use["window_scaling"] is False:
+        without = [name for name in _DIRECTIONS if offered[name]["window_scale"] is None]
+        at_most = (
+            f", {rate(_LARGEST_UNSCALED * 8e9 / rtt['min_ns'])} at the min RTT of "
+            f"{duration(rtt['min_ns'] / 1e9)}"
+            if rtt and rtt["min_ns"] > 0
+            else ""
+        )
+        yield (
+            "no-window-scaling",
+            f"no window scaling (not offered: {' and '.join(without)}): window limited to 64 KiB{at_most}; "
+            f"at most {data['max_flight_bytes']:,} bytes were in flight",
+        )
+    if in_use["sack"] is False:
+        yield "no-sack", "no SACK: several losses in one window are repaired one a round trip"
+    if in_use["timestamps"] is False:
+        yield (
+            "no-timestamps",
+            "no timestamps: retransmitted segments give no RTT sample, spurious timeouts are hard to see",
+        )
+    for name in _DIRECTIONS:
+        default = _DEFAULT_MSS[6 if ":" in connection.endpoints[0][0] else 4]
+        options = offered[name]
+        if options is not None and options["mss"] is None:
+            yield (
+                "no-mss",
+                f"no MSS option in the {name} SYN: segments to that end have at most {default} bytes",
+            )
+        elif options is not None and options["mss"] < default:
+            yield (
+                "small-mss",
+                f"MSS {options['mss']:,} in the {name} SYN, below the default of {default}: more header, "
+                "smaller windows",
+            )
+    if entry["syn_retransmissions"]:
+        number = entry["syn_retransmissions"]
+        yield "syn-retransmitted", f"{number} SYN retransmission{'s' if number > 1 else ''}"
+
+
+def _changed(m: Timeline, connection: Connection) -> Iterator[tuple[str, str]]:
+    """Options that differ between captures: a device on the path rewrote them."""
+    order = sorted(connection.summaries, key=lambda source: (source != m.snd, source == m.rcv, source))
+    for name in _DIRECTIONS:
+        at = [(source, connection.summaries[source][name]) for source in order]
+        at = [(source, one) for source, one in at if one["syn"]]
+        for option in _OPTIONS:
+            values = {source: one[option] for source, one in at}
+            if len(set(values.values())) > 1:
+                where = ", ".join(
+                    f"{value} at {m.sources[source].point or m.sources[source].path}"
+                    for source, value in values.items()
+                )
+                yield "option-changed-on-path", f"{option} of the {name} SYN differs: {where}"
+
+
+def _exchanges(m: Timeline, connections: Sequence[Connection]) -> dict[int, Entry]:
+    """The exchange of SYN, SYN-ACK and ACK of each connection whose two SYNs are in its nearest capture."""
+    import numpy as np
+
+    segments = m.table("segments")
+    rows = np.flatnonzero(segments["flags"] & _SYN)
+    nearest = np.full(max((one.index for one in connections), default=-1) + 1, -1, dtype=np.int64)
+    for one in connections:
+        nearest[one.index] = _nearest(m, one)
+    conn, source = segments["conn"][rows], segments["source"][rows]
+    known = (conn >= 0) & (conn < len(nearest))
+    rows = rows[known]
+    rows = rows[source[known] == nearest[conn[known]]]
+    found: dict[int, list[int]] = {}
+    for row, index in zip(rows.tolist(), segments["conn"][rows].tolist(), strict=True):
+        found.setdefault(index, []).append(row)
+    flags = segments["flags"]
+    answered = {}
+    for index, own in found.items():
+        syns = [row for row in own if not flags[row] & _ACK]
+        answers = [row for row in own if flags[row] & _ACK]
+        if syns and answers:
+            answered[index] = (syns, answers)
+    by_index = {one.index: one for one in connections}
+    return {
+        index: _exchange(m, by_index[index], nearest[index], syns, answers)
+        for index, (syns, answers) in answered.items()
+    }
+
+
+def _exchange(m: Timeline, connection: Connection, source: int, syns: list[int], answers: list[int]) -> Entry:
+    segments = m.table("segments")
+    syn, answer = syns[0], answers[0]
+    t_ns, client = segments["t_ns"], int(segments["dir"][syn])
+    address, port = connection.endpoints[client]
+    carried = int(segments["length"][syn])
+    rtt_ms = None
+    if len(syns) == len(answers) == 1:  # Karn: of a repeated SYN it is unknown which one was answered
+        third = _first_ack(m, connection.index, client, int(source), int(t_ns[answer]))
+        there = (int(t_ns[answer]) - int(t_ns[syn])) / 1e6
+        back = None if third is None else (third - int(t_ns[answer])) / 1e6
+        rtt_ms = {
+            "syn_to_synack": round(there, 3),
+            "synack_to_ack": None if back is None else round(back, 3),
+            "total": None if back is None else round(there + back, 3),
+        }
+    return {
+        "opened_by": f"[{address}]:{port}" if ":" in address else f"{address}:{port}",
+        "ecn": _ecn(int(segments["flags"][syn]), int(segments["flags"][answer])),
+        "syn_bytes": carried,
+        # The SYN counts as one byte: an acknowledgment of more accepts the data (RFC 7413 4.2.2).
+        "fast_open": None if not carried else bool(int(segments["ack"][answer]) > 1),
+        "rtt_ms": rtt_ms,
+    }
+
+
+def _first_ack(m: Timeline, conn: int, direction: int, source: int, after_ns: int) -> int | None:
+    """Time of the first segment of a direction behind the SYN-ACK."""
+    rows = m.flow(conn, direction, source)
+    first = int(rows["t_ns"].searchsorted(after_ns))
+    later = range(first, len(rows))
+    return next((int(rows["t_ns"][at]) for at in islice(later, 8) if not rows["flags"][at] & _SYN), None)
+
+
+def _ecn(syn: int, answer: int) -> str:
+    """``not offered``, ``refused``, ``classic`` (RFC 3168 6.1.1) or ``accurate`` (RFC 9768 3.1, Table 2)."""
+    bits = answer & (_AE | _CWR | _ECE)
+    if not (syn & _ECE and syn & _CWR):
+        return "not offered"
+    if syn & _AE and bits in _ACCURATE_ANSWERS:
+        return "accurate"
+    return "classic" if bits in (_ECE, _AE | _ECE) else "refused"
+
+
+def _round_trips(summary: Mapping[str, Any]) -> dict[int, float | None]:
+    return {one["conn"]: one["rtt_ms"] and one["rtt_ms"]["total"] for one in summary["connections"]}
+
+
+def _repeats(summary: Mapping[str, Any]) -> dict[int, int]:
+    return {one["conn"]: one["syn_retransmissions"] for one in summary["connections"]}
+
+
+def _codes(summary: Mapping[str, Any]) -> dict[int, str]:
+    return {
+        one["conn"]: " ".join(warning["code"] for warning in one["warnings"])
+        for one in summary["connections"]
+    }
+
+
+ANALYZER = Analyzer(
+    name="handshake",
+    question="What did the ends agree on when the connection was opened, and what does it cost?",
+    run=run,
+    key="handshake",
+    batch=(
+        BatchColumn(
+            "handshake_rtt_ms", "SYN to SYN-ACK plus SYN-ACK to ACK [ms]", _round_trips, compared=True
+        ),
+        BatchColumn("syn_retransmissions", "SYN and SYN-ACK segments sent again", _repeats),
+        BatchColumn("handshake_warnings", "codes of what the handshake lacks", _codes, numeric=False),
+    ),
+)

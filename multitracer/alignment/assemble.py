@@ -50,7 +50,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     Path asymmetry bounds the error of a capture's offset by half of the smallest round-trip time; the clock's
     `uncertainty_ns` says so, or less where other sources narrow it.
 
-    Reference: METRICS "Cross-layer"; PEERS "Convex hull clock fit".
+    Reference: Jabbarifar et al., "LIANA: Live Incremental Time Synchronization" (convex hulls).
     """
     state = AlignmentState(list(traces), dict(settings or {}))
     if not state.traces:

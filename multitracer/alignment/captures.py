@@ -58,7 +58,7 @@ def match(first: Table, second: Table) -> Matches:
     retransmissions apart where it is used. Both tables must be in common terms of connection and
     direction.
 
-    Reference: PEERS "Convex hull clock fit".
+    Reference: Jabbarifar et al., "LIANA: Live Incremental Time Synchronization" (matching of events).
     """
     found = _match_by(first, second, _KEYS)
     if len(found) < max(8, min(len(first), len(second)) // 10):

@@ -55,7 +55,7 @@ def merge(traces: Sequence[Trace], captures: Sequence[int]) -> list[Merged]:
     Same endpoints (in either order) and the same initial sequence numbers; where a handshake was missed,
     sequence ranges that meet. A port used again with another ISN is another connection.
 
-    Reference: RFC 9293 section 3.4.1 (ISN), METRICS "TCP sender analysis".
+    Reference: RFC 9293 section 3.4.1 (ISN).
     """
     by_endpoints: dict[tuple[Endpoint, Endpoint], list[tuple[int, int, dict[str, Any]]]] = {}
     ranges = {source: _ranges(traces[source]) for source in captures}

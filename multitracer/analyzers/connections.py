@@ -3,7 +3,7 @@
 Byte counts are exact interval arithmetic over the capture next to the data sender; retransmissions carry the
 cause that the tracker found for each.
 
-Reference: Paper section 4.3 (duplicate bytes); METRICS "TCP sender analysis"; RFC 6298 section 3 (Karn).
+Reference: Paper section 4.3 (duplicate bytes); RFC 6298 section 3 (Karn).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
     References
     ----------
-    METRICS: segment to frame map; RFC 1662, RFC 1144.
+    Paper 4.5; RFC 1662, RFC 1144.
     """
     found = framemap.of(m)
     if not len(found.spans):

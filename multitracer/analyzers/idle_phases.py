@@ -41,7 +41,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
     References
     ----------
-    Paper 4.3; METRICS: idle phase of the link, why idle.
+    Paper 4.3.
     """
     path = link_path(m)
     if path is None or m.link_is_apart or _without(results, "flow_control"):

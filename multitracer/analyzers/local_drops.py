@@ -28,7 +28,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
     References
     ----------
-    Paper 5.2, Figure 7; METRICS: local drops.
+    Paper 5.2, Figure 7.
     """
     if not len(m.table("link_frames")) and not len(m.table("link_events")):
         return Result("local_drops", inconclusive="needs a link log")

@@ -4,7 +4,7 @@ An episode lasts from the first segment sent again to the ACK of all that was ou
 sent again is judged by echoed timestamps (Eifel), duplicate SACK and answers that come too early; where both
 ends were captured, the receiver's capture knows. What a Linux sender takes back follows from its rules.
 
-Reference: RFC 5681, 6675, 8985 (entry), 6582 (exit), 3522, 2883, 4015 and 5682 (verdicts); METRICS.
+Reference: RFC 5681, 6675, 8985 (entry), 6582 (exit), 3522, 2883, 4015 and 5682 (verdicts).
 """
 
 from __future__ import annotations

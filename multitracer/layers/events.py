@@ -6,7 +6,7 @@ are relative to the bulk of the data of the connection; the link entity next to 
 direction (sent by RlpSnd, received by RlpRcv) and ``ack`` are frames against it; a signal (``srej``,
 ``xoff``, ``xon``) is named where it was received, and with ``_sent`` where it was sent.
 
-Reference: Paper section 4.5; METRICS "Observation points and series".
+Reference: Paper section 4.5; RFC 7011 section 2 (observation point).
 """
 
 from __future__ import annotations

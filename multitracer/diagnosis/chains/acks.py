@@ -1,4 +1,4 @@
-"""The way back: ACKs that came compressed (METRICS: ACK compression)."""
+"""The way back: ACKs that came compressed (ACK compression: Zhang, Shenker and Clark, SIGCOMM 1991)."""
 
 from __future__ import annotations
 

@@ -122,7 +122,9 @@ LOCAL_DROPS = Schema(
         Column("record", "int64", "", "packet in the sender's capture; 0 if none was matched"),
         Column("drop_record", "int64", "", "line in the link log; 0 if the queue did not log it"),
         Column("evidence", "int8", "", "the queue's own log, or the two captures", "", DROP_EVIDENCE),
-        Column("recovery", "int8", "", "what sent it again", "METRICS: retransmission cause", CAUSES),
+        Column(
+            "recovery", "int8", "", "what sent it again", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
+        ),
         Column("recovered_ns", "int64", "ns", "when it was sent again; -1 if never"),
     ),
 )
@@ -135,7 +137,7 @@ IDLE_PHASES = Schema(
         _END,
         _ENTITY,
         _CONN,
-        Column("cause", "int8", "", "why TCP gave it nothing", "Paper 4.3; METRICS: why idle", IDLE_CAUSES),
+        Column("cause", "int8", "", "why TCP gave it nothing", "Paper 4.3", IDLE_CAUSES),
         Column("evidence", "str", "", "how it is known that the link's buffer was empty"),
         Column("because", "str", "", "the chain behind the cause"),
         Column("frame_record", "int64", "", "line of the last frame before it in the link log"),
@@ -154,8 +156,10 @@ SEGMENT_FATES = Schema(
         Column("seq", "int64", "bytes", "first byte"),
         Column("length", "int32", "bytes", "payload"),
         Column("transmission", "int16", "", "how often its first byte had been sent by then"),
-        Column("cause", "int8", "", "why it was sent again", "METRICS: retransmission cause", CAUSES),
-        Column("fate", "int8", "", "worst of its packets", "METRICS: loss", FATES),
+        Column(
+            "cause", "int8", "", "why it was sent again", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
+        ),
+        Column("fate", "int8", "", "worst of its packets", "RFC 2680 2.4", FATES),
         Column("arrived", "int64", "bytes", "of it, arrived"),
         Column("certain", "int8", "", "0: copies of the same bytes could not be told apart"),
     ),
@@ -171,8 +175,10 @@ REPEATS = Schema(
         Column("dir", "int8", "", "direction within the connection", "", ("forward", "reverse")),
         Column("seq", "int64", "bytes", "first byte"),
         Column("length", "int32", "bytes", "payload"),
-        Column("cause", "int8", "", "why it was sent again", "METRICS: retransmission cause", CAUSES),
-        Column("need", "int8", "", "spurious: an earlier copy arrived", "METRICS: spurious", NEEDS),
+        Column(
+            "cause", "int8", "", "why it was sent again", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
+        ),
+        Column("need", "int8", "", "spurious: an earlier copy arrived", "RFC 3522 1, Paper 5.4", NEEDS),
         Column("earlier_record", "int64", "", "the earlier copy that arrived; 0 if none"),
         Column("earlier_ns", "int64", "ns", "when that one arrived; -1 if none or not recorded"),
         Column("certain", "int8", "", "1: both captures show it; 0: inferred"),
@@ -186,7 +192,7 @@ LIMIT_PHASES = Schema(
         _START,
         _END,
         _CONN,
-        Column("limit", "int8", "", "what held the sender back", "METRICS: what limits the sender", LIMITS),
+        Column("limit", "int8", "", "what held the sender back", "RFC 5681 2, RFC 7661 4.3", LIMITS),
         Column("outstanding", "int64", "bytes", "sent and not acknowledged at its start"),
         Column("room", "int64", "bytes", "left in the offered window at its start; -1 if unknown"),
         Column("record", "int64", "", "segment that ended its first pause; 0 if none"),

@@ -42,7 +42,9 @@ SEGMENTS = Schema(
         ),
         Column("duplicate", "int32", "bytes", "payload bytes already sent before", "Paper 4.3"),
         Column("transmission", "int16", "", "how often its first byte has now been sent; 0 without payload"),
-        Column("cause", "int8", "", "why it was sent again", "METRICS: retransmission cause", CAUSES),
+        Column(
+            "cause", "int8", "", "why it was sent again", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
+        ),
         Column("ack_kind", "int8", "", "what its ACK says", "RFC 5681 2", ACK_KINDS),
         Column(
             "flight", "int64", "bytes", "sent and not acknowledged in its direction, after it", "RFC 5681 2"
@@ -76,7 +78,9 @@ RETRANSMISSIONS = Schema(
         Column("seq", "int64", "bytes", "first byte"),
         Column("length", "int32", "bytes", "payload"),
         Column("duplicate", "int32", "bytes", "of it, sent before"),
-        Column("cause", "int8", "", "why it was sent again", "METRICS: retransmission cause", CAUSES),
+        Column(
+            "cause", "int8", "", "why it was sent again", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
+        ),
         Column("transmission", "int16", "", "how often its first byte has now been sent"),
         Column("since_sent_ns", "int64", "ns", "since the same byte was last sent"),
         Column("since_ack_ns", "int64", "ns", "since the last segment from the other side; -1 if none"),
@@ -89,8 +93,10 @@ RETRANSMISSIONS = Schema(
         Column("alternative", "int8", "", "the other cause that the same packets would have", "", CAUSES),
         Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
-        Column("too_early", "int8", "", "vote by an answer sooner than the smallest RTT", "METRICS", VOTES),
-        Column("verdict", "int8", "", "spurious: an earlier copy had arrived", "METRICS", VERDICTS),
+        Column("too_early", "int8", "", "vote by an answer sooner than the smallest RTT", "Paper 5.4", VOTES),
+        Column(
+            "verdict", "int8", "", "spurious: an earlier copy had arrived", "RFC 3522 1, Paper 5.4", VERDICTS
+        ),
         Column("answer_ns", "int64", "ns", "until the first ACK or SACK block that covers it; -1 if none"),
         Column("answer_record", "int64", "", "packet of that; 0 if none"),
     ),
@@ -118,12 +124,12 @@ EPISODES = Schema(
         Column("duplicate", "int64", "bytes", "payload sent again"),
         Column("spurious", "int32", "", "of the segments, those that were needless"),
         Column("genuine", "int32", "", "of the segments, those that were needed"),
-        Column("receiver", "int8", "", "vote by the receiver's capture on the first", "METRICS", VOTES),
+        Column("receiver", "int8", "", "vote by the receiver's capture on the first", "Paper 5.4", VOTES),
         Column("eifel", "int8", "", "votes by echoed timestamps together", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "votes by duplicate SACKs together", "RFC 2883, 3708", VOTES),
-        Column("too_early", "int8", "", "votes by answers sooner than the smallest RTT", "METRICS", VOTES),
-        Column("ack_path", "int8", "", "genuine: a timer, as all ACKs were lost", "METRICS", VOTES),
-        Column("verdict", "int8", "", "the votes together", "METRICS", VERDICTS),
+        Column("too_early", "int8", "", "votes by answers sooner than the smallest RTT", "Paper 5.4", VOTES),
+        Column("ack_path", "int8", "", "genuine: a timer, as all ACKs were lost", "Paper 5.3", VOTES),
+        Column("verdict", "int8", "", "the votes together", "RFC 3522 1, Paper 5.4", VERDICTS),
         Column("undone", "int8", "", "how a Linux sender takes it back", "RFC 4015, 5682", UNDONE),
     ),
 )
@@ -153,13 +159,20 @@ TIMEOUTS = Schema(
         Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
         Column("frto", "int8", "", "vote by ACKs of data not sent again", "RFC 5682", VOTES),
-        Column("too_early", "int8", "", "vote by an ACK sooner than the smallest RTT", "METRICS", VOTES),
-        Column("receiver", "int8", "", "vote by the receiver's capture", "METRICS", VOTES),
-        Column("ack_path", "int8", "", "genuine: the data arrived, all its ACKs were lost", "METRICS", VOTES),
+        Column("too_early", "int8", "", "vote by an ACK sooner than the smallest RTT", "Paper 5.4", VOTES),
+        Column("receiver", "int8", "", "vote by the receiver's capture", "Paper 5.4", VOTES),
         Column(
-            "link", "int8", "", "vote by the link log: all frames of the original delivered", "METRICS", VOTES
+            "ack_path", "int8", "", "genuine: the data arrived, all its ACKs were lost", "Paper 5.3", VOTES
         ),
-        Column("kernel", "int8", "", "vote by the kernel log (undo)", "METRICS", VOTES),
+        Column(
+            "link",
+            "int8",
+            "",
+            "vote by the link log: all frames of the original delivered",
+            "Paper 5.4",
+            VOTES,
+        ),
+        Column("kernel", "int8", "", "vote by the kernel log (undo)", "RFC 4015", VOTES),
         Column("verdict", "int8", "", "the votes together", "Paper 5.4", VERDICTS),
         Column("answer_record", "int64", "", "the ACK that decided; 0 if none"),
     ),

@@ -2,7 +2,7 @@
 
 References
 ----------
-RFC 5681; METRICS: what limits the sender over time.
+RFC 5681 section 2 (cwnd, rwnd, FlightSize); RFC 7661 section 4.3 (application-limited).
 """
 
 from __future__ import annotations

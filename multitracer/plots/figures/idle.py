@@ -2,7 +2,7 @@
 
 References
 ----------
-Paper 4.3; METRICS: why idle.
+Paper 4.3.
 """
 
 from __future__ import annotations

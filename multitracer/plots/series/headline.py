@@ -28,7 +28,7 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
     if len(data):
         acks = selection.segments(source, data=False)
         start, end = int(data["t_ns"][0]), int(max([data["t_ns"][-1], *acks["t_ns"][-1:]]))
-        # New bytes: the payload without what had been sent before (METRICS: duplicate bytes).
+        # New bytes: the payload without what had been sent before (duplicate bytes, Paper 4.3).
         unique = int(data["length"].sum() - data["duplicate"].sum())
         seconds = (end - start) / 1e9
         yield f"{unique:,} bytes in {duration_words(seconds)}"

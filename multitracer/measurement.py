@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from multitracer.errors import Issue, UsageError
+from multitracer.errors import Issue, MultiTracerError, UsageError
 from multitracer.lazy import np
 from multitracer.table import Array, Table
 from multitracer.trace import Source, Trace
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from multitracer.framemap import FrameMap
     from multitracer.linktype import LinkType
-    from multitracer.rawpackets import IpPacket
+    from multitracer.native import IpPacket
 
 T = TypeVar("T")
 Grade = Literal["reference", "exact", "accurate", "approximate", "assumed", "unjoined"]
@@ -262,11 +262,16 @@ class Measurement:
         return self._map
 
     def ip_packets(self, source: int) -> list[IpPacket] | None:
-        """The IP packets of a capture as bytes; None if they cannot be had."""
-        from multitracer.rawpackets import ip_packets
+        """The IP packets of a capture as bytes; None if there are too many, or no capture is there."""
+        from multitracer import native
 
-        told = self.sources[source]
-        return ip_packets(told.path, told.records) if told.layer == "tcp" else None
+        told, piped = self.sources[source], self.traces[source].piped
+        if told.format not in ("pcap", "pcapng"):
+            return None
+        try:
+            return native.ip_packets(told.path, piped)
+        except MultiTracerError:
+            return None
 
     def __repr__(self) -> str:
         files = ", ".join(source.path for source in self.sources)

@@ -41,7 +41,6 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("measurement", 3),
     ("analysis", 3),
     ("packet", 2),
-    ("rawpackets", 2),
     ("ppp", 1),
     ("framemap", 4),
     ("clocks", 4),

@@ -14,7 +14,7 @@ from multitracer.link.path import LinkPath, arrivals, first_rows, link_path, set
 from multitracer.link.resetlog import flushes, handshakes
 from multitracer.link.sendings import sendings
 from multitracer.measurement import Measurement
-from multitracer.rawpackets import IpPacket
+from multitracer.native import IpPacket
 from multitracer.table import Array, Table
 from multitracer.transfer.losses import arrival_ns, queue_drops
 

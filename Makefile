@@ -10,12 +10,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help demo samples build test test-rust test-python golden lint format bench bench-rust instructions clean
+MINUTES ?= 60
+
+.PHONY: help demo samples build test test-rust test-python explore golden lint format bench bench-rust instructions clean
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
 	@echo "make build    the package with its Rust core, into .venv/"
-	@echo "make test     cargo test, then pytest"
+	@echo "make test     cargo test, then pytest; the same cases every time"
+	@echo "make explore  new random cases for MINUTES=60; what fails is kept and tried again by make test"
 	@echo "make samples  measure sample_traces/fleet.toml anew, into remade-samples/ (root, tun, tcpdump)"
 	@echo "make golden   rewrite tests/golden/ from what the code says now; read the difference before committing"
 	@echo "make lint     ruff, mypy --strict, cargo fmt, cargo clippy"
@@ -35,23 +38,27 @@ build: .venv/built
 
 test: test-rust test-python
 
+# proptest draws from this seed; failures of make explore are kept in rust/core/proptest-regressions/.
 test-rust: .venv/tools
-	cargo test --quiet --package multitracer-core
+	PROPTEST_RNG_SEED=1 cargo test --quiet --package multitracer-core
 
-test-python: build
+test-python: build .venv/dev
 	$(BIN)/python -m pytest
 
-golden: build
+explore: build .venv/dev
+	$(BIN)/python scripts/explore.py --minutes $(MINUTES)
+
+golden: build .venv/dev
 	$(BIN)/python -m pytest tests/test_golden.py tests/report/test_notebooks.py --update-golden
 
-lint: build
+lint: build .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 
-format: .venv/tools
+format: .venv/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	cargo fmt --all
@@ -70,14 +77,19 @@ clean:
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# .venv/tools: what builds and checks; .venv/built: the package, newer than its Rust sources.
+# .venv/tools: what builds; .venv/built: the package with what it needs, newer than its Rust sources;
+# .venv/dev: what tests and checks, several times as large.
 .venv/tools: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "make: needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
 	@command -v cargo >/dev/null || { echo "make: needs cargo; see https://rustup.rs"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
 	  { rm -rf .venv; echo "make: $(PYTHON) cannot make virtual environments (Debian: python3-venv)"; exit 1; }
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet "maturin>=1.9,<2" --group dev
+	$(BIN)/python -m pip install --quiet "maturin>=1.9,<2"
+	@touch $@
+
+.venv/dev: .venv/tools
+	$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
 
 .venv/built: .venv/tools $(SOURCES)

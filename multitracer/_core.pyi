@@ -233,5 +233,8 @@ def json_text(value: object, level: int) -> str:
 def continuation(paths: list[str]) -> list[int] | None:
     """The order in which captures continue each other."""
 
+def ip_packets(paths: list[str], content: bytes | None = None) -> list[tuple[int, int, bytes]] | None:
+    """Record, length on the wire, bytes."""
+
 def packet(paths: list[str], record: int) -> tuple[int, int, bytes, int] | None:
     """Time, original length, bytes kept, link type."""

@@ -7,20 +7,29 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, seed, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 from support_samples import PATIENCE_S, SAMPLE_NAMES, SAMPLES, Run
 
-# The checks of a change try the same cases every time; at a desk, new ones are looked for. Neither judges by
-# the clock: a busy machine takes a second for what takes a millisecond.
-_SLOW = [HealthCheck.too_slow]
-settings.register_profile("desk", deadline=None, suppress_health_check=_SLOW, print_blob=True)
-settings.register_profile("checks", settings.get_profile("desk"), derandomize=True)
-settings.load_profile("checks" if os.environ.get("CI") else "desk")
+# The tests try the same cases every time, wherever they run; `make explore` sets EXPLORE and looks for new
+# ones. What fails is kept in tests/found/, which belongs to the repository, and is tried again first. Nothing
+# is judged by the clock: a busy machine takes a second for what takes a millisecond.
+EXPLORING = bool(os.environ.get("EXPLORE"))
+settings.register_profile(
+    "cases",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+    derandomize=False,  # as it is where CI is set; without it there is no database
+    database=DirectoryBasedExampleDatabase(Path(__file__).parent / "found"),
+)
+settings.load_profile("cases")
 
 
 # How wide and how colourful the terminal of whoever starts the tests is changes nothing.
@@ -36,6 +45,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/golden/ from the present results"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test of properties draws from a seed of its own."""
+    for item in items:
+        test = getattr(item, "function", None)
+        if is_hypothesis_test(test) and not EXPLORING:
+            seed(zlib.crc32(test.__qualname__.encode()))(test)
 
 
 @pytest.fixture(scope="session")

@@ -108,6 +108,9 @@ def read(
             issues.append(Issue(code, detail=_without(path, str(error)), path=path))
     if not traces:
         raise NothingToRead(_nothing(paths, issues))
+    if not any(trace.source.layer == "link" for trace in traces):
+        for trace in traces:
+            trace.piped = None  # nothing asks for packets as bytes
     if progress:
         progress(total - 1, total, "timeline")
     from multitracer.alignment import align

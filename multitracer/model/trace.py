@@ -94,6 +94,8 @@ class Trace:
     places : array or None
         Segments read inside frames that cut a stream: for each row of ``segments``, its first byte in the
         stream of the link's log; -1 where that is not known.
+    piped : bytes or None
+        Captures that came through a pipe: their content, which cannot be read again.
     """
 
     source: Source
@@ -105,3 +107,4 @@ class Trace:
     links: list[LinkType] = field(default_factory=list)
     others: list[Trace] = field(default_factory=list)
     places: Array | None = None
+    piped: bytes | None = field(default=None, repr=False)

@@ -9,9 +9,11 @@ from multitracer.native.call import (
 )
 from multitracer.native.captures import (
     Follow as Follow,
+    IpPacket as IpPacket,
     RawPacket as RawPacket,
     capture_format as capture_format,
     continuation as continuation,
+    ip_packets as ip_packets,
     packet as packet,
     read_capture as read_capture,
     read_dccp as read_dccp,

@@ -30,6 +30,24 @@ class RawPacket(NamedTuple):
     link_type: int
 
 
+class IpPacket(NamedTuple):
+    """An IP packet as far as it was captured.
+
+    Attributes
+    ----------
+    record : int
+        Number in the capture, from 1.
+    length : int
+        Bytes on the wire, from the IP header on.
+    data : bytes
+        The first of them; all unless the capture cut it.
+    """
+
+    record: int
+    length: int
+    data: bytes
+
+
 def capture_format(head: bytes) -> str | None:
     """The format of a capture that `read_capture` takes, by its first bytes; None if it is none."""
     return _core.capture_format(head)
@@ -60,7 +78,9 @@ def read_capture(
     dict
         ``info``, ``issues`` (code, count, first record, detail), ``connections`` (without `keep_segments` a
         sequence that makes each dictionary when it is asked for); with `keep_segments` also
-        the columns of ``segments``, ``retransmissions``, ``timeouts``, ``episodes`` and ``icmp_errors``.
+        the columns of ``segments``, ``retransmissions``, ``timeouts``, ``episodes`` and ``icmp_errors``, and
+        ``piped``: the bytes of a file that came through a pipe and cannot be read again (None if it can, or
+        if they are more than 256 MiB).
 
     Raises
     ------
@@ -147,6 +167,24 @@ def packet(path: str, record: int) -> RawPacket | None:
     paths = several(path)
     found = called(named(paths), lambda: _core.packet(paths, record))
     return None if found is None else RawPacket(*found)
+
+
+def ip_packets(path: str, piped: bytes | None = None) -> list[IpPacket] | None:
+    """The outermost IP packets of a capture, in its order; None beyond 200,000 records or 256 MiB.
+
+    Parameters
+    ----------
+    path : str or Parts
+    piped : bytes, optional
+        The content of the file, where that came through a pipe.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    paths = several(path)
+    found = called(named(paths), lambda: _core.ip_packets(paths, piped))
+    return None if found is None else [IpPacket(*one) for one in found]
 
 
 def sniff_dccp(head: bytes) -> bool:

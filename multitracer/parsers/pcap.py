@@ -72,6 +72,7 @@ def trace_of(path: str, found: dict[str, Any]) -> Trace:
     )
     issues = [Issue(code, count, record, detail, path) for code, count, record, detail in found["issues"]]
     trace = Trace(source=source, issues=issues, connections=found["connections"])
+    trace.piped = found.get("piped")
     if "segments" in found:
         from multitracer.parsers._helpers.tcptables import tcp_tables
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from multitracer import native
 from multitracer.layers.framemap.inside import seen_inside
 from multitracer.layers.framemap.order import in_order
 from multitracer.layers.link.path import LinkPath, arrivals, first_rows, link_path, setting
@@ -14,9 +15,10 @@ from multitracer.layers.link.resetlog import flushes, handshakes
 from multitracer.layers.link.sendings import sendings
 from multitracer.layers.tcp.losses import arrival_ns, queue_drops
 from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.errors import MultiTracerError
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
-from multitracer.rawpackets import IpPacket, ip_packets
+from multitracer.native import IpPacket
 
 Int = npt.NDArray[np.int64]
 
@@ -142,9 +144,7 @@ def _stream(
     rows = rows.sorted_by("record")
     if not len(first) or not len(rows):
         return None
-    told = m.sources[source]
-    packets = ip_packets(told.path, told.records) if told.layer == "tcp" else None
-    raw = {packet.record: packet for packet in packets or ()}
+    raw = {packet.record: packet for packet in _ip_packets(m, source) or ()}
     drops = [d.segment["record"] for d in queue_drops(m, path) if d.segment and d.entity == entity]
     flushed = _flushes(m, entity, peer)
     heard = arrivals(first, frames, peer)
@@ -233,6 +233,17 @@ def _arrived(m: Timeline, rows: Table, other: int | None) -> Int:
             if len(own):
                 found[own] = arrival_ns(rows.where(own), m.flow(conn, direction, other))
     return found
+
+
+def _ip_packets(m: Timeline, source: int) -> list[IpPacket] | None:
+    """The IP packets of a capture as bytes; None if there are too many, or they cannot be read again."""
+    capture = m.sources[source]
+    if capture.format not in ("pcap", "pcapng"):
+        return None
+    try:
+        return native.ip_packets(capture.path, m.traces[source].piped)
+    except MultiTracerError:
+        return None
 
 
 def _flushes(m: Timeline, entity: int, peer: int | None) -> Int:

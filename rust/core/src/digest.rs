@@ -1,6 +1,7 @@
 //! What many connections come to together, and which of them to look at first.
 
-use crate::tracker::{CAUSES, Cause, Connection, Shelf};
+use crate::summary::{Closed, retransmissions};
+use crate::tracker::{CAUSES, Connection, Shelf};
 
 /// Over all connections, each by the direction that carries the bulk of its data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,23 +46,17 @@ impl Digest {
     /// Its timeouts, segments sent again, and bytes sent at least once.
     fn add(&mut self, connection: &Connection) -> [u64; 3] {
         let direction = connection.data_direction();
-        let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
-        let (sent, back) = (data.totals(), acks.totals());
+        let data = connection.senders_at(direction);
+        let sent = data.totals();
         let unique = data.unique_bytes().unsigned_abs();
         let bytes = [sent.data_bytes, unique, sent.duplicate_bytes, data.acked_bytes().unsigned_abs()];
         self.bytes.iter_mut().zip(bytes).for_each(|(sum, count)| *sum += count);
         self.retransmissions.iter_mut().zip(sent.retransmissions).for_each(|(sum, count)| *sum += count);
         let verdicts = connection.timeout_verdicts(direction);
         self.timeouts.iter_mut().zip(verdicts).for_each(|(sum, count)| *sum += count);
-        let ended = match (sent.rst > 0 || back.rst > 0, sent.fin > 0 && back.fin > 0) {
-            (true, _) => 1,
-            (false, true) => 0,
-            (false, false) => 2,
-        };
-        self.closed[ended] += 1;
+        self.closed[Closed::of(connection) as usize] += 1;
         self.without_handshake += u64::from(!connection.handshake());
-        let probes = sent.retransmissions[Cause::UnneededProbe as usize];
-        let again = sent.retransmissions.iter().skip(1).sum::<u64>() - probes;
+        let again = retransmissions(&sent.retransmissions);
         [data.timeouts().len() as u64, again, unique]
     }
 }

@@ -5,6 +5,7 @@
 //! * [`input`]: files, pipes and compression,
 //! * [`capture`]: packet captures to [`segment::Segment`]s,
 //! * [`tracker`]: segments to connections, retransmissions, timeouts and columns,
+//! * [`summary`]: what a connection came to,
 //! * [`digest`]: what many connections come to,
 //! * [`follow`]: captures that are still being written,
 //! * [`dccp`]: DCCP packets of captures to columns,
@@ -19,6 +20,7 @@
 pub mod capture;
 pub mod dccp;
 pub mod digest;
+mod fcs;
 pub mod follow;
 pub mod framing;
 pub mod input;
@@ -29,6 +31,7 @@ pub mod ppp;
 pub mod rlc;
 pub mod rlp;
 pub mod segment;
+pub mod summary;
 pub mod text;
 pub mod tracker;
 pub mod wifi;

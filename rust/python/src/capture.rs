@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
+use multitracer_core::input::Kept;
 use multitracer_core::issue::Issues;
 use multitracer_core::tracker::{Columns, Connection, QuotedError, Shelf, track_beside};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::episodes::episodes_to_python;
@@ -20,6 +22,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(read_capture, m)?)?;
     m.add_function(wrap_pyfunction!(capture_format, m)?)?;
     m.add_function(wrap_pyfunction!(packet, m)?)?;
+    m.add_function(wrap_pyfunction!(ip_packets, m)?)?;
     m.add_function(wrap_pyfunction!(continuation, m)?)?;
     Ok(())
 }
@@ -39,6 +42,9 @@ fn capture_format(head: &[u8]) -> Option<&'static str> {
 
 /// Time, original length, bytes, link type.
 type Packet<'py> = (i64, u32, Bound<'py, PyBytes>, u16);
+
+/// Record, length on the wire, bytes.
+type IpPacket<'py> = (u64, u32, Bound<'py, PyBytes>);
 
 /// What one pass over a capture gives.
 pub(crate) struct Captured {
@@ -77,11 +83,15 @@ fn read_capture<'py>(
     report: Option<Bound<'py, PyAny>>,
     mut skip: Vec<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let progress = Progress::default();
+    let kept = (keep_segments && paths.len() == 1).then(|| Kept::new(capture::MOST_BYTES));
+    let progress = Progress { kept, ..Progress::default() };
     skip.sort_unstable();
     let work = || read_and_track(&paths, keep_segments, &skip, &progress);
     let outcome = watched(py, &progress, report.as_ref(), work)?;
-    captured_to_python(py, outcome.map_err(|(_, error)| error_to_python(error))?)
+    let result = captured_to_python(py, outcome.map_err(|(_, error)| error_to_python(error))?)?;
+    let piped = progress.kept.and_then(Kept::into_bytes);
+    result.set_item("piped", piped.map(|bytes| PyBytes::new(py, &bytes)))?;
+    Ok(result)
 }
 
 /// See the stub of `read_capture`.
@@ -130,6 +140,22 @@ pub(crate) fn tracked_to_python(
 fn packet<'py>(py: Python<'py>, paths: Vec<PathBuf>, record: u64) -> PyResult<Option<Packet<'py>>> {
     let found = py.detach(|| capture::packet_of_parts(&paths, record)).map_err(error_to_python)?;
     Ok(found.map(|raw| (raw.t_ns, raw.orig_len, PyBytes::new(py, &raw.data), raw.link_type)))
+}
+
+/// The IP packets as (record, length on the wire, bytes); None if there are too many.
+#[pyfunction]
+#[pyo3(signature = (paths, content=None))]
+fn ip_packets<'py>(
+    py: Python<'py>,
+    paths: Vec<PathBuf>,
+    content: Option<PyBackedBytes>,
+) -> PyResult<Option<Vec<IpPacket<'py>>>> {
+    let found = py.detach(|| match &content {
+        Some(content) => capture::ip_packets_in(content),
+        None => capture::ip_packets(&paths),
+    });
+    let Some(found) = found.map_err(error_to_python)? else { return Ok(None) };
+    Ok(Some(found.iter().map(|(record, length, data)| (record, length, PyBytes::new(py, data))).collect()))
 }
 
 /// The order in which captures continue each other; None if they do not.

@@ -2,7 +2,8 @@
 
 use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, Telling};
-use multitracer_core::tracker::{CAUSES, Cause, Connection, Sender, Shelf, TakenBack};
+use multitracer_core::summary::{Closed, RoundTrips, retransmissions};
+use multitracer_core::tracker::{CAUSES, Connection, Sender, Shelf, TakenBack};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -106,13 +107,12 @@ impl Summaries {
         d.set_item("connections", self.0.len())?;
         d.set_item("bytes", counts(py, &["sent", "unique", "duplicate", "acked"], &found.bytes)?)?;
         let causes = counts(py, &CAUSE_NAMES[1..], &found.retransmissions[1..])?;
-        let probes = found.retransmissions[Cause::UnneededProbe as usize];
-        causes.set_item("total", found.retransmissions.iter().skip(1).sum::<u64>() - probes)?;
+        causes.set_item("total", retransmissions(&found.retransmissions))?;
         d.set_item("retransmissions", causes)?;
         let timeouts = counts(py, &["spurious", "genuine", "inconclusive"], &found.timeouts)?;
         timeouts.set_item("total", found.timeouts.iter().sum::<u64>())?;
         d.set_item("timeouts", timeouts)?;
-        d.set_item("closed", counts(py, &["fin", "reset", "open"], &found.closed)?)?;
+        d.set_item("closed", counts(py, &Closed::NAMES, &found.closed)?)?;
         d.set_item("without_handshake", found.without_handshake)?;
         d.set_item("repeating", found.repeating)?;
         d.set_item("worst", found.worst)?;
@@ -195,16 +195,14 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "first_data_ns"), totals.first_data_ns)?;
     d.set_item(intern!(py, "last_data_ns"), totals.last_data_ns)?;
     d.set_item(intern!(py, "last_advance_ns"), totals.last_advance_ns)?;
-    let rtt = sender.rtt();
-    if rtt.count > 0 {
-        let mean_ns = rtt.sum_ns / rtt.count as i64;
+    if let Some(rtt) = RoundTrips::of(sender) {
         let r = PyDict::new(py);
-        r.set_item(intern!(py, "samples"), rtt.count)?;
+        r.set_item(intern!(py, "samples"), rtt.samples)?;
         r.set_item(intern!(py, "min_ns"), rtt.min_ns)?;
-        r.set_item(intern!(py, "mean_ns"), mean_ns)?;
+        r.set_item(intern!(py, "mean_ns"), rtt.mean_ns)?;
         r.set_item(intern!(py, "max_ns"), rtt.max_ns)?;
-        r.set_item(intern!(py, "srtt_ns"), sender.rto().srtt_us() * 1000)?;
-        r.set_item(intern!(py, "rto_ns"), sender.rto().rto_us() * 1000)?;
+        r.set_item(intern!(py, "srtt_ns"), rtt.srtt_ns)?;
+        r.set_item(intern!(py, "rto_ns"), rtt.rto_ns)?;
         d.set_item(intern!(py, "rtt"), r)?;
     } else {
         d.set_item(intern!(py, "rtt"), py.None())?;

@@ -26,6 +26,7 @@ mod ip;
 mod kinds;
 mod layers;
 mod link;
+mod packets;
 mod parts;
 mod pcap;
 mod pcapng;
@@ -49,6 +50,7 @@ pub use icmp::IcmpError;
 pub use info::{CaptureInfo, Comment, Interface};
 pub use kinds::{Kind, KindCounts};
 pub use link::name as link_type_name;
+pub use packets::{IpPackets, MOST_BYTES, ip_packets, ip_packets_in};
 pub use parts::{continuation, packet_of_parts, read_parts};
 pub use without::Without;
 

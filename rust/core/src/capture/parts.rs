@@ -1,9 +1,11 @@
 //! Several files of one capture: `tcpdump -C`, `-G` and `-W` go on in the next file.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Batch, CaptureInfo, IcmpError, Progress, RawPacket, ReadError, Sink, packet, read_with};
+use crate::input::is_pipe;
 use crate::issue::Issues;
 use crate::segment::{Address, Segment};
 
@@ -38,9 +40,10 @@ pub fn read_parts<S: Sink + ?Sized>(
 /// One record of a capture in parts, by its number over all of them.
 ///
 /// # Errors
-/// As [`packet`].
+/// As [`packet`]; `InvalidInput` for a pipe: it was read once to learn of the capture.
 pub fn packet_of_parts(paths: &[PathBuf], mut number: u64) -> Result<Option<RawPacket>, ReadError> {
     for path in paths {
+        readable_again(path)?;
         if let Some(found) = packet(path, number)? {
             return Ok(Some(found));
         }
@@ -52,6 +55,14 @@ pub fn packet_of_parts(paths: &[PathBuf], mut number: u64) -> Result<Option<RawP
         }
     }
     Ok(None)
+}
+
+/// Refuse what can be read once only: opening it again would wait for a writer that has left.
+pub(super) fn readable_again(path: &Path) -> io::Result<()> {
+    if is_pipe(path) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "came through a pipe, which is read once"));
+    }
+    Ok(())
 }
 
 struct Nothing;

@@ -1,6 +1,7 @@
 //! Bytes that packets take on a line: PPP in HDLC-like framing (RFC 1662), escapes and header compression.
 
 use super::vj::{Compressor, Kind};
+use crate::fcs::FCS16;
 
 const PPP_IP: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
@@ -70,37 +71,18 @@ pub fn sizes(framing: Framing, packets: &[Packet<'_>]) -> (Vec<i64>, Vec<i64>) {
             (false, false) => &head[2..],
             (false, true) => &head[3..],
         };
-        let content = head.iter().chain(information.iter());
+        let escapes = |bytes: &[u8]| bytes.iter().filter(|byte| escaped[usize::from(**byte)]).count();
         let unseen = packet.unseen();
-        let mut size = head.len() + information.len() + 2 + usize::from(framing.flags);
-        let mut fcs = 0xffff_u16;
-        if unseen > 0 {
-            size += unseen + content.filter(|byte| escaped[usize::from(**byte)]).count();
-        } else {
-            for byte in content {
-                fcs = fcs >> 8 ^ FCS[usize::from(fcs as u8 ^ byte)];
-                size += usize::from(escaped[usize::from(*byte)]);
-            }
-            size += (!fcs).to_le_bytes().iter().filter(|byte| escaped[usize::from(**byte)]).count();
+        let mut size = head.len() + information.len() + 2 + usize::from(framing.flags) + unseen;
+        size += escapes(head) + escapes(&information);
+        if unseen == 0 {
+            let mut check = FCS16.digest();
+            check.update(head);
+            check.update(&information);
+            size += escapes(&check.finalize().to_le_bytes());
         }
         known.push(i64::try_from(size).unwrap_or(i64::MAX));
         blind.push(if unseen > 0 { i64::try_from(unseen + 2).unwrap_or(i64::MAX) } else { 0 });
     }
     (known, blind)
 }
-
-/// RFC 1662, appendix C.2 (polynomial x^16 + x^12 + x^5 + 1, reflected).
-const FCS: [u16; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let (mut value, mut bit) = (byte as u16, 0);
-        while bit < 8 {
-            value = if value & 1 == 1 { value >> 1 ^ 0x8408 } else { value >> 1 };
-            bit += 1;
-        }
-        table[byte] = value;
-        byte += 1;
-    }
-    table
-};

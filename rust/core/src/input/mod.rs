@@ -9,6 +9,7 @@ use std::path::Path;
 
 mod coming;
 mod compression;
+mod kept;
 mod limit;
 mod pipe;
 mod progress;
@@ -17,9 +18,11 @@ mod tests;
 
 pub use coming::{Stop, open_coming};
 pub use compression::{Compression, decompressed_head};
+pub use kept::Kept;
 pub use limit::{ExpansionLimit, FREE_BYTES, MAX_RATIO, RATIO_VARIABLE};
 pub use progress::Progress;
 
+use kept::Keeping;
 use limit::{Counted, Limited};
 
 /// The path that stands for standard input.
@@ -37,13 +40,14 @@ pub struct Opened<'p> {
 
 /// Open a file, a FIFO or standard input (`-`).
 ///
-/// Of a pipe, what [`head`] looked at comes again.
+/// Of a pipe, what [`head`] looked at comes again, and [`Progress::kept`] takes a copy.
 ///
 /// # Errors
 /// Whatever the system says; `InvalidInput` for devices, sockets and terminals; `IsADirectory`.
 pub fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> io::Result<Opened<'p>> {
+    let kept = progress.and_then(|progress| progress.kept.as_ref());
     if let Some((head, pipe)) = pipe::take(path) {
-        return from_reader(Cursor::new(head).chain(pipe), progress);
+        return from_reader(Keeping { inner: Cursor::new(head).chain(pipe), kept }, progress);
     }
     match place(path)? {
         Place::File => {
@@ -51,7 +55,7 @@ pub fn open<'p>(path: &Path, progress: Option<&'p Progress>) -> io::Result<Opene
             let size = Some(file.metadata()?.len());
             Ok(Opened { size, ..from_reader(file, progress)? })
         }
-        Place::Pipe => from_reader(pipe::open(path)?, progress),
+        Place::Pipe => from_reader(Keeping { inner: pipe::open(path)?, kept }, progress),
     }
 }
 
@@ -85,7 +89,7 @@ pub fn from_reader<'p>(
 /// As [`open`], and errors of the system while reading.
 pub fn head(path: &Path, count: usize, progress: Option<&Progress>) -> io::Result<Vec<u8>> {
     if pipe::waits(path) || place(path)? == Place::Pipe {
-        return Ok(decompressed_head(&pipe::look(path, count, progress)?, count));
+        return head_of_pipe(path, count, progress);
     }
     let mut bytes = Vec::new();
     match open(path, progress)?.reader.take(count as u64).read_to_end(&mut bytes) {
@@ -95,9 +99,30 @@ pub fn head(path: &Path, count: usize, progress: Option<&Progress>) -> io::Resul
     }
 }
 
+/// Compressed blocks can be long (of zstd 128 KiB, of bzip2 900 KB, of lz4 4 MiB), and give nothing until they are whole.
+const LONGEST_HEAD: usize = 8 << 20;
+
+fn head_of_pipe(path: &Path, count: usize, progress: Option<&Progress>) -> io::Result<Vec<u8>> {
+    let mut looked = count.max(Compression::MAGIC_BYTES);
+    loop {
+        let raw = pipe::look(path, looked, progress)?;
+        let head = decompressed_head(&raw, count);
+        let may_grow = raw.len() >= looked && looked < LONGEST_HEAD && Compression::of(&raw).is_some();
+        if head.len() >= count || !may_grow {
+            return Ok(head);
+        }
+        looked = (looked * 4).min(LONGEST_HEAD);
+    }
+}
+
 /// Close a pipe that [`head`] looked at and that nobody is going to read.
 pub fn forget(path: &Path) {
     drop(pipe::take(path));
+}
+
+/// Whether a path names something that can be read once only: standard input or a FIFO.
+pub fn is_pipe(path: &Path) -> bool {
+    matches!(place(path), Ok(Place::Pipe))
 }
 
 /// Whether an error means damaged content (a cut or corrupt compressed stream), not a failing system.

@@ -1,5 +1,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::kept::Kept;
+
 /// Shared with the thread that watches: how far reading has come, and whether it shall stop.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -8,6 +10,8 @@ pub struct Progress {
     pub bytes_read: AtomicU64,
     /// Set to end reading; also while it waits for a pipe.
     pub cancel: AtomicBool,
+    /// What comes through a pipe, where it is needed again.
+    pub kept: Option<Kept>,
 }
 
 impl Progress {

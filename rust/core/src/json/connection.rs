@@ -4,6 +4,7 @@
 //! thousands of connections, that way costs fifty times as much. A test compares both.
 
 use super::number::{push_int, push_rounded};
+use crate::summary::{Closed, RoundTrips, retransmissions};
 use crate::tracker::{CAUSES, Cause, Connection, Endpoint, Sender, Shelf};
 use std::fmt::Write;
 
@@ -73,13 +74,9 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str(",\n      \"handshake\": ");
     push_flag(out, connection.handshake());
     out.push_str(",\n      \"closed\": ");
-    out.push_str(if sent.rst > 0 || back.rst > 0 {
-        "\"reset\""
-    } else if sent.fin > 0 && back.fin > 0 {
-        "\"fin\""
-    } else {
-        "\"open\""
-    });
+    out.push('"');
+    out.push_str(Closed::of(connection).name());
+    out.push('"');
     out.push_str(",\n      \"packets\": {\n        \"sent\": ");
     push_int(out, sent.segments as i64);
     out.push_str(",\n        \"data\": ");
@@ -175,16 +172,14 @@ fn push_bytes(out: &mut String, sender: &Sender) {
     out.push_str("\n      }");
 }
 
-/// Probes carry no byte that a receiver waits for: they are counted apart.
 fn push_retransmissions(out: &mut String, sender: &Sender) {
     let counts = &sender.totals().retransmissions;
-    let total: u64 = CAUSES_TOLD.iter().map(|(_, cause)| counts[*cause as usize]).sum();
-    if total == 0 {
+    if counts.iter().skip(1).all(|count| *count == 0) {
         out.push_str(NO_RETRANSMISSIONS);
         return;
     }
     out.push_str("{\n        \"total\": ");
-    push_int(out, (total - counts[Cause::UnneededProbe as usize]) as i64);
+    push_int(out, retransmissions(counts) as i64);
     for (key, cause) in CAUSES_TOLD {
         out.push_str(key);
         push_int(out, counts[cause as usize] as i64);
@@ -209,19 +204,18 @@ fn push_timeouts(out: &mut String, connection: &Connection, direction: usize) {
 }
 
 fn push_round_trips(out: &mut String, sender: &Sender) {
-    let rtt = sender.rtt();
-    if rtt.count == 0 {
+    let Some(rtt) = RoundTrips::of(sender) else {
         out.push_str("null");
         return;
-    }
+    };
     out.push_str("{\n        \"samples\": ");
-    push_int(out, rtt.count as i64);
+    push_int(out, rtt.samples as i64);
     for (key, value_ns) in [
         (",\n        \"min\": ", rtt.min_ns),
-        (",\n        \"mean\": ", rtt.sum_ns / rtt.count as i64),
+        (",\n        \"mean\": ", rtt.mean_ns),
         (",\n        \"max\": ", rtt.max_ns),
-        (",\n        \"srtt\": ", sender.rto().srtt_us() * 1000),
-        (",\n        \"rto\": ", sender.rto().rto_us() * 1000),
+        (",\n        \"srtt\": ", rtt.srtt_ns),
+        (",\n        \"rto\": ", rtt.rto_ns),
     ] {
         out.push_str(key);
         push_rounded(out, value_ns as f64 / 1e6, 3);

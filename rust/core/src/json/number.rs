@@ -117,27 +117,39 @@ fn push_decimal(out: &mut String, mut units: u64, decimals: usize) {
     push_digits(out, units % TENS[places], places.max(1));
 }
 
-/// `repr(value)` of a finite value.
+/// `repr(value)` of a finite value: the fewest digits that stand for the double, of those the nearest to it, of two as
+/// near the even one. Rust's standard library promises the first of the three only.
 pub fn push_float(out: &mut String, value: f64) {
-    // The shortest digits that stand for the double, as `d.ddde-x`.
-    let shortest = format!("{value:e}");
-    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let unsigned = mantissa.trim_start_matches('-');
-    if unsigned.len() < mantissa.len() {
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format_finite(value.abs());
+    if value.is_sign_negative() {
         out.push('-');
     }
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let point = mantissa.find('.').unwrap_or(mantissa.len());
+    let digits: String = mantissa.chars().filter(|c| *c != '.').collect();
+    let zeros = digits.len() - digits.trim_start_matches('0').len();
+    let digits = digits.trim_matches('0');
+    if digits.is_empty() {
+        out.push_str("0.0");
+        return;
+    }
+    // Of the first digit.
+    let exponent = exponent.parse::<i32>().unwrap_or(0) + point as i32 - 1 - zeros as i32;
     if !(-4..16).contains(&exponent) {
-        out.push_str(unsigned);
+        out.push_str(&digits[..1]);
+        if digits.len() > 1 {
+            out.push('.');
+            out.push_str(&digits[1..]);
+        }
         out.push_str(if exponent < 0 { "e-" } else { "e+" });
         push_digits(out, u64::from(exponent.unsigned_abs()), 2);
         return;
     }
-    let digits: String = unsigned.chars().filter(|c| *c != '.').collect();
     if exponent < 0 {
         out.push_str("0.");
         out.push_str(&"0000"[..(-exponent - 1) as usize]);
-        out.push_str(&digits);
+        out.push_str(digits);
         return;
     }
     let whole = exponent as usize + 1;
@@ -146,7 +158,7 @@ pub fn push_float(out: &mut String, value: f64) {
         out.push('.');
         out.push_str(&digits[whole..]);
     } else {
-        out.push_str(&digits);
+        out.push_str(digits);
         out.extend(std::iter::repeat_n('0', whole - digits.len()));
         out.push_str(".0");
     }
@@ -186,6 +198,15 @@ mod tests {
             (1.5e300, "1.5e+300"),
             (5e-324, "5e-324"),
             (0.1, "0.1"),
+            // As near to two: the even one.
+            (562949953421312.25, "562949953421312.2"),
+            (562949953421312.75, "562949953421312.8"),
+            (5.684341886080802e-14, "5.684341886080802e-14"),
+            (9007199254740993.0, "9007199254740992.0"),
+            (2.2250738585072014e-308, "2.2250738585072014e-308"),
+            (1.7976931348623157e308, "1.7976931348623157e+308"),
+            (2.0f64.powi(-1074), "5e-324"),
+            (9.5367431640625e-07, "9.5367431640625e-07"),
         ] {
             assert_eq!(float(value), text);
         }

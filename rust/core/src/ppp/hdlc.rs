@@ -1,8 +1,9 @@
 //! Frames out of an asynchronous line (RFC 1662).
 
+use crate::fcs::FCS16;
+
 const FLAG: u8 = 0x7e;
 const ESCAPE: u8 = 0x7d;
-const GOOD_FCS: u16 = 0xf0b8;
 /// Longer than any MRU: what is beyond is not kept.
 const MAX_FRAME: usize = 1 << 16;
 /// Address, control, protocol and FCS at their shortest.
@@ -65,10 +66,10 @@ impl Deframer {
     /// The frame that has just ended.
     pub(crate) fn frame(&self) -> Framed<'_> {
         let frame = &self.frame[..];
-        if self.too_long || frame.len() < MIN_FRAME || fcs16(frame) != GOOD_FCS {
+        let Some((body, check)) = frame.split_last_chunk() else { return Framed::Damaged };
+        if self.too_long || frame.len() < MIN_FRAME || FCS16.checksum(body).to_le_bytes() != *check {
             return Framed::Damaged;
         }
-        let body = &frame[..frame.len() - 2];
         let body = body.strip_prefix(&[0xff, 0x03]).unwrap_or(body);
         match body {
             [low, rest @ ..] if low & 1 == 1 => Framed::Good { protocol: u16::from(*low), body: rest },
@@ -80,12 +81,6 @@ impl Deframer {
     }
 }
 
-fn fcs16(data: &[u8]) -> u16 {
-    data.iter().fold(0xffff, |fcs, octet| {
-        (0..8).fold(fcs ^ u16::from(*octet), |fcs, _| if fcs & 1 == 1 { fcs >> 1 ^ 0x8408 } else { fcs >> 1 })
-    })
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -95,7 +90,7 @@ pub(crate) mod tests {
         let mut frame = vec![0xff, 0x03];
         frame.extend(protocol.to_be_bytes());
         frame.extend(body);
-        frame.extend((!fcs16(&frame)).to_le_bytes());
+        frame.extend(FCS16.checksum(&frame).to_le_bytes());
         let mut line = vec![FLAG];
         for octet in frame {
             if octet < 0x20 || octet == FLAG || octet == ESCAPE {

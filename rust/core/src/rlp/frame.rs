@@ -1,5 +1,7 @@
 //! Frames of 240 or 576 bits: header 16, information, FCS 24 (3GPP TS 24.022 section 4).
 
+use crate::fcs::FCS24;
+
 /// Bytes of the two frame sizes.
 pub(crate) const SIZES: [usize; 2] = [30, 72];
 /// N(S) counts modulo this.
@@ -41,7 +43,7 @@ pub(crate) fn decode(data: &[u8]) -> Result<Frame<'_>, Bad> {
         return Err(Bad::Size);
     }
     let (body, check) = data.split_at(data.len() - 3);
-    if fcs24(body).to_le_bytes()[..3] != *check {
+    if FCS24.checksum(body).to_le_bytes()[..3] != *check {
         return Err(Bad::Fcs);
     }
     let ns = i32::from(body[0] >> 3 | (body[1] & 1) << 5);
@@ -69,18 +71,6 @@ fn unnumbered(code: u8) -> Option<&'static str> {
         0x1c => "TEST",
         _ => return None,
     })
-}
-
-/// Polynomial 0xBBA1B5, bits reflected.
-fn fcs24(data: &[u8]) -> u32 {
-    let mut fcs = 0x00ff_ffff;
-    for byte in data {
-        fcs ^= u32::from(*byte);
-        for _ in 0..8 {
-            fcs = if fcs & 1 == 1 { fcs >> 1 ^ 0x00ad_85dd } else { fcs >> 1 };
-        }
-    }
-    fcs ^ 0x00ff_ffff
 }
 
 /// User bytes of an information field, and L2R's flow control bit: status octets tell how many characters

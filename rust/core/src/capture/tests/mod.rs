@@ -5,6 +5,7 @@ mod fragments;
 mod ips;
 mod links;
 mod many;
+mod packets;
 mod pcapng;
 mod properties;
 mod rare_links;

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::build::{File, Tcp, ethernet, gzip, ipv4, ipv4_with, ipv6, tcp_v4, tcp_v6};
 use super::{read, read_closely, try_read};
+use crate::capture::ip_packets_in;
 
 /// Packets of every sort, most of them sound.
 fn packet() -> impl Strategy<Value = Vec<u8>> {
@@ -60,6 +61,7 @@ proptest! {
             file[at % length] = value;
         }
         let _ = try_read(&file);
+        let _ = ip_packets_in(&file);
     }
 
     #[test]

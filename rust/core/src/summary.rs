@@ -1,0 +1,75 @@
+//! What a connection came to, in the terms of the contract (docs/json.md): told once for text, sums and dictionaries.
+
+use crate::tracker::{CAUSES, Cause, Connection, Sender};
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// By a FIN of both ends.
+    Fin,
+    /// By a reset of either.
+    Reset,
+    /// Not, as far as was seen.
+    Open,
+}
+
+impl Closed {
+    /// Their words, in order.
+    pub const NAMES: [&str; 3] = ["fin", "reset", "open"];
+
+    /// Of a connection.
+    pub fn of(connection: &Connection) -> Self {
+        let [one, other] = [0, 1].map(|direction| connection.senders_at(direction).totals());
+        if one.rst > 0 || other.rst > 0 {
+            Closed::Reset
+        } else if one.fin > 0 && other.fin > 0 {
+            Closed::Fin
+        } else {
+            Closed::Open
+        }
+    }
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// Segments sent again, by cause, in one number: probes that nobody needed carry no byte that a receiver waits for, and
+/// are counted apart.
+pub fn retransmissions(counts: &[u64; CAUSES]) -> u64 {
+    let probes = counts[Cause::UnneededProbe as usize];
+    counts.iter().skip(1).sum::<u64>() - probes
+}
+
+/// Round trips of a sender, as far as ACKs show them, and its timer in the end (RFC 6298).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoundTrips {
+    /// Samples (Karn's algorithm, or time stamps).
+    pub samples: u64,
+    /// The shortest.
+    pub min_ns: i64,
+    /// Their mean.
+    pub mean_ns: i64,
+    /// The longest.
+    pub max_ns: i64,
+    /// Smoothed, at the end.
+    pub srtt_ns: i64,
+    /// The timeout at the end.
+    pub rto_ns: i64,
+}
+
+impl RoundTrips {
+    /// None without a sample.
+    pub fn of(sender: &Sender) -> Option<Self> {
+        let (rtt, rto) = (sender.rtt(), sender.rto());
+        (rtt.count > 0).then(|| RoundTrips {
+            samples: rtt.count,
+            min_ns: rtt.min_ns,
+            mean_ns: rtt.sum_ns / rtt.count as i64,
+            max_ns: rtt.max_ns,
+            srtt_ns: rto.srtt_us() * 1000,
+            rto_ns: rto.rto_us() * 1000,
+        })
+    }
+}

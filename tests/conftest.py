@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase, ReadOnlyDatabase
 from support_samples import PATIENCE_S, SAMPLE_NAMES, SAMPLES, Run
 
-# The tests try the same cases every time, wherever they run. `make explore` looks for new ones (CASES=new);
-# what fails is kept in tests/found/, which belongs to the repository, and `make test` tries that again, mended
-# or not (CASES=kept). Nothing is judged by the clock: a busy machine takes a second for what takes a millisecond.
+# The tests try the same cases every time, wherever they run. `make explore` looks for new ones (CASES=new).
+# What fails is kept in tests/found/, which belongs to the repository: `make test` tries that again, mended or
+# not (CASES=kept). Nothing is judged by the clock: a busy machine takes a second for what takes less.
 _FOUND = DirectoryBasedExampleDatabase(Path(__file__).parent / "found")
 _CASES: dict[str, dict[str, Any]] = {
     "": {"derandomize": True},

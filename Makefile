@@ -38,12 +38,13 @@ build: .venv/built
 
 test: test-rust test-python
 
-# proptest draws from this seed; failures of make explore are kept in rust/core/proptest-regressions/.
+# proptest draws from this seed, and tries what rust/core/proptest-regressions/ holds.
 test-rust: .venv/tools
 	PROPTEST_RNG_SEED=1 cargo test --quiet --package multitracer-core
 
 test-python: build .venv/dev
 	$(BIN)/python -m pytest
+	@test ! -d tests/found || CASES=kept $(BIN)/python -m pytest -m hypothesis
 
 explore: build .venv/dev
 	$(BIN)/python scripts/explore.py --minutes $(MINUTES)

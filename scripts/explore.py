@@ -67,7 +67,7 @@ def rust(words: str) -> list[str]:
 
 def run(command: list[str], seconds: float) -> bool:
     """Whether a test failed; not being done in time is no failure."""
-    environment = os.environ | {"EXPLORE": "1", "PROPTEST_CASES": str(RUST_CASES)}
+    environment = os.environ | {"CASES": "new", "PROPTEST_CASES": str(RUST_CASES)}
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

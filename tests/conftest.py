@@ -7,27 +7,39 @@ import os
 import signal
 import subprocess
 import sys
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, is_hypothesis_test, seed, settings
-from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.database import DirectoryBasedExampleDatabase, ReadOnlyDatabase
 from support_samples import PATIENCE_S, SAMPLE_NAMES, SAMPLES, Run
 
-# The tests try the same cases every time, wherever they run; `make explore` sets EXPLORE and looks for new
-# ones. What fails is kept in tests/found/, which belongs to the repository, and is tried again first. Nothing
-# is judged by the clock: a busy machine takes a second for what takes a millisecond.
-EXPLORING = bool(os.environ.get("EXPLORE"))
+# The tests try the same cases every time, wherever they run. `make explore` looks for new ones (CASES=new).
+# What fails is kept in tests/found/, which belongs to the repository: `make test` tries that again, mended or
+# not (CASES=kept). Nothing is judged by the clock: a busy machine takes a second for what takes less.
+_FOUND = DirectoryBasedExampleDatabase(Path(__file__).parent / "found")
+_CASES: dict[str, dict[str, Any]] = {
+    "": {"derandomize": True},
+    "new": {
+        "derandomize": False,
+        "database": _FOUND,
+        "phases": (Phase.explicit, Phase.generate, Phase.target, Phase.shrink),
+    },
+    "kept": {
+        "derandomize": False,
+        "database": ReadOnlyDatabase(_FOUND),
+        "phases": (Phase.explicit, Phase.reuse),
+    },
+}
+_PROFILE = os.environ.get("CASES", "")
 settings.register_profile(
     "cases",
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
-    derandomize=False,  # as it is where CI is set; without it there is no database
-    database=DirectoryBasedExampleDatabase(Path(__file__).parent / "found"),
+    **_CASES[_PROFILE],
 )
 settings.load_profile("cases")
 
@@ -45,14 +57,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/golden/ from the present results"
     )
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test of properties draws from a seed of its own."""
-    for item in items:
-        test = getattr(item, "function", None)
-        if is_hypothesis_test(test) and not EXPLORING:
-            seed(zlib.crc32(test.__qualname__.encode()))(test)
 
 
 @pytest.fixture(scope="session")

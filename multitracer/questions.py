@@ -73,4 +73,5 @@ QUESTIONS = {
         ),
     ),
     "air": Question(needs=("link_air",), specific=True),
+    "host": Question(needs=("host_events",), uses=("snd", "rcv"), specific=True),
 }

@@ -70,6 +70,7 @@ QUESTIONS = {
             "local_drops",
             "air",
             "bearer",
+            "host",
         ),
     ),
     "air": Question(needs=("link_air",), specific=True),

@@ -9,11 +9,15 @@ import numpy as np
 
 from multitracer import host
 from multitracer.analysis import Analyzer, Result
+from multitracer.host.calls import away, blocked_ns, starved
 from multitracer.host.packets import Elsewhere, pieces_dropped
 from multitracer.measurement import Measurement
 from multitracer.questions import QUESTIONS
 from multitracer.schema import HOST_CALLS, HOST_KINDS, HOST_PACKETS
 from multitracer.table import Array, Table
+
+MOST_ABSENCES = 20
+"""So many of the longest are listed."""
 
 _KIND = {name: code for code, name in enumerate(HOST_KINDS)}
 
@@ -219,14 +223,17 @@ def _application(
         own = ours.where(ours["flow"] == flow)
         connections.append(_connection(m, events, own, segments, directions.get(flow)))
     written, read = (ours["kind"] == kind for kind in (0, 1))
-    away = [one["read_away_s"] for one in connections if one["read_away_s"] is not None]
     return {
         "writes": int(np.count_nonzero(written)),
         "reads": int(np.count_nonzero(read)),
         "bytes_written": int(ours["length"][written].sum()),
         "bytes_read": int(ours["length"][read].sum()),
         "write_blocked_s": round(sum(one["write_blocked_s"] for one in connections), 6),
-        "read_away_s": round(sum(away), 6) if away else None,
+        **{
+            key: round(sum(known), 9) if known else None
+            for key in ("write_away_s", "read_away_s")
+            for known in [[one[key] for one in connections if one[key] is not None]]
+        },
         "connections": connections,
     }
 
@@ -239,18 +246,21 @@ def _connection(
     place: tuple[int, int] | None,
 ) -> dict[str, Any]:
     """One socket's calls."""
-    from multitracer.host.calls import away, blocked_ns
-
     writes, reads = calls.where(calls["kind"] == 0), calls.where(calls["kind"] == 1)
     conn, sends = place if place is not None else (-1, 0)
-    absences: list[tuple[int, int]] | None = None
+    unread: list[tuple[int, int]] | None = None
+    unwritten: list[tuple[int, int]] | None = None
     if segments is not None and conn >= 0:
-        own = (segments["conn"] == conn) & (segments["dir"] == sends) & (segments["ack"] > 0)
-        acks = segments.where(own)
-        summaries = m.connections[conn].summaries.values()
-        other = ("forward", "reverse")[1 - sends]
-        whole = any(bool(one[other]["syn"]) for one in summaries)
-        absences = away(reads, acks["t_ns"], acks["ack"] - 1, whole)
+        own = segments.where((segments["conn"] == conn) & (segments["dir"] == sends))
+        acks = own.where(own["ack"] > 0)
+        begun = [
+            any(bool(one[way]["syn"]) for one in m.connections[conn].summaries.values())
+            for way in ("forward", "reverse")
+        ]
+        unread = away(reads, acks["t_ns"], acks["ack"] - 1, begun[1 - sends])
+        if begun[sends]:
+            data = own.where(own["length"] > 0)
+            unwritten = starved(writes, data["t_ns"], data["seq"] + data["length"] - 1)
     return {
         "conn": conn if conn >= 0 else None,
         "writes": len(writes),
@@ -258,13 +268,21 @@ def _connection(
         "bytes_written": int(writes["length"].sum()),
         "bytes_read": int(reads["length"].sum()),
         "write_blocked_s": _seconds(blocked_ns(events, writes)),
-        "read_away_s": None if absences is None else _seconds(sum(end - begin for begin, end in absences)),
-        "longest_away_s": None if not absences else _seconds(max(end - begin for begin, end in absences)),
-        "absences": None
-        if absences is None
+        **_absences(m, "write", unwritten),
+        **_absences(m, "read", unread),
+    }
+
+
+def _absences(m: Measurement, what: str, spans: list[tuple[int, int]] | None) -> dict[str, Any]:
+    """How long an application was away, and when for longest; None where that is not known."""
+    longest = sorted(spans or (), key=lambda one: one[0] - one[1])
+    return {
+        f"{what}_away_s": None if spans is None else _seconds(sum(end - begin for begin, end in longest)),
+        f"longest_{what}_away_s": _seconds(longest[0][1] - longest[0][0]) if longest else None,
+        f"{what}_absences": None
+        if spans is None
         else [
-            {"begin_s": m.seconds(begin), "end_s": m.seconds(end)}
-            for begin, end in sorted(absences, key=lambda one: one[0] - one[1])[:20]
+            {"begin_s": m.seconds(begin), "end_s": m.seconds(end)} for begin, end in longest[:MOST_ABSENCES]
         ],
     }
 

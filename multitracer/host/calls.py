@@ -80,6 +80,33 @@ def blocked_ns(events: Table, writes: Table) -> int:
     return int(inside + after.sum())
 
 
+def starved(writes: Table, sent_ns: Array, sent: Array) -> list[tuple[int, int]]:
+    """Times of `AWAY_NS` or more in which all written had been sent and the application wrote no more.
+
+    Parameters
+    ----------
+    writes : Table
+        `host_calls` that are writes of one socket from its first byte on, in order of time.
+    sent_ns, sent : array
+        When this host sent data, and the bytes that had been sent then, in order.
+
+    Returns
+    -------
+    list of (int, int)
+        Begin and end; the time behind the last write is not one.
+    """
+    if len(writes) < 2 or not len(sent):
+        return []
+    written = np.cumsum(np.maximum(writes["length"], 0))[:-1]
+    sent = np.maximum.accumulate(sent)
+    at = np.searchsorted(sent, written, side="left")
+    there = at < len(sent)
+    begin = np.maximum(writes["t_ns"][:-1], sent_ns[np.minimum(at, len(sent) - 1)])
+    end = np.where(writes["began_ns"][1:] >= 0, writes["began_ns"][1:], writes["t_ns"][1:])
+    found = np.flatnonzero(there & (end - begin >= AWAY_NS))
+    return [(int(begin[i]), int(end[i])) for i in found]
+
+
 def away(reads: Table, ack_ns: Array, ack: Array, whole: bool) -> list[tuple[int, int]]:
     """Times in which data lay in a socket and the application did not read, of `AWAY_NS` or more.
 

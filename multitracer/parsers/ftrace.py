@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from multitracer import native, schema
 from multitracer.errors import CorruptTrace
@@ -48,7 +50,7 @@ def parse(path: str) -> Trace:
     scan = native.scan_ftrace(path)
     states = Table.in_time(schema.TCP_STATES, scan.tables["tcp_states"])
     events = Table.in_time(schema.KERNEL_EVENTS, scan.tables["kernel_events"])
-    host = Table.in_time(schema.HOST_EVENTS, scan.tables["host_events"])
+    host = _host_events(scan.tables["host_events"])
     times = [int(t) for table in (states, events, host) if len(table) for t in table["t_ns"][[0, -1]]]
     if not times:
         ignored = ", ".join(scan.facts["ignored"]) or "none"
@@ -78,6 +80,12 @@ def parse(path: str) -> Trace:
     if len(host):
         tables["host_events"] = host
     return Trace(source, tables, scan.issues, flows)
+
+
+def _host_events(columns: Mapping[str, Any]) -> Table:
+    """Events above and below TCP; none if there is nothing but what `kernel_events` has, too."""
+    host = Table.in_time(schema.HOST_EVENTS, columns)
+    return host if len(host) > _also_counted(host) else Table.empty(schema.HOST_EVENTS)
 
 
 def _also_counted(host: Table) -> int:

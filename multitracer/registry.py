@@ -112,6 +112,7 @@ PLOTS = {
     "bearer": "multitracer.plots.bearer:PLOT",
     "air": "multitracer.plots.air:PLOT",
     "layers": "multitracer.plots.layers:PLOT",
+    "host": "multitracer.plots.host:PLOT",
     "idle": "multitracer.plots.idle:PLOT",
     "cdf": "multitracer.plots.cdf:PLOT",
     "compare": "multitracer.plots.compare:PLOT",

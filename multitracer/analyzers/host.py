@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from multitracer import host
 from multitracer.analysis import Analyzer, Result
-from multitracer.host.calls import away, blocked_ns, starved
-from multitracer.host.packets import Elsewhere, pieces_dropped
+from multitracer.host.calls import away, blocked_ns, calls as calls_of, starved
+from multitracer.host.packets import Elsewhere, pieces_dropped, ways
+from multitracer.host.segments import join
 from multitracer.measurement import Measurement
 from multitracer.questions import QUESTIONS
 from multitracer.schema import HOST_CALLS, HOST_KINDS, HOST_PACKETS
@@ -31,9 +31,9 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
     events = m.table("host_events")
     hosts, packets, calls = [], [], []
     for source in np.unique(events["source"]).tolist():
-        one, ways, called = _host(m, source, events.where(events["source"] == source))
+        one, packeted, called = _host(m, source, events.where(events["source"] == source))
         hosts.append(one)
-        packets.append(ways)
+        packets.append(packeted)
         calls.append(called)
     hosts.sort(key=lambda one: one["point"] != "snd")
     points = {one["point"] or f"host {at}": one for at, one in enumerate(hosts)} if len(hosts) > 1 else {}
@@ -50,7 +50,7 @@ def run(m: Measurement, results: Mapping[str, Result]) -> Result:
 def _host(m: Measurement, source: int, events: Table) -> tuple[dict[str, Any], Table, Table]:
     told = m.sources[source]
     reasons = [str(name) for name in told.details.get("drop_reasons", ())]
-    packets, elsewhere = host.ways(events, reasons)
+    packets, elsewhere = ways(events, reasons)
     directions = _directions(m, source)
     capture = _capture(m, source, told.point)
     segments = None
@@ -62,7 +62,7 @@ def _host(m: Measurement, source: int, events: Table) -> tuple[dict[str, Any], T
         outgoing = _outgoing(segments, directions)
         known = outgoing >= 0
         own = segments.where(known)
-        packets = host.join(packets, own, outgoing[known] == 1)
+        packets = join(packets, own, outgoing[known] == 1)
         joined = packets["capture"]
         unmatched = int(np.count_nonzero(known)) - len(np.unique(joined[joined >= 0]))
         packets = packets.replace(
@@ -70,7 +70,7 @@ def _host(m: Measurement, source: int, events: Table) -> tuple[dict[str, Any], T
             if known.any()
             else joined
         )
-    calls = _joined_calls(host.calls(events), directions)
+    calls = _joined_calls(calls_of(events), directions)
     summary = {
         "point": told.point,
         "source": told.path,

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import multitracer as mt
-from multitracer import host, schema
+from multitracer import schema
 from multitracer.errors import CorruptTrace
 from multitracer.host import calls
+from multitracer.host.packets import pieces_dropped, ways
 from multitracer.parsers import counters, ftrace
 from multitracer.record import toml
 from multitracer.record.packetsocket import PcapngWriter
@@ -39,7 +40,7 @@ def events(*rows: tuple) -> Table:
 
 
 def test_one_address_serves_two_packets() -> None:
-    table, elsewhere = host.ways(
+    table, elsewhere = ways(
         events(
             ("queue", 0, 7, {"length": 1514}),
             ("enqueue", 1, 7, {"value": 0x10000}),
@@ -62,7 +63,7 @@ def test_one_address_serves_two_packets() -> None:
 
 
 def test_a_driver_that_refuses_keeps_the_packet_in_the_host() -> None:
-    table, _ = host.ways(
+    table, _ = ways(
         events(
             ("queue", 0, 7, {"length": 1514}),
             ("enqueue", 1, 7, {}),
@@ -90,11 +91,11 @@ def test_pieces_cut_in_the_queue_have_the_time_of_the_whole() -> None:
             ("dequeue", t_us, 50 + at, {}),
             ("start_xmit", t_us + 1, 50 + at, {"length": 14 + header + mss, "value": 14}),
         ]
-    table, elsewhere = host.ways(events(*rows), ["QDISC_DROP"])
+    table, elsewhere = ways(events(*rows), ["QDISC_DROP"])
     pieces = table.where(table["parent"] >= 0)
     assert (pieces["dequeue_ns"] - pieces["enqueue_ns"]).tolist() == [100_000, 200_000, 300_000]
     assert elsewhere.uncut == 0
-    assert host.packets.pieces_dropped(events(*rows), elsewhere.drops, ["QDISC_DROP"]).tolist() == [True]
+    assert pieces_dropped(events(*rows), elsewhere.drops, ["QDISC_DROP"]).tolist() == [True]
 
 
 def test_a_write_that_blocks() -> None:
@@ -107,7 +108,7 @@ def test_a_write_that_blocks() -> None:
         ("sendmsg", 150_010, 0, {"length": 4_000}),
         ("send", 150_020, -1, {"length": 4_000, "sk": 3, "flow": 0, "value": 0}),
     )
-    found = host.calls(log)
+    found = calls.calls(log)
     assert found["began_ns"].tolist() == [0, 100_000_000, 150_010_000]
     # 90 ms in the first call, and 50 ms after the second that took 5,000 of 9,000 bytes.
     assert calls.blocked_ns(log, found) == 90_000_000 + 10_000 + 50_000_000 + 10_000
@@ -155,13 +156,13 @@ def test_whatever_the_events_say(rows: list[tuple[str, int, int, int, int]]) -> 
             for kind, t_us, skb, length, name in sorted(rows, key=lambda row: row[1])
         ]
     )
-    table, elsewhere = host.ways(log, ["QDISC_DROP", "TCP_CSUM"])
+    table, elsewhere = ways(log, ["QDISC_DROP", "TCP_CSUM"])
     assert len(table) + len(elsewhere.drops) <= len(log)
     both = (table["parent"] >= 0) & (table["dequeue_ns"] >= 0)
     assert np.all(table["dequeue_ns"][both] >= table["enqueue_ns"][both])
     for name in ("queue_ns", "start_ns", "receive_ns", "drop_ns"):
         assert np.all((table[name] == -1) | (table[name] >= table["t_ns"]))
-    host.calls(log)
+    calls.calls(log)
 
 
 def test_counters_of_a_loop(tmp_path: Path) -> None:

@@ -167,6 +167,11 @@ def _point(work: Work, source: int, place: int, path: list[int]) -> str | None:
     if not sizes:
         return None
     conn = max(sizes)[1]
+    local = declared.addresses(work.settings)
+    ends = [address in local for address, _ in work.merged[conn].endpoints]
+    if ends[0] != ends[1]:
+        details["point_by"] = "addresses of the recorded interface (measurement.toml)"
+        return "snd" if ends[work.merged[conn].data_dir] else "rcv"
     split = roles.split_of_rtt(work.own[source], conn, work.merged[conn].data_dir)
     if split is None:
         return None

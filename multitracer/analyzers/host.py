@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.alignment.declared import addresses
 from multitracer.analysis import Analyzer, Result
 from multitracer.host.calls import away, blocked_ns, calls as calls_of, starved
 from multitracer.host.packets import Elsewhere, pieces_dropped, ways
@@ -82,7 +83,7 @@ def _host(m: Measurement, source: int, events: Table) -> tuple[dict[str, Any], T
         "retransmissions": _retransmissions(m, source, events),
         "lost_events": _lost(m, source),
         "unjoined": {
-            "packets": int(np.count_nonzero((packets["capture"] < 0) & (packets["drop_ns"] < 0))),
+            "packets": int(np.count_nonzero((packets["capture"] < 0) & _on_wire(packets))),
             "segments": unmatched if capture is not None else None,
             "cut_in_queue": elsewhere.uncut,
             "of_other_interfaces": elsewhere.foreign,
@@ -92,15 +93,24 @@ def _host(m: Measurement, source: int, events: Table) -> tuple[dict[str, Any], T
     return summary, packets, calls
 
 
+def _on_wire(packets: Table) -> Array:
+    """Packets that a capture may have: handed to the driver, or by it."""
+    return (packets["start_ns"] >= 0) | (packets["receive_ns"] >= 0)
+
+
 def _directions(m: Measurement, source: int) -> dict[int, tuple[int, int]]:
     """By flow of the kernel's log: its connection, and the direction in which this host sends."""
     found: dict[int, tuple[int, int]] = {}
+    local = addresses(m.settings) if _alone(m, source) else None
+    # The kernel's log has sockets of other network namespaces, too: perhaps the other end.
+    ends = m.traces[source].flows
     for name in ("tcp_states", "kernel_events"):
         table = m.table(name)
         own = (table["source"] == source) & (table["conn"] >= 0)
         flows, first = np.unique(table["flow"][own], return_index=True)
         for flow, row in zip(flows.tolist(), np.flatnonzero(own)[first].tolist(), strict=True):
-            found.setdefault(flow, (int(table["conn"][row]), int(table["dir"][row])))
+            if not local or ends[flow].local_address in local:
+                found.setdefault(flow, (int(table["conn"][row]), int(table["dir"][row])))
     return found
 
 
@@ -138,7 +148,8 @@ def _joined_calls(calls: Table, directions: Mapping[int, tuple[int, int]]) -> Ta
 def _drops(events: Table, packets: Table, elsewhere: Elsewhere, reasons: list[str]) -> dict[str, int]:
     """Packets of the interface that this host dropped, by the kernel's reason."""
     pieces = elsewhere.drops[pieces_dropped(events, elsewhere.drops, reasons)]
-    rows = np.concatenate((packets["reason"][packets["drop_ns"] >= 0], events["name"][pieces]))
+    own = packets["reason"][(packets["drop_ns"] >= 0) & (packets["reason"] >= 0)]
+    rows = np.concatenate((own, events["name"][pieces]))
     return _by_name(rows, reasons)
 
 

@@ -17,6 +17,8 @@ from multitracer.table import Array, Table
 _KIND = {name: code for code, name in enumerate(schema.HOST_KINDS)}
 _PACKET_KINDS = [_KIND[name] for name in schema.HOST_KINDS[:7]]
 _ETHERNET_HEADER = 14
+_SMALLEST_PIECE = 64
+_STACK_NS = 1_000_000  # a received packet that no socket of ours drops later is gone, its address another's
 _TRUSTED = 0.01  # packets cut in the queue that may remain unexplained, by their number
 
 
@@ -62,25 +64,33 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
     skb, kind = events["skb"][rows], events["kind"][rows]
     order = np.argsort(skb, kind="stable")
     rows, skb, kind = rows[order], skb[order], kind[order]
-    first = _begins(skb, kind)
+    first = _begins(skb, kind, events["length"][rows])
     life = np.cumsum(first) - 1
     count = int(life[-1]) + 1 if len(life) else 0
     seen = _Lives(events, rows, kind, life, count)
     way_in = seen.time("receive") >= 0
+    late = way_in & (seen.time("drop") - seen.time("receive") > _STACK_NS) & (seen.value("drop", "flow") < 0)
+    late |= way_in & _of_queues(reasons)[seen.value("drop", "name")]
+    late |= _freed_by_cutting(seen)
+    reused = seen.rows("drop")[late]
+    seen.forget("drop", late)
     ours = way_in | (seen.time("queue") >= 0) | (seen.time("start_xmit") >= 0)
     dropped = seen.time("drop") >= 0
     lone = seen.rows("drop")[dropped & ~ours]
     foreign = int(np.count_nonzero(~ours & ~dropped))
+    _give_bulks(events, seen)
     table = _table(events, seen, np.flatnonzero(ours))
-    lone = np.sort(lone)
+    lone = np.sort(np.concatenate((lone, reused)))
     table, uncut = _uncut(events, table, lone[pieces_dropped(events, lone, reasons)])
     return table, Elsewhere(lone, foreign, uncut)
 
 
-def _begins(skb: Array, kind: Array) -> Array:
+def _begins(skb: Array, kind: Array, length: Array) -> Array:
     """Whether each event, in order of address and time, begins a packet."""
+    if not len(skb):
+        return np.zeros(0, dtype=bool)
     before = np.concatenate(([-1], kind[:-1]))
-    new = np.concatenate(([True], skb[1:] != skb[:-1])) if len(skb) else np.zeros(0, dtype=bool)
+    new = np.concatenate(([True], skb[1:] != skb[:-1]))
     drop, start, xmit, queue = (_KIND[name] for name in ("drop", "start_xmit", "xmit", "queue"))
     new |= np.isin(kind, (queue, _KIND["receive"]))
     new |= (kind == _KIND["enqueue"]) & (before != queue)
@@ -89,6 +99,14 @@ def _begins(skb: Array, kind: Array) -> Array:
     new |= before == drop
     # What was received is not sent under the same address (unless forwarded: then it is queued).
     new |= (before == _KIND["receive"]) & (kind != drop)
+    # A super-segment that was cut in the queue is free, and its address may soon be that of a piece.
+    place = np.arange(len(skb))
+    queued = np.maximum.accumulate(np.where(new, place, 0))
+    after = np.minimum(place + 1, len(skb) - 1)
+    leaves = (kind == _KIND["dequeue"]) & (kind[after] == start) & (skb[after] == skb)
+    at = np.where(leaves, after, place)
+    leaves |= (kind == start) & (before == _KIND["enqueue"])
+    new |= leaves & (kind[queued] == queue) & (length[at] + _SMALLEST_PIECE < length[queued])
     return new
 
 
@@ -110,6 +128,10 @@ class _Lives:
             self._at[name] = found
         return self._at[name]
 
+    def forget(self, name: str, lives: Array) -> None:
+        """Take events of a kind away from some packets: they are of others."""
+        self.rows(name)[lives] = -1
+
     def time(self, name: str) -> Array:
         """By packet, the time of that event; -1 if there is none."""
         return self.value(name, "t_ns")
@@ -120,6 +142,39 @@ class _Lives:
         values = self._events[column].astype(np.int64)
         found: Array = np.where(rows >= 0, values[rows], -1) if len(values) else rows
         return found
+
+
+def _freed_by_cutting(seen: _Lives) -> Array:
+    """Super-segments that were cut in the queue: a later drop under their address is of another packet."""
+    piece = (seen.rows("queue") < 0) & (seen.rows("dequeue") >= 0) & (seen.rows("start_xmit") >= 0)
+    if not piece.any():
+        return np.zeros(seen.count, dtype=bool)
+    largest = int(seen.value("start_xmit", "length")[piece].max())
+    cut = (seen.rows("enqueue") >= 0) & (seen.rows("dequeue") < 0) & (seen.value("queue", "length") > largest)
+    return cut & (seen.rows("drop") >= 0)
+
+
+def _give_bulks(events: Table, seen: _Lives) -> None:
+    """Packets that a queueing discipline gave in one go with others: only the first has an event of its own.
+
+    The driver gets the others right after it, on the same CPU.
+    """
+    start, dequeue = seen.rows("start_xmit"), seen.rows("dequeue")
+    lives = np.flatnonzero(
+        (start >= 0) & (dequeue < 0) & ((seen.rows("queue") < 0) | (seen.rows("enqueue") >= 0))
+    )
+    bulks = np.flatnonzero((events["kind"] == _KIND["dequeue"]) & (events["length"] > 1))
+    if not len(bulks):
+        return
+    for cpu in np.unique(events["cpu"][start[lives]]).tolist():
+        own = lives[events["cpu"][start[lives]] == cpu]
+        given = bulks[events["cpu"][bulks] == cpu]
+        if not len(given):
+            continue
+        at = given[np.maximum(np.searchsorted(given, start[own]) - 1, 0)]
+        since = events["t_ns"][start[own]] - events["t_ns"][at]
+        good = (at < start[own]) & (since < _STACK_NS)
+        dequeue[own[good]] = at[good]
 
 
 def _table(events: Table, seen: _Lives, lives: Array) -> Table:
@@ -161,6 +216,7 @@ def _table(events: Table, seen: _Lives, lives: Array) -> Table:
 
 def _uncut(events: Table, packets: Table, drops: Array) -> tuple[Table, int]:
     """Packets that a queueing discipline cut out of larger ones get the larger one each; how many did not."""
+    packets = _all_dropped(events, packets, drops)
     gone = (packets["dequeue_ns"] < 0) & (packets["start_ns"] < 0) & (packets["drop_ns"] < 0)
     whole = np.flatnonzero((packets["queue_ns"] >= 0) & gone)
     pieces = np.flatnonzero((packets["queue_ns"] < 0) & (packets["dequeue_ns"] >= 0))
@@ -178,8 +234,9 @@ def _uncut(events: Table, packets: Table, drops: Array) -> tuple[Table, int]:
     row = whole[np.minimum(parent, len(whole) - 1)]
     known &= packets["queue_ns"][row] <= packets["dequeue_ns"][pieces]
     missing = abs(len(pieces) - int(ends[-1]))
-    waiting = int(left[-64:].sum())  # may still be in the queue at the end
-    if missing > _TRUSTED * len(pieces) + waiting:
+    late = packets["queue_ns"][whole] > packets["dequeue_ns"][pieces].max(initial=0)
+    waiting = int(left[late].sum())  # still in the queue at the end
+    if missing > _TRUSTED * len(pieces) + waiting + 1:
         return packets, len(pieces)
     parents = np.full(len(packets), -1, dtype=np.int32)
     parents[pieces[known]] = row[known]
@@ -199,6 +256,21 @@ def _header(lengths: Array, largest: int) -> int:
             even = int(np.count_nonzero((lengths - header) % (largest - header) == 0))
             best = max(best, (even, header), key=lambda found: found[0])
     return best[1]
+
+
+def _of_queues(reasons: list[str]) -> Array:
+    """By number of a reason, whether queueing disciplines give it; the last is for none."""
+    return np.array([name.startswith("QDISC_") for name in reasons] + [False])
+
+
+def _all_dropped(events: Table, packets: Table, drops: Array) -> Table:
+    """Super-segments that went with all their pieces have no reason of their own: the pieces have it."""
+    whole = np.flatnonzero(
+        (packets["queue_ns"] >= 0) & (packets["drop_ns"] >= 0) & (packets["enqueue_ns"] < 0)
+    )
+    reason = packets["reason"].copy()
+    reason[whole[_dropped_pieces(events, packets, whole, drops) > 0]] = -1
+    return packets.replace(reason=reason)
 
 
 def _dropped_pieces(events: Table, packets: Table, whole: Array, drops: Array) -> Array:
@@ -225,7 +297,7 @@ def pieces_dropped(events: Table, elsewhere: Array, reasons: list[str]) -> Array
     They follow on the same CPU, within a millisecond, on the queueing of a packet; another interface's drop
     would follow on that interface's own packet, which is not recorded.
     """
-    ours = np.array([name.startswith("QDISC_") for name in reasons] + [False])[events["name"][elsewhere]]
+    ours = _of_queues(reasons)[events["name"][elsewhere]]
     found = np.zeros(len(elsewhere), dtype=bool)
     queue_rows = np.flatnonzero(events["kind"] == _KIND["queue"])
     for cpu in np.unique(events["cpu"][elsewhere[ours]]).tolist():

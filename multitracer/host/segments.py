@@ -7,7 +7,8 @@ import numpy as np
 from multitracer.table import Array, Table
 
 _EARLY_NS = 5_000_000  # a received packet is stamped before it is handed up
-_CLOCK_NS = 20_000  # tracepoints may be stamped before the capture's stamp by so much
+_ROUNDS = 8
+_CLOCK_NS = 1_000_000  # a tracepoint may be stamped before the capture, and the stack held up in between
 _LEAST_IP = 46  # Ethernet pads shorter packets; the tracepoint counts the padding
 
 
@@ -25,9 +26,9 @@ def join(packets: Table, segments: Table, outgoing: Array) -> Table:
 
     Notes
     -----
-    The capture sees a packet right before the driver does, and one that comes right before the stack: of the
-    segments of a packet's length, it is the last one before it. One segment is at most one packet; of two
-    that want it, the one closer in time has it.
+    The capture sees a packet right before the driver does, and one that comes right before the stack. Of the
+    segments of a packet's length it is the one closest to the usual distance in time; one segment is at most
+    one packet, and packets of one length keep their order.
     """
     capture = np.full(len(packets), -1, dtype=np.int64)
     for way, t_ns in ((0, packets["start_ns"]), (1, packets["receive_ns"])):
@@ -56,19 +57,33 @@ def _match(length: Array, t_ns: Array, other_length: Array, other_t_ns: Array) -
         return none
     begin = min(int(t_ns.min()), int(other_t_ns.min())) - 2 * _EARLY_NS
     span = max(int(t_ns.max()), int(other_t_ns.max())) - begin + 2 * _EARLY_NS
-    keep = (length >= 0) & (length <= 1 << 18)
-    scale = np.int64(min(span + 1, (1 << 62) // (1 << 18)))
-    if span >= scale:
+    if span >= 1 << 44 or int(other_length.max()) >= 1 << 18:
         return none  # more than four hours: too long for one key
-    order = np.argsort(other_length * scale + (other_t_ns - begin), kind="stable")
-    keys = (other_length * scale + (other_t_ns - begin))[order]
-    wanted = length * scale + (t_ns - begin)
-    at = np.searchsorted(keys, wanted + _CLOCK_NS, side="right") - 1
-    place = order[np.maximum(at, 0)]
-    apart = t_ns - other_t_ns[place]
-    good = keep & (at >= 0) & (other_length[place] == length) & (apart <= _EARLY_NS)
-    rows = np.flatnonzero(good)
-    rows = rows[np.argsort(np.abs(apart[rows]), kind="stable")]
-    _, first = np.unique(place[rows], return_index=True)
-    none[rows[first]] = place[rows[first]]
+    wanted = (np.clip(length, 0, (1 << 18) - 1) << 44) + (t_ns - begin)
+    keys = (other_length << 44) + (other_t_ns - begin)
+    left, free = np.flatnonzero(length >= 0), np.argsort(keys, kind="stable")
+    usual = 0
+    for _ in range(_ROUNDS):
+        if not len(left) or not len(free):
+            break
+        at = np.searchsorted(keys[free], wanted[left] - usual)
+        sides = np.stack((np.maximum(at - 1, 0), np.minimum(at, len(free) - 1)))
+        apart = wanted[left] - keys[free[sides]]
+        far = np.where((apart >= -_CLOCK_NS) & (apart <= _EARLY_NS), np.abs(apart - usual), 1 << 62)
+        side = np.argmin(far, axis=0)
+        near, distance = sides[side, np.arange(len(left))], far.min(axis=0)
+        good = np.flatnonzero(distance < 1 << 62)
+        if not len(good):
+            break
+        good = good[np.argsort(distance[good], kind="stable")]
+        _, first = np.unique(near[good], return_index=True)
+        chosen = good[first]
+        none[left[chosen]] = free[near[chosen]]
+        usual = int(np.median(t_ns[none >= 0] - other_t_ns[none[none >= 0]]))
+        free = np.delete(free, near[chosen])
+        left = np.delete(left, chosen)
+    # Packets of one length do not overtake each other between capture and driver.
+    rows = np.flatnonzero(none >= 0)
+    rows = rows[np.argsort(wanted[rows], kind="stable")]
+    none[rows] = none[rows][np.argsort(keys[none[rows]], kind="stable")]
     return none

@@ -30,7 +30,6 @@ HEADERS = 128
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STEP_S = 0.2
 _SAMPLE_S = 0.02  # a sample is of so much time after its stamp, at most
-_CLEAR = 4  # so many times more bytes one way than the other tell which end this host is
 _RESERVE_BYTES = 16 << 20  # left free on the disk
 
 
@@ -229,7 +228,6 @@ class _Session:
         self._command: subprocess.Popen[bytes] | None = None
         self._facts: dict[str, Any] = {}
         self._began_ns = 0
-        self._carried = (0, 0)
 
     def run(self, signals: _Signals, progress: Callable[[Progress], None] | None) -> Outcome:
         self._start()
@@ -245,7 +243,6 @@ class _Session:
             self._facts = host.facts(self._interface)
             self._begin(plan)
             self._began_ns = time.time_ns()
-            self._carried = _carried(self._interface)
             self._write_settings()
             if self._options.command:
                 self._command = subprocess.Popen(list(self._options.command))
@@ -373,8 +370,6 @@ class _Session:
         # One clock, but ss and tc take their time after the stamp.
         for name in (COUNTERS_LOG, SOCKETS_LOG):
             sources[name] = {"clock_offset_s": 0.0, "clock_uncertainty_s": _SAMPLE_S}
-        if self._capture is not None and (point := self._point()) is not None:
-            sources[self._capture.name] = {"point": point}
         data: Mapping[str, Any] = {
             "record": {
                 "started_unix_s": self._began_ns / 1e9,
@@ -398,15 +393,6 @@ class _Session:
             file.write(toml.document(data))
         os.replace(f"{path}.new", path)
 
-    def _point(self) -> str | None:
-        """Whether this host sent the bulk of the data or received it; None where neither is clear."""
-        sent, received = (
-            now - before for now, before in zip(_carried(self._interface), self._carried, strict=True)
-        )
-        if max(sent, received) < _CLEAR * max(min(sent, received), 1):
-            return None
-        return "snd" if sent > received else "rcv"
-
     def abort(self) -> None:
         """Stop whatever runs; files stay."""
         if self._command is not None and self._command.poll() is None:
@@ -417,12 +403,6 @@ class _Session:
             sampler.finish()
         if self._tracing is not None:
             self._tracing.close()
-
-
-def _carried(interface: str) -> tuple[int, int]:
-    """Bytes that an interface has sent and received."""
-    counts = sampling.interface_counters(interface)["stats64"]
-    return counts["tx"].get("bytes", 0), counts["rx"].get("bytes", 0)
 
 
 def _reserve(folder: str) -> int:

@@ -79,7 +79,7 @@ HOST_PACKETS = Schema(
         Column("starts", "int16", "", "times it was handed to the driver"),
         Column("receive_ns", "int64", "ns", "received from the driver; -1 if sent"),
         Column("drop_ns", "int64", "ns", "dropped; -1 if not"),
-        Column("reason", "int16", "", "why: index into the source's `drop_reasons`; -1 if not dropped"),
+        Column("reason", "int16", "", "why: index into the source's `drop_reasons`; -1 if not, or by pieces"),
         Column("handle", "int64", "", "of the queueing discipline; -1 if none"),
         Column("capture", "int32", "", "row of `segments` that is this packet; -1 if none is"),
         Column("seq", "int64", "bytes", "first byte, as in `segments`; -1 if not joined"),

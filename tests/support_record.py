@@ -104,6 +104,33 @@ class Net:
 
 
 @contextmanager
+def routed(queue: Sequence[str]) -> Iterator[Net]:
+    """Two ends with a router between them, on whose way out there is a queueing discipline."""
+    tag = f"{os.getpid() % 100_000}{threading.get_ident() % 97}"
+    a, r, b = (f"mt{letter}{tag}" for letter in "ARB")
+    net = Net(a, b, f"mta{tag}"[:15], f"mtb{tag}"[:15], "10.92.0.2")
+    near, far = f"mtr{tag}"[:15], f"mts{tag}"[:15]
+    try:
+        for name in (a, r, b):
+            _ip("netns", "add", name)
+        for (ns, device, address), (other, peer, gateway) in (
+            ((a, net.device, "10.91.0.1/24"), (r, near, "10.91.0.254/24")),
+            ((b, net.peer, "10.92.0.2/24"), (r, far, "10.92.0.254/24")),
+        ):
+            _ip("link", "add", device, "netns", ns, "type", "veth", "peer", "name", peer, "netns", other)
+            for inside, one, its in ((ns, device, address), (other, peer, gateway)):
+                _ip("-n", inside, "addr", "add", its, "dev", one)
+                _ip("-n", inside, "link", "set", one, "gso_max_segs", "1", "up")
+            _ip("-n", ns, "route", "add", "default", "via", gateway.partition("/")[0])
+        net.run(r, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1")
+        net.run(r, "tc", "qdisc", "add", "dev", far, "root", "handle", "1:", *queue)
+        yield net
+    finally:
+        for name in (a, r, b):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+@contextmanager
 def network(queue: Sequence[str] = (), offload: bool = True) -> Iterator[Net]:
     """A net with a queueing discipline on the first end, ``tbf rate 20mbit ...``."""
     tag = f"{os.getpid() % 100_000}{threading.get_ident() % 97}"

@@ -37,7 +37,7 @@ def point(settings: Mapping[str, Any], path: str) -> str | None:
 
 
 def addresses(settings: Mapping[str, Any]) -> frozenset[str]:
-    """Addresses of the interface that was captured, as `multitracer record` writes them; empty if not told."""
+    """Addresses of the captured interface, as `multitracer record` writes them; empty if not told."""
     interface = settings.get("interface")
     known = interface.get("addresses") if isinstance(interface, Mapping) else None
     return frozenset(str(one) for one in known) if isinstance(known, list) else frozenset()

@@ -53,7 +53,8 @@ def _host(m: Measurement, source: int, events: Table) -> tuple[dict[str, Any], T
     reasons = [str(name) for name in told.details.get("drop_reasons", ())]
     packets, elsewhere = ways(events, reasons)
     directions = _directions(m, source)
-    capture = _capture(m, source, told.point)
+    point = _point(m, directions) or told.point
+    capture = _capture(m, source, point)
     segments = None
     unmatched = 0
     if capture is not None:
@@ -73,14 +74,14 @@ def _host(m: Measurement, source: int, events: Table) -> tuple[dict[str, Any], T
         )
     calls = _joined_calls(calls_of(events), directions)
     summary = {
-        "point": told.point,
+        "point": point,
         "source": told.path,
         "drops": _drops(events, packets, elsewhere, reasons),
         "drops_elsewhere": _elsewhere(events, elsewhere, reasons),
         "qdisc": _qdisc(m, events, packets, elsewhere, reasons),
         "device": _device(events, packets),
         "application": _application(m, events, calls, segments, directions),
-        "retransmissions": _retransmissions(m, source, events),
+        "retransmissions": _retransmissions(m, source, events, _ours(m, source)),
         "lost_events": _lost(m, source),
         "unjoined": {
             "packets": int(np.count_nonzero((packets["capture"] < 0) & _on_wire(packets))),
@@ -101,17 +102,37 @@ def _on_wire(packets: Table) -> Array:
 def _directions(m: Measurement, source: int) -> dict[int, tuple[int, int]]:
     """By flow of the kernel's log: its connection, and the direction in which this host sends."""
     found: dict[int, tuple[int, int]] = {}
-    local = addresses(m.settings) if _alone(m, source) else None
-    # The kernel's log has sockets of other network namespaces, too: perhaps the other end.
-    ends = m.traces[source].flows
+    ours = set(_ours(m, source).tolist())
     for name in ("tcp_states", "kernel_events"):
         table = m.table(name)
         own = (table["source"] == source) & (table["conn"] >= 0)
         flows, first = np.unique(table["flow"][own], return_index=True)
         for flow, row in zip(flows.tolist(), np.flatnonzero(own)[first].tolist(), strict=True):
-            if not local or ends[flow].local_address in local:
+            if flow in ours:
                 found.setdefault(flow, (int(table["conn"][row]), int(table["dir"][row])))
     return found
+
+
+def _ours(m: Measurement, source: int) -> Array:
+    """Flows of the kernel's log that are this host's: the kernel logs other network namespaces, too."""
+    flows = m.traces[source].flows
+    local = addresses(m.settings) if _alone(m, source) else frozenset()
+    kept = [at for at, flow in enumerate(flows) if not local or flow.local_address in local]
+    return np.array(kept, dtype=np.int64)
+
+
+def _point(m: Measurement, directions: Mapping[int, tuple[int, int]]) -> str | None:
+    """Whether this host sends or receives the data of the largest of its connections."""
+    if not directions:
+        return None
+
+    def carried(conn: int) -> int:
+        ways = [one[way] for one in m.connections[conn].summaries.values() for way in ("forward", "reverse")]
+        return max((int(one["data_bytes"]) for one in ways), default=0)
+
+    conn = max((conn for conn, _ in directions.values()), key=carried)
+    sending = {sends for other, sends in directions.values() if other == conn}
+    return None if len(sending) > 1 else "snd" if m.connections[conn].data_dir in sending else "rcv"
 
 
 def _outgoing(segments: Table, directions: Mapping[int, tuple[int, int]]) -> Array:
@@ -298,9 +319,9 @@ def _absences(m: Measurement, what: str, spans: list[tuple[int, int]] | None) ->
     }
 
 
-def _retransmissions(m: Measurement, source: int, events: Table) -> dict[str, Any]:
+def _retransmissions(m: Measurement, source: int, events: Table, ours: Array) -> dict[str, Any]:
     """Segments that TCP sent again: by tracepoints, and by the kernel's counters for the whole host."""
-    again = events["kind"] == _KIND["retransmit"]
+    again = (events["kind"] == _KIND["retransmit"]) & np.isin(events["flow"], ours)
     sent, failed = (_change(m, source, name) for name in ("TcpRetransSegs", "TcpExtTCPRetransFail"))
     return {
         "events": int(np.count_nonzero(again & (events["value"] == 0))),

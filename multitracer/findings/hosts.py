@@ -23,7 +23,28 @@ from multitracer.measurement import Measurement
 QUEUE_S = 0.005
 AWAY_SHARE = 0.05
 ALWAYS = ("host_drops",)
+_BYTES = {"write": "bytes_written", "read": "bytes_read"}
 HARMLESS = ("host_queue", "host_busy", "host_writer", "host_reader")
+
+# Packets that a host has no use for: copies, those that came too late, or that are for nobody.
+_NO_USE = frozenset(
+    {
+        "NOT_SPECIFIED",
+        "NO_SOCKET",
+        "OTHERHOST",
+        "UNICAST_IN_L2_MULTICAST",
+        "IP_NOPROTO",
+        "UNHANDLED_PROTO",
+        "TCP_CLOSE",
+        "TCP_FLAGS",
+        "TCP_RESET",
+        "TCP_OFOMERGE",
+        "TCP_OLD_ACK",
+        "TCP_OLD_DATA",
+        "TCP_OLD_SEQUENCE",
+        "TCP_TOO_OLD_ACK",
+    }
+)
 
 Object = Mapping[str, Any]
 
@@ -56,19 +77,20 @@ def _whose(one: Object) -> str:
 
 def _drops(m: Measurement, one: Object) -> Finding | None:
     """Drops before the wire or before the application, by the kernel's reasons."""
-    if not one["drops"]:
+    told = {reason: count for reason, count in one["drops"].items() if reason not in _NO_USE}
+    if not told:
         return None
-    parts = [f"{count:,} ({reason})" for reason, count in one["drops"].items()]
-    number = sum(one["drops"].values())
+    parts = [f"{count:,} ({reason})" for reason, count in told.items()]
+    number = sum(told.values())
     text = f"{_whose(one)} itself dropped {several(number, 'packet')}: {joined(parts)}"
     queue = one["qdisc"]
     if queue["dropped_by_tc"] is not None and queue["dropped"]:
         text += f"; its queueing discipline counts {several(queue['dropped_by_tc'], 'drop')}"
-    source = next(i for i, told in enumerate(m.sources) if told.path == one["source"])
+    source = next(i for i, file in enumerate(m.sources) if file.path == one["source"])
     events = m.table("host_events")
     rows = np.flatnonzero((events["source"] == source) & (events["kind"] == events.code("kind", "drop")))
     names = m.sources[source].details["drop_reasons"]
-    named = np.array([name in one["drops"] for name in names] + [False])[events["name"][rows]]
+    named = np.array([name in told for name in names] + [False])[events["name"][rows]]
     records = events["record"][rows[named]][:MOST_EVIDENCE].tolist()
     evidence = tuple((one["source"], int(record)) for record in records)
     return Finding(text, 0.0, "host_drops", plot_command(m, None, None), evidence)
@@ -98,17 +120,18 @@ def _busy(m: Measurement, one: Object, span_s: float) -> Finding | None:
 
 def _application(m: Measurement, one: Object, what: str, span_s: float) -> Finding | None:
     """An application that was away while TCP had nothing to send, or data to give."""
+    most = max((entry[_BYTES[what]] for entry in one["application"]["connections"]), default=0)
     away = [
         entry
         for entry in one["application"]["connections"]
-        if (entry[f"{what}_away_s"] or 0) >= AWAY_SHARE * span_s
+        if (entry[f"{what}_away_s"] or 0) >= AWAY_SHARE * span_s and entry[_BYTES[what]] >= AWAY_SHARE * most
     ]
     if not away:
         return None
     worst = max(away, key=lambda entry: entry[f"{what}_away_s"])
     lost, longest = worst[f"{what}_away_s"], worst[f"longest_{what}_away_s"]
     calls = worst[f"{what}s"]
-    size = worst["bytes_written" if what == "write" else "bytes_read"]
+    size = worst[_BYTES[what]]
     each = f"{several(calls, what)} of {size / max(calls, 1):,.0f} bytes on average"
     if what == "write":
         text = (

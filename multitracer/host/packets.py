@@ -18,7 +18,7 @@ _KIND = {name: code for code, name in enumerate(schema.HOST_KINDS)}
 _PACKET_KINDS = [_KIND[name] for name in schema.HOST_KINDS[:7]]
 _ETHERNET_HEADER = 14
 _SMALLEST_PIECE = 64
-_STACK_NS = 1_000_000  # a received packet that no socket of ours drops later is gone, its address another's
+_STACK_NS = 1_000_000  # so long, and on its CPU, the stack has a packet that is in no socket yet
 _TRUSTED = 0.01  # packets cut in the queue that may remain unexplained, by their number
 
 
@@ -69,7 +69,9 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
     count = int(life[-1]) + 1 if len(life) else 0
     seen = _Lives(events, rows, kind, life, count)
     way_in = seen.time("receive") >= 0
-    late = way_in & (seen.time("drop") - seen.time("receive") > _STACK_NS) & (seen.value("drop", "flow") < 0)
+    apart = seen.time("drop") - seen.time("receive") > _STACK_NS
+    apart |= seen.value("drop", "cpu") != seen.value("receive", "cpu")
+    late = way_in & (seen.rows("drop") >= 0) & apart & (seen.value("drop", "flow") < 0)
     late |= way_in & _of_queues(reasons)[seen.value("drop", "name")]
     late |= _freed_by_cutting(seen)
     reused = seen.rows("drop")[late]

@@ -167,6 +167,11 @@ def _point(state: AlignmentState, source: int, place: int, path: list[int]) -> s
     if not sizes:
         return None
     conn = max(sizes)[1]
+    local = declared.addresses(state.settings)
+    ends = [address in local for address, _ in state.merged[conn].endpoints]
+    if ends[0] != ends[1]:
+        details["point_by"] = "addresses of the recorded interface (measurement.toml)"
+        return "snd" if ends[state.merged[conn].data_dir] else "rcv"
     split = roles.split_of_rtt(state.own[source], conn, state.merged[conn].data_dir)
     if split is None:
         return None

@@ -70,7 +70,9 @@ QUESTIONS = {
             "local_drops",
             "air",
             "bearer",
+            "host",
         ),
     ),
     "air": Question(needs=("link_air",), specific=True),
+    "host": Question(needs=("host_events",), uses=("snd", "rcv"), specific=True),
 }

@@ -10,12 +10,22 @@ from multitracer.diagnosis.findings.airtime import air
 from multitracer.diagnosis.findings.arrivals import arrivals
 from multitracer.diagnosis.findings.bearers import bearer
 from multitracer.diagnosis.findings.behind_chains import said
+from multitracer.diagnosis.findings.hosts import ALWAYS as HOST_ALWAYS, HARMLESS as HOST_HARMLESS, hosts
 from multitracer.diagnosis.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.timeline import Timeline
 
 _SMALL = 0.01
-_ALWAYS = ("call_dropped", "unfinished", "link_reset", "local_drop", "link_loss", "link_burst", "ack_loss")
+_ALWAYS = (
+    "call_dropped",
+    "unfinished",
+    "link_reset",
+    "local_drop",
+    "link_loss",
+    "link_burst",
+    "ack_loss",
+    *HOST_ALWAYS,
+)
 _LINKS_OWN = (
     "bearer_repeats",
     "bearer_repeats_back",
@@ -24,7 +34,7 @@ _LINKS_OWN = (
     "air_retries",
     "air_slow",
 )
-_HARMLESS = ("link_burst_harmless", "ack_compression", "xoff", "queue", *_LINKS_OWN)
+_HARMLESS = ("link_burst_harmless", "ack_compression", "xoff", "queue", *_LINKS_OWN, *HOST_HARMLESS)
 _FIRST = ("call_dropped", "unfinished")
 
 
@@ -49,7 +59,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     # A queue alone is what fills the link; it hurts where something has to be repaired behind it.
     waiting = queue(m, _summary(results, "queueing")) if any(one.kind in _ALWAYS for one in told) else None
     told += [waiting] if waiting is not None else []
-    told += [*air(m, results), *bearer(m, results)]
+    told += [*air(m, results), *bearer(m, results), *hosts(m, results)]
     if not any(one.kind in _FIRST for one in told):
         told += unfinished(m, connections, _summary(results, "timeouts").get("timeouts", []))
     told.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s))

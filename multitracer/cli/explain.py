@@ -62,7 +62,7 @@ def command(
         raise UsageError("explain needs either a time (--at) or a packet (--packet)")
     if at_s is not None and not math.isfinite(at_s):
         raise UsageError(f"--at: {at_s} is not a time")
-    analysis = analyze(load(paths, formats), only=["timeouts", "losses", "idle_phases"])
+    analysis = analyze(load(paths, formats), only=["timeouts", "losses", "idle_phases", "host"])
     story = explain(analysis, conn, at_s, packet)
     if as_json:
         print_json(story.to_dict())

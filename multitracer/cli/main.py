@@ -15,6 +15,8 @@ from multitracer.cli.common import INTERRUPTED, PIPE_CLOSED, USAGE, exit_status
 from multitracer.model.errors import MultiTracerError
 
 COMMANDS = {
+    "record": "multitracer.cli.record:command",
+    "doctor": "multitracer.cli.record:doctor",
     "info": "multitracer.cli.info:command",
     "analyze": "multitracer.cli.analyze:command",
     "explain": "multitracer.cli.explain:command",

@@ -41,6 +41,7 @@ _PLACED = frozenset(
         "air",
         "energy",
         "diagnosis",
+        "host",
     }
 )
 
@@ -95,6 +96,7 @@ def analysis_object(measurement: Timeline, results: Results) -> Object:
         "rtt_deviation": _summary(results, "rtt_deviation") or None,
         "air": _summary(results, "air") or None,
         "energy": _summary(results, "energy") or None,
+        "host": _summary(results, "host") or None,
         "diagnosis": _summary(results, "diagnosis").get("sentences", []),
         **_declared(results),
         "other": {

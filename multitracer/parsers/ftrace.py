@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from multitracer import native
 from multitracer.model import schema
@@ -49,7 +51,8 @@ def parse(path: str) -> Trace:
     scan = native.scan_ftrace(path)
     states = Table.in_time(schema.TCP_STATES, scan.tables["tcp_states"])
     events = Table.in_time(schema.KERNEL_EVENTS, scan.tables["kernel_events"])
-    times = [int(t) for table in (states, events) if len(table) for t in table["t_ns"][[0, -1]]]
+    host = _host_events(scan.tables["host_events"])
+    times = [int(t) for table in (states, events, host) if len(table) for t in table["t_ns"][[0, -1]]]
     if not times:
         ignored = ", ".join(scan.facts["ignored"]) or "none"
         raise CorruptTrace(
@@ -61,7 +64,7 @@ def parse(path: str) -> Trace:
         path=path,
         format="ftrace",
         layer="kernel",
-        records=len(states) + len(events),
+        records=len(states) + len(events) + len(host) - _also_counted(host),
         clock=clock,
         first_ns=min(times),
         last_ns=max(times),
@@ -70,10 +73,25 @@ def parse(path: str) -> Trace:
             "tracepoints": facts["tracepoints"],
             "ignored_tracepoints": facts["ignored"],
             "lengths_with_header": facts["header_lengths"],
+            **({"devices": facts["devices"], "drop_reasons": facts["drop_reasons"]} if len(host) else {}),
         },
     )
     flows = [Flow(*flow) for flow in facts["flows"]]
-    return Trace(source, {"tcp_states": states, "kernel_events": events}, scan.issues, flows)
+    tables = {"tcp_states": states, "kernel_events": events}
+    if len(host):
+        tables["host_events"] = host
+    return Trace(source, tables, scan.issues, flows)
+
+
+def _host_events(columns: Mapping[str, Any]) -> Table:
+    """Events above and below TCP; none if there is nothing but what `kernel_events` has, too."""
+    host = Table.in_time(schema.HOST_EVENTS, columns)
+    return host if len(host) > _also_counted(host) else Table.empty(schema.HOST_EVENTS)
+
+
+def _also_counted(host: Table) -> int:
+    """Rows of lines that other tables have, too."""
+    return int((host["kind"] == host.code("kind", "retransmit")).sum())
 
 
 PARSER = Parser(

@@ -8,6 +8,7 @@ import numpy as np
 
 from multitracer.diagnosis.explain.carried import link_sentences
 from multitracer.diagnosis.explain.explanation import Explanation
+from multitracer.diagnosis.explain.inhost import host_sentences
 from multitracer.diagnosis.explain.recovery import episode_sentences, timer_sentence, verdict_sentences
 from multitracer.diagnosis.explain.rules import RULES, VOTES, seconds_text, span_text
 from multitracer.layers.tcp.fates import Fates, fates
@@ -66,6 +67,8 @@ class Explainer:
             self._ack(story)
         for text in link_sentences(self.m, self.source, self.record):
             story.add("link", text, self.record)
+        for text, _ in host_sentences(self.m, self.results, self.source, self.record):
+            story.add("host", text, self.record)
         if length or cause:
             self._copies(story)
             self._kernel(story)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from multitracer.diagnosis.findings import airtime, bearers
+from multitracer.diagnosis.findings import airtime, bearers, hosts
 from multitracer.diagnosis.findings.whole import GOOD
 
 
@@ -174,6 +174,38 @@ RULES = {
         "confirmed when the bearer was set up anew and not handed over again",
         "PDCP numbers and PDUs in the capture of the sender; nothing is said where the log may have gaps",
         "3GPP TS 36.323, 38.323, sections 5.2 and 5.3",
+    ),
+    "host_drops": SentenceRule(
+        "Dropped by the host itself",
+        "the kernel's log of a host has drops of packets of the recorded interface",
+        "each kfree_skb of a packet that the interface queued or received, by the kernel's reason; held "
+        "against `tc -s`",
+        "Linux include/net/dropreason-core.h",
+    ),
+    "host_queue": SentenceRule(
+        "The host's own queue",
+        f"half of the packets waited {hosts.QUEUE_S * 1e3:g} ms or more in the queueing discipline",
+        "from qdisc_enqueue to qdisc_dequeue of each packet",
+        "Linux include/trace/events/qdisc.h",
+    ),
+    "host_busy": SentenceRule(
+        "The driver was busy",
+        f"the driver took no packet for {_percent(hosts.AWAY_SHARE)} of the transfer",
+        "from each refusal (net_dev_xmit with an error) to the next packet that it took",
+        "Linux include/trace/events/net.h",
+    ),
+    "host_writer": SentenceRule(
+        "A slow writer",
+        f"for {_percent(hosts.AWAY_SHARE)} of the transfer all that was written had been sent, and the "
+        "application wrote no more",
+        "from the sending of the last byte written to the next write, where that is 10 ms or more",
+        "Linux include/trace/events/sock.h",
+    ),
+    "host_reader": SentenceRule(
+        "A slow reader",
+        f"for {_percent(hosts.AWAY_SHARE)} of the transfer data lay in the socket, in order and unread",
+        "bytes acknowledged by the host against bytes read, where no read came for 10 ms or more",
+        "Linux include/trace/events/sock.h",
     ),
     "air_busy": SentenceRule(
         "The air: others",

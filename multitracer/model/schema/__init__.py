@@ -22,6 +22,13 @@ from multitracer.model.schema.dccp import (
     DCCP_TYPES as DCCP_TYPES,
 )
 from multitracer.model.schema.energy import ENERGY as ENERGY
+from multitracer.model.schema.host import (
+    HOST_CALLS as HOST_CALLS,
+    HOST_COUNTERS as HOST_COUNTERS,
+    HOST_EVENTS as HOST_EVENTS,
+    HOST_KINDS as HOST_KINDS,
+    HOST_PACKETS as HOST_PACKETS,
+)
 from multitracer.model.schema.link import (
     LINK_ACTIONS as LINK_ACTIONS,
     LINK_AIR as LINK_AIR,
@@ -92,5 +99,9 @@ SCHEMAS: dict[str, Schema] = {
         SCALARS,
         SERIES,
         EVENTS,
+        HOST_EVENTS,
+        HOST_PACKETS,
+        HOST_CALLS,
+        HOST_COUNTERS,
     )
 }

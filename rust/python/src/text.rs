@@ -122,7 +122,7 @@ fn scan_rlpdump(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
 #[pyfunction]
 fn scan_ftrace(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
     let log = scan(py, &path, &Progress::default(), ftrace::scan)?;
-    let (probes, events) = (log.probes, log.events);
+    let (probes, events, host) = (log.probes, log.events, log.host);
     let tables = PyDict::new(py);
     tables.set_item(
         "tcp_states",
@@ -143,8 +143,15 @@ fn scan_ftrace(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
         ),
     )?;
     tables.set_item("kernel_events", table!(py, events, t_ns, record, flow, kind, value, old_value))?;
+    let (devices, reasons, host) = (host.devices, host.reasons, host.events);
+    tables.set_item(
+        "host_events",
+        table!(py, host, t_ns, record, kind, cpu, pid, skb, sk, flow, length, value, extra, name),
+    )?;
     let facts = facts(py, log.lines, log.resolution_ns)?;
     facts.set_item("flows", flows(py, &log.flows)?)?;
+    facts.set_item("devices", devices.list())?;
+    facts.set_item("drop_reasons", reasons.list())?;
     facts.set_item("tracepoints", log.tracepoints)?;
     facts.set_item("ignored", log.ignored)?;
     facts.set_item("header_lengths", log.header_lengths)?;

@@ -10,6 +10,7 @@ use memchr::{memchr_iter, memmem};
 
 use super::fault::{Fault, Order, Resolution, take_lines};
 use super::flows::FlowTable;
+use super::hostevents::{Host, Kind, Place};
 use super::number::{decimal, fit, seconds};
 pub use super::tracepoint::STATES;
 use super::tracepoint::{Fields, Layout, Tracepoint};
@@ -58,6 +59,8 @@ pub struct KernelLog {
     pub probes: Probes,
     /// `tcp_retransmit_skb`, `tcp_cong_state_set`, `inet_sock_set_state`.
     pub events: KernelEvents,
+    /// Tracepoints above and below TCP.
+    pub host: Host,
     /// Sockets.
     pub flows: FlowTable,
     /// Events read, by tracepoint.
@@ -84,11 +87,15 @@ pub fn scan(reader: impl Read) -> io::Result<KernelLog> {
     let mut scanner = Scanner::default();
     let mut head = Vec::new();
     let (lines, mut issues) = take_lines(reader, |number, line, issues| match event(line, &mut head) {
-        Some((time, name, words)) => scanner.event(number, time, name, words, issues),
+        Some((time, name, words)) => {
+            let prefix = &line[..time.as_ptr() as usize - line.as_ptr() as usize];
+            scanner.event(number, (prefix, time), name, words, issues)
+        }
         None => scanner.remark(number, line, issues),
     })?;
     scanner.report_markers(&mut issues);
     let mut log = scanner.log;
+    log.host.finish();
     for (name, count) in Tracepoint::NAMES.iter().zip(scanner.counts).filter(|(_, count)| *count > 0) {
         log.tracepoints.insert((*name).to_owned(), count);
     }
@@ -157,12 +164,22 @@ impl Scanner {
     fn event(
         &mut self,
         number: u64,
-        time: &[u8],
+        (prefix, time): (&[u8], &[u8]),
         name: &[u8],
         words: Words,
         issues: &mut Issues,
     ) -> Result<(), Fault> {
+        let ticks = !time.contains(&b'.');
+        let when =
+            || if ticks { fit(time).map(|count| (count, 9)) } else { seconds(time) }.ok_or(Fault::BadNumber);
         let Some(tracepoint) = Tracepoint::named(name) else {
+            if let Some(kind) = Kind::named(name) {
+                let (t_ns, decimals) = when()?;
+                if self.log.host.event(kind, (t_ns, number as i64), Place::of(prefix), words.0) {
+                    self.saw(t_ns, decimals, ticks, number, issues);
+                    return Ok(());
+                }
+            }
             self.ignore(name);
             return Ok(());
         };
@@ -171,9 +188,7 @@ impl Scanner {
             self.ignore(b"other protocols");
             return Ok(());
         }
-        let ticks = !time.contains(&b'.');
-        let (t_ns, decimals) =
-            if ticks { fit(time).map(|count| (count, 9)) } else { seconds(time) }.ok_or(Fault::BadNumber)?;
+        let (t_ns, decimals) = when()?;
         let at = (t_ns, number as i64);
         match tracepoint {
             Tracepoint::Probe => self.probe(at, &fields),
@@ -186,15 +201,36 @@ impl Scanner {
             }
             _ => None,
         }
+        .map(|flow| self.host(tracepoint, at, Place::of(prefix), flow, &fields))
         .ok_or(Fault::NotOurs)?;
         self.counts[tracepoint as usize] += 1;
-        self.log.ticks |= ticks;
-        self.resolution.saw(decimals);
-        self.order.check(t_ns, number, issues);
+        self.saw(t_ns, decimals, ticks, number, issues);
         Ok(())
     }
 
-    fn probe(&mut self, at: (i64, i64), fields: &Fields) -> Option<()> {
+    fn saw(&mut self, t_ns: i64, decimals: u8, ticks: bool, number: u64, issues: &mut Issues) {
+        self.log.ticks |= ticks;
+        self.resolution.saw(decimals);
+        self.order.check(t_ns, number, issues);
+    }
+
+    /// What a tracepoint of TCP tells of the host's sockets.
+    fn host(&mut self, tracepoint: Tracepoint, at: (i64, i64), place: Place, flow: i32, fields: &Fields) {
+        let host = &mut self.log.host;
+        if let Some(sk) = fields.skaddr {
+            host.socket(sk, flow, at.0);
+            if tracepoint == Tracepoint::Retransmit {
+                host.retransmit(at, place, flow, fields.skbaddr.unwrap_or(-1), sk, fields.err);
+            }
+        }
+        if tracepoint == Tracepoint::SockState
+            && STATES.get((fields.new_state as usize).wrapping_sub(1)) == Some(&"CLOSE")
+        {
+            host.closed(flow, at.0);
+        }
+    }
+
+    fn probe(&mut self, at: (i64, i64), fields: &Fields) -> Option<i32> {
         let (Some(src), Some(dest)) = (fields.src, fields.dest) else { return None };
         let flow = self.log.flows.intern(src, dest);
         let probes = &mut self.log.probes;
@@ -210,10 +246,10 @@ impl Scanner {
         probes.rcv_wnd.push(fields.rcv_wnd);
         probes.srtt_ns.push(fields.srtt_ns);
         self.log.header_lengths += u64::from(fields.header_length && fields.data_len < 0);
-        Some(())
+        Some(flow)
     }
 
-    fn kernel(&mut self, at: (i64, i64), kind: i8, value: i16, old: i16, fields: &Fields) -> Option<()> {
+    fn kernel(&mut self, at: (i64, i64), kind: i8, value: i16, old: i16, fields: &Fields) -> Option<i32> {
         let (local, remote) = fields.socket()?;
         let flow = self.log.flows.intern(local, remote);
         let events = &mut self.log.events;
@@ -223,7 +259,7 @@ impl Scanner {
         events.kind.push(kind);
         events.value.push(value);
         events.old_value.push(old);
-        Some(())
+        Some(flow)
     }
 
     fn ignore(&mut self, name: &[u8]) {

@@ -9,6 +9,7 @@ pub mod dccpprobe;
 mod fault;
 pub mod flows;
 pub mod ftrace;
+pub mod hostevents;
 pub mod iperf3;
 mod json;
 pub mod lena;

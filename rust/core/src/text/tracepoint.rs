@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use super::flows::{Endpoint, address, endpoint};
+use super::hostevents::{pointer, signed};
 use super::number::{fit, integer};
 use super::words::{Words, blank_at, split_once};
 use crate::segment::Address;
@@ -78,6 +79,9 @@ enum Key {
     OldState,
     NewState,
     Protocol,
+    Skaddr,
+    Skbaddr,
+    Err,
     Other,
 }
 
@@ -106,6 +110,9 @@ impl Key {
             b"oldstate" => Key::OldState,
             b"newstate" => Key::NewState,
             b"protocol" => Key::Protocol,
+            b"skaddr" => Key::Skaddr,
+            b"skbaddr" => Key::Skbaddr,
+            b"err" => Key::Err,
             _ => Key::Other,
         }
     }
@@ -227,6 +234,11 @@ pub(crate) struct Fields {
     pub new_state: i16,
     /// Not TCP (`protocol=`).
     pub foreign: bool,
+    /// Addresses of socket and packet, perhaps hashed.
+    pub skaddr: Option<i64>,
+    pub skbaddr: Option<i64>,
+    /// Why a segment could not be sent again: a negative errno, 0 if it could.
+    pub err: i64,
 }
 
 impl Fields {
@@ -251,6 +263,9 @@ impl Fields {
         old_state: -1,
         new_state: -1,
         foreign: false,
+        skaddr: None,
+        skbaddr: None,
+        err: 0,
     };
 
     #[inline]
@@ -279,6 +294,9 @@ impl Fields {
             Key::OldState => self.old_state = state(value)?,
             Key::NewState => self.new_state = state(value)?,
             Key::Protocol => self.foreign = !matches!(value, b"IPPROTO_TCP" | b"6" | b"0x6"),
+            Key::Skaddr => self.skaddr = pointer(value).filter(|address| !matches!(address, 0 | -1)),
+            Key::Skbaddr => self.skbaddr = pointer(value),
+            Key::Err => self.err = signed(value)?,
             Key::Other => {}
         }
         Some(())

@@ -1,0 +1,381 @@
+"""What a recorded host did around TCP: writes and reads, queue, device, drops by the kernel's reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.host.calls import away, blocked_ns, calls as calls_of, starved
+from multitracer.layers.host.packets import Elsewhere, pieces_dropped, ways
+from multitracer.layers.host.segments import join
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.declared import addresses
+from multitracer.model.schema import HOST_CALLS, HOST_KINDS, HOST_PACKETS
+from multitracer.model.table import Array, Table
+from multitracer.model.timeline import Timeline
+
+MOST_ABSENCES = 20
+"""So many of the longest are listed."""
+
+_KIND = {name: code for code, name in enumerate(HOST_KINDS)}
+
+
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
+    """Tell the layers of each recorded host; the data sender's host first, where that is known.
+
+    Numbers come from the kernel's tracepoints. Where the recording has the kernel's counters, too, both are
+    told: they differ by what was lost, or by what other interfaces and sockets did.
+    """
+    events = m.table("host_events")
+    hosts, packets, calls = [], [], []
+    for source in np.unique(events["source"]).tolist():
+        one, packeted, called = _host(m, source, events.where(events["source"] == source))
+        hosts.append(one)
+        packets.append(packeted)
+        calls.append(called)
+    hosts.sort(key=lambda one: one["point"] != "snd")
+    points = {one["point"] or f"host {at}": one for at, one in enumerate(hosts)} if len(hosts) > 1 else {}
+    return Result(
+        "host",
+        {**hosts[0], "points": points},
+        {
+            "host_packets": Table.merged(HOST_PACKETS, packets, "t_ns"),
+            "host_calls": Table.merged(HOST_CALLS, calls, "t_ns"),
+        },
+    )
+
+
+def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Table, Table]:
+    told = m.sources[source]
+    reasons = [str(name) for name in told.details.get("drop_reasons", ())]
+    packets, elsewhere = ways(events, reasons)
+    directions = _directions(m, source)
+    point = _point(m, directions) or told.point
+    capture = _capture(m, source, point)
+    segments = None
+    unmatched = 0
+    if capture is not None:
+        every = m.table("segments")
+        rows = np.flatnonzero(every["source"] == capture)
+        segments = every.where(rows)
+        outgoing = _outgoing(segments, directions)
+        known = outgoing >= 0
+        own = segments.where(known)
+        packets = join(packets, own, outgoing[known] == 1)
+        joined = packets["capture"]
+        unmatched = int(np.count_nonzero(known)) - len(np.unique(joined[joined >= 0]))
+        packets = packets.replace(
+            capture=np.where(joined >= 0, rows[np.flatnonzero(known)[np.maximum(joined, 0)]], -1)
+            if known.any()
+            else joined
+        )
+    calls = _joined_calls(calls_of(events), directions)
+    summary = {
+        "point": point,
+        "source": told.path,
+        "drops": _drops(events, packets, elsewhere, reasons),
+        "drops_elsewhere": _elsewhere(events, elsewhere, reasons),
+        "qdisc": _qdisc(m, events, packets, elsewhere, reasons),
+        "device": _device(events, packets),
+        "application": _application(m, events, calls, segments, directions),
+        "retransmissions": _retransmissions(m, source, events, _ours(m, source)),
+        "lost_events": _lost(m, source),
+        "unjoined": {
+            "packets": int(np.count_nonzero((packets["capture"] < 0) & _on_wire(packets))),
+            "segments": unmatched if capture is not None else None,
+            "cut_in_queue": elsewhere.uncut,
+            "of_other_interfaces": elsewhere.foreign,
+            "calls": int(np.count_nonzero(calls["conn"] < 0)),
+        },
+    }
+    return summary, packets, calls
+
+
+def _on_wire(packets: Table) -> Array:
+    """Packets that a capture may have: handed to the driver, or by it."""
+    return (packets["start_ns"] >= 0) | (packets["receive_ns"] >= 0)
+
+
+def _directions(m: Timeline, source: int) -> dict[int, tuple[int, int]]:
+    """By flow of the kernel's log: its connection, and the direction in which this host sends."""
+    found: dict[int, tuple[int, int]] = {}
+    ours = set(_ours(m, source).tolist())
+    for name in ("tcp_states", "kernel_events"):
+        table = m.table(name)
+        own = (table["source"] == source) & (table["conn"] >= 0)
+        flows, first = np.unique(table["flow"][own], return_index=True)
+        for flow, row in zip(flows.tolist(), np.flatnonzero(own)[first].tolist(), strict=True):
+            if flow in ours:
+                found.setdefault(flow, (int(table["conn"][row]), int(table["dir"][row])))
+    return found
+
+
+def _ours(m: Timeline, source: int) -> Array:
+    """Flows of the kernel's log that are this host's: the kernel logs other network namespaces, too."""
+    flows = m.traces[source].flows
+    local = addresses(m.settings) if _alone(m, source) else frozenset()
+    kept = [at for at, flow in enumerate(flows) if not local or flow.local_address in local]
+    return np.array(kept, dtype=np.int64)
+
+
+def _point(m: Timeline, directions: Mapping[int, tuple[int, int]]) -> str | None:
+    """Whether this host sends or receives the data of the largest of its connections."""
+    if not directions:
+        return None
+
+    def carried(conn: int) -> int:
+        ways = [one[way] for one in m.connections[conn].summaries.values() for way in ("forward", "reverse")]
+        return max((int(one["data_bytes"]) for one in ways), default=0)
+
+    conn = max((conn for conn, _ in directions.values()), key=carried)
+    sending = {sends for other, sends in directions.values() if other == conn}
+    return None if len(sending) > 1 else "snd" if m.connections[conn].data_dir in sending else "rcv"
+
+
+def _outgoing(segments: Table, directions: Mapping[int, tuple[int, int]]) -> Array:
+    """By segment: 1 if this host sent it, 0 if it received it, -1 if its connection is not this host's."""
+    count = int(segments["conn"].max(initial=-1)) + 1
+    sends = np.full(count + 1, -1, dtype=np.int8)  # the last for no connection
+    for conn, direction in directions.values():
+        if conn < count:
+            sends[conn] = direction
+    own: Array = sends[np.where(segments["conn"] >= 0, segments["conn"], count)]
+    return np.where(own < 0, -1, (segments["dir"] == own).astype(np.int8))
+
+
+def _capture(m: Timeline, source: int, point: str | None) -> int | None:
+    """The capture of this host: the only one, that of its point, or that of its directory."""
+    captures = [i for i, one in enumerate(m.sources) if one.layer == "tcp"]
+    if len(captures) == 1:
+        return captures[0]
+    same = [i for i in captures if m.sources[i].point == point and point is not None]
+    return same[0] if len(same) == 1 else None
+
+
+def _joined_calls(calls: Table, directions: Mapping[int, tuple[int, int]]) -> Table:
+    count = int(calls["flow"].max(initial=-1)) + 1
+    conn, sends = np.full(count + 1, -1), np.full(count + 1, -1)
+    for flow, (number, direction) in directions.items():
+        if flow < count:
+            conn[flow], sends[flow] = number, direction
+    at = np.where(calls["flow"] >= 0, calls["flow"], count)
+    way = np.where(calls["kind"] == 0, sends[at], 1 - sends[at])
+    return calls.replace(conn=conn[at], dir=np.where(conn[at] >= 0, way, 0))
+
+
+def _drops(events: Table, packets: Table, elsewhere: Elsewhere, reasons: list[str]) -> dict[str, int]:
+    """Packets of the interface that this host dropped, by the kernel's reason."""
+    pieces = elsewhere.drops[pieces_dropped(events, elsewhere.drops, reasons)]
+    own = packets["reason"][(packets["drop_ns"] >= 0) & (packets["reason"] >= 0)]
+    rows = np.concatenate((own, events["name"][pieces]))
+    return _by_name(rows, reasons)
+
+
+def _elsewhere(events: Table, elsewhere: Elsewhere, reasons: list[str]) -> dict[str, int]:
+    rest = elsewhere.drops[~pieces_dropped(events, elsewhere.drops, reasons)]
+    return _by_name(events["name"][rest], reasons)
+
+
+def _by_name(numbers: Array, names: list[str]) -> dict[str, int]:
+    found, counts = np.unique(numbers, return_counts=True)
+    by_name = {
+        names[at] if 0 <= at < len(names) else "unknown": int(count)
+        for at, count in zip(found.tolist(), counts.tolist(), strict=True)
+    }
+    return dict(sorted(by_name.items(), key=lambda item: -item[1]))
+
+
+def _qdisc(
+    m: Timeline, events: Table, packets: Table, elsewhere: Elsewhere, reasons: list[str]
+) -> dict[str, Any]:
+    """How long packets were in the queueing discipline, and its drops by both accounts."""
+    queued = (packets["enqueue_ns"] >= 0) & (packets["dequeue_ns"] >= 0)
+    waits = np.maximum(packets["dequeue_ns"][queued] - packets["enqueue_ns"][queued], 0)
+    median, tail = np.percentile(waits, (50, 95)) if len(waits) else (None, None)
+    passed = (packets["start_ns"] >= 0) & (packets["queue_ns"] >= 0) & (packets["dequeue_ns"] < 0)
+    dropped = sum(
+        count
+        for name, count in _drops(events, packets, elsewhere, reasons).items()
+        if name.startswith("QDISC_")
+    )
+    counted = _change(m, int(events["source"][0]) if len(events) else 0, "qdisc.", ".drops")
+    return {
+        "packets": len(waits),
+        "median_s": _seconds(median),
+        "p95_s": _seconds(tail),
+        "max_s": _seconds(waits.max()) if len(waits) else None,
+        "not_queued": int(np.count_nonzero(passed)),
+        "dropped": dropped,
+        "dropped_by_tc": counted,
+    }
+
+
+def _device(events: Table, packets: Table) -> dict[str, Any]:
+    """What the driver took and gave."""
+    sent = (packets["way"] == 0) & (packets["start_ns"] >= 0)
+    came = packets["way"] == 1
+    busy = (events["kind"] == _KIND["xmit"]) & (events["value"] != 0)
+    return {
+        "packets_sent": int(np.count_nonzero(sent)),
+        "segments_sent": int(packets["segments"][sent].sum()),
+        "bytes_sent": int(np.maximum(packets["length"][sent], 0).sum()),
+        "packets_received": int(np.count_nonzero(came)),
+        "bytes_received": int(np.maximum(packets["length"][came], 0).sum()),
+        "busy": int(np.count_nonzero(busy)),
+        "busy_s": _seconds(_busy_ns(packets, events["t_ns"][busy])),
+    }
+
+
+def _busy_ns(packets: Table, refused_ns: Array) -> int:
+    """Time in which the driver took nothing: from each refusal to the next packet that it was given."""
+    starts = np.sort(packets["start_ns"][packets["start_ns"] >= 0])
+    if not len(starts) or not len(refused_ns):
+        return 0
+    at = np.searchsorted(starts, refused_ns, side="right")
+    ends = np.where(at < len(starts), starts[np.minimum(at, len(starts) - 1)], refused_ns)
+    begins = np.maximum(refused_ns, np.concatenate(([0], np.maximum.accumulate(ends)[:-1])))
+    return int(np.maximum(ends - begins, 0).sum())
+
+
+def _application(
+    m: Timeline,
+    events: Table,
+    calls: Table,
+    segments: Table | None,
+    directions: Mapping[int, tuple[int, int]],
+) -> dict[str, Any]:
+    """Calls of the connections of the captures; of all sockets where there is no capture."""
+    wanted = calls["conn"] >= 0 if segments is not None else calls["flow"] >= 0
+    ours = calls.where(wanted)
+    connections = []
+    for flow in np.unique(ours["flow"]).tolist():
+        own = ours.where(ours["flow"] == flow)
+        connections.append(_connection(m, events, own, segments, directions.get(flow)))
+    written, read = (ours["kind"] == kind for kind in (0, 1))
+    return {
+        "writes": int(np.count_nonzero(written)),
+        "reads": int(np.count_nonzero(read)),
+        "bytes_written": int(ours["length"][written].sum()),
+        "bytes_read": int(ours["length"][read].sum()),
+        "write_blocked_s": round(sum(one["write_blocked_s"] for one in connections), 6),
+        **{
+            key: round(sum(known), 9) if known else None
+            for key in ("write_away_s", "read_away_s")
+            for known in [[one[key] for one in connections if one[key] is not None]]
+        },
+        "connections": connections,
+    }
+
+
+def _connection(
+    m: Timeline,
+    events: Table,
+    calls: Table,
+    segments: Table | None,
+    place: tuple[int, int] | None,
+) -> dict[str, Any]:
+    """One socket's calls."""
+    writes, reads = calls.where(calls["kind"] == 0), calls.where(calls["kind"] == 1)
+    conn, sends = place if place is not None else (-1, 0)
+    unread: list[tuple[int, int]] | None = None
+    unwritten: list[tuple[int, int]] | None = None
+    if segments is not None and conn >= 0:
+        own = segments.where((segments["conn"] == conn) & (segments["dir"] == sends))
+        acks = own.where(own["ack"] > 0)
+        begun = [
+            any(bool(one[way]["syn"]) for one in m.connections[conn].summaries.values())
+            for way in ("forward", "reverse")
+        ]
+        unread = away(reads, acks["t_ns"], acks["ack"] - 1, begun[1 - sends])
+        if begun[sends]:
+            data = own.where(own["length"] > 0)
+            unwritten = starved(writes, data["t_ns"], data["seq"] + data["length"] - 1)
+    return {
+        "conn": conn if conn >= 0 else None,
+        "writes": len(writes),
+        "reads": len(reads),
+        "bytes_written": int(writes["length"].sum()),
+        "bytes_read": int(reads["length"].sum()),
+        "write_blocked_s": _seconds(blocked_ns(events, writes)),
+        **_absences(m, "write", unwritten),
+        **_absences(m, "read", unread),
+    }
+
+
+def _absences(m: Timeline, what: str, spans: list[tuple[int, int]] | None) -> dict[str, Any]:
+    """How long an application was away, and when for longest; None where that is not known."""
+    longest = sorted(spans or (), key=lambda one: one[0] - one[1])
+    return {
+        f"{what}_away_s": None if spans is None else _seconds(sum(end - begin for begin, end in longest)),
+        f"longest_{what}_away_s": _seconds(longest[0][1] - longest[0][0]) if longest else None,
+        f"{what}_absences": None
+        if spans is None
+        else [
+            {"begin_s": m.seconds(begin), "end_s": m.seconds(end)} for begin, end in longest[:MOST_ABSENCES]
+        ],
+    }
+
+
+def _retransmissions(m: Timeline, source: int, events: Table, ours: Array) -> dict[str, Any]:
+    """Segments that TCP sent again: by tracepoints, and by the kernel's counters for the whole host."""
+    again = (events["kind"] == _KIND["retransmit"]) & np.isin(events["flow"], ours)
+    sent, failed = (_change(m, source, name) for name in ("TcpRetransSegs", "TcpExtTCPRetransFail"))
+    return {
+        "events": int(np.count_nonzero(again & (events["value"] == 0))),
+        "failed": int(np.count_nonzero(again & (events["value"] != 0))),
+        "counted": None if sent is None else sent - (failed or 0),
+    }
+
+
+def _change(m: Timeline, source: int, begin: str, end: str = "") -> int | None:
+    """By how much a counter of this host grew over the recording; None if it is not there."""
+    counters = m.table("host_counters")
+    if not len(counters) or not _alone(m, source):
+        return None
+    names = counters["name"]
+    if end:
+        found = [
+            name for name in dict.fromkeys(names.tolist()) if name.startswith(begin) and name.endswith(end)
+        ]
+        # A discipline counts what its children drop, too: the root alone is asked.
+        found = found[:1]
+    else:
+        found = [begin]
+    if not found or not len(names):
+        return None
+    values = counters["value"][names == found[0]]
+    if not len(values):
+        # nstat leaves out what is zero.
+        return 0 if not end else None
+    first = counters["t_ns"][names == found[0]][0]
+    zero = not end and first > counters["t_ns"][0]
+    return int(values[-1]) - (0 if zero else int(values[0]))
+
+
+def _alone(m: Timeline, source: int) -> bool:
+    """Whether the counters of the measurement can only be of this host."""
+    kernels = {int(value) for value in np.unique(m.table("host_events")["source"])}
+    return kernels == {source}
+
+
+def _lost(m: Timeline, source: int) -> int:
+    """Events that the kernel could not keep, by the log's marks or the recorder's count."""
+    marks = sum(issue.count for issue in m.traces[source].issues if issue.code == "lost-events")
+    recorded = m.settings.get("record", {})
+    said = recorded.get("lost_events", 0) if isinstance(recorded, Mapping) else 0
+    return max(marks, said if isinstance(said, int) and _alone(m, source) else 0)
+
+
+def _seconds(value: Any) -> float | None:
+    return None if value is None else round(float(value) / 1e9, 9)
+
+
+ANALYZER = Analyzer(
+    name="host",
+    question="What did the recorded host do: writes, reads, time in its queue, drops by reason?",
+    run=run,
+    **QUESTIONS["host"]._asdict(),
+)

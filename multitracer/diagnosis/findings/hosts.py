@@ -1,0 +1,148 @@
+"""Sentences about a recorded host: drops in its own queue, waiting in it, slow writers and readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multitracer.diagnosis.findings.finding import (
+    MOST_EVIDENCE,
+    Finding,
+    joined,
+    plot_command,
+    seconds,
+    several,
+    transfer_spans,
+)
+from multitracer.model.analysis import Result
+from multitracer.model.arrays.intervals import total
+from multitracer.model.timeline import Timeline
+
+QUEUE_S = 0.005
+AWAY_SHARE = 0.05
+ALWAYS = ("host_drops",)
+_BYTES = {"write": "bytes_written", "read": "bytes_read"}
+HARMLESS = ("host_queue", "host_busy", "host_writer", "host_reader")
+
+# Packets that a host has no use for: copies, those that came too late, or that are for nobody.
+_NO_USE = frozenset(
+    {
+        "NOT_SPECIFIED",
+        "NO_SOCKET",
+        "OTHERHOST",
+        "UNICAST_IN_L2_MULTICAST",
+        "IP_NOPROTO",
+        "UNHANDLED_PROTO",
+        "TCP_CLOSE",
+        "TCP_FLAGS",
+        "TCP_RESET",
+        "TCP_OFOMERGE",
+        "TCP_OLD_ACK",
+        "TCP_OLD_DATA",
+        "TCP_OLD_SEQUENCE",
+        "TCP_TOO_OLD_ACK",
+    }
+)
+
+Object = Mapping[str, Any]
+
+
+def hosts(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
+    """What the kernel's own account of a host says that captures can only guess."""
+    found = results.get("host")
+    if found is None or found.inconclusive is not None:
+        return []
+    span_s = max(total(transfer_spans(m)) / 1e9, 1e-9)
+    sentences = []
+    for one in found.summary["points"].values() or [found.summary]:
+        sentences += [
+            told
+            for told in (
+                _drops(m, one),
+                _queue(m, one),
+                _busy(m, one, span_s),
+                _application(m, one, "write", span_s),
+                _application(m, one, "read", span_s),
+            )
+            if told is not None
+        ]
+    return sentences
+
+
+def _whose(one: Object) -> str:
+    return {"snd": "the data sender's host", "rcv": "the data receiver's host"}.get(one["point"], "the host")
+
+
+def _drops(m: Timeline, one: Object) -> Finding | None:
+    """Drops before the wire or before the application, by the kernel's reasons."""
+    told = {reason: count for reason, count in one["drops"].items() if reason not in _NO_USE}
+    if not told:
+        return None
+    parts = [f"{count:,} ({reason})" for reason, count in told.items()]
+    number = sum(told.values())
+    text = f"{_whose(one)} itself dropped {several(number, 'packet')}: {joined(parts)}"
+    queue = one["qdisc"]
+    if queue["dropped_by_tc"] is not None and queue["dropped"]:
+        text += f"; its queueing discipline counts {several(queue['dropped_by_tc'], 'drop')}"
+    source = next(i for i, file in enumerate(m.sources) if file.path == one["source"])
+    events = m.table("host_events")
+    rows = np.flatnonzero((events["source"] == source) & (events["kind"] == events.code("kind", "drop")))
+    names = m.sources[source].details["drop_reasons"]
+    named = np.array([name in told for name in names] + [False])[events["name"][rows]]
+    records = events["record"][rows[named]][:MOST_EVIDENCE].tolist()
+    evidence = tuple((one["source"], int(record)) for record in records)
+    return Finding(text, 0.0, "host_drops", plot_command(m, None, None), evidence)
+
+
+def _queue(m: Timeline, one: Object) -> Finding | None:
+    queue = one["qdisc"]
+    if not queue["packets"] or queue["median_s"] < QUEUE_S:
+        return None
+    text = (
+        f"packets waited {seconds(queue['median_s'])} in the queue of {_whose(one)} (median of "
+        f"{queue['packets']:,}; 95% less than {seconds(queue['p95_s'])}, at most {seconds(queue['max_s'])})"
+    )
+    return Finding(text, 0.0, "host_queue", plot_command(m, None, None))
+
+
+def _busy(m: Timeline, one: Object, span_s: float) -> Finding | None:
+    device = one["device"]
+    if not device["busy"] or device["busy_s"] < AWAY_SHARE * span_s:
+        return None
+    text = (
+        f"the driver of {_whose(one)} took no packet for {seconds(device['busy_s'])} "
+        f"({several(device['busy'], 'refusal')})"
+    )
+    return Finding(text, 0.0, "host_busy", plot_command(m, None, None))
+
+
+def _application(m: Timeline, one: Object, what: str, span_s: float) -> Finding | None:
+    """An application that was away while TCP had nothing to send, or data to give."""
+    most = max((entry[_BYTES[what]] for entry in one["application"]["connections"]), default=0)
+    away = [
+        entry
+        for entry in one["application"]["connections"]
+        if (entry[f"{what}_away_s"] or 0) >= AWAY_SHARE * span_s and entry[_BYTES[what]] >= AWAY_SHARE * most
+    ]
+    if not away:
+        return None
+    worst = max(away, key=lambda entry: entry[f"{what}_away_s"])
+    lost, longest = worst[f"{what}_away_s"], worst[f"longest_{what}_away_s"]
+    calls = worst[f"{what}s"]
+    size = worst[_BYTES[what]]
+    each = f"{several(calls, what)} of {size / max(calls, 1):,.0f} bytes on average"
+    if what == "write":
+        text = (
+            f"on {_whose(one)} the application gave TCP nothing to send for {seconds(lost)}, up to "
+            f"{seconds(longest)} at a time ({each})"
+        )
+    else:
+        text = (
+            f"on {_whose(one)} the application left data unread for {seconds(lost)}, up to "
+            f"{seconds(longest)} at a time ({each})"
+        )
+    span = worst[f"{what}_absences"][0]
+    command = plot_command(m, span["begin_s"], span["end_s"])
+    return Finding(text, 0.0, "host_writer" if what == "write" else "host_reader", command)

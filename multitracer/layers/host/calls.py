@@ -1,0 +1,146 @@
+"""What applications wrote to and read from their sockets, and how long they waited or stayed away."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multitracer.model import schema
+from multitracer.model.table import Array, Table
+
+_KIND = {name: code for code, name in enumerate(schema.HOST_KINDS)}
+AWAY_NS = 10_000_000
+"""A reader that leaves data in the socket for less is not away: it is scheduled."""
+
+
+def calls(events: Table) -> Table:
+    """`host_calls` of one source, in order of time.
+
+    A call is logged when it ends. It began to copy at the first `sendmsg` of its thread since the call
+    before; how much it wanted to write is told there.
+    """
+    rows = np.flatnonzero(np.isin(events["kind"], (_KIND["send"], _KIND["recv"])))
+    kind = events["kind"][rows]
+    began, _ = _begins(events)
+    return Table.in_time(
+        schema.HOST_CALLS,
+        {
+            "t_ns": events["t_ns"][rows],
+            "source": events["source"][rows],
+            "record": events["record"][rows],
+            "flow": events["flow"][rows],
+            "kind": (kind == _KIND["recv"]).astype(np.int8),
+            "pid": events["pid"][rows],
+            "length": events["length"][rows],
+            "error": np.clip(events["value"][rows], -(1 << 31), 0),
+            "began_ns": np.where(began[rows] >= 0, events["t_ns"][began[rows]], -1),
+        },
+    )
+
+
+def _begins(events: Table) -> tuple[Array, Array]:
+    """By row of `send`, the row where its call began; by that row, what it wanted to write. -1: not seen."""
+    began = np.full(len(events), -1, dtype=np.int64)
+    wanted = np.full(len(events), -1, dtype=np.int64)
+    rows = np.flatnonzero(np.isin(events["kind"], (_KIND["send"], _KIND["sendmsg"])) & (events["pid"] > 0))
+    rows = rows[np.argsort(events["pid"][rows], kind="stable")]
+    if not len(rows):
+        return began, wanted
+    pid = events["pid"][rows]
+    ends = events["kind"][rows] == _KIND["send"]
+    # A call is all `sendmsg` of a thread up to its `send`.
+    fresh = np.concatenate(([True], ends[:-1] | (pid[1:] != pid[:-1])))
+    first = np.flatnonzero(fresh)[np.cumsum(fresh) - 1]
+    closing = np.flatnonzero(ends & (first < np.arange(len(rows))))
+    began[rows[closing]] = rows[first[closing]]
+    wanted[rows[closing]] = events["length"][rows[first[closing]]]
+    return began, wanted
+
+
+def short_writes(events: Table) -> Array:
+    """Rows of `send` that took less than was to be written, or nothing as the socket was full (EAGAIN)."""
+    _, wanted = _begins(events)
+    send = events["kind"] == _KIND["send"]
+    return np.flatnonzero(send & ((wanted > events["length"]) | (events["value"] == -11)))
+
+
+def blocked_ns(events: Table, writes: Table) -> int:
+    """Time in which applications wanted to write and could not: in calls, and from a short write to the next.
+
+    Parameters
+    ----------
+    events : Table
+        `host_events` of one source.
+    writes : Table
+        Its `host_calls` that are writes of one socket, in order of time.
+    """
+    inside = np.where(writes["began_ns"] >= 0, writes["t_ns"] - writes["began_ns"], 0).sum()
+    short = np.isin(writes["record"], events["record"][short_writes(events)])
+    begins = np.where(writes["began_ns"] >= 0, writes["began_ns"], writes["t_ns"])
+    after = np.maximum(begins[1:] - writes["t_ns"][:-1], 0)[short[:-1]] if len(writes) > 1 else np.zeros(0)
+    return int(inside + after.sum())
+
+
+def starved(writes: Table, sent_ns: Array, sent: Array) -> list[tuple[int, int]]:
+    """Times of `AWAY_NS` or more in which all written had been sent and the application wrote no more.
+
+    Parameters
+    ----------
+    writes : Table
+        `host_calls` that are writes of one socket from its first byte on, in order of time.
+    sent_ns, sent : array
+        When this host sent data, and the bytes that had been sent then, in order.
+
+    Returns
+    -------
+    list of (int, int)
+        Begin and end; the time behind the last write is not one.
+    """
+    if len(writes) < 2 or not len(sent):
+        return []
+    written = np.cumsum(np.maximum(writes["length"], 0))[:-1]
+    sent = np.maximum.accumulate(sent)
+    at = np.searchsorted(sent, written, side="left")
+    there = at < len(sent)
+    begin = np.maximum(writes["t_ns"][:-1], sent_ns[np.minimum(at, len(sent) - 1)])
+    end = np.where(writes["began_ns"][1:] >= 0, writes["began_ns"][1:], writes["t_ns"][1:])
+    found = np.flatnonzero(there & (end - begin >= AWAY_NS))
+    return [(int(begin[i]), int(end[i])) for i in found]
+
+
+def away(reads: Table, ack_ns: Array, ack: Array, whole: bool) -> list[tuple[int, int]]:
+    """Times in which data lay in a socket and the application did not read, of `AWAY_NS` or more.
+
+    Parameters
+    ----------
+    reads : Table
+        `host_calls` that are reads of one socket, in order of time.
+    ack_ns, ack : array
+        When this host acknowledged, and the bytes in order that it had then.
+    whole : bool
+        Whether all reads of the connection are known, from its first byte.
+
+    Returns
+    -------
+    list of (int, int)
+        Begin and end.
+    """
+    if not len(reads) or not len(ack):
+        return []
+    t_ns, read = reads["t_ns"], np.cumsum(np.maximum(reads["length"], 0))
+    ack = np.maximum.accumulate(ack)
+    had = np.searchsorted(ack_ns, t_ns, side="right") - 1
+    if not whole:
+        # What was read before is not known: so much that nothing is read before it came, and no less is left.
+        known = had >= 0
+        if not known.any():
+            return []
+        read = read + int((ack[had[known]] - read[known]).min())
+    starts = np.concatenate(([int(ack_ns[0])], t_ns))
+    after = np.concatenate(([0 if whole else int(read[0] - max(reads["length"][0], 0))], read))
+    ends = np.concatenate((t_ns, [int(ack_ns[-1])]))
+    # The first ACK that covers more than had been read by then.
+    more = np.searchsorted(ack, after, side="right")
+    there = more < len(ack)
+    since = np.maximum(np.where(there, ack_ns[np.minimum(more, len(ack) - 1)], ends), starts)
+    found = np.flatnonzero(there & (ends - since >= AWAY_NS))
+    return [(int(since[i]), int(ends[i])) for i in found]

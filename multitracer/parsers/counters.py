@@ -1,0 +1,155 @@
+"""Counters of ``nstat -asj``, ``tc -s -j`` and ``ip -s -j link`` over time (docs/formats/counters.md)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from multitracer import native
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace, Issue
+from multitracer.model.parser import Parser
+from multitracer.model.table import Table
+from multitracer.model.trace import Source, Trace
+
+_STAMP = re.compile(rb"(\d{9,10})\.(\d{1,9})\s*")
+_LOOP = re.compile(rb"\d{9,10}\.\d{1,9}[ \t]*\r?\n(\[\{|\[\]|\{\"kernel\")")
+_COUNTS = frozenset(
+    {
+        "bytes",
+        "packets",
+        "drops",
+        "overlimits",
+        "requeues",
+        "backlog",
+        "qlen",
+        "ecn_mark",
+        "marked",
+        "throttled",
+    }
+)
+_LIMIT = 1 << 63
+
+
+def sniff(head: bytes) -> bool:
+    """Whether a time stamp in seconds is followed by JSON of one of the tools."""
+    return bool(_LOOP.match(head))
+
+
+def parse(path: str) -> Trace:
+    """Read samples of counters into `host_counters`, in order of time.
+
+    Raises
+    ------
+    UnreadableFile
+        If the file cannot be opened or read.
+    CorruptTrace
+        If it holds no sample with a time stamp.
+
+    Notes
+    -----
+    Names are nstat's for protocols (``TcpRetransSegs``), ``qdisc.<handle>.<name>`` with the words of tc for
+    queueing disciplines, and ``link.<interface>.<rx|tx>.<name>`` for interfaces. A sample holds only what its
+    tool printed: nstat leaves out what is zero.
+    """
+    scan = _Scan(path)
+    lines = native.Lines(path)
+    for number, line in lines:
+        scan.line(number, line)
+    issues = lines.issues + scan.issues()
+    if not scan.t_ns:
+        raise CorruptTrace(f"{path}: no counter has a time stamp; print `date +%s.%N` before each sample")
+    table = Table.in_time(
+        schema.HOST_COUNTERS,
+        {"t_ns": scan.t_ns, "record": scan.record, "name": scan.name, "value": scan.value},
+    )
+    source = Source(
+        path=path,
+        format="counters",
+        layer="kernel",
+        records=scan.samples,
+        clock="realtime",
+        first_ns=int(table["t_ns"][0]),
+        last_ns=int(table["t_ns"][-1]),
+        details={"counters": len(set(scan.name))},
+    )
+    return Trace(source, {"host_counters": table}, issues)
+
+
+class _Scan:
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._now: int | None = None
+        self._bad: dict[str, tuple[int, int, str]] = {}
+        self.samples = 0
+        self.t_ns: list[int] = []
+        self.record: list[int] = []
+        self.name: list[str] = []
+        self.value: list[int] = []
+
+    def line(self, number: int, line: bytes) -> None:
+        text = line.strip()
+        if not text or text.startswith(b"#"):
+            return
+        if stamp := _STAMP.fullmatch(text):
+            self._now = int(stamp[1]) * 1_000_000_000 + int(stamp[2].ljust(9, b"0"))
+            self.samples += 1
+            return
+        if self._now is None:
+            self._fault("no-timestamp", number, text)
+            return
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            self._fault("unparsed-line", number, text)
+            return
+        found = list(_counters(data))
+        if not found and data != []:
+            self._fault("unparsed-line", number, text)
+        for name, value in found:
+            self.t_ns.append(self._now)
+            self.record.append(number)
+            self.name.append(name)
+            self.value.append(value)
+
+    def _fault(self, code: str, number: int, line: bytes) -> None:
+        count, first, detail = self._bad.get(code, (0, number, line[:100].decode(errors="replace")))
+        self._bad[code] = (count + 1, first, detail)
+
+    def issues(self) -> list[Issue]:
+        return [Issue(code, *found, path=self._path) for code, found in self._bad.items()]
+
+
+def _counters(data: Any) -> Iterator[tuple[str, int]]:
+    """Names and values in one JSON document of one of the tools."""
+    if isinstance(data, dict) and isinstance(data.get("kernel"), dict):
+        yield from _whole("", data["kernel"])
+    elif isinstance(data, list):
+        for one in data:
+            if not isinstance(one, dict):
+                continue
+            if "kind" in one:
+                prefix = f"qdisc.{one.get('handle') or one['kind']}."
+                counts = {name: one[name] for name in one.keys() & _COUNTS}
+                yield from _whole(prefix, dict(sorted(counts.items())))
+            elif isinstance(stats := one.get("stats64") or one.get("stats"), dict) and "ifname" in one:
+                for side in ("rx", "tx"):
+                    if isinstance(stats.get(side), dict):
+                        yield from _whole(f"link.{one['ifname']}.{side}.", stats[side])
+
+
+def _whole(prefix: str, counts: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    for name, value in counts.items():
+        if isinstance(value, int) and not isinstance(value, bool) and -_LIMIT <= value < _LIMIT:
+            yield f"{prefix}{name}"[:200], value
+
+
+PARSER = Parser(
+    name="counters",
+    title="loops of nstat -asj, tc -s -j qdisc and ip -s -j link with time stamps (date +%s.%N)",
+    layer="kernel",
+    sniff=sniff,
+    parse=parse,
+)

@@ -1,0 +1,152 @@
+"""What a recording would switch on here, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from multitracer.record import tracing
+from multitracer.record.host import installed, interface_index, is_wireless
+from multitracer.record.packetsocket import open_socket
+from multitracer.record.system import words_of
+
+LAYERS = ("application", "tcp", "qdisc", "device", "drops")
+"""Layers that tracepoints tell of."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source of a recording.
+
+    Attributes
+    ----------
+    layer : str
+    source : str
+        Tracepoint, program or interface of the kernel.
+    available : bool
+    detail : str
+        Filter or command.
+    remedy : str
+        How to get it, if it is missing.
+    """
+
+    layer: str
+    source: str
+    available: bool
+    detail: str = ""
+    remedy: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As printed by ``--json``."""
+        return {
+            "layer": self.layer,
+            "source": self.source,
+            "available": self.available,
+            "detail": self.detail,
+            "remedy": self.remedy,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All sources of a recording on one interface.
+
+    Attributes
+    ----------
+    interface : str
+    sources : list of Source
+    choices : list of tracing.Choice
+        Tracepoints to switch on; empty without tracefs.
+    tracefs : tracing.Tracefs
+    """
+
+    interface: str
+    sources: list[Source] = field(default_factory=list)
+    choices: list[tracing.Choice] = field(default_factory=list)
+    tracefs: tracing.Tracefs = field(default_factory=lambda: tracing.Tracefs(""))
+
+    def has(self, source: str) -> bool:
+        """Whether a source can be recorded."""
+        return any(one.source == source and one.available for one in self.sources)
+
+    @property
+    def missing(self) -> list[Source]:
+        """What cannot be recorded, with its remedy."""
+        return [one for one in self.sources if not one.available]
+
+
+def make(interface: str, ports: Sequence[int] = (), *, mount: bool = False) -> Plan:
+    """Probe this host.
+
+    Parameters
+    ----------
+    interface : str
+    ports : sequence of int
+        TCP ports to which tracepoints that know ports are restricted.
+    mount : bool
+        Whether tracefs may be mounted where it is not.
+
+    Raises
+    ------
+    RecordError
+        There is no such interface.
+    """
+    index = interface_index(interface)
+    tracefs = tracing.reach(mount)
+    choices = tracing.choices(tracefs, interface, index, ports) if tracefs.root else []
+    sources = [_capture(interface)]
+    # Not mounted yet, nobody knows which tracepoints there are.
+    unknown = bool(tracefs.root) and bool(tracefs.why)
+    for wanted in tracing.WANTED:
+        choice = next((one for one in choices if one.event == wanted.event), None)
+        if choice is not None and (choice.there or unknown):
+            detail = " ".join(word for word in (choice.filter, f"({tracefs.why})" if unknown else "") if word)
+            sources.append(Source(wanted.layer, wanted.event, True, detail))
+        else:
+            remedy = tracefs.why or "this kernel does not have it: the others are recorded"
+            sources.append(Source(wanted.layer, wanted.event, False, "", remedy))
+    sources += _samples(interface)
+    return Plan(interface, sources, choices, tracefs)
+
+
+def _capture(interface: str) -> Source:
+    command = "tcpdump" if installed("tcpdump") else "packet socket"
+    try:
+        open_socket(interface, 64).close()
+    except OSError as error:
+        remedy = f"{words_of(error)}: run as root, or give CAP_NET_RAW"
+        return Source("wire", "capture", False, command, remedy)
+    except AttributeError:
+        return Source("wire", "capture", False, command, "packet sockets are of Linux")
+    return Source("wire", "capture", True, command)
+
+
+def _samples(interface: str) -> list[Source]:
+    found = [
+        Source("counters", "protocols", os.path.exists("/proc/net/snmp"), "/proc/net/snmp, netstat (nstat)"),
+        Source("counters", "interface", True, "/proc/net/dev"),
+    ]
+    for source, program, package in (("sockets", "ss", "iproute2"), ("qdiscs", "tc", "iproute2")):
+        remedy = "" if installed(program) else f"install {package}"
+        found.append(Source("counters", source, installed(program), f"{program} every interval", remedy))
+    if is_wireless(interface):
+        remedy = "" if installed("iw") else "install iw"
+        found.append(Source("link", "iw", installed("iw"), f"iw dev {interface} station dump", remedy))
+    else:
+        found.append(Source("link", "iw", False, "", f"{interface} is no Wi-Fi interface: no link to ask"))
+    return found
+
+
+def host_lines(plan: Plan) -> list[str]:
+    """The plan in words, a line each: what is there first."""
+    lines = [f"host {socket.gethostname()}, interface {plan.interface}"]
+    lines += [
+        f"  {one.layer:11} {one.source:26} {one.detail}".rstrip() for one in plan.sources if one.available
+    ]
+    if plan.missing:
+        lines.append("not here:")
+        lines += [f"  {one.layer:11} {one.source:26} {one.remedy}".rstrip() for one in plan.missing]
+    return lines

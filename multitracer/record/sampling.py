@@ -1,0 +1,137 @@
+"""Counters of the host, once per interval: sockets (ss), protocols, queueing disciplines, the interface.
+
+Written as the tools print them, so that a loop in a shell makes the same files: a line with the Unix time,
+then ``ss -tinmOH``, or one line of JSON each of ``nstat -asj``, ``tc -s -j qdisc`` and ``ip -s -j link``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any, BinaryIO
+
+from multitracer.record.host import installed, is_wireless, json_of
+
+_SHARE = 0.2  # of one CPU's time, at most: what takes longer is done less often
+_STATISTICS = ("bytes", "packets", "errors", "dropped")
+
+
+class Sampler(threading.Thread):
+    """Calls `take` with the open file once per interval, and less often where that takes long.
+
+    Parameters
+    ----------
+    path : str
+    interval_s : float
+    take : callable
+        ``take(file)``: write one sample.
+    """
+
+    def __init__(self, path: str, interval_s: float, take: Callable[[BinaryIO], None]) -> None:
+        super().__init__(daemon=True, name=f"sample {os.path.basename(path)}")
+        self._file: BinaryIO = open(path, "wb", buffering=1 << 16)  # noqa: SIM115  (closed by finish)
+        self._interval_s = interval_s
+        self._take = take
+        self._end = threading.Event()
+        self.samples = 0
+        self.failed = ""
+
+    def run(self) -> None:
+        """Sample until the end: at its start, at its end, and in between."""
+        while not self.failed:
+            began = time.monotonic()
+            self._once()
+            took = time.monotonic() - began
+            if self._end.wait(max(self._interval_s - took, took * (1 / _SHARE - 1))):
+                break
+        self._once()
+
+    def _once(self) -> None:
+        try:
+            self._take(self._file)
+            self._file.flush()
+            self.samples += 1
+        except OSError as error:
+            self.failed = error.strerror or str(error)
+
+    def finish(self) -> None:
+        """Take the last sample and close the file."""
+        self._end.set()
+        if self.is_alive():
+            self.join(10)
+        with suppress(OSError):
+            self._file.close()
+
+
+def sockets(file: BinaryIO) -> None:
+    """One sample of this host's TCP sockets."""
+    stamp = f"{time.time_ns() / 1e9:.9f}\n".encode()
+    said = subprocess.run(["ss", "-tinmOH"], capture_output=True, timeout=10)
+    file.write(stamp + said.stdout)
+
+
+def counters(interface: str) -> Callable[[BinaryIO], None]:
+    """One sample of protocols, queueing disciplines and the interface, for a `Sampler`."""
+    has_tc = installed("tc")
+    has_iw = is_wireless(interface) and installed("iw")
+
+    def take(file: BinaryIO) -> None:
+        lines: list[Any] = [{"kernel": protocol_counters()}, [interface_counters(interface)]]
+        if has_tc:
+            lines.append(json_of(["tc", "-s", "-j", "qdisc", "show", "dev", interface]))
+        stamp = time.time_ns()
+        text = [json.dumps(line, separators=(",", ":")) for line in lines]
+        if has_iw:
+            text += [f"# iw {line}" for line in _station(interface)]
+        head = f"{stamp // 1_000_000_000}.{stamp % 1_000_000_000:09d}"
+        file.write("\n".join([head, *text, ""]).encode())
+
+    return take
+
+
+def _station(interface: str) -> list[str]:
+    try:
+        said = subprocess.run(
+            ["iw", "dev", interface, "station", "dump"], capture_output=True, text=True, timeout=5
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [line.strip() for line in said.stdout.splitlines()]
+
+
+def protocol_counters() -> dict[str, int]:
+    """Counters of IP, TCP and UDP of this network namespace, by nstat's names."""
+    found: dict[str, int] = {}
+    for name in ("snmp", "netstat"):
+        with open(f"/proc/thread-self/net/{name}", encoding="ascii") as file:
+            found.update(parse_counters(file.read()))
+    return {name: value for name, value in found.items() if value}
+
+
+def parse_counters(text: str) -> Iterator[tuple[str, int]]:
+    """Names and values of ``/proc/net/snmp`` and ``netstat``: a line of names, a line of values."""
+    for names, values in pairwise(line.split() for line in text.splitlines()):
+        if len(names) > 1 and values and names[0] == values[0] and not names[1].lstrip("-").isdigit():
+            prefix = names[0].rstrip(":")
+            for name, value in zip(names[1:], values[1:], strict=False):
+                yield prefix + name, int(value)
+
+
+def interface_counters(interface: str) -> dict[str, Any]:
+    """Counters of an interface in the words of ``ip -s -j link``; gone: without counters."""
+    counts: dict[str, dict[str, int]] = {"rx": {}, "tx": {}}
+    # Not sysfs: that shows the network namespace in which it was mounted.
+    with open("/proc/thread-self/net/dev", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            name, _, rest = line.partition(":")
+            values = rest.split()
+            if name.strip() == interface and len(values) >= 12:
+                for side, first in (("rx", 0), ("tx", 8)):
+                    counts[side] = dict(zip(_STATISTICS, map(int, values[first : first + 4]), strict=True))
+    return {"ifname": interface, "stats64": counts}

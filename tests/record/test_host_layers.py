@@ -1,0 +1,238 @@
+"""The way of packets and the calls of applications, out of tracepoints made by hand."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import multitracer as mt
+from multitracer.layers.host import calls
+from multitracer.layers.host.packets import pieces_dropped, ways
+from multitracer.model import schema
+from multitracer.model.errors import CorruptTrace
+from multitracer.model.table import Table
+from multitracer.parsers import counters, ftrace
+from multitracer.record import toml
+from multitracer.record.packetsocket import PcapngWriter
+from multitracer.record.session import ports_of
+
+
+def events(*rows: tuple) -> Table:
+    """Rows of ``(kind, t_us, skb, other columns)``."""
+    filled = [
+        {
+            "kind": schema.HOST_KINDS.index(kind),
+            "t_ns": t_us * 1000,
+            "record": at + 1,
+            "skb": skb,
+            "cpu": 0,
+            **more,
+        }
+        for at, (kind, t_us, skb, more) in enumerate(rows)
+    ]
+    absent = {"sk": -1, "flow": -1, "length": -1, "value": -1, "extra": -1, "name": -1, "pid": 5, "source": 0}
+    names = schema.HOST_EVENTS.by_name
+    return Table(schema.HOST_EVENTS, {name: [{**absent, **row}[name] for row in filled] for name in names})
+
+
+def test_one_address_serves_two_packets() -> None:
+    table, elsewhere = ways(
+        events(
+            ("queue", 0, 7, {"length": 1514}),
+            ("enqueue", 1, 7, {"value": 0x10000}),
+            ("dequeue", 901, 7, {"value": 0x10000, "length": 1}),
+            ("start_xmit", 902, 7, {"length": 1514, "value": 14, "extra": 0}),
+            ("queue", 1000, 7, {"length": 66}),
+            ("drop", 1001, 7, {"name": 0, "value": 0x0800}),
+            ("drop", 1002, 9, {"name": 1, "value": 0x0800}),
+            ("receive", 1003, 9, {"length": 52}),
+        ),
+        ["QDISC_DROP", "NO_SOCKET"],
+    )
+    assert len(table) == 3
+    assert table["length"].tolist() == [1500, 52, 52]
+    assert (table["dequeue_ns"] - table["enqueue_ns"]).tolist()[0] == 900_000
+    assert table["drop_ns"].tolist() == [-1, 1_001_000, -1]
+    assert table["reason"].tolist() == [-1, 0, -1]
+    assert table["way"].tolist() == [0, 0, 1]
+    assert elsewhere.drops.tolist() == [6]
+
+
+def test_a_driver_that_refuses_keeps_the_packet_in_the_host() -> None:
+    table, _ = ways(
+        events(
+            ("queue", 0, 7, {"length": 1514}),
+            ("enqueue", 1, 7, {}),
+            ("dequeue", 2, 7, {}),
+            ("start_xmit", 3, 7, {"length": 1514, "value": 14}),
+            ("xmit", 4, 7, {"value": 16}),
+            ("dequeue", 500, 7, {}),
+            ("start_xmit", 501, 7, {"length": 1514, "value": 14}),
+        ),
+        [],
+    )
+    assert len(table) == 1
+    assert table["starts"].tolist() == [2]
+    assert table["start_ns"].tolist() == [501_000]
+
+
+def test_pieces_cut_in_the_queue_have_the_time_of_the_whole() -> None:
+    """Four segments in one, the last of which the queue dropped."""
+    header, mss = 52, 1448
+    whole = 14 + header + 4 * mss
+    rows = [("queue", 0, 1, {"length": whole}), ("drop", 1, 99, {"name": 0}), ("enqueue", 2, 1, {})]
+    for at in range(3):
+        t_us = 100 * (at + 1)
+        rows += [
+            ("dequeue", t_us, 50 + at, {}),
+            ("start_xmit", t_us + 1, 50 + at, {"length": 14 + header + mss, "value": 14}),
+        ]
+    table, elsewhere = ways(events(*rows), ["QDISC_DROP"])
+    pieces = table.where(table["parent"] >= 0)
+    assert (pieces["dequeue_ns"] - pieces["enqueue_ns"]).tolist() == [100_000, 200_000, 300_000]
+    assert elsewhere.uncut == 0
+    assert pieces_dropped(events(*rows), elsewhere.drops, ["QDISC_DROP"]).tolist() == [True]
+
+
+def test_a_write_that_blocks() -> None:
+    log = events(
+        ("sendmsg", 0, 0, {"length": 100_000}),
+        ("sendmsg", 40_000, 0, {"length": 50_000}),
+        ("send", 90_000, -1, {"length": 100_000, "sk": 3, "flow": 0, "value": 0}),
+        ("sendmsg", 100_000, 0, {"length": 9_000}),
+        ("send", 100_010, -1, {"length": 5_000, "sk": 3, "flow": 0, "value": 0}),
+        ("sendmsg", 150_010, 0, {"length": 4_000}),
+        ("send", 150_020, -1, {"length": 4_000, "sk": 3, "flow": 0, "value": 0}),
+    )
+    found = calls.calls(log)
+    assert found["began_ns"].tolist() == [0, 100_000_000, 150_010_000]
+    # 90 ms in the first call, and 50 ms after the second that took 5,000 of 9,000 bytes.
+    assert calls.blocked_ns(log, found) == 90_000_000 + 10_000 + 50_000_000 + 10_000
+
+
+def _calls(kind: int, *rows: tuple[int, int]) -> Table:
+    names = {
+        "t_ns": [t * 1_000_000 for t, _ in rows],
+        "length": [n for _, n in rows],
+        "kind": [kind] * len(rows),
+    }
+    return Table.filled(schema.HOST_CALLS, len(rows), names)
+
+
+def test_a_reader_that_is_away() -> None:
+    reads = _calls(1, (10, 1000), (500, 1000), (502, 500))
+    ack_ns = np.array([9, 20, 501]) * 1_000_000
+    ack = np.array([1000, 2000, 2500])
+    assert calls.away(reads, ack_ns, ack, True) == [(20_000_000, 500_000_000)]
+    assert calls.away(reads, ack_ns, ack + 7000, False) == [(20_000_000, 500_000_000)]
+    assert calls.away(_calls(1), ack_ns, ack, True) == []
+
+
+def test_a_writer_that_is_away() -> None:
+    writes = _calls(0, (0, 1000), (200, 1000), (205, 1000))
+    sent_ns, sent = np.array([1, 201, 206]) * 1_000_000, np.array([1000, 2000, 3000])
+    assert calls.starved(writes, sent_ns, sent) == [(1_000_000, 200_000_000)]
+
+
+KINDS = st.sampled_from(schema.HOST_KINDS)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.tuples(KINDS, st.integers(0, 50), st.integers(-1, 3), st.integers(-1, 70_000), st.integers(-1, 2)),
+        max_size=40,
+    )
+)
+def test_whatever_the_events_say(rows: list[tuple[str, int, int, int, int]]) -> None:
+    """No event is in two packets, and no packet leaves the queue before it came."""
+    log = events(
+        *[
+            (kind, t_us, skb, {"length": length, "name": name, "cpu": name})
+            for kind, t_us, skb, length, name in sorted(rows, key=lambda row: row[1])
+        ]
+    )
+    table, elsewhere = ways(log, ["QDISC_DROP", "TCP_CSUM"])
+    assert len(table) + len(elsewhere.drops) <= len(log)
+    both = (table["parent"] >= 0) & (table["dequeue_ns"] >= 0)
+    assert np.all(table["dequeue_ns"][both] >= table["enqueue_ns"][both])
+    for name in ("queue_ns", "start_ns", "receive_ns", "drop_ns"):
+        assert np.all((table[name] == -1) | (table[name] >= table["t_ns"]))
+    calls.calls(log)
+
+
+def test_counters_of_a_loop(tmp_path: Path) -> None:
+    path = tmp_path / "loop"
+    path.write_text(
+        "1795000000.5\n"
+        '{"kernel":{"TcpRetransSegs":5,"TcpMaxConn":-1}}\n'
+        '[{"kind":"tbf","handle":"1:","drops":2,"backlog":1500,"qlen":1,"options":{"rate":9}}]\n'
+        '[{"ifname":"eth0","stats64":{"rx":{"bytes":7},"tx":{"bytes":9}}}]\n'
+        "1795000000.6\n"
+        "[]\n"
+        "not json\n"
+    )
+    assert counters.sniff(path.read_bytes())
+    trace = counters.parse(str(path))
+    table = trace.tables["host_counters"]
+    found = dict(zip(table["name"].tolist(), table["value"].tolist(), strict=True))
+    assert found == {
+        "TcpRetransSegs": 5,
+        "TcpMaxConn": -1,
+        "qdisc.1:.backlog": 1500,
+        "qdisc.1:.drops": 2,
+        "qdisc.1:.qlen": 1,
+        "link.eth0.rx.bytes": 7,
+        "link.eth0.tx.bytes": 9,
+    }
+    assert [(issue.code, issue.first_record) for issue in trace.issues] == [("unparsed-line", 7)]
+    empty = tmp_path / "empty"
+    empty.write_text("[]\n")
+    with pytest.raises(CorruptTrace):
+        counters.parse(str(empty))
+
+
+def test_tracepoints_above_and_below_tcp(tmp_path: Path) -> None:
+    path = tmp_path / "log.gz"
+    line = "  app-7 [001] ..... 5.000001: net_dev_queue: dev=eth0 skbaddr=00000000000000aa len=66\n"
+    path.write_bytes(gzip.compress(f"# tracer: nop\n{line}".encode()))
+    trace = ftrace.parse(str(path))
+    assert trace.source.records == 1
+    assert trace.source.details["devices"] == ["eth0"]
+    assert trace.tables["host_events"]["skb"].tolist() == [0xAA]
+
+
+def test_a_filter_restricts_tracepoints_only_if_every_packet_has_the_port() -> None:
+    assert ports_of("port 443") == [443]
+    assert ports_of("host 192.0.2.7 and tcp port 443") == [443]
+    assert ports_of("port 80 or port 443") == []
+    assert ports_of("not port 22") == []
+    assert ports_of("host 192.0.2.7") == []
+    assert ports_of("") == []
+
+
+def test_the_capture_of_our_own_reads(tmp_path: Path) -> None:
+    """pcapng of the packet socket, drops and all, by the reader of captures."""
+    path = tmp_path / "own.pcapng"
+    packet = bytes.fromhex(
+        "020000000002020000000001080045000028000100004006f7cb0a0000010a000002"
+        "138813890000000100000000500220000000" + "0000"
+    )
+    with open(path, "wb") as out:
+        writer = PcapngWriter(out, "eth0", 1, 128, "host x, kernel y")
+        writer.packet(1_795_000_000_123_456_789, packet[:54], 54)
+        writer.statistics(1_795_000_001_000_000_000, 9, 2)
+    trace = mt.read(path).traces[0]
+    assert trace.tables["segments"]["t_ns"].tolist() == [1_795_000_000_123_456_789]
+    assert [issue.code for issue in trace.issues if issue.code == "capture-drops"] == ["capture-drops"]
+
+
+def test_toml_reads_back() -> None:
+    import tomllib
+
+    data = {"a": 1, "b": True, "c": None, "d": {"kernel.trace": {"x": -0.5, "y": ["é", '"']}}}
+    assert tomllib.loads(toml.document(data)) == {"a": 1, "b": True, "d": data["d"]}

@@ -1,0 +1,211 @@
+"""Recordings of real transfers, held against what tc, the kernel's counters and the programs say."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support_record import Net, network, routed, why_not
+
+import multitracer as mt
+
+_WHY = why_not()
+pytestmark = pytest.mark.skipif(bool(_WHY), reason=_WHY or "can be recorded")
+
+
+def recorded_host(path: Path) -> dict:
+    found = mt.analyze(mt.read(path), only=["host"]).results["host"]
+    assert found.inconclusive is None, found.inconclusive
+    return found.summary
+
+
+def drops_of_tc(net: Net) -> int:
+    return json.loads(net.run(net.a, "tc", "-s", "-j", "qdisc", "show", "dev", net.device))[0]["drops"]
+
+
+def instances() -> list[str]:
+    said = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import os\nfrom multitracer.record import system, tracing\n"
+            "fs = tracing.reach(True)\n"
+            "print(*os.listdir(fs.root + '/instances'))\n"
+            "fs.ours and system.unmount(fs.root)",
+        ],
+        capture_output=True,
+        text=True,
+    )
+    return [name for name in said.stdout.split() if name.startswith("multitracer-")]
+
+
+def test_every_drop_and_retransmission_is_named(tmp_path: Path) -> None:
+    """A queue that overflows: what the kernel's log says is what tc and the counters say."""
+    with network(["tbf", "rate", "20mbit", "burst", "16kb", "limit", "30kb"], offload=False) as net:
+        with net.server():
+            said = net.record(str(tmp_path / "r"), "--", *net.client(3_000_000))
+        assert said.returncode == 0, said.stderr
+        drops = drops_of_tc(net)
+    host = recorded_host(tmp_path / "r")
+    assert host["lost_events"] == 0
+    assert drops > 0
+    assert host["qdisc"]["dropped_by_tc"] == drops
+    assert host["qdisc"]["dropped"] == drops
+    assert sum(n for reason, n in host["drops"].items() if reason.startswith("QDISC_")) == drops
+    again = host["retransmissions"]
+    assert again["counted"] == again["events"]
+    assert host["application"]["bytes_written"] == 3_000_000
+    assert host["point"] == "snd"
+    # Of a full queue of 30 kB at 20 Mbit/s: up to 12 ms, and never more.
+    assert 0.001 < host["qdisc"]["median_s"] <= host["qdisc"]["max_s"] < 0.05
+
+
+def test_retransmissions_are_those_of_the_kernel(tmp_path: Path) -> None:
+    """Losses on the way: tracepoints, counters and the capture's own count agree."""
+    with routed(["tbf", "rate", "20mbit", "burst", "16kb", "limit", "30kb"]) as net, net.server():
+        said = net.record(str(tmp_path / "r"), "--", *net.client(3_000_000))
+        assert said.returncode == 0, said.stderr
+    found = mt.analyze(mt.read(tmp_path / "r"))
+    again = found.results["host"].summary["retransmissions"]
+    assert again["counted"] == again["events"] + again["failed"] > 0
+    (connection,) = found.results["connections"].summary["connections"]
+    assert connection["retransmissions"]["total"] == again["counted"]
+    unjoined = found.results["host"].summary["unjoined"]
+    assert unjoined["segments"] == 0
+
+
+def test_a_slow_writer_and_its_calls(tmp_path: Path) -> None:
+    with network() as net, net.server():
+        said = net.record(str(tmp_path / "r"), "--", *net.client(200_000, chunk=20_000, pause_s=0.1))
+        assert said.returncode == 0, said.stderr
+    application = recorded_host(tmp_path / "r")["application"]
+    assert application["writes"] == 10
+    assert application["bytes_written"] == 200_000
+    assert 0.85 < application["write_away_s"] < 1.5
+    texts = [
+        one["text"] for one in mt.analyze(mt.read(tmp_path / "r")).results["diagnosis"].summary["sentences"]
+    ]
+    assert any("gave TCP nothing to send" in text for text in texts), texts
+
+
+def test_a_slow_reader(tmp_path: Path) -> None:
+    with network() as net:
+        reader = net.server(pause_s=0.1, size=32_768)
+        argv = [sys.executable, "-m", "multitracer", "record", "-o", str(tmp_path / "r"), "-i", net.peer]
+        with reader:
+            recorder = subprocess.Popen(
+                net.argv(net.b, *argv), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
+            _wait_for(tmp_path / "r" / "measurement.toml")
+            subprocess.run(net.argv(net.a, *net.client(600_000)), check=True, timeout=60)
+            recorder.send_signal(signal.SIGINT)
+            said, _ = recorder.communicate(timeout=60)
+        assert recorder.returncode == 0, said
+    host = recorded_host(tmp_path / "r")
+    assert host["point"] == "rcv"
+    assert host["application"]["bytes_read"] == 600_000
+    assert host["application"]["read_away_s"] > 0.5
+
+
+def test_nothing_stays_switched_on_after_sigkill(tmp_path: Path) -> None:
+    with network() as net:
+        argv = [sys.executable, "-m", "multitracer", "record", "-o", str(tmp_path / "r"), "-i", net.device]
+        recorder = subprocess.Popen(
+            net.argv(net.a, *argv), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        _wait_for(tmp_path / "r" / "measurement.toml")
+        with net.server():
+            subprocess.run(net.argv(net.a, *net.client(300_000)), check=True, timeout=60)
+        time.sleep(1.5)
+        # `ip netns exec` becomes the recorder itself.
+        name = f"multitracer-{recorder.pid}"
+        assert name in instances()
+        recorder.kill()
+        recorder.wait()
+        deadline = time.monotonic() + 15
+        while name in instances() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert name not in instances()
+    host = recorded_host(tmp_path / "r")
+    assert host["application"]["bytes_written"] == 300_000
+
+
+def test_a_full_disk_ends_it_and_what_is_there_reads(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(small)], check=True)
+    try:
+        with network() as net, net.server():
+            said = net.record(str(small / "r"), "--json", "--", *net.client(60_000_000, chunk=1448))
+            outcome = json.loads(said.stdout)
+            assert outcome["ended_by"] in ("disk", "failure"), said
+            assert said.returncode == 4 or outcome["status"]
+            host = recorded_host(small / "r")
+            assert host["application"]["bytes_written"] > 0
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_an_overrun_is_counted(tmp_path: Path) -> None:
+    """A buffer that is too small loses events, and the number bounds what may be said."""
+    with network() as net, net.server():
+        said = net.record(
+            str(tmp_path / "r"), "--buffer", "64K", "--json", "--", *net.client(30_000_000, 512)
+        )
+    outcome = json.loads(said.stdout)
+    if not outcome["lost_events"]:
+        pytest.skip("this machine was fast enough for the smallest buffer")
+    assert said.returncode == 4
+    assert recorded_host(tmp_path / "r")["lost_events"] >= outcome["lost_events"]
+
+
+def test_an_interface_that_vanishes(tmp_path: Path) -> None:
+    with network() as net:
+        argv = [sys.executable, "-m", "multitracer", "record", "-o", str(tmp_path / "r"), "-i", net.device]
+        recorder = subprocess.Popen(
+            net.argv(net.a, *argv, "--for", "20s", "--json"), stdout=subprocess.PIPE, text=True
+        )
+        _wait_for(tmp_path / "r" / "measurement.toml")
+        with net.server():
+            subprocess.run(net.argv(net.a, *net.client(300_000)), check=True, timeout=60)
+        time.sleep(1.2)
+        subprocess.run(["ip", "-n", net.a, "link", "del", net.device], check=True)
+        out, _ = recorder.communicate(timeout=60)
+    assert json.loads(out)["ended_by"] == "failure"
+    assert recorded_host(tmp_path / "r")["application"]["bytes_written"] == 300_000
+    assert f"multitracer-{recorder.pid}" not in instances()
+
+
+def test_without_root_the_rest_is_recorded_and_what_is_missing_is_said(tmp_path: Path) -> None:
+    os.chmod(tmp_path, 0o777)
+    parent = tmp_path
+    while parent != parent.parent:
+        if not os.stat(parent).st_mode & 0o001:
+            pytest.skip("the test's folder cannot be reached by another user")
+        parent = parent.parent
+    code = (
+        "import os, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "from multitracer.cli.main import main\n"
+        f"sys.exit(main(['record', '-o', {str(tmp_path / 'r')!r}, '-i', 'lo', '--for', '0.5s']))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    if "Permission" in said.stderr and "multitracer" not in said.stderr:
+        pytest.skip("the package cannot be read by another user")
+    assert said.returncode == 0, said.stderr
+    assert "CAP_NET_RAW" in said.stderr
+    assert "root" in said.stderr
+    assert mt.read(tmp_path / "r" / "counters.log").rows("host_counters") > 0
+
+
+def _wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.05)
+    time.sleep(0.3)

@@ -19,6 +19,7 @@ _STAMPED_NS = 1_000_000_000  # clocks called realtime are tried as they are firs
 _EVIDENT_NS = 50_000_000  # clocks that differ by leap seconds alone agree to this but for them
 _FIRST_NS = 120_000_000_000
 _CHUNK_NS = 30_000_000_000
+_LEAP_NS = 86_400_000_000_000  # a log is not silent for so long: its clock was set
 MAX_DRIFT = 500e-6
 _ENOUGH = 0.35
 _FEW = 5
@@ -164,22 +165,27 @@ def _track(found: Anchors, packets: Packets, hint: int | None) -> list[list[Loca
     record, t = found.in_file_order()
     if not len(t) or not (len(packets.into_ns) or len(packets.out_ns)):
         return []
-    passed = np.cumsum(np.maximum(np.diff(t, prepend=t[0]), 0))
-    head = int(np.searchsorted(passed, _FIRST_NS, side="right"))
     end = int(record[-1]) + 1
-    shift, skew = _first_shift(
-        found, packets, int(record[0]), int(record[head]) if head < len(t) else end, hint
-    )
-    if shift is None:
+    epochs = _epochs(t)
+    for first, stop in sorted(epochs, key=lambda epoch: epoch[0] - epoch[1]):
+        passed = np.cumsum(np.maximum(np.diff(t[first:stop], prepend=t[first]), 0))
+        head = first + int(np.searchsorted(passed, _FIRST_NS, side="right"))
+        upto = int(record[head]) if head < len(t) else end
+        shift, skew = _first_shift(found, packets, int(record[first]), upto, hint)
+        if shift is not None:
+            break
+    else:
         return []
-    count = max(1, round(int(passed[-1]) / _CHUNK_NS))
-    edges = [int(part[0]) for part in np.array_split(record, count) if len(part)] + [end]
+    assert shift is not None
+    edges = [edge for first, stop in epochs for edge in _edges(record[first:stop], t[first:stop])] + [end]
+    located_ns = int(t[first])
     runs: list[list[_Stretch]] = []
-    last = _Stretch(edges[0], edges[0], shift, int(t[0]), skew)
+    last = _Stretch(edges[0], edges[0], shift, located_ns, skew)
     for start, stop in pairwise(edges):
         inside = t[_between(record, start, stop)]
         origin = int(inside[0])
-        reach = packets.delivery_ns + round(MAX_DRIFT / 4 * abs(int(inside.max()) - last.origin_ns))
+        apart_ns = min(abs(int(inside.max()) - last.origin_ns), _LEAP_NS)
+        reach = packets.delivery_ns + round(MAX_DRIFT / 4 * apart_ns)
         expected = last.at(origin)
         part = _locate(found, packets, start, stop, origin, skew, (expected - reach, expected + reach))
         stepped = part is None or part[0].votes < _ENOUGH * part[0].voters
@@ -201,6 +207,28 @@ def _track(found: Anchors, packets: Packets, hint: int | None) -> list[list[Loca
         ]
         for run in runs
     ]
+
+
+def _epochs(t: Array) -> list[tuple[int, int]]:
+    """Ranges of anchors between leaps of the clock, as when NTP sets one that began in 1970.
+
+    A stamp that is damaged leaps there and back: what a few anchors later has leapt again is no epoch.
+    """
+    leaps = np.flatnonzero(np.abs(np.diff(t)) > _LEAP_NS) + 1
+    lasts = np.diff(leaps, append=len(t)) >= _FEW
+    starts = [0, *(int(leap) for leap in leaps[lasts] if leap >= _FEW)]
+    return list(pairwise([*starts, len(t)]))
+
+
+def _edges(record: Array, t: Array) -> list[int]:
+    """First records of the stretches that are looked at by themselves.
+
+    There are as many as the time takes that passes, but a leap is no time, and each holds some anchors: the
+    work follows the records, not the stamps in them.
+    """
+    passed_ns = int(np.clip(np.diff(t), 0, _CHUNK_NS).sum())
+    count = min(max(1, round(passed_ns / _CHUNK_NS)), max(1, len(record) // _FEW))
+    return [int(part[0]) for part in np.array_split(record, count)]
 
 
 def _move_ends(found: Anchors, packets: Packets, runs: list[list[_Stretch]], end: int) -> None:

@@ -102,13 +102,17 @@ def _select(
     rows = table.where(keep)
     frame = rows.frame()
     frame.insert(0, "t_s", (rows["t_ns"] - measurement.t0_ns) / 1e9)
-    files = [source.path for source in measurement.sources]
-    frame["file"] = pd.Categorical.from_codes(rows["source"], categories=pd.Index(_distinct(files)))
+    # A file may hold several sources: the nodes of a simulation, the stations of a monitor's capture.
+    files = list(dict.fromkeys(source.path for source in measurement.sources))
+    of_source = np.array([files.index(source.path) for source in measurement.sources], dtype=np.int64)
+    frame["file"] = pd.Categorical.from_codes(
+        of_source[rows["source"]], categories=pd.Index(_distinct(files), dtype=object)
+    )
     return frame
 
 
 def _distinct(paths: list[str]) -> list[str]:
-    """Base names where they tell the files apart, else the paths."""
+    """Base names where they tell the files, each of which is given once, apart; else the paths."""
     names = [os.path.basename(path) for path in paths]
     return names if len(set(names)) == len(names) else paths
 

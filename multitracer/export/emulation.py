@@ -24,6 +24,8 @@ from multitracer.model.timeline import Timeline
 OPPORTUNITY = 1500  # bytes, fixed by Mahimahi
 PER_LINE = 50
 RLP_BYTES = 24  # user data of a frame in a time slot (GSM 04.22, 240-bit frames)
+MOST_SLOTS = 1 << 25
+"""Slots of a trace: a week of RLP, nine hours of LTE. Beyond, a clock was set or a stamp is damaged."""
 
 
 def opportunities(measurement: Timeline) -> list[int]:
@@ -35,16 +37,16 @@ def opportunities(measurement: Timeline) -> list[int]:
     Raises
     ------
     UsageError
-        Without a link log, or if the link never carried 1500 bytes.
+        Without a link log, if it spans more than `MOST_SLOTS`, or if the link never carried 1500 bytes.
     """
     path = link_path(measurement)
     if path is None:
         raise UsageError("a link trace needs a link log that shows data frames being sent")
     first, last = int(path.reports_ns[0]), int(path.reports_ns[-1])
-    slots = (last - first) // path.slot_ns + 1
+    slots = _slots(first, last, path.slot_ns)
     usable = np.ones(slots, dtype=bool)
-    lost = errors(measurement, path.sender)
-    usable[: len(lost)] &= ~np.array(lost[:slots], dtype=bool)
+    lost = _lost(measurement, path.sender)[:slots]
+    usable[: len(lost)] &= ~lost
     for start, end in _held(measurement, path.sender):
         usable[max((start - first) // path.slot_ns, 0) : max((end - first) // path.slot_ns, 0)] = False
     carried = np.cumsum(np.where(usable, path.payload_bytes, 0))
@@ -68,8 +70,31 @@ def errors(measurement: Timeline, entity: int) -> list[int]:
     Raises
     ------
     UsageError
-        If the log shows nothing sent by the entity, or nothing received by another.
+        If the log shows nothing sent by the entity, or nothing received by another, or spans more than
+        `MOST_SLOTS`.
     """
+    return _lost(measurement, entity).astype(np.int64).tolist()
+
+
+def _slots(first_ns: int, last_ns: int, slot_ns: int) -> int:
+    """How many slots there are from the first time to the last.
+
+    Raises
+    ------
+    UsageError
+        More than a trace may have.
+    """
+    count = (last_ns - first_ns) // slot_ns + 1
+    if count > MOST_SLOTS:
+        raise UsageError(
+            f"the link log spans {(last_ns - first_ns) / 8.64e13:,.1f} days, {count:,} slots of "
+            f"{slot_ns / 1e6:g} ms; a trace holds {MOST_SLOTS:,}: correct its time stamps, or cut the log"
+        )
+    return count
+
+
+def _lost(measurement: Timeline, entity: int) -> Array:
+    """The slots of an entity that the air destroyed, see `errors`: a bool array."""
     link = link_path(measurement)
     sent_ns, sent_key = airtime.lines(measurement, entity, "snd")
     heard_ns, heard_key = airtime.lines(measurement, entity, "rcv")
@@ -82,12 +107,14 @@ def errors(measurement: Timeline, entity: int) -> list[int]:
     numbered, _ = airtime.lines(measurement, entity, "snd", unnumbered=False)
     unheeded = contains(_deaf(measurement, entity), sent_ns + delay) & np.isin(sent_ns, numbered)
     known &= ~unheeded
-    slot = np.round((sent_ns - _begin_ns(measurement)) / link.slot_ns).astype(np.int64)
+    begin_ns = _begin_ns(measurement)
+    _slots(begin_ns, int(sent_ns.max()), link.slot_ns)
+    slot = np.round((sent_ns - begin_ns) / link.slot_ns).astype(np.int64)
     good = np.zeros(int(slot.max()) + 1, dtype=bool)
     good[slot[arrived | ~known]] = True
     used = np.zeros(len(good), dtype=bool)
     used[slot] = True
-    return [int(lost) for lost in used & ~good]
+    return np.asarray(used & ~good)
 
 
 def _begin_ns(measurement: Timeline) -> int:

@@ -20,6 +20,7 @@ from multitracer.output.results import Answers
 VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 FEW = 2_000  # packets of a capture that is no plain pcap: each is read from its beginning
 LARGEST = 1 << 18
+_CAPTURES = frozenset({"pcap", "pcapng", "gsmtap", "rlc", "dccp", "wifi"})
 _MAGIC = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
     b"\x4d\x3c\xb2\xa1": ("<", 1),
@@ -74,6 +75,8 @@ def write(
     if not len(records):
         raise UsageError("no packet fits the selection")
     origin = m.sources[source].path
+    if m.sources[source].format not in _CAPTURES:
+        raise UsageError(f"{origin} is a trace of a simulation, which holds no packets to copy; see --to csv")
     packets = _packets(origin, records)
     first = next(packets, None)
     if first is None:

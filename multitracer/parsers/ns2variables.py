@@ -94,6 +94,9 @@ def _titles(names: list[str], flows: list[tuple[str, int, str, int]]) -> dict[tu
     return titles
 
 
+_HOLDABLE = 1e100
+
+
 def _states(raw: dict[str, Array], names: list[str], flow: int) -> Table:
     """A row for each time at which a variable of this flow changed."""
     mine = np.flatnonzero(raw["flow"] == flow)
@@ -108,7 +111,8 @@ def _states(raw: dict[str, Array], names: list[str], flow: int) -> Table:
             at = np.flatnonzero(name == names.index(variable))
             place = np.searchsorted(at, last, side="right") - 1
             found[place >= 0] = value[at[place[place >= 0]]]
-        return found
+        # What no column holds is unknown, and nothing is reckoned with it.
+        return np.where(np.abs(found) < _HOLDABLE, found, np.nan)
 
     columns = {
         "t_ns": t_ns[last],

@@ -90,9 +90,10 @@ def _with_missing(
     found: Direction, numbers: Array, epoch: Array, first: Array, complete: Array
 ) -> tuple[Array, Array, Array, Array]:
     """The same with the numbers between that never came: those that were sent, where that is known."""
-    known = np.arange(int(numbers[0]), int(numbers[-1]) + 1)
-    if len(known) > _MOST:  # numbers of a damaged log
+    low, high = int(numbers[0]), int(numbers[-1])
+    if high - low >= _MOST_MISSING * len(numbers) + _FEW:  # numbers of a damaged log
         return numbers, epoch, first, complete
+    known = np.arange(low, high + 1)
     if found.is_sender_seen:
         known = np.union1d(np.intersect1d(known, found.transmissions[0]), numbers)
     place = np.searchsorted(numbers, known)
@@ -106,7 +107,8 @@ def _with_missing(
     )
 
 
-_MOST = 1 << 26
+_MOST_MISSING = 64  # numbers for each that came; a receiver's window ends the bearer before
+_FEW = 1 << 16
 
 
 def _records(heard: Table, times: Array) -> Array:

@@ -177,7 +177,9 @@ def _fluid(in_ns: Times, size: Times, rate: float) -> Times:
     """When each packet would be out of a queue that is served at a constant rate."""
     service = np.cumsum(size) * (1e9 / rate)
     start = np.maximum.accumulate(in_ns - in_ns[0] - np.concatenate([[0.0], service[:-1]]))
-    return np.asarray(in_ns[0] + np.round(start + service), dtype=np.int64)
+    # A stamp that is damaged may give a rate at which the queue is never served: the end of all times then.
+    out = np.minimum(np.round(start + service), float(2**62) - float(abs(int(in_ns[0]))))
+    return np.asarray(in_ns[0] + out.astype(np.int64), dtype=np.int64)
 
 
 def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One capture, taken anywhere: measurements with truth by the hundred, and what is said of each capture alone.
+"""One capture, taken anywhere: measurements with truth, and what is said of each capture alone.
 
     benchmarks/field.py make --out DIR --runs 200 --seed 1 [--axes path,everyday] [--jobs 2]
     benchmarks/field.py score DIR... [--markdown] [--misses FILE] [--json FILE]
@@ -22,7 +22,9 @@ from fieldwork.scenarios import FAMILIES
 
 def main() -> int:
     """Do what the arguments say."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(required=True, dest="command")
     making = commands.add_parser("make", help="make measurements")
     making.add_argument("--out", type=Path, required=True, help="the campaign's folder")
@@ -33,7 +35,9 @@ def main() -> int:
     scoring = commands.add_parser("score", help="hold what is said of each capture against the truth")
     scoring.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="campaigns, or single runs")
     scoring.add_argument("--markdown", action="store_true", help="tables as Markdown")
-    scoring.add_argument("--misses", type=Path, help="write each miss to this file: run, point, variant, record")
+    scoring.add_argument(
+        "--misses", type=Path, help="write each miss to this file: run, point, variant, record"
+    )
     scoring.add_argument("--json", type=Path, help="write every score to this file, one JSON object a line")
     scoring.add_argument("--only", default="", help="points, comma separated")
     scoring.add_argument("--variants", default="", help="as it is, no IDs, no timestamps, neither, a part")
@@ -79,9 +83,7 @@ def score_all(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
     variants = tuple(filter(None, arguments.variants.split(","))) or tuple(VARIANTS)
     if unknown := {*points, *variants} - {*POINTS, *VARIANTS}:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    work = functools.partial(
-        score_one, points=points, variants=variants, with_others=not arguments.no_others
-    )
+    work = functools.partial(score_one, points=points, variants=variants, with_others=not arguments.no_others)
     scores: list[dict[str, Any]] = []
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for done, (run, part) in enumerate(zip(runs, pool.map(work, runs), strict=True), 1):

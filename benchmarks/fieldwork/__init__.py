@@ -1,1 +1,1 @@
-"""Parts of ``benchmarks/field.py``: random measurements with truth, and what one capture of each is made of."""
+"""Parts of ``benchmarks/field.py``: random measurements, their truth, and the score."""

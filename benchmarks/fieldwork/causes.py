@@ -1,11 +1,12 @@
 """What limited a transfer, and why, by the kernel's own account and by what the lab did.
 
 The kernel's account (tcp_info at the end of each connection): `busy_time`, in which data waited for its
-acknowledgement, and of it `rwnd_limited` and `sndbuf_limited`. The rest of the time from the first data to the
-last acknowledgement the application had nothing to send. An application that paces itself keeps data outstanding
-for a round trip after each write, which the kernel calls busy though the network limits nothing: if a scenario's
-own schedule fills 85 % of the transfer, the application is the limit. Shares within 15 points of the largest are
-accepted as well, and a transfer that was limited by the send buffer is not judged.
+acknowledgement, and of it `rwnd_limited` and `sndbuf_limited`. The rest of the time from the first data to
+the last acknowledgement the application had nothing to send. An application that paces itself keeps data
+outstanding for a round trip after each write, which the kernel calls busy though the network limits
+nothing: if a scenario's own schedule fills 85 % of the transfer, the application is the limit. Shares
+within 15 points of the largest are accepted as well, and a transfer that was limited by the send buffer is
+not judged.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ def data_seconds(captured: Sequence[Packet], direction: Direction) -> float:
     """First data to the acknowledgement of the last of it, at the sender's capture."""
     times = [packet.t_ns for packet in captured if packet.key == direction.key and packet.length > 0]
     answers = [packet for packet in captured if packet.reverse == direction.key]
-    ends = [packet.seq + packet.length + (packet.flags & FIN) for packet in captured if packet.key == direction.key]
+    ends = [
+        packet.seq + packet.length + (packet.flags & FIN)
+        for packet in captured
+        if packet.key == direction.key
+    ]
     if not times or not answers:
         return 0.0
     goal = max((end - direction.isn) % 2**32 for end in ends)
@@ -101,14 +106,19 @@ def bottleneck_bps(settings: Json) -> float:
 
 
 def kernel_rtts_ms(log: str) -> tuple[float, float]:
-    """Median smoothed round trip of the samples of ``ss.log``, and the smallest that the kernel has seen; 0: none."""
+    """Median smoothed round trip of the samples of ``ss.log``, and the smallest that was seen; 0: none."""
     smoothed = [float(value) for value in re.findall(r" rtt:([\d.]+)/", log)]
     smallest = [float(value) for value in re.findall(r" minrtt:([\d.]+)", log)]
     return (statistics.median(smoothed) if smoothed else 0.0), min(smallest, default=0.0)
 
 
 def kinds(
-    truth: Json, limits: set[str], full_share: float, resent_share: float, local: bool, rtts_ms: tuple[float, float]
+    truth: Json,
+    limits: set[str],
+    full_share: float,
+    resent_share: float,
+    local: bool,
+    rtts_ms: tuple[float, float],
 ) -> set[str]:
     """Kinds of a diagnosis' first sentence that the truth allows; empty: not judged.
 

@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fieldwork.scenarios import scenario
-
 from multitracer.lab.fleet import Job, Outcome, run_fleet
 from multitracer.lab.measurement_dir import toml
 
 POINTS = ("snd", "mid", "rcv")
 
 
-def make(out: Path, runs: int, seed: int, families: Sequence[str], jobs: int, say: Callable[[str], None]) -> int:
+def make(
+    out: Path, runs: int, seed: int, families: Sequence[str], jobs: int, say: Callable[[str], None]
+) -> int:
     """Make what is not there yet of a campaign; how many runs failed.
 
     Run N of a family is the same whatever the number of runs, so that a campaign can be enlarged.
@@ -95,5 +96,3 @@ def _section(head: str, name: str, table: object) -> list[str]:
 
 def _is_table(value: object) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
-
-

@@ -11,7 +11,11 @@ from typing import Any
 
 from fieldwork.wire import REORDERED, RETRANSMISSION
 
-_RESENT = ("tcp.analysis.retransmission", "tcp.analysis.fast_retransmission", "tcp.analysis.spurious_retransmission")
+_RESENT = (
+    "tcp.analysis.retransmission",
+    "tcp.analysis.fast_retransmission",
+    "tcp.analysis.spurious_retransmission",
+)
 _LATE = "tcp.analysis.out_of_order"
 
 
@@ -51,7 +55,9 @@ def tcptrace(capture: Path) -> dict[str, int] | None:
     """Packets that tcptrace calls retransmitted and out of order, both directions of all connections."""
     if shutil.which("tcptrace") is None:
         return None
-    done = subprocess.run(["tcptrace", "-lnr", str(capture)], capture_output=True, text=True, errors="replace")
+    done = subprocess.run(
+        ["tcptrace", "-lnr", str(capture)], capture_output=True, text=True, errors="replace"
+    )
     sums = {}
     for name, words in ((RETRANSMISSION, "rexmt data pkts"), ("out_of_order", "outoforder pkts")):
         sums[name] = sum(int(number) for number in re.findall(rf"{words}:\s+(\d+)", done.stdout))

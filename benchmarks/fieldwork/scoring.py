@@ -20,6 +20,7 @@ from fieldwork.wire import (
     RETRANSMISSION,
     Arrival,
     Direction,
+    Halves,
     arrivals,
     directions,
     halves,
@@ -29,6 +30,8 @@ from fieldwork.wire import (
 POINTS = ("snd", "mid", "rcv")
 VERDICTS = (RETRANSMISSION, REORDERED, DUPLICATE)
 NOT_TOLD = "not told"
+_CLOCK_MS = 0.005
+"""Captures of one machine agree to some microseconds."""
 Json = dict[str, Any]
 Change = Callable[[bytearray], None]
 
@@ -39,7 +42,7 @@ VARIANTS: dict[str, tuple[Change, ...]] = {
     "neither": (zero_id, no_timestamps),
     "a part": (),
 }
-"""What is taken away from a capture: IP IDs, the timestamps option, or its begin and its end (a quarter each)."""
+"""What is taken away from a capture: IP IDs, the timestamps option, or its first and its last quarter."""
 
 
 @dataclass
@@ -61,7 +64,7 @@ class Score:
     losses_true : tuple of int
         Upstream at least, at most, downstream at least, at most.
     halves : list
-        For each half: smallest delay there and back (ms), and what was told of it.
+        For each half: smallest delay there and back (ms), the bound told, and whether it holds.
     limits : list
         For each flow: classes that the truth allows, class told.
     kinds : tuple
@@ -205,8 +208,13 @@ def _part(capture: Sequence[Packet], count: int) -> tuple[list[Packet], range]:
     return kept, range(kept[0].record, kept[-1].record + 1)
 
 
-def _by_record(rows: Sequence[Mapping[str, str]], capture: Sequence[Packet], first: int) -> dict[int, Mapping[str, str]]:
-    """The program's rows by record as the whole file numbers them; whether it counts from 0 or 1 shows in the lengths."""
+def _by_record(
+    rows: Sequence[Mapping[str, str]], capture: Sequence[Packet], first: int
+) -> dict[int, Mapping[str, str]]:
+    """The program's rows by record as the whole file numbers them.
+
+    Whether it counts from 0 or from 1 shows in the lengths.
+    """
     lengths = {packet.record: packet.length for packet in capture}
 
     def fits(offset: int) -> int:
@@ -249,10 +257,10 @@ def _verdicts(
         return
     late = {arrival.record for arrival in true}
     for record, row in told.items():
-        if row["verdict"] == RETRANSMISSION and record not in sent_again and record not in late:
-            if int(row["length"]) > 0:
-                score.invented += 1
-                score.misses.append(f"record {record}: told as retransmission, was sent once and in order")
+        resent = row["verdict"] == RETRANSMISSION and int(row["length"]) > 0
+        if resent and record not in sent_again and record not in late:
+            score.invented += 1
+            score.misses.append(f"record {record}: told as retransmission, was sent once and in order")
 
 
 def _totals(score: Score, run: Run, connections: Sequence[Json]) -> None:
@@ -274,7 +282,9 @@ def _totals(score: Score, run: Run, connections: Sequence[Json]) -> None:
     score.told = sum(part["total"] for part in told)
     low, high = score.resent
     if not low <= score.told <= high:
-        score.misses.append(f"retransmissions {score.told}, were {low}" + (f" to {high}" if high > low else ""))
+        score.misses.append(
+            f"retransmissions {score.told}, were {low}" + (f" to {high}" if high > low else "")
+        )
     if counted("TcpExtTCPRetransFail") == 0 and here == wire and syns[0] == syns[1]:
         slow, fast = counted("TcpExtTCPSlowStartRetrans"), counted("TcpExtTCPFastRetrans")
         # Timers of an answered SYN are none of TCPTimeouts; all flows of a campaign connect from its sender.
@@ -307,7 +317,9 @@ def _losses(score: Score, run: Run, connections: Sequence[Json]) -> None:
         score.losses_told = (sum(p["upstream"] for p in told), sum(p["downstream"] or 0 for p in told))
         up, down = score.losses_told
         if not before <= up <= score.losses_true[1] or (down != after and score.point != "rcv"):
-            score.misses.append(f"losses told {up} and {down}, were {before} (at most {score.losses_true[1]}) and {after}")
+            score.misses.append(
+                f"losses told {up} and {down}, were {before} (at most {score.losses_true[1]}) and {after}"
+            )
 
 
 def _ends(run: Run, direction: Direction) -> tuple[str, str]:
@@ -333,17 +345,20 @@ def _halves(score: Score, run: Run, connections: Sequence[Json]) -> None:
         for name, end in (("toward_receiver", "rcv"), ("toward_sender", "snd")):
             half = told.get(name)
             real = end if data_from_snd else {"rcv": "snd", "snd": "rcv"}[end]
-            if not isinstance(half, dict) or half.get("min_ms", half.get("min")) is None:
+            bound = half.get("bound_ms") if isinstance(half, dict) else None
+            if not isinstance(bound, list) or len(bound) != 2:
                 continue
-            true = halves(run.captures, key, score.point, real) if real != score.point else None
+            # At the end itself the path has no part left.
+            true = halves(run.captures, key, score.point, real) if real != score.point else Halves(0, 0)
+            if true is None:
+                continue
+            low, high = bound
+            inside = low - _CLOCK_MS <= true.smallest / 1e6 <= high + _CLOCK_MS
             score.halves.append(
-                {
-                    "half": name,
-                    "true_ms": None if true is None else true.smallest / 1e6,
-                    "true_median_ms": None if true is None else true.median / 1e6,
-                    "told": half,
-                }
+                {"half": name, "true_ms": true.smallest / 1e6, "bound_ms": bound, "inside": inside}
             )
+            if not inside:
+                score.misses.append(f"half {name} {bound} ms, was {true.smallest / 1e6:.3f} ms at its best")
 
 
 def _key_of(connection: Json, run: Run) -> Any:
@@ -408,7 +423,9 @@ def _main_cause(score: Score, run: Run, found: Json, limits: set[str], seconds: 
     local = settings["network"]["qdisc"]["at"] == "sender" and bool((run.truth["qdisc"] or {}).get("drops"))
     with gzip.open(run.path / "ss.log.gz", "rt") as log:
         rtts_ms = causes.kernel_rtts_ms(log.read())
-    allowed = causes.kinds(run.truth, limits, full, resent / max(1, sent), local, rtts_ms) if limits else set()
+    allowed = (
+        causes.kinds(run.truth, limits, full, resent / max(1, sent), local, rtts_ms) if limits else set()
+    )
     told = [item["kind"] for item in found.get("diagnosis") or [] if item.get("kind") != "utilization"]
     kind = told[0] if told else NOT_TOLD
     score.kinds = {"allowed": sorted(allowed), "told": kind, "full": round(full, 3), "local": local}

@@ -10,6 +10,9 @@ from fieldwork.wire import DUPLICATE, REORDERED, RETRANSMISSION
 
 Json = dict[str, Any]
 NOT_TOLD = "not told"
+_GROUP = ("point", "IP IDs", "timestamps", "captures")
+_SUMS = ("tshark: told, were none", "tcptrace: retransmitted", "tcptrace: out of order")
+_LOSSES = ("lossy sides right", "losses before: right", "too many", "behind: right", "too many")
 _VERDICTS = (RETRANSMISSION, REORDERED, DUPLICATE)
 
 
@@ -55,7 +58,9 @@ def _parts(scores: Sequence[Json]) -> list[list[str]]:
     return rows
 
 
-def _matrix(chosen: Sequence[Json], of: Callable[[Json], Json] = lambda score: dict(score["matrix"])) -> list[str]:
+def _matrix(
+    chosen: Sequence[Json], of: Callable[[Json], Json] = lambda score: dict(score["matrix"])
+) -> list[str]:
     """Captures, share right of each verdict, share undecided, retransmissions that are none."""
     right, total, undecided, wrong, told = Counter[str](), Counter[str](), 0, 0, 0
     for score in chosen:
@@ -78,10 +83,7 @@ def _matrix(chosen: Sequence[Json], of: Callable[[Json], Json] = lambda score: d
 
 
 def _others(scores: Sequence[Json]) -> list[list[str]]:
-    rows = [
-        ["point", "captures", *(f"tshark: {name}" for name in _VERDICTS), "tshark: told, were none"]
-        + ["tcptrace: retransmitted", "tcptrace: out of order"]
-    ]
+    rows = [["point", "captures", *(f"tshark: {name}" for name in _VERDICTS), *_SUMS]]
     for point in ("snd", "mid", "rcv"):
         chosen = [s for s in scores if s["point"] == point and s["others"].get("tshark") is not None]
         if not chosen:
@@ -90,7 +92,9 @@ def _others(scores: Sequence[Json]) -> list[list[str]]:
         count, *verdicts, _undecided, wrong = _matrix(changed, lambda s: dict(s["others"]["tshark"]))
         resent = sum(s["resent"][0] for s in chosen)
         sums = [s["others"]["tcptrace"] for s in chosen if s["others"].get("tcptrace")]
-        late = sum(sum(row.values()) for s in chosen for true, row in s["matrix"].items() if true == REORDERED)
+        late = sum(
+            sum(row.values()) for s in chosen for true, row in s["matrix"].items() if true == REORDERED
+        )
         rows.append(
             [
                 point,
@@ -105,10 +109,7 @@ def _others(scores: Sequence[Json]) -> list[list[str]]:
 
 
 def _totals(scores: Sequence[Json]) -> list[list[str]]:
-    rows = [
-        ["point", "IP IDs", "timestamps", "captures", "number right", "told", "were", "timeout or fast right"]
-        + ["captures with the right sides lossy", "losses before: right", "too many", "behind: right", "too many"]
-    ]
+    rows = [[*_GROUP, "number right", "told", "were", "timeout or fast right", *_LOSSES]]
     for point, ids, stamps, chosen in _grouped(scores):
         counted = [s for s in chosen if s["told"] is not None]
         exact = sum(s["resent"][0] <= s["told"] <= s["resent"][1] for s in counted)
@@ -164,7 +165,7 @@ def _losses(chosen: Sequence[Json]) -> list[str]:
 
 
 def _causes(scores: Sequence[Json]) -> list[list[str]]:
-    rows = [["point", "IP IDs", "timestamps", "captures", "halves", "limit", "main cause", "well", "unknown"]]
+    rows = [[*_GROUP, "halves", "limit", "main cause", "well", "unknown"]]
     for point, ids, stamps, chosen in _grouped(scores):
         halves = [half for score in chosen for half in score["halves"] if half.get("inside") is not None]
         limits = [limit for score in chosen for limit in score["limits"] if limit["allowed"]]
@@ -231,4 +232,6 @@ def _drawn(rows: Sequence[Sequence[str]], markdown: bool) -> str:
         head, *body = ["| " + " | ".join(row) + " |" for row in rows]
         return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+    )

@@ -1,11 +1,11 @@
 """What happened to every packet, from captures at all points together.
 
-Identity. A Linux sender counts IP IDs per socket: one ID for each packet that it hands to its queue, data or not. A
-packet is the same at two points if ID, sequence number and TSval are the same; the order of IDs is the order of
-sending. Captures of one campaign share one clock.
+Identity. A Linux sender counts IP IDs per socket: one ID for each packet that it hands to its queue, data
+or not. A packet is the same at two points if ID, sequence number and TSval are the same; the order of IDs
+is the order of sending. Captures of one campaign share one clock.
 
-A segment that was sent below the highest sequence number sent before it (in the order of IDs) is a retransmission.
-At a capture, of the data segments that arrive below the highest byte seen there:
+A segment that was sent below the highest sequence number sent before it (in the order of IDs) is a
+retransmission. At a capture, of the data segments that arrive below the highest byte seen there:
 
 - a packet that was seen there before is a network duplicate;
 - else one that the sender sent as a retransmission is a retransmission;
@@ -13,17 +13,19 @@ At a capture, of the data segments that arrive below the highest byte seen there
 
 Odd cases, as they were found here (Linux 6.18):
 
-- Segmentation offload: the sender's capture holds super-segments; ID, sequence number and so on of the first packet
-  stand for all, the others follow by one ID and one segment each. Expanded here before anything is counted. The same
-  holds for what a receiver's device has merged (GRO merges only packets whose IDs follow each other).
-- The sender's own queue. A tap of Linux sees what leaves the queue. What the queue drops is in no capture, and takes
-  an ID along. TCP does not always hear of it. If it does, an original is simply sent again later (an ID is missing,
-  no retransmission), and a retransmission that was refused counts in TCPRetransFail, not on the wire. If it does not,
-  TCP finds a loss, and its retransmission is the first copy that any capture holds.
-- The last segment of a transfer lost in the sender's queue: its retransmission is in order everywhere, and only the
-  kernel's counter knows that there was another. `Direction.unseen` says how many IDs are missing.
-- IDs of SYN and ACK of a server are 0, of its later packets counted from a random start: the order begins behind
-  the handshake. What a socket in TIME-WAIT answers has an ID of 0 as well.
+- Segmentation offload: the sender's capture holds super-segments; ID, sequence number and so on of the
+  first packet stand for all, the others follow by one ID and one segment each. Expanded here before
+  anything is counted. The same holds for what a receiver's device has merged (GRO merges only packets whose
+  IDs follow each other).
+- The sender's own queue. A tap of Linux sees what leaves the queue. What the queue drops is in no capture,
+  and takes an ID along. TCP does not always hear of it. If it does, an original is simply sent again later
+  (an ID is missing, no retransmission), and a retransmission that was refused counts in TCPRetransFail, not
+  on the wire. If it does not, TCP finds a loss, and its retransmission is the first copy that any capture
+  holds.
+- The last segment of a transfer lost in the sender's queue: its retransmission is in order everywhere, and
+  only the kernel's counter knows that there was another. `Direction.unseen` says how many IDs are missing.
+- IDs of SYN and ACK of a server are 0, of its later packets counted from a random start: the order begins
+  behind the handshake. What a socket in TIME-WAIT answers has an ID of 0 as well.
 """
 
 from __future__ import annotations
@@ -72,7 +74,8 @@ class Direction:
     sent : dict
         All packets with data or FIN that any capture holds, in the order of sending.
     unseen : dict of str to int
-        By capture: IDs between the first and the last packet of this direction that this capture does not hold.
+        By capture: IDs between the first and the last packet of this direction that this capture does not
+        hold.
     """
 
     key: Key
@@ -91,7 +94,7 @@ class Direction:
         return (seq - self.isn + _SLACK) % 2**32 - _SLACK
 
     def parts(self, packet: Packet) -> list[tuple[Identity, int, int, bool]]:
-        """Identity, relative sequence number, length with FIN, and whether it holds data, of each wire packet."""
+        """Of each wire packet: identity, relative sequence number, length with FIN, whether it holds data."""
         parts = []
         start = self.relative(packet.seq)
         fin = packet.flags & FIN
@@ -173,8 +176,8 @@ def directions(captures: Mapping[str, Sequence[Packet]]) -> dict[Key, Direction]
 def syns_again(captures: Mapping[str, Sequence[Packet]], point: str) -> tuple[int, int]:
     """SYN segments beyond the first of each direction that a capture holds, at least and at most.
 
-    Kernels count them as retransmissions. Their IDs are all 0 at one end, so that nobody can tell which copy it was
-    that never came.
+    Kernels count them as retransmissions. Their IDs are all 0 at one end, so that nobody can tell which
+    copy it was that never came.
     """
     counts = {
         name: Counter(packet.key for packet in capture if packet.flags & SYN)

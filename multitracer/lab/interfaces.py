@@ -1,9 +1,9 @@
 """Two hosts and a router as namespaces joined by virtual Ethernet: the kernel carries the packets itself.
 
-Offloads. Without ``network.offload`` every device finishes checksums and sends packets of one MSS, as a capture
-on a wire would see them. With it the sending host's device does segmentation and checksums, as a network card:
-its own capture, and the router's on that side, see super-segments with unfinished checksums; the router's device
-towards the receiver cuts them to size.
+Offloads. Without ``network.offload`` every device finishes checksums and sends packets of one MSS, as a
+capture on a wire would see them. With it the sending host's device does segmentation and checksums, as a
+network card: its own capture, and the router's on that side, see super-segments with unfinished checksums;
+the router's device towards the receiver cuts them to size.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ class Router:
         self.namespace = Namespace()
         stack.callback(self.namespace.close)
         self._no_ipv6(self.namespace)
-        near = [address.rpartition(".")[0] + end for address, end in zip(addresses, (".3", ".4"), strict=True)]
+        near = [
+            address.rpartition(".")[0] + end for address, end in zip(addresses, (".3", ".4"), strict=True)
+        ]
         for side, device in enumerate((DEVICE, FAR_DEVICE)):
             host, address, gateway = hosts[side], addresses[side], near[side]
             self._no_ipv6(host)

@@ -196,7 +196,9 @@ def routed(packet: bytes, routers: int) -> bytes:
         return packet
     changed = bytearray(packet)
     changed[8] = max(1, packet[8] - routers)
-    total = (~int.from_bytes(packet[10:12], "big") & 0xFFFF) + (~(packet[8] << 8) & 0xFFFF) + (changed[8] << 8)
+    total = (
+        (~int.from_bytes(packet[10:12], "big") & 0xFFFF) + (~(packet[8] << 8) & 0xFFFF) + (changed[8] << 8)
+    )
     total = (total & 0xFFFF) + (total >> 16)
     total = (total & 0xFFFF) + (total >> 16)
     changed[10:12] = (~total & 0xFFFF).to_bytes(2, "big")

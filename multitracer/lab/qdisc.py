@@ -67,12 +67,12 @@ def commands(device: str, settings: QdiscSettings) -> list[list[str]]:
     root = ["qdisc", "add", "dev", device, "root", "handle", "1:"]
     if settings.kind == "tbf":
         return [[*root, "tbf", "rate", rate, "burst", burst, "limit", limit]]
+    one = f"rate {rate} ceil {rate} burst {burst} cburst {burst}"
     below = ["bfifo", "limit", limit]
     if settings.kind == "fq_codel":
         below = ["fq_codel", "memory_limit", limit]
     return [
         [*root, "htb", "default", "1"],
-        ["class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb"]
-        + ["rate", rate, "ceil", rate, "burst", burst, "cburst", burst],
+        f"class add dev {device} parent 1: classid 1:1 htb {one}".split(),
         ["qdisc", "add", "dev", device, "parent", "1:1", "handle", "10:", *below],
     ]

@@ -178,21 +178,21 @@ class _Run:
                 self.tuns.append(tun)
             self.interrupt.check()
         self.namespaces = (spaces[0], spaces[1])
-        self.router = self._router() if real else None
+        self.router = self._router(self.link) if isinstance(self.link, RealLink) else None
         self.qdisc = self._qdisc()
         self.counters = (Counters(spaces[0]), Counters(spaces[1]))
         for counters in self.counters:
             stack.callback(counters.close)
 
-    def _router(self) -> Router:
-        network, settings = self.scenario.network, self.link.settings  # type: ignore[attr-defined]
+    def _router(self, link: RealLink) -> Router:
+        network = self.scenario.network
         return Router(
             self.namespaces,
             self.addresses,
             network.mtu_bytes,
             self.sender,
             network.offload,
-            settings.gro,
+            link.settings.gro,
             self.stack,
         )
 
@@ -207,6 +207,7 @@ class _Run:
 
     def _middle(self) -> list[tuple[str, Namespace, str]]:
         """Start the captures between hops; those that are tcpdump's are yet to be started."""
+        self.taps: dict[str, TapWriter] = {}
         if not self.scenario.trace.middle:
             return []
         if isinstance(self.link, PathLink):
@@ -218,14 +219,14 @@ class _Run:
             self.taps = dict(zip(names, taps, strict=True))
             self.link.on_tap = lambda number, t_ns, packet: taps[number].write(t_ns, packet)
             return []
+        assert isinstance(self.link, RealLink)
         assert self.router is not None
-        side = self.sender if self.link.settings.tap == "sender" else 1 - self.sender  # type: ignore[attr-defined]
+        side = self.sender if self.link.settings.tap == "sender" else 1 - self.sender
         return [("mid.pcap", self.router.namespace, self.router.device(side))]
 
     def _observers(self) -> None:
         scenario, trace = self.scenario, self.scenario.trace
         self.captures: dict[str, Capture] = {}
-        self.taps: dict[str, TapWriter] = {}
         ends = [
             ("snd.pcap", self.namespaces[self.sender], DEVICE),
             ("rcv.pcap", self.namespaces[1 - self.sender], DEVICE),

@@ -1,4 +1,4 @@
-"""Real interfaces: what stands between two hosts that are joined by virtual Ethernet, and queues of the kernel."""
+"""Real interfaces between two hosts, and queues of the kernel."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class InterfacesSettings:
     Attributes
     ----------
     tap : str
-        The router's device of the middle capture: "sender" (before the router's queue) or "receiver" (behind).
+        The router's device of the middle capture: "sender" (before the router's queue) or "receiver"
+        (behind).
     gro : bool
         The receiving host merges what it receives (GRO): its capture sees merged segments.
     """

@@ -71,9 +71,7 @@ def measurement_toml(
         "rlc.pcapng": _realtime(max(late_s, 1e-6)),
         "wifi.pcap": {**_realtime(max(late_s, 1e-6)), **_retry_limit(scenario.link)},
     }
-    rate = link_rate_bps(scenario.link, scenario.network.sender_side)
-    if scenario.network.qdisc.kind:
-        rate = min(rate or scenario.network.qdisc.rate_bps, scenario.network.qdisc.rate_bps)
+    rate = data_rate_bps(scenario)
     return {
         "name": scenario.name,
         "shows": scenario.shows,
@@ -140,6 +138,13 @@ def parameters(scenario: Scenario) -> dict[str, Any]:
         "link": dict(scenario.link),
         "flow": flows,
     }
+
+
+def data_rate_bps(scenario: Scenario) -> float:
+    """What link and queues offer the data, the least of them; 0 if unlimited."""
+    qdisc = scenario.network.qdisc
+    rates = [link_rate_bps(scenario.link, scenario.network.sender_side), qdisc.rate_bps * bool(qdisc.kind)]
+    return min((rate for rate in rates if rate), default=0.0)
 
 
 def link_rate_bps(link: Mapping[str, Any], sender_side: int) -> float:

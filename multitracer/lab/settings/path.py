@@ -41,5 +41,5 @@ def path_settings(settings: Mapping[str, Any]) -> PathSettings:
         try:
             hops.append(plain_settings(table))
         except UsageError as error:
-            raise UsageError(f"hop.{number}.{error}") from None
+            raise UsageError(f"hop.{number}: {error}") from None
     return PathSettings(hops=tuple(hops))

@@ -13,6 +13,10 @@ from typing import Any
 
 Json = dict[str, Any]
 
+_USAGE = 2
+_MISSING: list[str] = []
+"""Tables that the program does not have, as far as this process has learned."""
+
 
 def analyze(capture: Path, *options: str) -> Json | None:
     """``analyze --json``; None if it fails."""
@@ -22,9 +26,13 @@ def analyze(capture: Path, *options: str) -> Json | None:
 
 def arrivals(capture: Path) -> list[dict[str, str]] | None:
     """``export --table arrivals``; None where the program has no such table."""
+    if _MISSING:
+        return None
     out = capture.with_suffix(".arrivals.csv")
     out.unlink(missing_ok=True)
     status, _ = _run(["export", str(capture), "--to", "csv", "--table", "arrivals", "-o", str(out)])
+    if status == _USAGE:
+        _MISSING.append("arrivals")  # a program without the table needs not be asked again
     if status or not out.exists():
         return None
     with out.open(newline="", encoding="utf-8") as file:

@@ -304,6 +304,8 @@ def _totals(score: Score, run: Run, connections: Sequence[Json]) -> None:
 def _losses(score: Score, run: Run, connections: Sequence[Json]) -> None:
     before = after = missing = 0
     for direction in run.found.values():
+        if not direction.with_data:
+            continue
         start, end = _ends(run, direction)
         before += direction.lost(start, score.point)
         after += direction.lost(score.point, end)
@@ -324,10 +326,9 @@ def _losses(score: Score, run: Run, connections: Sequence[Json]) -> None:
 
 def _ends(run: Run, direction: Direction) -> tuple[str, str]:
     """Names of the captures where a direction begins and ends."""
-    first = next((p for p in run.captures["snd"] if direction.key in (p.key, p.reverse)), None)
-    assert first is not None
     times = {
-        point: min(p.t_ns for p in run.captures[point] if p.key == direction.key) for point in ("snd", "rcv")
+        point: min((p.t_ns for p in run.captures[point] if p.key == direction.key), default=1 << 62)
+        for point in ("snd", "rcv")
     }
     return ("snd", "rcv") if times["snd"] <= times["rcv"] else ("rcv", "snd")
 

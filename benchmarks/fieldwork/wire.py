@@ -111,6 +111,11 @@ class Direction:
             parts.append((identity, start + offset, length + (1 if fin and last else 0), length > 0))
         return parts
 
+    @property
+    def with_data(self) -> bool:
+        """Whether it carried data at all."""
+        return any(sent.data for sent in self.sent.values())
+
     def lost(self, seen: str, not_seen: str) -> int:
         """Packets with data that one capture holds and another does not."""
         return sum(
@@ -134,7 +139,7 @@ class Arrival:
 
 
 def directions(captures: Mapping[str, Sequence[Packet]]) -> dict[Key, Direction]:
-    """Every direction that carried data, with the fate of each of its packets.
+    """Every direction that carried data or a FIN, with the fate of each of its packets.
 
     Parameters
     ----------
@@ -143,7 +148,7 @@ def directions(captures: Mapping[str, Sequence[Packet]]) -> dict[Key, Direction]
     """
     found: dict[Key, Direction] = {}
     everything = [packet for capture in captures.values() for packet in capture]
-    for key in dict.fromkeys(packet.key for packet in everything if packet.length > 0):
+    for key in dict.fromkeys(p.key for p in everything if p.length > 0 or p.flags & FIN):
         own = [packet for packet in everything if packet.key == key]
         others = [packet for packet in everything if packet.reverse == key]
         found[key] = _direction(key, own, others)
@@ -204,7 +209,7 @@ def _direction(key: Key, own: Sequence[Packet], others: Sequence[Packet]) -> Dir
     if syn is not None and answer is not None and syn.ts_val is not None and answer.ts_val is not None:
         unit -= 12
     isn = (syn.seq + 1 if syn is not None else min(packet.seq for packet in own)) % 2**32
-    return Direction(key, isn, max(1, min(unit, largest)), later.ip_id)
+    return Direction(key, isn, max(1, min(unit, largest or unit)), later.ip_id)
 
 
 def arrivals(capture: Iterable[Packet], found: Mapping[Key, Direction]) -> list[Arrival]:

@@ -285,3 +285,34 @@ def test_every_drawn_scenario_can_be_run(field: Any, family: str, tmp_path: Path
         assert scenario.trace.middle
         assert scenario.link["model"] in ("path", "interfaces")
         assert sum(flow.payload_bytes for flow in scenario.flows) < 8e6
+
+
+@pytest.mark.parametrize("from_zero", [True, False])
+def test_what_is_told_is_held_against_the_truth(
+    field: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, from_zero: bool
+) -> None:
+    folder = run_folder(tmp_path, field)
+
+    def told(_: Path) -> list[dict[str, str]]:
+        """Of the receiver's capture: the duplicate wrong, the late one undecided, one row made up."""
+        rows = [(5, MSS, "retransmission"), (7, MSS, "undecided"), (8, MSS, "retransmission")]
+        rows += [(3, MSS, "retransmission"), (9, MSS, "retransmission")]
+        return [
+            {"record": str(number - from_zero), "length": str(length), "verdict": verdict, "evidence": "x"}
+            for number, length, verdict in rows
+        ]
+
+    run = field.scoring.read_run(folder)
+    records = [(p.record, p.length) for p in run.captures["rcv"] if p.key == (CLIENT, SERVER)]
+    assert records == [(1, 0), (3, MSS), (5, MSS), (6, MSS), (7, MSS), (8, MSS), (9, MSS), (11, MSS)]
+    monkeypatch.setattr(field.scoring.program, "arrivals", told)
+    monkeypatch.setattr(field.scoring.program, "analyze", lambda *_: None)
+    (score,) = field.scoring.score_run(folder, ["rcv"], ["as it is"], with_others=False)
+    # Record 5 is the first copy of the 5th segment, in order; 6 its duplicate, which is told of nowhere.
+    assert score.matrix == {
+        "network_duplicate": {"not told": 1},
+        "reordered": {"undecided": 1},
+        "retransmission": {"retransmission": 2},
+    }
+    assert score.invented == 2
+    assert sum("sent once and in order" in miss for miss in score.misses) == 2

@@ -41,10 +41,14 @@ class Capture:
         Bytes kept of each packet; 0: all.
     buffer_kib : int
         Kernel buffer.
+    device : str
+        Of the namespace.
     """
 
-    def __init__(self, namespace: Namespace, path: str, snaplen: int, buffer_kib: int) -> None:
-        argv = ["tcpdump", "-i", DEVICE, "-n", "-s", str(snaplen), "-B", str(buffer_kib), "-w", path]
+    def __init__(
+        self, namespace: Namespace, path: str, snaplen: int, buffer_kib: int, device: str = DEVICE
+    ) -> None:
+        argv = ["tcpdump", "-i", device, "-n", "-s", str(snaplen), "-B", str(buffer_kib), "-w", path]
         if _drops_privileges():
             # It would write as another user, and changing users also cancels the parent-death signal.
             argv += ["-Z", "root"]

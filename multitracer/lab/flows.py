@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -39,6 +39,8 @@ class FlowResult:
         Time until connected, and until both directions were closed, at the client.
     error : str
         Why it failed; "" if it did not.
+    tcp_info : dict
+        What the client's kernel told of the connection when both directions were closed; empty if it did not.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class FlowResult:
     connect_s: float | None = None
     seconds: float | None = None
     error: str = ""
+    tcp_info: dict[str, int] = field(default_factory=dict)
     client_done: bool = False
     server_done: bool = False
 
@@ -213,6 +216,7 @@ class Traffic:
             result.error = f"{facts['role']}: {facts['error']}"
         if facts["role"] == "client":
             result.client_done, result.sent = True, facts["sent"]
+            result.tcp_info = facts["tcp_info"]
             result.connect_s, result.seconds = round(facts["connect_s"], 6), round(facts["seconds"], 6)
         else:
             result.server_done, result.intact = True, facts["intact"]

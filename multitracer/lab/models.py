@@ -7,7 +7,10 @@ rlp       a GSM data call: PPP, L2R, RLP                         `RlpSettings`
 arq       stop-and-wait per packet, as Wi-Fi does                `ArqSettings`
 rlc_am    radio bearer in acknowledged mode (PDUs, reports)      `RlcAmSettings`
 plain     rate, delay, jitter, loss, reordering, ...             `PlainDirection` twice
+path      plain links in series, captures between them           `PathSettings`
 ========  =====================================================  =====================
+
+"interfaces" (`InterfacesSettings`) is no model: the kernel itself carries the packets between real devices.
 
 In ``truth.counts`` frames, queue drops, resets and flushed bytes stand at the side of the entity that sent,
 dropped or flushed; packets (in, out, lost, ruined, tossed) stand at the side where they entered the link.
@@ -19,10 +22,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.lab.link import Link
-from multitracer.lab.settings import ArqSettings, RlcAmSettings, RlpSettings, from_mapping, plain_settings
+from multitracer.lab.settings import (
+    ArqSettings,
+    InterfacesSettings,
+    RlcAmSettings,
+    RlpSettings,
+    from_mapping,
+    path_settings,
+    plain_settings,
+)
 from multitracer.model.errors import UsageError
 
-MODELS = ("rlp", "arq", "rlc_am", "plain")
+MODELS = ("rlp", "arq", "rlc_am", "plain", "path")
+INTERFACES = "interfaces"
 
 
 def build_link(settings: Mapping[str, Any], seed: int) -> Link:
@@ -58,4 +70,12 @@ def build_link(settings: Mapping[str, Any], seed: int) -> Link:
         from multitracer.lab.plain import PlainLink
 
         return PlainLink(plain_settings(rest), seed)
-    raise UsageError(f"model: {model!r} is not one of {', '.join(MODELS)}")
+    if model == "path":
+        from multitracer.lab.path import PathLink
+
+        return PathLink(path_settings(rest), seed)
+    if model == INTERFACES:
+        from multitracer.lab.interfaces import RealLink
+
+        return RealLink(from_mapping(InterfacesSettings, rest))
+    raise UsageError(f"model: {model!r} is not one of {', '.join((*MODELS, INTERFACES))}")

@@ -161,10 +161,12 @@ class _Direction:
         if settings.corrupt and draw() < settings.corrupt:
             packet = self._flip_bit(packet)
             self._note(t_ns, "packet_ruined", packet)
+        if settings.routers:
+            packet = routed(packet, settings.routers)
         self._push(exit_ns, packet)
         if settings.duplicate and draw() < settings.duplicate:
             self._note(t_ns, "packet_duplicated", packet)
-            self._push(exit_ns, packet)
+            self._push(exit_ns + round(settings.duplicate_ms * 1e6), packet)
 
     def _push(self, exit_ns: int, packet: bytes) -> None:
         self._order += 1
@@ -183,3 +185,21 @@ class _Direction:
         self._truth.events.append(
             {"t_ns": t_ns, "what": what, "side": self._side, "length": len(packet), **details}
         )
+
+
+def routed(packet: bytes, routers: int) -> bytes:
+    """An IPv4 packet whose time to live `routers` routers have reduced (to 1 at least); others as they are.
+
+    The header checksum is updated as in RFC 1624.
+    """
+    if len(packet) < 20 or packet[0] >> 4 != 4 or packet[8] <= 1:
+        return packet
+    changed = bytearray(packet)
+    changed[8] = max(1, packet[8] - routers)
+    total = (
+        (~int.from_bytes(packet[10:12], "big") & 0xFFFF) + (~(packet[8] << 8) & 0xFFFF) + (changed[8] << 8)
+    )
+    total = (total & 0xFFFF) + (total >> 16)
+    total = (total & 0xFFFF) + (total >> 16)
+    changed[10:12] = (~total & 0xFFFF).to_bytes(2, "big")
+    return bytes(changed)

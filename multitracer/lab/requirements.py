@@ -14,6 +14,7 @@ CAP_SYS_ADMIN = 21
 PROGRAMS = {
     "ip": "install iproute2 (Debian, Ubuntu: apt install iproute2; Fedora: dnf install iproute)",
     "ss": "install iproute2, or run with --set trace.ss=false",
+    "tc": "install iproute2",
     "tcpdump": "install tcpdump (Debian, Ubuntu: apt install tcpdump)",
     "iperf3": "install iperf3, or choose a scenario without an iperf3 flow",
 }

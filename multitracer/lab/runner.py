@@ -1,6 +1,7 @@
 """One measurement from start to end.
 
-Two network namespaces with a TUN device each, a link model between them, traffic inside, all layers recorded.
+Two network namespaces with a TUN device each, a link model between them, traffic inside, all layers recorded;
+or real interfaces and a router in the place of devices and model.
 Whatever happens (an error, Ctrl-C, a kill) nothing stays behind: namespaces, devices and the tracefs mount
 are nothing but descriptors of this process, helpers die with it, and the trace instance has a guardian.
 
@@ -9,6 +10,7 @@ Reference: Paper 4.2, Figure 3.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -17,17 +19,22 @@ from typing import IO, Any
 
 from multitracer.lab.capture import FLUSH_S, Capture
 from multitracer.lab.counters import Counters
+from multitracer.lab.cutting import cut
 from multitracer.lab.flows import FlowResult, Traffic
+from multitracer.lab.interfaces import RealLink, Router, Watch
 from multitracer.lab.interrupt import Interrupt
 from multitracer.lab.link import Link
 from multitracer.lab.measurement_dir import MeasurementDir
 from multitracer.lab.models import build_link
-from multitracer.lab.netns import Namespace, Slot
+from multitracer.lab.netns import DEVICE, Namespace, Slot
+from multitracer.lab.path import PathLink
 from multitracer.lab.pump import Pump
+from multitracer.lab.qdisc import Qdisc
 from multitracer.lab.recorders import open_recorder, replaces_log
 from multitracer.lab.requirements import LabError, require
 from multitracer.lab.sampling import SsSampler
 from multitracer.lab.scenario import TCP_BASELINE, Scenario, SysctlValue
+from multitracer.lab.tap import TapWriter
 from multitracer.lab.tracepoints import Tracepoints
 from multitracer.lab.truth import lab_facts, measurement_toml, truth_json
 from multitracer.lab.tun import Tun
@@ -152,35 +159,81 @@ class _Run:
 
     def _network(self) -> None:
         scenario, stack = self.scenario, self.stack
+        self.sender = scenario.network.sender_side
         self.slot = Slot()
         stack.callback(self.slot.close)
         self.addresses = self.slot.addresses()
-        spaces, tuns = [], []
+        spaces: list[Namespace] = []
+        self.tuns: list[Tun] = []
+        real = isinstance(self.link, RealLink)
         for side in (0, 1):
             space = Namespace()
             stack.callback(space.close)
-            _sysctls(
-                space, scenario.sysctls("sender" if side == scenario.network.sender_side else "receiver")
-            )
-            tun = Tun(space, scenario.network.offload)
-            stack.callback(tun.close)
-            space.set_up(self.addresses[side], self.addresses[1 - side], scenario.network.mtu_bytes)
+            _sysctls(space, scenario.sysctls("sender" if side == self.sender else "receiver"))
             spaces.append(space)
-            tuns.append(tun)
+            if not real:
+                tun = Tun(space, scenario.network.offload)
+                stack.callback(tun.close)
+                space.set_up(self.addresses[side], self.addresses[1 - side], scenario.network.mtu_bytes)
+                self.tuns.append(tun)
             self.interrupt.check()
         self.namespaces = (spaces[0], spaces[1])
-        self.tuns = (tuns[0], tuns[1])
+        self.router = self._router(self.link) if isinstance(self.link, RealLink) else None
+        self.qdisc = self._qdisc()
         self.counters = (Counters(spaces[0]), Counters(spaces[1]))
         for counters in self.counters:
             stack.callback(counters.close)
 
+    def _router(self, link: RealLink) -> Router:
+        network = self.scenario.network
+        return Router(
+            self.namespaces,
+            self.addresses,
+            network.mtu_bytes,
+            self.sender,
+            network.offload,
+            link.settings.gro,
+            self.stack,
+        )
+
+    def _qdisc(self) -> Qdisc | None:
+        wanted = self.scenario.network.qdisc
+        if not wanted.kind:
+            return None
+        if wanted.at == "router":
+            assert self.router is not None
+            return Qdisc(self.router.namespace, self.router.device(1 - self.sender), wanted)
+        return Qdisc(self.namespaces[self.sender], DEVICE, wanted)
+
+    def _middle(self) -> list[tuple[str, Namespace, str]]:
+        """Start the captures between hops; those that are tcpdump's are yet to be started."""
+        self.taps: dict[str, TapWriter] = {}
+        if not self.scenario.trace.middle:
+            return []
+        if isinstance(self.link, PathLink):
+            count = len(self.link.hops) - 1
+            names = ["mid.pcap"] if count == 1 else [f"mid{number + 1}.pcap" for number in range(count)]
+            taps = [TapWriter(self.directory.file(name), self.scenario.trace.snaplen) for name in names]
+            for tap in taps:
+                self.stack.callback(tap.close)
+            self.taps = dict(zip(names, taps, strict=True))
+            self.link.on_tap = lambda number, t_ns, packet: taps[number].write(t_ns, packet)
+            return []
+        assert isinstance(self.link, RealLink)
+        assert self.router is not None
+        side = self.sender if self.link.settings.tap == "sender" else 1 - self.sender
+        return [("mid.pcap", self.router.namespace, self.router.device(side))]
+
     def _observers(self) -> None:
         scenario, trace = self.scenario, self.scenario.trace
-        self.sender = scenario.network.sender_side
         self.captures: dict[str, Capture] = {}
-        for name, side in (("snd.pcap", self.sender), ("rcv.pcap", 1 - self.sender)):
+        ends = [
+            ("snd.pcap", self.namespaces[self.sender], DEVICE),
+            ("rcv.pcap", self.namespaces[1 - self.sender], DEVICE),
+        ]
+        for name, space, device in [*ends, *self._middle()]:
             path = self.directory.file(name)
-            capture = Capture(self.namespaces[side], path, trace.snaplen, trace.capture_buffer_kib)
+            capture = Capture(space, path, trace.snaplen, trace.capture_buffer_kib, device)
             self.stack.callback(capture.abort)
             self.captures[name] = capture
         for capture in self.captures.values():
@@ -229,7 +282,11 @@ class _Run:
         )
         if self.frames is not None:
             self.stack.callback(self.frames.close)
-        self.pump = Pump(self.link, self.tuns, self.log, self.frames)
+        self.pump: Pump | Watch
+        if self.router is not None:
+            self.pump = Watch(self.router)
+        else:
+            self.pump = Pump(self.link, (self.tuns[0], self.tuns[1]), self.log, self.frames)
         self.stack.callback(self.pump.release)
 
     def _transfer(self) -> None:
@@ -291,12 +348,17 @@ class _Run:
         if self.sampler is not None:
             self.sampler.stop()
         counts = {name: capture.finish() for name, capture in self.captures.items()}
+        for tap in self.taps.values():
+            tap.close()
+        self.files.extend(sorted({*self.captures, *self.taps} - {*self.files}))
+        self._cut()
         for name, count in counts.items():
             if count.dropped:
                 self.warnings.append(
                     f"{name}: tcpdump lost {count.dropped} packets; raise trace.capture_buffer_kib"
                 )
         overrun = 0
+        last_ss = self.sampler.last() if self.sampler is not None else []
         if self.tracepoints is not None:
             self.tracepoints.finish(self.addresses)
             overrun = self.tracepoints.overrun
@@ -331,9 +393,24 @@ class _Run:
             )
         facts = lab_facts(counts, lateness, [tun.refused for tun in self.tuns], overrun, self.left_open)
         truth = truth_json(self.scenario, self.seed, self.traffic.results, self.link.truth, facts)
+        truth["seconds"] = round(self.seconds, 6)
+        truth["qdisc"] = self.qdisc.truth() if self.qdisc is not None else None
+        truth["last_ss"] = last_ss
         directory.write_json("truth.json", truth)
         toml = measurement_toml(self.scenario, self.seed, self.start_ns, self.files, lateness)
         directory.write_toml("measurement.toml", toml)
+
+    def _cut(self) -> None:
+        """Leave of the captures what one that began late or ended early would hold."""
+        trace = self.scenario.trace
+        if not trace.begin_s and not trace.end_s:
+            return
+        begin_ns = self.start_ns + round(trace.begin_s * 1e9)
+        end_ns = self.start_ns + round(trace.end_s * 1e9) if trace.end_s else 1 << 62
+        for name in (*self.captures, *self.taps):
+            whole = self.directory.file(f"whole/{name}")
+            os.rename(self.directory.file(name), whole)
+            cut(whole, self.directory.file(name), begin_ns, end_ns)
 
     def _tell(self, phase: str) -> None:
         if self.progress is None:

@@ -24,10 +24,17 @@ class SsSampler:
     """
 
     def __init__(self, namespace: Namespace, path: str, interval_s: float) -> None:
+        self._path = path
         with open(path, "wb") as log:
             self._process: Process = spawn(
                 ["sh", "-c", _LOOP, "sh", f"{interval_s:g}"], namespace, stdout=log, stderr=log
             )
+
+    def last(self) -> list[str]:
+        """The last line of each connection that `ss` has shown, in the order of their ports."""
+        with open(self._path, encoding="ascii", errors="replace") as log:
+            seen = {tuple(words[3:5]): line for line in log if len(words := line.split()) > 5}
+        return [seen[ends].strip() for ends in sorted(seen)]
 
     def stop(self) -> None:
         """End the loop."""

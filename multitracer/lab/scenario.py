@@ -24,9 +24,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from multitracer.lab.models import build_link
+from multitracer.lab.models import INTERFACES, build_link
 from multitracer.lab.netns import Slot
-from multitracer.lab.settings import from_mapping, one_of, within
+from multitracer.lab.settings import QdiscSettings, from_mapping, one_of, within
 from multitracer.model.errors import UsageError
 
 SysctlValue = int | str | list[int]
@@ -67,6 +67,8 @@ class Network:
         The run ends when no packet has crossed for this long after the last connection closed.
     drain_s : float
         How long connections may take to close after the flows have ended.
+    qdisc : QdiscSettings
+        A queue of the kernel in front of the link, or at the router between real interfaces.
     """
 
     mtu_bytes: int = 1500
@@ -74,6 +76,7 @@ class Network:
     offload: bool = False
     quiet_s: float = 1.0
     drain_s: float = 60.0
+    qdisc: QdiscSettings = field(default_factory=QdiscSettings)
 
     def __post_init__(self) -> None:
         within("network.mtu_bytes", self.mtu_bytes, 68, 65_535)
@@ -111,6 +114,12 @@ class Tracing:
         How often.
     gsmtap : bool
         Write the frames of a link that has frames as a GSMTAP capture, ``frames/rlp.pcap``.
+    middle : bool
+        Capture between the hops of a path ("mid.pcap", or "mid1.pcap" and so on where it has more than two),
+        or at the router between real interfaces.
+    begin_s, end_s : float
+        The captures hold only packets from that many seconds after the start of the traffic on, and until
+        then; 0: all. What was captured before they were cut stays in the folder "whole".
     """
 
     snaplen: int = 128
@@ -122,12 +131,19 @@ class Tracing:
     ss: bool = True
     ss_interval_s: float = 1.0
     gsmtap: bool = True
+    middle: bool = False
+    begin_s: float = 0.0
+    end_s: float = 0.0
 
     def __post_init__(self) -> None:
         within("trace.snaplen", self.snaplen, 0, 262_144)
         within("trace.capture_buffer_kib", self.capture_buffer_kib, 64, 2**20)
         within("trace.event_buffer_kib", self.event_buffer_kib, 4, 2**20)
         within("trace.ss_interval_s", self.ss_interval_s, 0.01, 3600.0)
+        within("trace.begin_s", self.begin_s, 0.0, 1e6)
+        within("trace.end_s", self.end_s, 0.0, 1e6)
+        if self.end_s and self.end_s <= self.begin_s:
+            raise UsageError("trace.end_s: a capture ends after it begins")
         for name in self.event_names:
             if not re.fullmatch(r"\w+/\w+", name):
                 raise UsageError(f"trace.event_names: {name!r} is not group/event")
@@ -253,6 +269,8 @@ class Scenario:
         wanted = ["ip", "tcpdump"]
         if self.trace.ss:
             wanted.append("ss")
+        if self.network.qdisc.kind:
+            wanted.append("tc")
         if any(flow.kind == "iperf3" for flow in self.flows):
             wanted.append("iperf3")
         return wanted
@@ -288,6 +306,7 @@ def from_table(name: str, table: Mapping[str, Any]) -> Scenario:
             link=dict(_table(table, "link")),
         )
         build_link(made.link, seed=0)
+        _fits(made)
     except UsageError as error:
         raise UsageError(f"scenario {name}: {error}") from None
     if not 1 <= len(made.flows) <= Slot.PORTS:
@@ -337,6 +356,15 @@ def _set(node: Any, path: Sequence[str], value: Any, key: str) -> None:
             node[head] = value
     else:
         raise UsageError(f"{key}: {head!r} is below a plain value")
+
+
+def _fits(scenario: Scenario) -> None:
+    """Refuse what the chosen link has no place for."""
+    model = scenario.link.get("model")
+    if scenario.trace.middle and model not in ("path", INTERFACES):
+        raise UsageError(f"trace.middle: model {model!r} has no middle; path and {INTERFACES} have")
+    if scenario.network.qdisc.kind and scenario.network.qdisc.at == "router" and model != INTERFACES:
+        raise UsageError(f"network.qdisc.at: model {model!r} has no router; {INTERFACES} has")
 
 
 def _copies(table: Any) -> list[Flow]:

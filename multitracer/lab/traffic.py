@@ -26,6 +26,25 @@ _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _BLOCK = 65_536
 _REPORT_S = 0.5
 _LOCK = threading.Lock()
+_TCP_INFO = {
+    "snd_mss": ("=I", 16),
+    "rtt": ("=I", 68),
+    "snd_cwnd": ("=I", 80),
+    "total_retrans": ("=I", 100),
+    "bytes_acked": ("=Q", 120),
+    "segs_out": ("=I", 136),
+    "segs_in": ("=I", 140),
+    "min_rtt": ("=I", 148),
+    "data_segs_out": ("=I", 156),
+    "busy_time": ("=Q", 168),
+    "rwnd_limited": ("=Q", 176),
+    "sndbuf_limited": ("=Q", 184),
+    "delivered": ("=I", 192),
+    "bytes_sent": ("=Q", 200),
+    "bytes_retrans": ("=Q", 208),
+    "dsack_dups": ("=I", 216),
+    "reord_seen": ("=I", 220),
+}
 
 
 def say(**facts: Any) -> None:
@@ -108,6 +127,7 @@ def client(index: int, flow: Flow) -> None:
     sock = _socket(flow)
     sender = Sender(sock, flow)
     error = ""
+    told: dict[str, int] = {}
     try:
         sock.connect((flow["address"], flow["port"]))
         connected = time.monotonic()
@@ -115,13 +135,30 @@ def client(index: int, flow: Flow) -> None:
         sock.shutdown(socket.SHUT_WR)
         while sock.recv(_BLOCK):
             pass
+        told = tcp_info(sock)
     except OSError as problem:
         if not (flow["reset_at_close"] and isinstance(problem, ConnectionResetError)):
             error = problem.strerror or str(problem)
     finally:
         sock.close()
     facts = {"sent": sender.sent, "connect_s": connected - begin, "seconds": time.monotonic() - begin}
-    say(flow=index, role="client", done=True, error=error, **facts)
+    say(flow=index, role="client", done=True, error=error, tcp_info=told, **facts)
+
+
+def tcp_info(sock: socket.socket) -> dict[str, int]:
+    """What the kernel tells of a connection that has sent everything (linux/tcp.h, struct tcp_info).
+
+    Times are microseconds, by the kernel's names; what an older kernel does not know is left out.
+    """
+    try:
+        data = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    except OSError:
+        return {}
+    return {
+        name: struct.unpack_from(code, data, at)[0]
+        for name, (code, at) in _TCP_INFO.items()
+        if at + struct.calcsize(code) <= len(data)
+    }
 
 
 def server(index: int, flow: Flow, listener: socket.socket) -> None:

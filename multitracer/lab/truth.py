@@ -64,13 +64,14 @@ def measurement_toml(
     sources: dict[str, dict[str, Any]] = {
         "snd.pcap": {**points["snd"], **_realtime(1e-6)},
         "rcv.pcap": {**points["rcv"], **_realtime(1e-6)},
+        **{name: {"point": "mid", **_realtime(1e-6)} for name in files if name.startswith("mid")},
         "tcp_probe.txt.gz": {"clock": scenario.trace.event_clock},
         "ss.log.gz": {**points["snd"], **_realtime(0.02)},
         "rlp.log.gz": _realtime(max(late_s, 1e-6)),
         "rlc.pcapng": _realtime(max(late_s, 1e-6)),
         "wifi.pcap": {**_realtime(max(late_s, 1e-6)), **_retry_limit(scenario.link)},
     }
-    rate = link_rate_bps(scenario.link, scenario.network.sender_side)
+    rate = data_rate_bps(scenario)
     return {
         "name": scenario.name,
         "shows": scenario.shows,
@@ -139,9 +140,24 @@ def parameters(scenario: Scenario) -> dict[str, Any]:
     }
 
 
+def data_rate_bps(scenario: Scenario) -> float:
+    """What link and queues offer the data, the least of them; 0 if unlimited."""
+    qdisc = scenario.network.qdisc
+    rates = [link_rate_bps(scenario.link, scenario.network.sender_side), qdisc.rate_bps * bool(qdisc.kind)]
+    return min((rate for rate in rates if rate), default=0.0)
+
+
 def link_rate_bps(link: Mapping[str, Any], sender_side: int) -> float:
     """User bits per second that the link offers from the sender, before retransmissions; 0 if unlimited."""
-    from multitracer.lab.settings import ArqSettings, RlcAmSettings, RlpSettings, from_mapping, plain_settings
+    from multitracer.lab.models import INTERFACES
+    from multitracer.lab.settings import (
+        ArqSettings,
+        RlcAmSettings,
+        RlpSettings,
+        from_mapping,
+        path_settings,
+        plain_settings,
+    )
 
     rest = {key: value for key, value in link.items() if key != "model"}
     if link.get("model") == "rlp":
@@ -154,8 +170,11 @@ def link_rate_bps(link: Mapping[str, Any], sender_side: int) -> float:
         return am.payload_bytes * am.pdus_per_tti * 8000 / am.tti_ms
     if link.get("model") == "arq":
         return from_mapping(ArqSettings, rest).rate_bps
-    plain = plain_settings(rest)
-    return (plain.down if sender_side else plain.up).rate_bps
+    if link.get("model") == INTERFACES:
+        return 0.0  # that of a queue is the scenario's, not the link's
+    hops = path_settings(rest).hops if link.get("model") == "path" else (plain_settings(rest),)
+    rates = [(hop.down if sender_side else hop.up).rate_bps for hop in hops]
+    return min((rate for rate in rates if rate), default=0.0)
 
 
 def lab_facts(

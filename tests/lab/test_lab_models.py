@@ -31,7 +31,7 @@ def test_defaults_make_a_link_that_carries_packets(model: str) -> None:
     assert outcome.received(1) == outcome.sent[1]
     assert outcome.link.next_ns() is None
     header = outcome.link.log_header()
-    assert (header is None) == (model == "plain") == (not outcome.log)
+    assert (header is None) == (model in ("plain", "path")) == (not outcome.log)
     assert header is None or header.startswith("# rlpdump 1 clock=realtime ")
 
 
@@ -59,6 +59,10 @@ def test_defaults_make_a_link_that_carries_packets(model: str) -> None:
         ({"model": "plain", "down": 7}, "down"),
         ({"model": "plain", "pauses_s": [1]}, "pauses_s"),
         ({"model": "plain", "loss": 1.5}, "loss"),
+        ({"model": "path", "hop": []}, "1 to 8"),
+        ({"model": "path", "hop": [{}, {"up": {"los": 1}}]}, "hop.1: .*up.los"),
+        ({"model": "path", "hops": []}, "hops"),
+        ({"model": "interfaces", "tap": "left"}, "tap"),
     ],
 )
 def test_a_wrong_setting_is_named(wrong: dict[str, Any], named: str) -> None:
@@ -76,6 +80,9 @@ def test_directions_of_a_plain_link_override_the_common_keys() -> None:
 
 
 def lossy(model: str) -> dict[str, Any]:
+    if model == "path":
+        hop = {key: value for key, value in lossy("plain").items() if key != "model"}
+        return {"model": "path", "hop": [hop, {**hop, "reorder": 0.2, "air": {}}]}
     common = {"model": model, "air": FADING, "queue_packets": 0}
     return (
         common
@@ -282,12 +289,13 @@ def test_scripted_loss_by_packet_number() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_the_interface_queue_drops_and_says_so(model: str) -> None:
     packets = [(0, 0, payload(i, 1000)) for i in range(10)]
-    outcome = run({"model": model, "queue_packets": 4}, packets)
+    short = {"hop": [{"queue_packets": 4}]} if model == "path" else {"queue_packets": 4}
+    outcome = run({"model": model, **short}, packets)
     accepted = len(outcome.sent[0])
     assert 4 <= accepted <= 5
     assert outcome.link.truth.counts["queue_drops"][0] == 10 - accepted
     assert outcome.received(0) == outcome.sent[0]
-    if model != "plain":
+    if outcome.link.log_header() is not None:
         assert sum("evt drop queue=if len=1000" in line for line in outcome.log) == 10 - accepted
 
 

@@ -24,11 +24,12 @@ from multitracer.lab.gsmtap import FrameWriter, gsmtap
 from multitracer.lab.interrupt import Interrupt
 from multitracer.lab.library import load, merge, names
 from multitracer.lab.measurement_dir import MeasurementDir, flattened, is_complete, toml
+from multitracer.lab.models import INTERFACES, MODELS
 from multitracer.lab.netns import Slot
 from multitracer.lab.requirements import LabError
 from multitracer.lab.scenario import from_table
 from multitracer.lab.traffic import Pattern
-from multitracer.lab.truth import link_rate_bps, parameters
+from multitracer.lab.truth import data_rate_bps, parameters
 from multitracer.lab.tso import HEADER_BYTES, checksum, segments
 from multitracer.model.errors import UnreadableFile, UsageError
 
@@ -194,7 +195,7 @@ def test_every_scenario_is_valid_and_describes_itself(name: str) -> None:
     scenario = load(name)
     assert 10 < len(scenario.shows) < 110
     assert scenario.duration_s < scenario.limit_s
-    assert link_rate_bps(scenario.link, scenario.network.sender_side) > 0
+    assert data_rate_bps(scenario) > 0
     assert scenario.sysctls("sender").keys() >= {
         key for key, value in scenario.tcp.items() if not isinstance(value, dict)
     }
@@ -211,7 +212,7 @@ def test_scenarios_cover_the_variants() -> None:
     assert values("sack", 1) == values("timestamps", 1) == {0, 1}
     assert {0, 2} <= values("frto", 2)
     assert {scenario.congestion_control("sender") for scenario in scenarios} == {"reno", "cubic", "bbr"}
-    assert {scenario.link["model"] for scenario in scenarios} == {"rlp", "plain", "arq", "rlc_am"}
+    assert {scenario.link["model"] for scenario in scenarios} == {*MODELS, INTERFACES}
     assert {scenario.network.sender for scenario in scenarios} == {"ms", "iwf"}
 
 
@@ -230,6 +231,10 @@ def test_scenarios_cover_the_variants() -> None:
         (["nonesuch=1"], "unknown nonesuch"),
         (["trace.event_names=['../x']"], "group/event"),
         (["flow=1"], "flow"),
+        (["trace.middle=true"], "no middle"),
+        (["trace.begin_s=3", "trace.end_s=2"], "ends after it begins"),
+        (["network.qdisc.kind=red"], "qdisc.kind"),
+        (["network.qdisc.kind=tbf", "network.qdisc.at=router"], "no router"),
         (["link=1"], "link"),
     ],
 )

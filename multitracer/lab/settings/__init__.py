@@ -8,6 +8,14 @@ from multitracer.lab.settings.air import (
 from multitracer.lab.settings.arq import (
     ArqSettings as ArqSettings,
 )
+from multitracer.lab.settings.interfaces import (
+    InterfacesSettings as InterfacesSettings,
+    QdiscSettings as QdiscSettings,
+)
+from multitracer.lab.settings.path import (
+    PathSettings as PathSettings,
+    path_settings as path_settings,
+)
 from multitracer.lab.settings.plain import (
     PlainDirection as PlainDirection,
     PlainSettings as PlainSettings,

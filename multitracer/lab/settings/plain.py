@@ -26,12 +26,16 @@ class PlainDirection(QueueSettings):
         Jitter may let packets overtake each other; otherwise they stay in order.
     loss, duplicate, corrupt : float
         Probability per packet to be lost, delivered twice, or delivered with one bit flipped.
+    duplicate_ms : float
+        The second of the two is that much later.
     reorder : float
         Probability per packet to be late by `reorder_ms`, so that later ones overtake it.
     reorder_ms : float
         By how much.
     pauses_s : tuple of (float, float)
         Times, from the first packet on, at which the link stands still, and for how long (seconds).
+    routers : int
+        How many routers the packets pass: the time to live of IPv4 packets falls by as much.
     air : AirSettings
         Bursty or scripted loss on top of `loss`; one slot per packet unless ``air.slot_ms`` is set.
     """
@@ -42,19 +46,22 @@ class PlainDirection(QueueSettings):
     jitter_reorders: bool = False
     loss: float = 0.0
     duplicate: float = 0.0
+    duplicate_ms: float = 0.0
     corrupt: float = 0.0
     reorder: float = 0.0
     reorder_ms: float = 5.0
     pauses_s: tuple[tuple[float, float], ...] = ()
+    routers: int = 0
     air: AirSettings = field(default_factory=AirSettings)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         within("rate_bps", self.rate_bps, 0.0, 1e12)
-        for name in ("delay_ms", "jitter_ms", "reorder_ms"):
+        for name in ("delay_ms", "jitter_ms", "reorder_ms", "duplicate_ms"):
             within(name, getattr(self, name), 0.0, 1e6)
         for name in ("loss", "duplicate", "corrupt", "reorder"):
             within(name, getattr(self, name), 0.0, 1.0)
+        within("routers", self.routers, 0, 63)
         for start, length in self.pauses_s:
             within("pauses_s", start, 0.0, 1e9)
             within("pauses_s", length, 0.0, 1e6)

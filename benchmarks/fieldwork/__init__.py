@@ -1,0 +1,1 @@
+"""Parts of ``benchmarks/field.py``: random measurements, their truth, and the score."""

@@ -59,9 +59,8 @@ QUESTIONS = {
     "energy": Question(needs=("energy",), uses=("connections", "goodput"), specific=True),
     "flow_totals": Question(needs=("flow_totals",), specific=True),
     "diagnosis": Question(
-        needs=("segments",),
+        needs=("result:connections",),
         uses=(
-            "connections",
             "timeouts",
             "utilization",
             "idle_phases",

@@ -44,12 +44,12 @@ class Company:
     ----------
     full : bool
         One of them was seen to fill it: then a small congestion window is a share of the link.
-    own : bool
-        It is the sender's own queue, which dropped segments of one of them.
+    droppers : frozenset of str
+        Hosts that dropped segments of one of them in their own queue.
     """
 
     full: bool = False
-    own: bool = False
+    droppers: frozenset[str] = frozenset()
 
 
 ALONE = Company()
@@ -67,13 +67,7 @@ def causes(flow: Flow, company: Company = ALONE) -> list[Cause]:
     if not flow.limits_s:
         return [Cause("unknown", flow.end_s - flow.start_s)]
     spent = dict(flow.limits_s)
-    if flow.full_share is not None and flow.full_share >= FULL and not flow.kernel:
-        # A window that keeps a full link's queue filled holds nothing up: a larger one would wait longer.
-        within = spent["receiver_window"] * flow.full_share
-        spent["receiver_window"] -= within
-        spent["bandwidth"] += within
-    company = company if flow.shared else ALONE
-    if company.full:
+    if company.full and flow.shared:
         spent["bandwidth"] += spent["congestion_window"]
         spent["congestion_window"] = 0.0
     told = {
@@ -92,7 +86,7 @@ def _network(flow: Flow, spent: dict[str, float], company: Company) -> list[tupl
     """What the network did, by name."""
     full, window, recovery = (spent[name] for name in ("bandwidth", "congestion_window", "loss_recovery"))
     lost = flow.lost if flow.lost is not None else flow.retransmissions
-    if flow.own_drops or company.own:
+    if flow.own_drops or flow.sender in company.droppers:
         return [("local_drop", full + window + recovery)]
     if full >= FULL * (full + window + recovery):
         # Losses of a full link are how it says so.
@@ -110,6 +104,5 @@ def company(flows: Sequence[Flow]) -> Company:
     """What those that share a queue show together."""
     sharing = [flow for flow in flows if flow.shared]
     kinds = {causes(flow)[0].kind for flow in sharing}
-    return Company(
-        bool(kinds & {"bottleneck", "queue", "local_drop"}), any(flow.own_drops for flow in sharing)
-    )
+    droppers = frozenset(flow.sender for flow in flows if flow.own_drops)
+    return Company(bool(kinds & {"bottleneck", "queue", "local_drop"}), droppers)

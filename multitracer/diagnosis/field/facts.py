@@ -56,8 +56,14 @@ class Flow:
     shared : bool
         Whether other connections queue at the same place.
     zero_windows, window_probes, max_window_bytes : int
+    sender : str
+        Address of the data sender.
+    start_s, end_s : float
+        First and last segment.
     answered : bool
         Whether both directions were captured.
+    kernel_retransmissions : int or None
+        By the kernel's own counter, at its last sample; with those that its own queue refused.
     """
 
     index: int
@@ -86,9 +92,11 @@ class Flow:
     zero_windows: int
     window_probes: int
     max_window_bytes: int
+    sender: str
     start_s: float
     end_s: float
     answered: bool
+    kernel_retransmissions: int | None = None
 
     @property
     def lost(self) -> int | None:
@@ -104,8 +112,13 @@ class Flow:
 
     @property
     def own_drops(self) -> int:
-        """Segments that the sender's own queue dropped: they never reached the capture next to it."""
-        return (self.upstream or 0) if self.point == "snd" else 0
+        """Segments that the sender's own queue dropped: they never reached the capture next to it.
+
+        Where the kernel counted more retransmissions than came by, at least these were dropped or refused.
+        """
+        if self.point != "snd":
+            return 0
+        return self.upstream or max((self.kernel_retransmissions or 0) - self.retransmissions, 0)
 
     @property
     def has_queue(self) -> bool:
@@ -115,8 +128,15 @@ class Flow:
         return self.queue_ms[0] >= max(QUEUE_MS, (QUEUE_TIMES - 1) * self.base_rtt_ms)
 
 
-def flow(entry: Object) -> Flow | None:
-    """The facts of an entry of ``connections``; None if it carried no data."""
+def flow(entry: Object, kernel: int | None = None) -> Flow | None:
+    """The facts of an entry of ``connections``; None if it carried no data.
+
+    Parameters
+    ----------
+    entry : mapping
+    kernel : int, optional
+        Retransmissions by the kernel's own counter.
+    """
     if not entry["bytes"]["sent"]:
         return None
     again, bottleneck = entry["retransmissions"], entry.get("bottleneck") or {}
@@ -151,9 +171,11 @@ def flow(entry: Object) -> Flow | None:
         zero_windows=entry["zero_windows"],
         window_probes=again["unneeded_probe"] if entry["zero_windows"] else 0,
         max_window_bytes=entry["max_window_bytes"] or 0,
+        sender=(first if forward else second).rpartition(":")[0],
         start_s=entry["start"],
         end_s=entry["end"],
         answered=bool(entry["packets"]["received"]),
+        kernel_retransmissions=kernel,
     )
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from multitracer.diagnosis.field.causes import SLOW_START
 from multitracer.diagnosis.field.facts import Flow, Object, flow
 from multitracer.diagnosis.field.groups import Group, groups
+from multitracer.diagnosis.field.kernel import contradiction
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.finding import Finding
 
 _IDLE = (SLOW_START, "idle_receiver_window", "idle_application", "loss", "spurious")
 
 
-def sentences(entries: Iterable[Object], command: str = "") -> list[Finding]:
+def sentences(
+    entries: Iterable[Object], command: str = "", kernel: Mapping[int, int] | None = None
+) -> list[Finding]:
     """What limited the connections of these entries, the weightiest cause first.
 
     Parameters
@@ -22,20 +25,26 @@ def sentences(entries: Iterable[Object], command: str = "") -> list[Finding]:
         Of ``connections`` (docs/json.md).
     command : str
         Draws the measurement.
+    kernel : mapping of int to int, optional
+        Retransmissions by the kernel's own counters, by connection.
 
     Returns
     -------
     list of Finding
         Empty if none carried data.
     """
-    flows = [found for entry in entries if (found := flow(entry)) is not None]
+    known = kernel or {}
+    told = (flow(entry, known.get(entry["index"])) for entry in entries)
+    flows = [found for found in told if found is not None]
     found = groups(flows)
     # What was lost is said once: by the sentence that is about it, else by the first.
     said = any(group.kind in _OF_LOSS for group in found)
-    return [
+    sentences = [
         Finding(text(group, with_loss=_tells_loss(group, place, said)), cost_s(group), group.kind, command)
         for place, group in enumerate(found)
     ]
+    overruled = contradiction(flows)
+    return [*sentences[:1], overruled, *sentences[1:]] if overruled is not None else sentences
 
 
 _OF_LOSS = ("loss", "spurious", "local_drop", "bottleneck", "queue")

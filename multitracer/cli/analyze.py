@@ -104,11 +104,11 @@ def command(
         from multitracer.cli import diagnosis as explanation
         from multitracer.cli.render import summary
 
-        explanation.short(contract)
+        explanation.answer(contract)
         summary(contract)
         if explain:
             explanation.chains(contract)
-        explanation.diagnosis(contract)
+        explanation.evidence(contract)
     lost = sorted(
         {i["code"] for i in contract["issues"] if i["severity"] == "error" or i["code"] in LOSS_CODES}
     )

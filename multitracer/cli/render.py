@@ -325,12 +325,16 @@ def _observation(console: Console, found: Object) -> None:
     if not statements:
         return
     _heading(console, "What these captures cannot tell")
-    of: dict[str, list[int | None]] = {}
+    of: dict[str, list[Object]] = {}
     for one in statements:
-        of.setdefault(one["text"], []).append(one["conn"])
-    for text, conns in list(of.items())[:SHOWN]:
-        where = "all" if None in conns else f"connection {conns[0]}"
-        others = f" (and so of {words.count(len(conns) - 1, 'other connection')})" if len(conns) > 1 else ""
+        of.setdefault(one["code"] if one["conn"] is not None else one["text"], []).append(one)
+    for alike in list(of.values())[:SHOWN]:
+        text, conns = alike[0]["text"], {one["conn"] for one in alike}
+        where = "all" if None in conns else f"connection {alike[0]['conn']}"
+        same = "so" if all(one["text"] == text for one in alike) else "the like"
+        others = (
+            f" (and {same} of {words.count(len(conns) - 1, 'other connection')})" if len(conns) > 1 else ""
+        )
         _line(console, where, text + others)
     more(console, list(of), SHOWN, "statements")
 

@@ -20,7 +20,7 @@ def text(group: Group, *, with_loss: bool) -> str:
     with_loss : bool
         What was lost is said too, even if nothing was.
     """
-    said = _SENTENCES[group.kind](group)
+    said = SENTENCES[group.kind](group)
     if with_loss and group.kind in _SAY_LOSS:
         said += f"; {losses(group.flows)}"
     return said
@@ -137,7 +137,7 @@ def wanted(flows: tuple[Flow, ...]) -> str:
     return "capture at the receiver too, and log the sender's TCP state (ss -tin, or multitracer record)"
 
 
-_SENTENCES: dict[str, Callable[[Group], str]] = {
+SENTENCES: dict[str, Callable[[Group], str]] = {
     "bottleneck": _bottleneck,
     "queue": _bufferbloat,
     "local_drop": _local_drop,

@@ -136,8 +136,8 @@ RULES = {
     "loss": SentenceRule(
         "Lost on the way",
         "TCP recovered from a loss that no log of the link explains; from captures alone: loss recovery and "
-        "the congestion window that a loss left small limited the sender, and the link was full for less than "
-        f"{_percent(FULL)} of that time",
+        "the congestion window that a loss left small limited the sender, and the link was full for less "
+        f"than {_percent(FULL)} of that time",
         f"recovery episodes of the sender's capture; {_CHAIN}; from captures alone by limits and losses of "
         "connections[]",
         "RFC 5681, RFC 6675, RFC 8985",
@@ -191,7 +191,7 @@ RULES = {
         "A standing queue (bufferbloat)",
         f"the link was full, fewer than {LOSS_SHARE:.1%} of the segments were lost, and the queue added "
         f"{QUEUE_MS:g} ms and more (median) and made the RTT {QUEUE_TIMES:g} times the base RTT; with a log "
-        "of the link: something had to be repaired behind a queue that delayed everything by a second and more",
+        "of the link: something had to be repaired behind a queue that delayed everything by a second",
         "RTT less the base RTT, median and 95th percentile; with a log of the link, bytes in flight against "
         "the BDP",
         f"{_PAPER}, section 5.2",

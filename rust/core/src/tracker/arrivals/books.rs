@@ -1,6 +1,5 @@
 //! What is kept of a direction in which something was missing, late or there twice.
 
-use super::ids::Ids;
 use super::verdict::{Arrival, ArrivalVerdict};
 use crate::tracker::CAUSES;
 use std::collections::{BTreeMap, VecDeque};
@@ -36,15 +35,6 @@ pub(super) struct Seen {
     pub arrival: Option<u32>,
 }
 
-/// Transmissions that left out numbers but no gap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Unseen {
-    /// How many packets.
-    pub packets: i64,
-    /// They left the sender after what was seen then.
-    pub since_ns: i64,
-}
-
 /// What the arrivals of a direction come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArrivalCounts {
@@ -73,7 +63,8 @@ pub struct Books {
     gaps: BTreeMap<i64, Gap>,
     missing: BTreeMap<i64, i64>,
     recent: VecDeque<Seen>,
-    pub(super) unseen: Unseen,
+    /// Up to where the sender had surely sent by then, although nothing was seen of it.
+    pub(super) sent_up_to: i64,
     /// Recovery as it shows here: up to where, and whether a timer began it.
     pub(super) recovery: Option<(i64, bool)>,
     /// Latest TSval.
@@ -180,18 +171,6 @@ impl Books {
             && self.ts_newest.is_none_or(|newest| (val.wrapping_sub(newest) as i32) > 0)
         {
             self.ts_newest = Some(val);
-        }
-    }
-
-    /// Packets that a gap of so many bytes explains of those left out; the others are noted.
-    pub(super) fn explain(&mut self, ids: &Ids, left_out: i64, gap_bytes: i64, timestamps: bool, since_ns: i64) {
-        let explained = if gap_bytes > 0 { ids.packets_of(gap_bytes, timestamps) } else { 0 };
-        let packets = left_out - explained;
-        if packets > 0 {
-            if self.unseen.packets <= 0 {
-                self.unseen = Unseen { packets: 0, since_ns };
-            }
-            self.unseen.packets += packets;
         }
     }
 }

@@ -55,20 +55,44 @@ impl Sender {
         cause
     }
 
-    /// Whether what goes on where all that was seen ends was sent before, and lost with all that left numbers out.
-    pub(super) fn was_sent_before(&mut self, segment: &Segment, peer: &Sender) -> bool {
-        let loop_ns = self.loop_ns(peer);
+    /// Identifications were left out before a segment: how much new data surely left the sender with them, and was lost.
+    ///
+    /// What else they may have been is taken off: retransmissions into the gaps below `seq`, which go out in order, and
+    /// those of a timer that doubles, with its probe. Of what is left nothing but new data remains.
+    pub(super) fn sent_unseen(&mut self, segment: &Segment, seq: i64, left_out: i64, in_order: bool, peer: &Sender) {
         let (data, back) = (self.totals.data_segments, peer.totals.data_segments);
-        let Some(books) = &mut self.books else { return false };
-        if !self.ids.counts() || back * 8 > data {
+        if !self.ids.counts() || back.saturating_mul(8) > data {
             // Where ACKs take numbers too, those left out say little of data.
-            return false;
+            return;
         }
-        let since_ns = segment.t_ns - books.unseen.since_ns;
-        if loop_ns.is_none_or(|loop_ns| since_ns < loop_ns.max(1_000_000)) {
-            books.unseen.packets = 0;
-            return false;
+        let at = Surroundings::of(self, segment, seq, peer);
+        if in_order && at.quiet_ns < TIMER_NS {
+            return;
         }
-        self.sent.len() == 1
+        let Some(books) = &self.books else { return };
+        let under_way = books.recovery.is_some_and(|(up_to, _)| self.snd_una < up_to || seq < up_to);
+        let late = books.gap_at(seq).is_some_and(|gap| segment.t_ns - gap.t_ns >= TIMER_NS);
+        if !in_order && (under_way || late && at.quiet_ns < TIMER_NS) {
+            // Others may have been sent again, and lost, before this one.
+            return;
+        }
+        let from = self.snd_una.min(seq);
+        let below = (seq - from) - self.sent.overlap(from, seq);
+        let timestamps = segment.options.timestamps.is_some();
+        let into_gaps = if below > 0 { self.ids.packets_of(below, timestamps) } else { 0 };
+        let attempts = i64::from((at.quiet_ns.max(0) / TIMER_NS + 1).ilog2());
+        let by_timer = if attempts > 0 { attempts - 1 + i64::from(self.sack_permitted) } else { 0 };
+        let new = (left_out - into_gaps - by_timer).max(i64::from(in_order));
+        if let Some(books) = &mut self.books
+            && new > 0
+        {
+            books.sent_up_to = books.sent_up_to.max(self.snd_max + new * self.ids.payload(timestamps));
+        }
+    }
+
+    /// Whether what goes on where all that was seen ends was sent before.
+    pub(super) fn was_sent_before(&self, segment: &Segment, seq: i64) -> bool {
+        let slack = self.ids.payload(true) / 4;
+        self.books.as_ref().is_some_and(|books| seq + i64::from(segment.length) <= books.sent_up_to + slack)
     }
 }

@@ -81,12 +81,17 @@ impl Ids {
 
     /// Packets that so many bytes take.
     pub(super) fn packets_of(&self, bytes: i64, timestamps: bool) -> i64 {
-        let limit = i64::from(self.limit());
-        if bytes <= limit {
+        if bytes <= i64::from(self.limit()) {
             return 1;
         }
-        let payload = if timestamps && limit > 12 { limit - 12 } else { limit };
+        let payload = self.payload(timestamps);
         (bytes + payload - 1) / payload
+    }
+
+    /// Payload of a full packet.
+    pub(super) fn payload(&self, timestamps: bool) -> i64 {
+        let limit = i64::from(self.limit());
+        if timestamps && limit > 12 { limit - 12 } else { limit }
     }
 
     /// Whether nothing is to be learned from the numbers.

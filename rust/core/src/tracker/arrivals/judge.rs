@@ -36,7 +36,8 @@ impl Sender {
         let by_time = self.judge_by_timestamp(segment, seq, fresh, peer);
         match (by_id, by_time) {
             (Some(id), Some(time)) if id == time => (id, Evidence::IpIdAndTimestamp),
-            (Some(id), Some(Undecided)) => (id, Evidence::IpId),
+            // Numbers that count are finer than a clock.
+            (Some(id), Some(_)) if self.ids.counts() => (id, Evidence::IpId),
             (None, Some(Undecided)) | (Some(_), Some(_)) => (Undecided, Evidence::None),
             (Some(id), None) => (id, Evidence::IpId),
             (None, Some(time)) => (time, Evidence::Timestamp),

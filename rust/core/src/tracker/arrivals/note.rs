@@ -29,35 +29,29 @@ impl Sender {
     /// A segment without payload.
     #[inline(never)]
     pub(in crate::tracker) fn note_empty(&mut self, segment: &Segment, step: Step) {
-        let since_ns = self.last_out_ns.unwrap_or(segment.t_ns);
-        let Some(books) = &mut self.books else { return };
-        match step {
-            Step::Ahead(left_out) => {
-                books.explain(&self.ids, left_out, 0, segment.options.timestamps.is_some(), since_ns);
-            }
-            Step::Behind(id) => _ = books.find(id, 1),
-            _ => {}
+        self.found(segment, step);
+    }
+
+    /// Takes the identification of a segment that comes late from those left out; whether it was one of them.
+    fn found(&mut self, segment: &Segment, step: Step) -> bool {
+        let packets = self.ids.packets(segment);
+        match (step, &mut self.books) {
+            (Step::Behind(id), Some(books)) => books.find(id, packets),
+            _ => false,
         }
     }
 
     /// New data that goes on where all that was seen ends.
     #[inline(never)]
     pub(in crate::tracker) fn note_next(&mut self, segment: &Segment, seq: i64, step: Step, peer: &Sender) {
-        let since_ns = self.last_out_ns.unwrap_or(segment.t_ns);
-        let timestamps = segment.options.timestamps.is_some();
-        let books = self.books.get_or_insert_default();
-        match step {
-            Step::Ahead(left_out) => books.explain(&self.ids, left_out, 0, timestamps, since_ns),
-            Step::Behind(id) => {
-                if books.find(id, self.ids.packets(segment)) {
-                    books.unseen.packets -= 1;
-                }
-            }
-            _ => {}
+        self.found(segment, step);
+        if let Step::Ahead(left_out) = step {
+            self.sent_unseen(segment, seq, left_out, true, peer);
         }
         let mut arrival = None;
-        if books.unseen.packets > 0 && self.was_sent_before(segment, peer) {
-            arrival = Some(self.enter_arrival(segment, seq, (ArrivalVerdict::Retransmission, Evidence::MissingIds), true, true, peer));
+        if self.was_sent_before(segment, seq) {
+            let found = (ArrivalVerdict::Retransmission, Evidence::MissingIds);
+            arrival = Some(self.enter_arrival(segment, seq, found, true, true, peer));
         }
         self.remember(segment, seq, step, arrival);
     }
@@ -66,17 +60,10 @@ impl Sender {
     #[inline(never)]
     pub(in crate::tracker) fn note_gap(&mut self, segment: &Segment, seq: i64, step: Step) {
         let id = self.number(segment, step);
-        let since_ns = self.last_out_ns.unwrap_or(segment.t_ns);
+        self.found(segment, step);
         let (from, t_ns) = (self.snd_max, segment.t_ns);
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let books = self.books.get_or_insert_default();
-        match step {
-            Step::Ahead(left_out) => {
-                books.explain(&self.ids, left_out, seq - from, ts_val.is_some(), since_ns);
-            }
-            Step::Behind(id) => _ = books.find(id, self.ids.packets(segment)),
-            _ => {}
-        }
         books.open_gap(from, Gap { end: seq, t_ns, id, ts_val });
         self.remember(segment, seq, step, None);
     }
@@ -84,18 +71,13 @@ impl Sender {
     /// Data below the highest byte seen; so many bytes of it had been seen.
     #[inline(never)]
     pub(in crate::tracker) fn note_below(&mut self, segment: &Segment, seq: i64, duplicate: u32, step: Step, peer: &Sender) -> ArrivalVerdict {
-        let since_ns = self.last_out_ns.unwrap_or(segment.t_ns);
-        let books = self.books.get_or_insert_default();
-        let mut missed = false;
-        match step {
-            Step::Ahead(left_out) => {
-                books.explain(&self.ids, left_out, 0, segment.options.timestamps.is_some(), since_ns);
-            }
-            Step::Behind(id) => missed = books.find(id, self.ids.packets(segment)),
-            _ => {}
-        }
+        let missed = self.found(segment, step);
+        self.books.get_or_insert_default();
         let fresh = duplicate < segment.length;
         let found = self.judge_below(segment, seq, fresh, step, missed, peer);
+        if let (Step::Ahead(left_out), ArrivalVerdict::Retransmission) = (step, found.0) {
+            self.sent_unseen(segment, seq, left_out, false, peer);
+        }
         let place = self.enter_arrival(segment, seq, found, false, fresh, peer);
         self.remember(segment, seq, step, Some(place));
         found.0
@@ -147,9 +129,6 @@ impl Sender {
             } else if !acked {
                 books.counts.downstream += segments;
             }
-        }
-        if in_order {
-            books.unseen.packets -= segments as i64;
         }
         books.arrivals.push(Arrival {
             t_ns: segment.t_ns,

@@ -160,7 +160,7 @@ impl Connection {
             } else {
                 peer.arrived(segment);
             }
-            sent = own.on_send::<PLAIN>(segment, seq);
+            sent = own.on_send::<PLAIN>(segment, seq, peer);
         }
         Row {
             direction: direction as u8,
@@ -207,6 +207,10 @@ fn learn_options(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
     own.mss = segment.options.mss.or(own.mss);
     own.window_scale = segment.options.window_scale.or(own.window_scale);
     own.sack_permitted |= segment.options.sack_permitted;
+    if let Some(mss) = own.mss.into_iter().chain(peer.mss).min() {
+        own.ids.learn_mss(mss);
+        peer.ids.learn_mss(mss);
+    }
     own.window_shift = window_shift(own, peer);
     peer.window_shift = window_shift(peer, own);
 }

@@ -3,6 +3,7 @@
 //! segments table is asked for.
 
 mod acknowledging;
+mod arrivals;
 mod columns;
 mod connection;
 mod episode;
@@ -30,6 +31,7 @@ mod timers;
 mod undo;
 mod verdicts;
 
+pub use arrivals::{Arrival, ArrivalCounts, ArrivalVerdict, Evidence};
 pub use columns::{Columns, Row};
 pub use connection::Connection;
 pub use episode::{Episode, Findings, Trigger};

@@ -3,6 +3,7 @@
 //! One walk over the fields serves both ways, so that they cannot differ; it names every field, so that a new one is
 //! not forgotten.
 
+use super::arrivals::Books;
 use super::connection::Connection;
 use super::flow::Endpoint;
 use super::history::History;
@@ -249,13 +250,15 @@ impl Fields for Sender {
             ts_first,
             ts_head_before,
             history: _, // in `Beside`
+            ids,
+            books: _, // in `Beside`
         } = self;
         walk_over!(walk: space, isn, totals, rtt, mss, window_scale, window_shift, sack_permitted, timestamps);
         walk_over!(walk: largest_segment, snd_una, snd_max, outstanding, sent, sacked, fin_seq, rto);
         walk_over!(walk: &mut Time(timer_start_ns), &mut MaybeTime(last_out_ns), &mut MaybeTime(last_in_ns));
         walk_over!(walk: last_in_news, last_in_syn, last_window_raw, &mut Time(rack_ns), ts_last, ts_first);
         walk_over!(walk: ts_head_before, state, recover, episode, expiries, probe_out, probe_high, dupacks);
-        walk_over!(walk: probe_byte);
+        walk_over!(walk: probe_byte, ids);
     }
 }
 
@@ -279,6 +282,7 @@ struct Beside {
     timeouts: Vec<Timeout>,
     retransmissions: Vec<Retransmission>,
     history: Option<Box<History>>,
+    books: Option<Box<Books>>,
 }
 
 impl Beside {
@@ -287,6 +291,7 @@ impl Beside {
             timeouts: std::mem::take(&mut sender.timeouts),
             retransmissions: std::mem::take(&mut sender.retransmissions),
             history: sender.history.take(),
+            books: sender.books.take(),
         }
     }
 
@@ -294,6 +299,7 @@ impl Beside {
         sender.timeouts = self.timeouts;
         sender.retransmissions = self.retransmissions;
         sender.history = self.history;
+        sender.books = self.books;
     }
 }
 
@@ -328,7 +334,7 @@ impl Packed {
         connection.walk(&mut writer);
         let bytes = writer.finish().into();
         let eventful = |sender: &Sender| {
-            sender.history.is_some() || !sender.timeouts.is_empty() || !sender.retransmissions.is_empty()
+            sender.history.is_some() || sender.books.is_some() || !sender.timeouts.is_empty() || !sender.retransmissions.is_empty()
         };
         let beside = connection
             .senders

@@ -1,5 +1,6 @@
 //! One direction of a connection, from its sender's point of view: its state and what it is asked for.
 
+use super::arrivals::{Arrival, ArrivalCounts, Books, Ids};
 use super::episode::{Episode, Findings};
 use super::history::{Cap, History};
 use super::interval::IntervalSet;
@@ -59,6 +60,10 @@ pub struct Sender {
     pub(super) ts_first: Option<(u32, i64)>,
     pub(super) ts_head_before: Option<u32>,
     pub(super) history: Option<Box<History>>,
+    /// What the IP identifications of this direction count.
+    pub(super) ids: Ids,
+    /// What of this direction was missing, late or there twice.
+    pub(super) books: Option<Box<Books>>,
 }
 
 impl Sender {
@@ -133,6 +138,16 @@ impl Sender {
     /// Every segment that carried bytes sent before.
     pub fn retransmissions(&self) -> &[Retransmission] {
         &self.retransmissions
+    }
+
+    /// Data segments that are retransmissions, reordered or there twice, as this point saw them.
+    pub fn arrivals(&self) -> &[Arrival] {
+        self.books.as_ref().map_or(&[], |books| books.arrivals())
+    }
+
+    /// What those come to.
+    pub fn arrival_counts(&self) -> ArrivalCounts {
+        self.books.as_ref().map_or(ArrivalCounts::default(), |books| books.counts())
     }
 
     /// Every expiry of the retransmission timer.

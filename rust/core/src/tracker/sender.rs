@@ -5,6 +5,7 @@ use super::history::{Cap, History};
 use super::interval::IntervalSet;
 use super::outcome::{Cause, Reordering, Retransmission, State, Totals};
 use super::outstanding::Outstanding;
+use super::path::Path;
 use super::rtt::{RtoEstimator, RttStatistics};
 use super::sequence::Unwrapper;
 use super::timeout::Timeout;
@@ -59,6 +60,9 @@ pub struct Sender {
     pub(super) ts_first: Option<(u32, i64)>,
     pub(super) ts_head_before: Option<u32>,
     pub(super) history: Option<Box<History>>,
+    /// TTL of its packets here; 0 if unknown.
+    pub(super) ttl: u8,
+    pub(super) path: Option<Box<Path>>,
 }
 
 impl Sender {

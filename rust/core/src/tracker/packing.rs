@@ -89,6 +89,13 @@ impl<T: Fields + Default> Fields for Option<T> {
     }
 }
 
+impl<T: Fields> Fields for Box<T> {
+    #[inline(always)]
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        (**self).walk(walk);
+    }
+}
+
 impl<A: Fields, B: Fields> Fields for (A, B) {
     #[inline(always)]
     fn walk<W: Walk>(&mut self, walk: &mut W) {
@@ -165,8 +172,8 @@ impl Fields for Unwrapper {
 
 impl Fields for RttStatistics {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let RttStatistics { count, min_ns, max_ns, sum_ns } = self;
-        walk_over!(walk: count, min_ns, max_ns, sum_ns);
+        let RttStatistics { count, min_ns, max_ns, sum_ns, first_ns } = self;
+        walk_over!(walk: count, min_ns, max_ns, sum_ns, first_ns);
     }
 }
 
@@ -252,13 +259,15 @@ impl Fields for Sender {
             history: _, // in `Beside`
             ids,
             books: _, // in `Beside`
+            ttl,
+            path,
         } = self;
         walk_over!(walk: space, isn, totals, rtt, mss, window_scale, window_shift, sack_permitted, timestamps);
         walk_over!(walk: largest_segment, snd_una, snd_max, outstanding, sent, sacked, fin_seq, rto);
         walk_over!(walk: &mut Time(timer_start_ns), &mut MaybeTime(last_out_ns), &mut MaybeTime(last_in_ns));
         walk_over!(walk: last_in_news, last_in_syn, last_window_raw, &mut Time(rack_ns), ts_last, ts_first);
         walk_over!(walk: ts_head_before, state, recover, episode, expiries, probe_out, probe_high, dupacks);
-        walk_over!(walk: probe_byte, ids);
+        walk_over!(walk: probe_byte, ids, ttl, path);
     }
 }
 
@@ -304,7 +313,7 @@ impl Beside {
 }
 
 /// Room for the longest that is packed: no number takes more than nine bytes.
-const ROOM: usize = 8192;
+const ROOM: usize = 1 << 16;
 /// What is behind the last number, so that eight bytes can be read where fewer are meant.
 const BEHIND: usize = 7;
 

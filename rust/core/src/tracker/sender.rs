@@ -6,6 +6,7 @@ use super::history::{Cap, History};
 use super::interval::IntervalSet;
 use super::outcome::{Cause, Reordering, Retransmission, State, Totals};
 use super::outstanding::Outstanding;
+use super::path::Path;
 use super::rtt::{RtoEstimator, RttStatistics};
 use super::sequence::Unwrapper;
 use super::timeout::Timeout;
@@ -64,6 +65,9 @@ pub struct Sender {
     pub(super) ids: Ids,
     /// What of this direction was missing, late or there twice.
     pub(super) books: Option<Box<Books>>,
+    /// TTL of its packets here; 0 if unknown.
+    pub(super) ttl: u8,
+    pub(super) path: Option<Box<Path>>,
 }
 
 impl Sender {

@@ -9,8 +9,10 @@ Reference: Paper section 4.3 (duplicate bytes); METRICS "TCP sender analysis"; R
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from multitracer import native
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
@@ -29,7 +31,9 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
         return Result("connections", inconclusive="needs a packet capture with TCP segments (pcap, pcapng)")
     known = measurement.connections
     if measurement.summarised:
-        made = Derived(len(known), lambda at: _describe(measurement, known[at]), origin=known)
+        origin = known.origin if isinstance(known, Derived) else None
+        counted = partial(native.digest, origin) if native.are_summaries(origin) else None
+        made = Derived(len(known), lambda at: _describe(measurement, known[at]), origin=known, digest=counted)
         return Result("connections", {"connections": made})
     found = [_describe(measurement, connection) for connection in known]
     return Result("connections", {"connections": found})
@@ -49,6 +53,7 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "data_direction": _DIRECTIONS[connection.data_dir],
         "source": source,
         "point": measurement.sources[source].point,
+        "stream": _stream(measurement, connection, source),
         "start": round(_seconds(measurement, source, summary["first_ns"]), 9),
         "end": round(_seconds(measurement, source, summary["last_ns"]), 9),
         "handshake": summary["handshake"],
@@ -86,6 +91,23 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
         "max_flight_bytes": data["max_flight_bytes"],
         "max_window_bytes": acks["max_window_bytes"],
+    }
+
+
+def _stream(measurement: Timeline, connection: Connection, source: int) -> int | None:
+    """Number of the connection in the order of first packets in its capture, as Wireshark counts tcp.stream."""
+    if measurement.summarised:
+        return connection.index
+    return measurement.once("streams", lambda: _streams(measurement)).get(
+        (source, id(connection.summaries[source]))
+    )
+
+
+def _streams(measurement: Timeline) -> dict[tuple[int, int], int]:
+    return {
+        (source, id(summary)): number
+        for source, trace in enumerate(measurement.traces)
+        for number, summary in enumerate(trace.connections)
     }
 
 

@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Object = Mapping[str, Any]
+from multitracer.output.digest import LIMITS
 
-LIMITS = (
-    "application",
-    "receiver_window",
-    "congestion_window",
-    "bandwidth",
-    "loss_recovery",
-    "handshake",
-    "unknown",
-)
-"""What may limit a sender: keys of ``limits``."""
+Object = Mapping[str, Any]
 
 QUEUE_MS = 30.0
 QUEUE_TIMES = 3.0

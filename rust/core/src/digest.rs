@@ -1,6 +1,6 @@
 //! What many connections come to together, and which of them to look at first.
 
-use crate::tracker::{CAUSES, Cause, Connection, Shelf};
+use crate::tracker::{CAUSES, Cause, Connection, Limit, Limits, Shelf};
 
 /// Over all connections, each by the direction that carries the bulk of its data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,6 +17,8 @@ pub struct Digest {
     pub without_handshake: u64,
     /// Those that sent anything again.
     pub repeating: u64,
+    /// Those that carried data, by the limit that held their sender for longest: how many, and bytes sent at least once.
+    pub limits: [[u64; 2]; Limit::COUNT],
     /// The worst of them: most timeouts, then most segments sent again.
     pub worst: Vec<usize>,
     /// Those that sent most.
@@ -60,6 +62,12 @@ impl Digest {
         };
         self.closed[ended] += 1;
         self.without_handshake += u64::from(!connection.handshake());
+        if sent.data_bytes > 0 {
+            let limit = Limits::of(connection, direction).map_or(Limit::Unknown, |limits| limits.dominating());
+            let [connections, bytes] = &mut self.limits[limit as usize];
+            *connections += 1;
+            *bytes += unique;
+        }
         let probes = sent.retransmissions[Cause::UnneededProbe as usize];
         let again = sent.retransmissions.iter().skip(1).sum::<u64>() - probes;
         [data.timeouts().len() as u64, again, unique]

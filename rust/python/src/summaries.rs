@@ -2,7 +2,7 @@
 
 use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, Telling};
-use multitracer_core::tracker::{CAUSES, Cause, Connection, Sender, Shelf, TakenBack};
+use multitracer_core::tracker::{CAUSES, Cause, Connection, Limit, Sender, Shelf, TakenBack};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -93,6 +93,15 @@ impl Summaries {
         (overview.first_ns, overview.largest.map(|(_, number)| number))
     }
 
+    /// Both ends of each.
+    fn endpoints(&self) -> Vec<[(String, u16); 2]> {
+        let mut found = Vec::with_capacity(self.0.len());
+        self.0.each(0..self.0.len(), |_, connection| {
+            found.push(connection.endpoints.map(|(address, port)| (address.to_ip().to_string(), port)));
+        });
+        found
+    }
+
     /// `connections` of docs/json.md in pieces, with a comma before each entry but the first.
     fn entries(&self, source: String, point: String, t0_ns: i64, flat: bool) -> EntryPieces {
         let telling = Telling { source, point, t0_ns };
@@ -115,6 +124,11 @@ impl Summaries {
         d.set_item("closed", counts(py, &["fin", "reset", "open"], &found.closed)?)?;
         d.set_item("without_handshake", found.without_handshake)?;
         d.set_item("repeating", found.repeating)?;
+        let limits = PyDict::new(py);
+        for (name, [connections, bytes]) in Limit::NAMES.into_iter().zip(found.limits) {
+            limits.set_item(name, counts(py, &["connections", "bytes"], &[connections, bytes])?)?;
+        }
+        d.set_item("limits", limits)?;
         d.set_item("worst", found.worst)?;
         d.set_item("largest", found.largest)?;
         Ok(d)

@@ -66,6 +66,9 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str(&telling.source);
     out.push_str(",\n      \"point\": ");
     out.push_str(&telling.point);
+    // In the order of first packets, as Wireshark counts.
+    out.push_str(",\n      \"stream\": ");
+    push_int(out, index as i64);
     out.push_str(",\n      \"start\": ");
     push_seconds(out, connection.first_ns, telling);
     out.push_str(",\n      \"end\": ");

@@ -45,6 +45,16 @@ pub enum Limit {
 impl Limit {
     /// How many there are.
     pub const COUNT: usize = 7;
+    /// All of them.
+    pub const ALL: [Limit; Limit::COUNT] = [
+        Limit::Application,
+        Limit::ReceiverWindow,
+        Limit::CongestionWindow,
+        Limit::Bandwidth,
+        Limit::LossRecovery,
+        Limit::Handshake,
+        Limit::Unknown,
+    ];
     /// Their names in JSON.
     pub const NAMES: [&str; Limit::COUNT] = [
         "application",
@@ -105,6 +115,17 @@ impl Limits {
         // Times of a file may go backwards.
         let missing = span_ns as f64 - self.ns.iter().sum::<f64>();
         self.ns[Limit::Unknown as usize] += missing.max(0.0);
+    }
+
+    /// The one with most time; of equal ones, the first.
+    pub fn dominating(&self) -> Limit {
+        let mut most = 0;
+        for (number, &ns) in self.ns.iter().enumerate() {
+            if ns > self.ns[most] {
+                most = number;
+            }
+        }
+        Limit::ALL[most]
     }
 
     /// Of all.

@@ -77,6 +77,8 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         },
         "retransmissions": _retransmissions(data),
         "reverse_retransmissions": _retransmissions(other),
+        "arrivals": {"out_of_order": sum(data["arrivals"].values()), **data["arrivals"]},
+        "losses": dict(data["losses"]),
         "timeouts": dict(data["timeouts"]),
         "rtt_ms": _rtt_ms(data["rtt"]),
         "throughput_bps": _rate_bps(data, data["data_bytes"]),
@@ -158,8 +160,9 @@ def endpoint(address: str, port: int) -> str:
 
 def _retransmissions(direction: Mapping[str, Any]) -> dict[str, int]:
     causes = {name: direction["retransmissions"][name] for name in _COUNTED}
+    inferred = direction["inferred"]
     # Probes carry no byte that a receiver waits for: they are counted apart.
-    return {"total": sum(causes.values()) - causes["unneeded_probe"], **causes}
+    return {"total": sum(causes.values()) - causes["unneeded_probe"], **causes, "inferred": inferred}
 
 
 def _closed(data: Mapping[str, Any], acks: Mapping[str, Any]) -> str:

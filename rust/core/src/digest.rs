@@ -52,7 +52,8 @@ impl Digest {
         let unique = data.unique_bytes().unsigned_abs();
         let bytes = [sent.data_bytes, unique, sent.duplicate_bytes, data.acked_bytes().unsigned_abs()];
         self.bytes.iter_mut().zip(bytes).for_each(|(sum, count)| *sum += count);
-        self.retransmissions.iter_mut().zip(sent.retransmissions).for_each(|(sum, count)| *sum += count);
+        let again_by_cause = data.retransmission_counts();
+        self.retransmissions.iter_mut().zip(again_by_cause).for_each(|(sum, count)| *sum += count);
         let verdicts = connection.timeout_verdicts(direction);
         self.timeouts.iter_mut().zip(verdicts).for_each(|(sum, count)| *sum += count);
         let ended = match (sent.rst > 0 || back.rst > 0, sent.fin > 0 && back.fin > 0) {
@@ -68,8 +69,8 @@ impl Digest {
             *connections += 1;
             *bytes += unique;
         }
-        let probes = sent.retransmissions[Cause::UnneededProbe as usize];
-        let again = sent.retransmissions.iter().skip(1).sum::<u64>() - probes;
+        let probes = again_by_cause[Cause::UnneededProbe as usize];
+        let again = again_by_cause.iter().skip(1).sum::<u64>() - probes;
         [data.timeouts().len() as u64, again, unique]
     }
 }

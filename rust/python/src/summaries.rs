@@ -13,6 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) const CAUSE_NAMES: [&str; CAUSES] =
     ["", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake"];
 
+/// Words for the verdicts on arrivals, in the order of `ArrivalVerdict`.
+const ARRIVAL_NAMES: [&str; 5] = ["", "retransmission", "reordered", "network_duplicate", "undecided"];
+
 /// Summaries of connections, each made into a dictionary when it is asked for: a dictionary takes some ten times
 /// the memory of what it is made from, and a capture may hold hundreds of thousands of connections.
 #[pyclass(frozen)]
@@ -184,10 +187,15 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "acked_bytes"), sender.acked_bytes())?;
     d.set_item(intern!(py, "unseen_acked_bytes"), sender.unseen_bytes())?;
     let causes = PyDict::new(py);
-    for (name, count) in CAUSE_NAMES.iter().zip(totals.retransmissions).skip(1) {
+    for (name, count) in CAUSE_NAMES.iter().zip(sender.retransmission_counts()).skip(1) {
         causes.set_item(name, count)?;
     }
     d.set_item(intern!(py, "retransmissions"), causes)?;
+    let seen = sender.arrival_counts();
+    d.set_item(intern!(py, "inferred"), seen.inferred.iter().sum::<u64>())?;
+    let arrivals = counts(py, &ARRIVAL_NAMES[1..], &seen.verdicts[1..])?;
+    d.set_item(intern!(py, "arrivals"), arrivals)?;
+    d.set_item(intern!(py, "losses"), counts(py, &["upstream", "downstream"], &[seen.upstream, seen.downstream])?)?;
     d.set_item(intern!(py, "timeouts"), verdicts_to_python(py, connection, direction)?)?;
     d.set_item(intern!(py, "recovery"), recovery_to_python(py, sender)?)?;
     d.set_item(intern!(py, "probe_segments"), totals.probe_segments)?;

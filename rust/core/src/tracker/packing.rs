@@ -370,6 +370,9 @@ impl Packed {
     pub(super) fn forget_rows(&mut self) {
         for beside in self.beside.iter_mut().flat_map(|both| both.iter_mut()) {
             beside.retransmissions = Vec::new();
+            if let Some(books) = &mut beside.books {
+                books.forget_rows();
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use super::arrivals::{Arrival, ArrivalCounts, Books, Ids};
 use super::episode::{Episode, Findings};
 use super::history::{Cap, History};
 use super::interval::IntervalSet;
-use super::outcome::{Cause, Reordering, Retransmission, State, Totals};
+use super::outcome::{CAUSES, Cause, Reordering, Retransmission, State, Totals};
 use super::outstanding::Outstanding;
 use super::path::Path;
 use super::rtt::{RtoEstimator, RttStatistics};
@@ -152,6 +152,15 @@ impl Sender {
     /// What those come to.
     pub fn arrival_counts(&self) -> ArrivalCounts {
         self.books.as_ref().map_or(ArrivalCounts::default(), |books| books.counts())
+    }
+
+    /// Segments sent again by cause, on the wire; those of which no earlier copy was seen among them.
+    pub fn retransmission_counts(&self) -> [u64; CAUSES] {
+        let mut counts = self.totals.retransmissions;
+        if let Some(books) = &self.books {
+            counts.iter_mut().zip(books.counts().inferred).for_each(|(sum, count)| *sum += count);
+        }
+        counts
     }
 
     /// Every expiry of the retransmission timer.

@@ -175,6 +175,7 @@ impl Sender {
             let before = self.outstanding.at(seq).copied();
             outcome.transmission = before.map_or(2, |run| run.transmissions.saturating_add(1));
             outcome.cause = self.send_again(segment, seq, end, duplicate, before.as_ref());
+            self.note_cause(segment, outcome.cause);
         } else {
             if seq < self.snd_max && length > 0 {
                 self.totals.out_of_order += 1;
@@ -201,6 +202,7 @@ impl Sender {
     /// A packet that the sender sent once: it does nothing to its state.
     fn delivered_twice(&mut self, segment: &Segment) -> SendOutcome {
         self.totals.data_bytes -= u64::from(segment.length);
+        self.totals.data_segments -= 1;
         SendOutcome::default()
     }
 

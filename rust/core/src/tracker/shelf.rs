@@ -185,6 +185,9 @@ impl Shelf {
     pub(super) fn forget_rows(&mut self) {
         for sender in self.ready.iter_mut().flat_map(|connection| &mut connection.senders) {
             sender.retransmissions = Vec::new();
+            if let Some(books) = &mut sender.books {
+                books.forget_rows();
+            }
         }
         for place in &mut self.places {
             if let Place::Packed(packed, _) = place {

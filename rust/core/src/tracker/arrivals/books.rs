@@ -82,6 +82,12 @@ impl Books {
         self.counts
     }
 
+    /// Give up the rows; what they come to stays.
+    pub(in crate::tracker) fn forget_rows(&mut self) {
+        self.arrivals = Vec::new();
+        self.recent.iter_mut().for_each(|seen| seen.arrival = None);
+    }
+
     pub(super) fn open_gap(&mut self, seq: i64, gap: Gap) {
         if self.gaps.len() >= GAPS {
             self.gaps.pop_first();

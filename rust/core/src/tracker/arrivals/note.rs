@@ -145,6 +145,16 @@ impl Sender {
         books.arrivals.len() as u32 - 1
     }
 
+    /// The cause that the sender's own state gave a segment just noted.
+    pub(in crate::tracker) fn note_cause(&mut self, segment: &Segment, cause: Cause) {
+        if let Some(row) = self.books.as_mut().and_then(|books| books.arrivals.last_mut())
+            && row.record == segment.record
+            && !matches!(cause, Cause::Unknown | Cause::None)
+        {
+            row.cause = cause;
+        }
+    }
+
     /// The verdict of an earlier arrival put right by what followed.
     pub(super) fn correct_arrival(&mut self, place: u32, verdict: ArrivalVerdict, evidence: Evidence) {
         let Some(books) = &mut self.books else { return };

@@ -15,6 +15,7 @@ from multitracer.analysis import Analyzer, Result
 from multitracer.derived import Derived
 from multitracer.measurement import Connection, Measurement
 from multitracer.questions import QUESTIONS
+from multitracer.transfer.onepoint import one_point
 
 _DIRECTIONS = ("forward", "reverse")
 _COUNTED = ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake")
@@ -86,6 +87,7 @@ def _describe(measurement: Measurement, connection: Connection) -> dict[str, Any
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
         "max_flight_bytes": data["max_flight_bytes"],
         "max_window_bytes": acks["max_window_bytes"],
+        **one_point(measurement, connection, source),
     }
 
 

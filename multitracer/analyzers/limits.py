@@ -17,6 +17,7 @@ from multitracer.measurement import Connection, Measurement
 from multitracer.questions import QUESTIONS
 from multitracer.schema.results import LIMIT_PHASES, LIMITS
 from multitracer.table import Array, Table
+from multitracer.transfer.onepoint import one_point
 from multitracer.transfer.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
 from multitracer.transfer.together import Times, parts
 
@@ -81,6 +82,7 @@ def _entries(
                 "mostly": max(spent, key=lambda name: spent[name]) if whole else None,
                 "window_known": bool(known[at]),
                 "kernel": logged.of(connection),
+                "limits": _inferred(m, connection),
                 "longest": [
                     _phase(m, phases, row)
                     for row in order[bounds[at] : min(bounds[at] + _LISTED, bounds[at + 1])].tolist()
@@ -88,6 +90,14 @@ def _entries(
             }
         )
     return entries
+
+
+def _inferred(m: Measurement, connection: Connection) -> dict[str, Any] | None:
+    """Shares as `connections` has them: of the whole transfer, handshake and bandwidth told apart."""
+    if m.snd is None or m.snd not in connection.summaries:
+        return None
+    found: dict[str, Any] | None = one_point(m, connection, m.snd)["limits"]
+    return found
 
 
 def _phase(m: Measurement, phases: Table, row: int) -> dict[str, Any]:

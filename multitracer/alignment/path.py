@@ -167,8 +167,24 @@ def _point(work: Work, source: int, place: int, path: list[int]) -> str | None:
     if not sizes:
         return None
     conn = max(sizes)[1]
+    seen = _observed(work, source, conn)
+    if seen is not None:
+        details["point_by"], details["point_evidence"] = f"{seen['grade']}, by all evidence", seen["evidence"]
+        point: str | None = seen["point"]
+        return point
     split = roles.split_of_rtt(work.own[source], conn, work.merged[conn].data_dir)
     if split is None:
         return None
     details["point_by"] = split.words()
     return split.point
+
+
+def _observed(work: Work, source: int, conn: int) -> dict[str, Any] | None:
+    """What the core says of the point of a capture, by one of its connections; None if it says nothing."""
+    member = work.merged[conn].member(source)
+    if member is None:
+        return None
+    summary = work.traces[source].connections[member.conn]
+    sent = [summary[name]["data_bytes"] for name in ("forward", "reverse")]
+    found = roles.observed(summary, int(sent[1] > sent[0]))
+    return found if found is not None and found["point"] is not None else None

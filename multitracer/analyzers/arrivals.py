@@ -1,9 +1,10 @@
 """What each data segment was that did not simply carry on: sent again, reordered, or there twice.
 
-The core gives the verdicts as it reads (docs/arrivals.md); here they become a table in the terms of the capture that
-`connections` counts.
+The core gives the verdicts as it reads (docs/arrivals.md); here they become a table in the terms of the
+capture that `connections` counts.
 
-Reference: Jaiswal et al., Measurement and classification of out-of-sequence packets in a tier-1 IP backbone (2007).
+Reference: Jaiswal et al., Measurement and classification of out-of-sequence packets in a tier-1 IP backbone,
+2007.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from multitracer.analysis import Analyzer, Result
+from multitracer.analyzers._needs import QUESTIONS
 from multitracer.analyzers.connections import vantage
-from multitracer.measurement import Measurement
-from multitracer.questions import QUESTIONS
-from multitracer.schema import DIRECTIONS
-from multitracer.schema.results import ARRIVALS
-from multitracer.table import Table
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema import DIRECTIONS
+from multitracer.model.schema.results import ARRIVALS
+from multitracer.model.table import Table
+from multitracer.model.timeline import Timeline
 
 
-def run(measurement: Measurement, results: Mapping[str, Result]) -> Result:
+def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     """List them for each connection, as seen by the capture that sees its data best."""
     rows = measurement.table("arrivals")
     chosen = {one.index: vantage(measurement, one) for one in measurement.connections}

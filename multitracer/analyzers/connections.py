@@ -14,6 +14,7 @@ from typing import Any
 
 from multitracer import native
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.onepoint import one_point
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
 from multitracer.model.timeline import Connection, Timeline
@@ -93,11 +94,12 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
         "max_flight_bytes": data["max_flight_bytes"],
         "max_window_bytes": acks["max_window_bytes"],
+        **one_point(measurement, connection, source),
     }
 
 
 def _stream(measurement: Timeline, connection: Connection, source: int) -> int | None:
-    """Number of the connection in the order of first packets in its capture, as Wireshark counts tcp.stream."""
+    """Number of the connection by its first packet in the capture, as Wireshark counts tcp.stream."""
     if measurement.summarised:
         return connection.index
     return measurement.once("streams", lambda: _streams(measurement)).get(

@@ -1,8 +1,8 @@
 """Filters of whole connections in pcap-filter's words: host, net, port, portrange, tcp, and, or, not.
 
-Reference: pcap-filter(7). ``and`` and ``or`` bind alike, from left to right; ``not`` binds closer. A value without
-a word before it takes that of the value before (``port 80 or 443``). A connection has packets of both
-directions: ``src`` and ``dst`` have no meaning for it.
+Reference: pcap-filter(7). ``and`` and ``or`` bind alike, from left to right; ``not`` binds closer. A
+value without a word before it takes that of the value before (``port 80 or 443``). A connection has packets
+of both directions: ``src`` and ``dst`` have no meaning for it.
 """
 
 from __future__ import annotations
@@ -143,7 +143,9 @@ def _net(value: str) -> Matches:
         wanted = ipaddress.ip_network(f"{whole}/{bits}" if bits else whole)
     except ValueError as error:
         raise UsageError(f"--filter: {value!r} is no network: {error}") from None
-    return lambda endpoints: any((one := _address(address)) is not None and one in wanted for address, _ in endpoints)
+    return lambda endpoints: any(
+        (one := _address(address)) is not None and one in wanted for address, _ in endpoints
+    )
 
 
 def _port(value: str) -> Matches:

@@ -14,6 +14,7 @@ from multitracer.cli.common import (
     json_option,
     load,
     paths_argument,
+    point_option,
     put,
 )
 from multitracer.model.errors import UsageError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 @click.command()
 @paths_argument
 @format_option
+@point_option
 @json_option
 @click.option(
     "--strict", is_flag=True, help="Exit with status 4 if anything was lost on the way into the results."

@@ -28,7 +28,7 @@ def digest(summaries: _core.Summaries, most: int) -> dict[str, Any]:
 
 def endpoints(summaries: _core.Summaries) -> list[tuple[tuple[str, int], tuple[str, int]]]:
     """Address and port of both ends of each connection."""
-    return [(tuple(first), tuple(second)) for first, second in summaries.endpoints()]
+    return [(first, second) for first, second in summaries.endpoints()]
 
 
 def connection_entries(

@@ -25,9 +25,9 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
     dict
         ``connections``; sums ``bytes``, ``retransmissions``, ``timeouts``, ``closed`` (``fin``, ``reset``,
         ``open``), ``without_handshake``; ``limits``: by the limit that held the sender for longest, the
-        ``connections`` with data and their ``bytes``; ``repeating``, those that sent anything again or waited for a timer;
-        places of the ``worst`` of them (most timeouts, then most segments sent again), and of the ``largest``
-        (most bytes).
+        ``connections`` with data and their ``bytes``; ``repeating``, those that sent anything again or
+        waited for a timer; places of the ``worst`` of them (most timeouts, then most segments sent again),
+        and of the ``largest`` (most bytes).
     """
     if isinstance(connections, Derived) and connections.digest is not None:
         return connections.digest(most)

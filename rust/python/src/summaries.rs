@@ -1,7 +1,7 @@
 //! Summaries of connections: as dictionaries, one at a time, and as JSON without one.
 
 use multitracer_core::digest::Digest;
-use multitracer_core::json::{Entries, Telling};
+use multitracer_core::json::{Entries, Telling, told_object};
 use multitracer_core::tracker::{CAUSES, Cause, Connection, Limit, Sender, Shelf, TakenBack};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
@@ -231,6 +231,9 @@ fn direction_to_python<'py>(
     } else {
         d.set_item(intern!(py, "rtt"), py.None())?;
     }
+    // As JSON text: said in one place, and rarely asked for.
+    let told = (totals.segments > 0).then(|| told_object(connection, direction));
+    d.set_item(intern!(py, "path"), told)?;
     let (mss, window_scale, sack_permitted, timestamps) = sender.options();
     d.set_item(intern!(py, "mss"), mss)?;
     d.set_item(intern!(py, "window_scale"), window_scale)?;

@@ -4,6 +4,7 @@
 //! thousands of connections, that way costs fifty times as much. A test compares both.
 
 use super::number::{push_int, push_rounded};
+use super::path::push_told;
 use crate::tracker::{ArrivalVerdict, CAUSES, Cause, Connection, Endpoint, Sender, Shelf};
 use std::fmt::Write;
 
@@ -137,6 +138,8 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     push_int(out, sent.max_flight);
     out.push_str(",\n      \"max_window_bytes\": ");
     push_int(out, back.max_window);
+    out.push_str(",\n      ");
+    push_told(out, connection, direction);
     out.push_str("\n    }");
 }
 

@@ -599,6 +599,7 @@ mod tests {
         }
         let mut connection = Connection::blank();
         for sender in &mut connection.senders {
+            sender.path = Some(Box::new(super::path::Path::full()));
             for run in 0..FEW as i64 {
                 sender.outstanding.send(run * 10, run * 10 + 5, run);
             }

@@ -13,6 +13,9 @@ use crate::tracker::sender::Sender;
 /// A sender silent for so long with more to send waits for its retransmission timer (Linux: `TCP_RTO_MIN`).
 const SILENCE_NS: i64 = 180_000_000;
 
+/// Segments that an ACK of a small window releases at most.
+const RELEASED: u32 = 16;
+
 /// Pauses of one direction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gaps {
@@ -40,6 +43,10 @@ pub(super) struct Gaps {
     peak: i64,
     /// Loss recovery lasts until this is acknowledged.
     recover: i64,
+    /// Segments sent, and how many had been, and what the network had taken, when the window last held the sender.
+    sent: u32,
+    held_at: u32,
+    network_before_ns: i64,
     /// Whether the edge of the window was ever known, and whether an ACK was heard at all.
     window_known: bool,
     heard: bool,
@@ -63,12 +70,15 @@ impl Fields for Gaps {
             usual_ns,
             peak,
             recover,
+            sent,
+            held_at,
+            network_before_ns,
             window_known,
             heard,
         } = self;
         walk.time(last_ns);
         walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, short, pushes, una, edge, line);
-        walk_over!(walk: usual_ns, peak, recover, window_known, heard);
+        walk_over!(walk: usual_ns, peak, recover, sent, held_at, network_before_ns, window_known, heard);
     }
 }
 
@@ -84,6 +94,7 @@ impl Gaps {
     }
 
     fn keep(&mut self, segment: &Segment, unit: i64) {
+        self.sent = self.sent.wrapping_add(1);
         self.last_ns = segment.t_ns;
         if let Some((_, ecr)) = segment.options.timestamps {
             (self.last_ecr, self.stamped) = (ecr, true);
@@ -128,12 +139,14 @@ impl Gaps {
         let mut waited = false;
         if gap_ns <= halves.quick_ns {
             let wait = if recovering { Wait::Recovery } else { Wait::Network };
-            self.spent_ns[wait as usize] += gap_ns;
+            self.spent_ns[wait as usize] = self.spent_ns[wait as usize].saturating_add(gap_ns);
         } else {
             waited = self.judge(segment, seq, una, gap_ns, unit, halves, recovering);
         }
         // A pause counts, or what is slow from the first would never be usual; but not as what it is.
-        self.usual_ns += (gap_ns.min(8 * self.usual_ns + halves.slack_ns) - self.usual_ns) >> 3;
+        self.usual_ns += (gap_ns.min(self.usual_ns.saturating_mul(8).saturating_add(halves.slack_ns))
+            - self.usual_ns)
+            >> 3;
         self.high = self.high.max(seq.saturating_add(length));
         self.keep(segment, unit);
         waited
@@ -159,7 +172,10 @@ impl Gaps {
         while self.edge >= 0 && self.high > self.edge && self.line.front().is_some() {
             self.hear_next();
         }
-        let (high, need) = (self.high, i64::from(segment.length).min(unit.max(1)));
+        let high = self.high;
+        // A sender may wait until a third of the window is open, or three segments (Linux: `tcp_tso_should_defer`).
+        let third = ((self.edge - self.una) / 3).min(3 * unit);
+        let need = i64::from(segment.length).min(unit).max(third).max(1);
         let room = |edge: i64| edge < 0 || edge - high >= need;
         let in_flight = (high - self.una).max(0);
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
@@ -185,17 +201,17 @@ impl Gaps {
             self.spend(if gap_ns < SILENCE_NS { Wait::Recovery } else { Wait::Silence }, gap_ns);
             return false;
         }
-        let window_ns = opened_ns.unwrap_or(t_ns) - before_ns;
+        let window_ns = opened_ns.unwrap_or(t_ns).saturating_sub(before_ns);
         if window_ns > 0 {
-            self.spend(Wait::Window, window_ns);
+            self.held(window_ns);
         }
         let rest_ns = gap_ns - window_ns;
         if rest_ns <= 0 {
             return false;
         }
         let slack_ns = halves.slack_ns;
-        let idle = drained_ns.is_some_and(|at_ns| t_ns - at_ns.max(before_ns) > slack_ns);
-        let prompted = prompted_ns > i64::MIN && t_ns - prompted_ns <= slack_ns;
+        let idle = drained_ns.is_some_and(|at_ns| t_ns.saturating_sub(at_ns.max(before_ns)) > slack_ns);
+        let prompted = prompted_ns > i64::MIN && t_ns.saturating_sub(prompted_ns) <= slack_ns;
         // A full segment without PSH: more was to be sent already (RFC 9293 section 3.9.1.2).
         let more = !self.pushed && !self.short && self.pushes > 0;
         let late = rest_ns > slack_ns;
@@ -205,10 +221,11 @@ impl Gaps {
             // Nothing was left to send. Full windows that end so are of stacks that send records, not bytes.
             idle || !prompted || in_flight < 3 * unit || 2 * in_flight < self.peak
         } else {
-            idle && rest_ns > 4 * self.usual_ns
+            idle && rest_ns / 4 > self.usual_ns
         };
         if application {
-            let under_way_ns = drained_ns.map_or(rest_ns, |at_ns| rest_ns - (t_ns - at_ns).min(rest_ns));
+            let under_way_ns =
+                drained_ns.map_or(rest_ns, |at_ns| rest_ns - t_ns.saturating_sub(at_ns).min(rest_ns));
             self.spend(Wait::Drain, under_way_ns);
             self.spend(Wait::Application, rest_ns - under_way_ns);
         } else if more && idle && rest_ns >= SILENCE_NS {
@@ -217,6 +234,25 @@ impl Gaps {
             self.spend(Wait::Network, rest_ns);
         }
         application
+    }
+
+    /// The window held the sender. What it released then came spread, if a slow link is on the way: as long as only
+    /// little was sent since it held it before, that time is of the window too.
+    fn held(&mut self, window_ns: i64) {
+        let network = &mut self.spent_ns[Wait::Network as usize];
+        let spread_ns = (*network - self.network_before_ns).max(0);
+        let mut all_ns = window_ns;
+        if self.held_at > 0 && self.sent.wrapping_sub(self.held_at) <= RELEASED {
+            *network -= spread_ns;
+            all_ns += spread_ns;
+        }
+        (self.held_at, self.network_before_ns) = (self.sent.max(1), *network);
+        self.spend(Wait::Window, all_ns);
+    }
+
+    #[cfg(test)]
+    pub fn fill(&mut self) {
+        self.line.fill();
     }
 
     fn spend(&mut self, wait: Wait, ns: i64) {
@@ -234,7 +270,13 @@ impl Gaps {
     /// What the sender had heard when it sent what passes at a time. The timestamp that it echoes tells: all before
     /// that one; of those with the same one (they have ticks of a millisecond, mostly), and without timestamps of
     /// all, those that passed a half round trip before.
-    fn advance(&mut self, t_ns: i64, half_ns: i64, echoed: Option<u32>, mut each: impl FnMut(i64, (i64, i64))) {
+    fn advance(
+        &mut self,
+        t_ns: i64,
+        half_ns: i64,
+        echoed: Option<u32>,
+        mut each: impl FnMut(i64, (i64, i64)),
+    ) {
         let until_ns = t_ns.saturating_sub(half_ns);
         while let Some(heard) = self.line.front() {
             let known = match echoed.map(|ecr| heard.ts_val.wrapping_sub(ecr) as i32) {

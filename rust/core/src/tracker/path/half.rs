@@ -120,17 +120,17 @@ impl Halves {
         self.near_ns() + self.far_min_ns().unwrap_or(0)
     }
 
-    /// Round trips toward the sender that an echoed timestamp measured.
-    pub fn echoes(&self) -> u32 {
-        self.echoes
-    }
-
     /// How much longer than at its best the round trip takes now.
     #[inline(always)]
     pub fn queued_ns(&self) -> i64 {
         let far = if self.far_ns >= 0 { self.far_ns - self.far_min_ns } else { 0 };
         let near = if self.near_last_ns >= 0 { self.near_last_ns - self.near_min_ns } else { 0 };
         far + near
+    }
+
+    #[cfg(test)]
+    pub fn fill(&mut self) {
+        [&mut self.far, &mut self.near, &mut self.whole].into_iter().for_each(Histogram::fill);
     }
 
     fn bounds_changed(&mut self) {

@@ -84,16 +84,16 @@ impl<const LOW: u32> Histogram<LOW> {
             [bucket.checked_sub(1), Some(bucket), Some(bucket + 1)].map(|bucket| count(bucket))
         };
         let total: f64 = self.counts.iter().map(|&count| f64::from(count)).sum();
-        let best = (0..BUCKETS).max_by(|&a, &b| {
-            around(a).iter().sum::<f64>().total_cmp(&around(b).iter().sum::<f64>())
-        })?;
+        let best = (0..BUCKETS)
+            .max_by(|&a, &b| around(a).iter().sum::<f64>().total_cmp(&around(b).iter().sum::<f64>()))?;
         if total == 0.0 {
             return None;
         }
         let near = around(best);
         let sum: f64 = near.iter().sum();
         let middle = |bucket: usize| (Self::floor(bucket) + Self::floor(bucket + 1)) / 2.0;
-        let weighted = near[0] * middle(best.saturating_sub(1)) + near[1] * middle(best) + near[2] * middle(best + 1);
+        let weighted =
+            near[0] * middle(best.saturating_sub(1)) + near[1] * middle(best) + near[2] * middle(best + 1);
         Some((weighted / sum, sum / total))
     }
 
@@ -135,6 +135,14 @@ impl<const LOW: u32> Fields for Histogram<LOW> {
 }
 
 #[cfg(test)]
+impl<const LOW: u32> Histogram<LOW> {
+    /// A value in every bucket.
+    pub fn fill(&mut self) {
+        self.counts.fill(u16::MAX - 1);
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -166,7 +174,10 @@ mod tests {
             histogram.add(if turn % 4 == 0 { 1 << 14 } else { 1 << 20 });
         }
         let (value, share) = histogram.mode().unwrap();
-        assert!((share - 0.75).abs() < 0.01 && (value / f64::from(1 << 20) - 1.0).abs() < 0.13, "{value} {share}");
+        assert!(
+            (share - 0.75).abs() < 0.01 && (value / f64::from(1 << 20) - 1.0).abs() < 0.13,
+            "{value} {share}"
+        );
         assert!(histogram.quantile(0.2).unwrap() < 20_000.0);
     }
 }

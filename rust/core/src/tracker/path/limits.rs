@@ -85,7 +85,10 @@ impl Limits {
         let mut limits = Limits::default();
         match &sender.path {
             Some(path) => limits.divide(path, sender, span_ns),
-            None => limits.ns[Self::of_few(sender, connection.senders_at(1 - direction)) as usize] = span_ns as f64,
+            None => {
+                limits.ns[Self::of_few(sender, connection.senders_at(1 - direction)) as usize] =
+                    span_ns as f64
+            }
         }
         limits.ns[Limit::Handshake as usize] = handshake_ns(connection, first_ns) as f64;
         (limits.total_ns() > 0.0).then_some(limits)
@@ -95,17 +98,22 @@ impl Limits {
     fn of_few(sender: &Sender, acks: &Sender) -> Limit {
         let again: u64 = sender.totals().retransmissions.iter().sum();
         let open = acks.totals().max_window >= sender.snd_max;
-        if again == 0 && open && acks.totals().zero_windows == 0 { Limit::Application } else { Limit::Unknown }
+        if again == 0 && open && acks.totals().zero_windows == 0 {
+            Limit::Application
+        } else {
+            Limit::Unknown
+        }
     }
 
     fn divide(&mut self, path: &Path, sender: &Sender, span_ns: i64) {
         let mut spent = path.gaps.spent_ns;
         let (wait, rest_ns) = path.gaps.rest(sender.totals().last_advance_ns);
-        spent[wait as usize] += rest_ns;
+        spent[wait as usize] = spent[wait as usize].saturating_add(rest_ns);
         let at = |wait: Wait| spent[wait as usize] as f64;
-        let full = path.trains.full_share_without_window().unwrap_or(0.0);
+        let busy_ns = at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain);
+        let full = path.trains.full_share_of(busy_ns);
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
-        add(Limit::Bandwidth, (at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain)) * full);
+        add(Limit::Bandwidth, busy_ns * full);
         let window_free = if path.gaps.window_known() { Limit::CongestionWindow } else { Limit::Unknown };
         add(window_free, at(Wait::Network) * (1.0 - full));
         add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full) + at(Wait::Silence));

@@ -119,6 +119,14 @@ impl Fields for Line {
 }
 
 #[cfg(test)]
+impl Line {
+    /// As many as are told apart.
+    pub fn fill(&mut self) {
+        (0..PLACES as i64).for_each(|at| self.push(at, at, at, 0, 0));
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -13,7 +13,6 @@ mod shared;
 mod trains;
 
 pub use half::{Half, RoundTrip};
-pub use histogram::Histogram;
 pub use limits::{Limit, Limits};
 pub use point::{Evidence, Grade, Observation, Point};
 pub use report::{Bottleneck, Told};
@@ -36,23 +35,36 @@ const SOME: u32 = 16;
 /// A direction with data, seen from one point.
 #[derive(Debug, Clone, Default)]
 pub struct Path {
-    pub(super) gaps: Gaps,
-    pub(super) halves: Halves,
-    pub(super) trains: Trains,
-    pub(super) series: Series,
+    gaps: Gaps,
+    halves: Halves,
+    trains: Trains,
+    series: Series,
     /// Data segments since this began.
     segments: u32,
     /// Bytes of their IP packets, and of their payload.
     ip_bytes: u64,
     payload: u64,
     /// Other connections found to queue at the same place, once all were compared.
-    pub(super) shared: Option<u32>,
+    shared: Option<u32>,
 }
 
 impl Fields for Path {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
         let Path { gaps, halves, trains, series, segments, ip_bytes, payload, shared } = self;
         walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, shared);
+    }
+}
+
+#[cfg(test)]
+impl Path {
+    /// One with nothing left empty.
+    pub(super) fn full() -> Self {
+        let mut path = Path::default();
+        path.gaps.fill();
+        path.halves.fill();
+        path.trains.fill();
+        (0..64).for_each(|at| path.series.add(at << 20, 1, 1));
+        path
     }
 }
 

@@ -95,7 +95,10 @@ impl Observation {
 /// Routers that a packet passed, if it started with one of the usual values.
 fn hops(sender: &Sender) -> Option<u8> {
     let ttl = sender.ttl;
-    [64, 128, 255].into_iter().find(|&start| ttl > 0 && ttl <= start && start - ttl < 40).map(|start| start - ttl)
+    [64, 128, 255]
+        .into_iter()
+        .find(|&start| ttl > 0 && ttl <= start && start - ttl < 40)
+        .map(|start| start - ttl)
 }
 
 /// All checksums are wrong: the network card is to fill them in.
@@ -131,9 +134,11 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
             votes.push(vote);
         }
     }
-    let weight = |point: Point| votes.iter().filter(|(p, _)| *p == point).map(|(_, weight)| *weight).sum::<u8>();
+    let weight =
+        |point: Point| votes.iter().filter(|(p, _)| *p == point).map(|(_, weight)| *weight).sum::<u8>();
     let all = [Point::Sender, Point::Receiver, Point::Middle];
-    let Some(best) = all.into_iter().max_by_key(|&point| weight(point)).filter(|&point| weight(point) > 0) else {
+    let Some(best) = all.into_iter().max_by_key(|&point| weight(point)).filter(|&point| weight(point) > 0)
+    else {
         return (None, Grade::Guess);
     };
     let against = all.into_iter().filter(|&point| point != best).map(weight).max().unwrap_or(0);
@@ -142,9 +147,8 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
     }
     let kinds = votes.iter().filter(|(point, _)| *point == best).count();
     // The division of the round trip alone is a guess: a queue or a slow host moves it.
-    let by_halves_alone = evidence.hops.iter().any(|hops| *hops == Some(0) || hops.is_none())
-        && kinds == 1
-        && weight(best) < 2;
+    let by_halves_alone =
+        evidence.hops.iter().any(|hops| *hops == Some(0) || hops.is_none()) && kinds == 1 && weight(best) < 2;
     let grade = match (weight(best), kinds, against) {
         _ if by_halves_alone => Grade::Guess,
         (3.., 2.., 0) => Grade::Certain,

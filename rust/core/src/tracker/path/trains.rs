@@ -68,6 +68,12 @@ impl Fields for Trains {
 }
 
 impl Trains {
+    #[cfg(test)]
+    pub fn fill(&mut self) {
+        self.since_ns = Some(0);
+        [&mut self.rates, &mut self.unqueued].into_iter().for_each(Histogram::fill);
+    }
+
     /// The application paused: what comes next is a new train.
     pub fn cut(&mut self) {
         self.since_ns = None;
@@ -75,7 +81,14 @@ impl Trains {
 
     /// An ACK passes, and all that has arrived by it; how much of that is new.
     #[inline]
-    pub fn acknowledge(&mut self, t_ns: i64, arrived: i64, unit: i64, halves: &Halves, window_ns: i64) -> i64 {
+    pub fn acknowledge(
+        &mut self,
+        t_ns: i64,
+        arrived: i64,
+        unit: i64,
+        halves: &Halves,
+        window_ns: i64,
+    ) -> i64 {
         let fresh = arrived - self.arrived;
         if fresh <= 0 {
             return 0;
@@ -109,12 +122,12 @@ impl Trains {
         let rate = (i128::from(self.bytes) * 1_000_000_000 / i128::from(took_ns)) as i64;
         let base_ns = halves.base_ns();
         // A queue of three packets, and more than delays differ anyway.
-        let packets_ns = 3 * took_ns * 2 / i64::from(self.acks.max(1)) / 2;
+        let packets_ns = took_ns / i64::from(self.acks.max(1)) * 3;
         let queued = halves.queued_ns() >= packets_ns.max(base_ns / 8).max(200_000);
         // ACKs as far apart as a round trip tell of a window of one segment or two, not of a rate.
         let each_ns = took_ns / i64::from(self.acks.max(1));
         let stop_and_wait = 2 * each_ns >= base_ns && 2 * each_ns <= 3 * base_ns;
-        let even = 5 * self.longest_ns <= 2 * took_ns && !stop_and_wait;
+        let even = self.longest_ns / 2 <= took_ns / 5 && !stop_and_wait;
         let window_ns = (window_ns - self.window_ns).clamp(0, took_ns);
         self.all_ns = self.all_ns.saturating_add(took_ns);
         self.window_all_ns = self.window_all_ns.saturating_add(window_ns);
@@ -134,7 +147,7 @@ impl Trains {
 
     /// The rate that most trains share, and what share of them that is.
     pub fn plateau(&self) -> Option<(f64, f64)> {
-        self.rates.mode()
+        self.rates.mode().filter(|_| self.rates.samples >= FEW)
     }
 
     /// Time in which the link was full: a queue stood, or trains came at the plateau.
@@ -148,13 +161,18 @@ impl Trains {
 }
 
 impl Trains {
-    /// Share of the time in which it was full, of that in which the receiver's window was no hindrance.
-    pub fn full_share_without_window(&self) -> Option<f64> {
-        let free_ns = self.all_ns - self.window_all_ns;
-        let full_ns = self.full_ns() - self.window_queued_ns;
-        (free_ns > 0).then(|| (full_ns as f64 / free_ns as f64).clamp(0.0, 1.0))
+    /// Share of a time without hindrance by application and receiver's window in which it was full: only trains tell,
+    /// and they leave out the ends of what comes between two pauses.
+    pub fn full_share_of(&self, busy_ns: f64) -> f64 {
+        let free_ns = (self.all_ns - self.window_all_ns) as f64;
+        let full_ns = (self.full_ns() - self.window_queued_ns) as f64;
+        (full_ns / free_ns.max(busy_ns * TOLD).max(1.0)).clamp(0.0, 1.0)
     }
 }
 
-/// Trains that have to share a rate, for it to be a link's.
+/// Part of a time that trains have to cover, to stand for all of it.
+const TOLD: f64 = 0.8;
+/// Trains before a rate is a link's at all.
+const FEW: u32 = 8;
+/// Part of them that has to share it.
 pub(super) const PLATEAU: f64 = 0.5;

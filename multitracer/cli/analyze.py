@@ -10,6 +10,8 @@ from multitracer.cli.common import (
     DATA_LOSS,
     LOSS_CODES,
     THRESHOLD_MISSED,
+    conn_option,
+    filter_option,
     format_option,
     json_option,
     load,
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 @click.command()
 @paths_argument
 @format_option
+@conn_option
+@filter_option
 @point_option
 @json_option
 @click.option(

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from multitracer.cli.common import (
+    conn_option,
+    filter_option,
     format_option,
     json_option,
     load,
@@ -34,6 +36,8 @@ ROWS = 50_000
 @click.command()
 @paths_argument
 @format_option
+@conn_option
+@filter_option
 @point_option
 @json_option
 @click.option(

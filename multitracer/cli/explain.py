@@ -6,12 +6,20 @@ import textwrap
 
 import click
 
-from multitracer.cli.common import format_option, json_option, load, point_option, print_json
+from multitracer.cli.common import (
+    filter_option,
+    format_option,
+    json_option,
+    load,
+    point_option,
+    print_json,
+)
 
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH...]", type=click.Path(readable=False))
 @format_option
+@filter_option
 @point_option
 @json_option
 @click.option(

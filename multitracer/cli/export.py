@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.cli.common import (
+    filter_option,
     format_option,
     json_option,
     load,
@@ -30,6 +31,7 @@ VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 @click.command()
 @paths_argument
 @format_option
+@filter_option
 @point_option
 @json_option
 @click.option(

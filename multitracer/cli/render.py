@@ -136,13 +136,18 @@ def _together(console: Console, contract: Object) -> None:
         _line(
             console,
             "Fairness",
-            f"Jain's index {fairness['value']:.3f} over {fairness['flows']} flows; goodput {low} to {high}, "
-            f"{mean} on average, standard deviation {spread}",
+            f"Jain's index {fairness['value']:.3f} over {fairness['flows']} flows{_left_out(fairness)}; "
+            f"goodput {low} to {high}, {mean} on average, standard deviation {spread}",
         )
     if energy is not None:
         per_mbit = "" if energy["value"] is None else f", {energy['value']:.3g} J for each Mbit delivered"
         nodes = words.count(len(energy["nodes"]), "node")
         _line(console, "Energy", f"{energy['used_j']:.4g} J used by {nodes}{per_mbit}")
+
+
+def _left_out(fairness: Object) -> str:
+    number = fairness["left_out"]
+    return f" ({words.count(number, 'shorter or idle flow')} left out)" if number else ""
 
 
 def _totals(console: Console, flows: list[Object]) -> None:

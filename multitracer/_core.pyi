@@ -203,6 +203,9 @@ class Summaries(Sequence[dict[str, Any]]):
     def overview(self) -> tuple[int | None, int | None]:
         """Time of the first segment, index of the one with most payload in one direction."""
 
+    def endpoints(self) -> list[list[tuple[str, int]]]:
+        """Address and port of both ends of each."""
+
     def digest(self, most: int) -> dict[str, Any]:
         """As `multitracer.output.digest.digest`, with the worst and the largest `most`."""
 

@@ -172,8 +172,24 @@ def _point(state: AlignmentState, source: int, place: int, path: list[int]) -> s
     if ends[0] != ends[1]:
         details["point_by"] = "addresses of the recorded interface (measurement.toml)"
         return "snd" if ends[state.merged[conn].data_dir] else "rcv"
+    seen = _observed(state, source, conn)
+    if seen is not None:
+        details["point_by"], details["point_evidence"] = f"{seen['grade']}, by all evidence", seen["evidence"]
+        point: str | None = seen["point"]
+        return point
     split = roles.split_of_rtt(state.own[source], conn, state.merged[conn].data_dir)
     if split is None:
         return None
     details["point_by"] = split.words()
     return split.point
+
+
+def _observed(state: AlignmentState, source: int, conn: int) -> dict[str, Any] | None:
+    """What the core says of the point of a capture, by one of its connections; None if it says nothing."""
+    member = state.merged[conn].member(source)
+    if member is None:
+        return None
+    summary = state.traces[source].connections[member.conn]
+    sent = [summary[name]["data_bytes"] for name in ("forward", "reverse")]
+    found = roles.observed(summary, int(sent[1] > sent[0]))
+    return found if found is not None and found["point"] is not None else None

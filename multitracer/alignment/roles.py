@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from multitracer.model.lazy import np
 from multitracer.model.table import Array, Table
@@ -38,6 +40,19 @@ class Split(NamedTuple):
             f"RTT split: data to its ACK {self.data_to_ack_ns / 1e6:.3f} ms, "
             f"ACK to new data {self.ack_to_data_ns / 1e6:.3f} ms"
         )
+
+
+def observed(summary: Mapping[str, Any], data_dir: int) -> dict[str, Any] | None:
+    """What the core judged of a capture's place on the path (docs/limits.md), by one connection's summary.
+
+    Returns
+    -------
+    dict or None
+        `point` (snd, rcv, mid, or None), `grade` and `evidence`; None if the summary is not the core's.
+    """
+    text = summary[("forward", "reverse")[data_dir]].get("path")
+    found: dict[str, Any] | None = None if text is None else json.loads(text)["observation"]
+    return found
 
 
 def split_of_rtt(segments: Table, conn: int, data_dir: int) -> Split | None:

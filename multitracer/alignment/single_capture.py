@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from multitracer import native
-from multitracer.alignment.roles import TELLING_NS, point_by_share
+from multitracer.alignment.roles import observed
+from multitracer.model import declared
 from multitracer.model.derived import Derived
 from multitracer.model.timeline import Clock, Connection, Timeline
 from multitracer.model.trace import Trace
@@ -17,13 +18,17 @@ _DIRECTIONS = ("forward", "reverse")
 def align_single(trace: Trace, settings: dict[str, Any]) -> Timeline:
     """The capture as its own reference.
 
-    Where it was made follows from the two parts of the round trip of the connection with most data: its
-    smallest RTT from data to ACK against the smallest from what the other side sent to its ACK.
+    Where it was made follows from all that the connection with most data shows of it
+    (docs/limits.md), or is declared.
     """
     known = trace.connections
     first_ns, largest = _overview(known)
     source = trace.source
-    if not source.point and largest is not None:
+    declared_point = declared.point(settings, source.path)
+    if declared_point is not None:
+        source.point = declared_point
+        source.details["point_by"] = "declared"
+    elif not source.point and largest is not None:
         source.point = _point(_connection(largest, known[largest]))
     clock = Clock(0, None, 0, 0.0, 0, "reference", "reference")
     return Timeline(
@@ -56,8 +61,5 @@ def _connection(index: int, summary: dict[str, Any]) -> Connection:
 
 
 def _point(largest: Connection) -> str | None:
-    far = largest.summaries[0][_DIRECTIONS[largest.data_dir]]["rtt"]
-    near = largest.summaries[0][_DIRECTIONS[1 - largest.data_dir]]["rtt"]
-    if not far or not near or far["min_ns"] + near["min_ns"] < TELLING_NS:
-        return None
-    return point_by_share(near["min_ns"] / (far["min_ns"] + near["min_ns"]))
+    found = observed(largest.summaries[0], largest.data_dir)
+    return None if found is None else found["point"]

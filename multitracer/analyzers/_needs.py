@@ -19,6 +19,7 @@ class Question(NamedTuple):
 QUESTIONS = {
     "connections": Question(),
     "throughput": Question(needs=("segments",)),
+    "arrivals": Question(needs=("arrivals",)),
     "timeouts": Question(needs=("segments",), uses=("kernel_events", "snd", "rcv")),
     "losses": Question(needs=("segments", "snd", "rcv")),
     "recoveries": Question(needs=("segments",), uses=("snd", "rcv", "timeouts", "losses")),
@@ -59,9 +60,8 @@ QUESTIONS = {
     "energy": Question(needs=("energy",), uses=("connections", "goodput"), specific=True),
     "flow_totals": Question(needs=("flow_totals",), specific=True),
     "diagnosis": Question(
-        needs=("segments",),
+        needs=("result:connections",),
         uses=(
-            "connections",
             "timeouts",
             "utilization",
             "idle_phases",

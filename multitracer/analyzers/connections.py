@@ -9,9 +9,12 @@ Reference: Paper section 4.3 (duplicate bytes); RFC 6298 section 3 (Karn).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from multitracer import native
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.onepoint import one_point
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
 from multitracer.model.timeline import Connection, Timeline
@@ -29,7 +32,9 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
         return Result("connections", inconclusive="needs a packet capture with TCP segments (pcap, pcapng)")
     known = measurement.connections
     if measurement.summarised:
-        made = Derived(len(known), lambda at: _describe(measurement, known[at]), origin=known)
+        origin = known.origin if isinstance(known, Derived) else None
+        counted = partial(native.digest, origin) if native.are_summaries(origin) else None
+        made = Derived(len(known), lambda at: _describe(measurement, known[at]), origin=known, digest=counted)
         return Result("connections", {"connections": made})
     found = [_describe(measurement, connection) for connection in known]
     return Result("connections", {"connections": found})
@@ -49,6 +54,7 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "data_direction": _DIRECTIONS[connection.data_dir],
         "source": source,
         "point": measurement.sources[source].point,
+        "stream": _stream(measurement, connection, source),
         "start": round(_seconds(measurement, source, summary["first_ns"]), 9),
         "end": round(_seconds(measurement, source, summary["last_ns"]), 9),
         "handshake": summary["handshake"],
@@ -72,6 +78,8 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         },
         "retransmissions": _retransmissions(data),
         "reverse_retransmissions": _retransmissions(other),
+        "arrivals": {"out_of_order": sum(data["arrivals"].values()), **data["arrivals"]},
+        "losses": dict(data["losses"]),
         "timeouts": dict(data["timeouts"]),
         "rtt_ms": _rtt_ms(data["rtt"]),
         "throughput_bps": _rate_bps(data, data["data_bytes"]),
@@ -86,6 +94,24 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
         "max_flight_bytes": data["max_flight_bytes"],
         "max_window_bytes": acks["max_window_bytes"],
+        **one_point(measurement, connection, source),
+    }
+
+
+def _stream(measurement: Timeline, connection: Connection, source: int) -> int | None:
+    """Number of the connection by its first packet in the capture, as Wireshark counts tcp.stream."""
+    if measurement.summarised:
+        return connection.index
+    return measurement.once("streams", lambda: _streams(measurement)).get(
+        (source, id(connection.summaries[source]))
+    )
+
+
+def _streams(measurement: Timeline) -> dict[tuple[int, int], int]:
+    return {
+        (source, id(summary)): number
+        for source, trace in enumerate(measurement.traces)
+        for number, summary in enumerate(trace.connections)
     }
 
 
@@ -136,8 +162,9 @@ def endpoint(address: str, port: int) -> str:
 
 def _retransmissions(direction: Mapping[str, Any]) -> dict[str, int]:
     causes = {name: direction["retransmissions"][name] for name in _COUNTED}
+    inferred = direction["inferred"]
     # Probes carry no byte that a receiver waits for: they are counted apart.
-    return {"total": sum(causes.values()) - causes["unneeded_probe"], **causes}
+    return {"total": sum(causes.values()) - causes["unneeded_probe"], **causes, "inferred": inferred}
 
 
 def _closed(data: Mapping[str, Any], acks: Mapping[str, Any]) -> str:

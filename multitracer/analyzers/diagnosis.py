@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.diagnosis.field.measurement import from_captures
 from multitracer.diagnosis.findings.airtime import air
-from multitracer.diagnosis.findings.arrivals import arrivals
 from multitracer.diagnosis.findings.bearers import bearer
 from multitracer.diagnosis.findings.behind_chains import said
+from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.hosts import ALWAYS as HOST_ALWAYS, HARMLESS as HOST_HARMLESS, hosts
 from multitracer.diagnosis.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
 from multitracer.model.analysis import Analyzer, Result
@@ -41,15 +42,41 @@ _FIRST = ("call_dropped", "unfinished")
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Say what cost most first, each with its numbers, records and picture; one sentence if all is well.
 
-    A cost is time of the link: idle, or spent on bytes that it had carried before. What cost less than one
-    percent of the transfer goes unsaid, unless it was a reset, a drop or a timer that fired needlessly. That
-    a transfer broke off comes before all else, as no share of the link tells of it.
+    A cost is time of the link: idle, or spent on bytes that it had carried before. That a transfer broke off
+    comes before all else, as no share of the link tells of it. With a log of the link, the link is the
+    measure: what cost less than one percent of the transfer goes unsaid, unless it was a reset, a drop or a
+    timer that fired needlessly. Without one, what limited the sender is (`multitracer.diagnosis.field`).
 
     References
     ----------
     Paper 5 and 6.
     """
     utilization = _summary(results, "utilization")
+    if utilization.get("basis") == "link log":
+        sentences = _along_the_link(m, results, utilization)
+    else:
+        sentences = _from_captures(m, results, utilization)
+    if not sentences:
+        return Result("diagnosis", inconclusive="no TCP data in these traces")
+    return Result("diagnosis", {"sentences": [one.to_dict() for one in sentences]})
+
+
+def _from_captures(
+    m: Timeline, results: Mapping[str, Result], utilization: Mapping[str, Any]
+) -> list[Finding]:
+    found = from_captures(m, results)
+    if not found:
+        return []
+    connections = _summary(results, "connections").get("connections", [])
+    broken = [] if m.summarised else unfinished(m, connections, _timeouts(results))
+    ended = [*(one for one in found if one.kind in _FIRST), *broken]
+    whole = headline(m, dict(utilization), connections) if utilization.get("value") is not None else None
+    links_own = [] if m.summarised else [*air(m, results), *bearer(m, results)]
+    rest = [one for one in found if one.kind not in _FIRST]
+    return [*ended, *([whole] if whole is not None else []), *rest, *links_own]
+
+
+def _along_the_link(m: Timeline, results: Mapping[str, Result], utilization: dict[str, Any]) -> list[Finding]:
     connections = _summary(results, "connections").get("connections", [])
     chains = _summary(results, "chains").get("chains", [])
     phases = _summary(results, "idle_phases").get("phases", [])
@@ -61,25 +88,22 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     told += [waiting] if waiting is not None else []
     told += [*air(m, results), *bearer(m, results), *hosts(m, results)]
     if not any(one.kind in _FIRST for one in told):
-        told += unfinished(m, connections, _summary(results, "timeouts").get("timeouts", []))
+        told += unfinished(m, connections, _timeouts(results))
     told.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s))
-    value = utilization.get("value")
-    if value is not None and value > GOOD:
+    value = float(utilization["value"])
+    if value > GOOD:
         told = [one for one in told if not one.kind.startswith("idle_")]
-    harmless = all(one.kind in _HARMLESS for one in told)
-    seen = arrivals(m, connections) if m.snd is None and value is None else []
-    if seen:
-        sentences = [*seen, *told]
-    elif harmless and (value is None or value > GOOD):
+    if value > GOOD and all(one.kind in _HARMLESS for one in told):
         told = [one for one in told if one.kind != "ack_compression"]
-        sentences = [well(m, utilization, connections), *told] if connections else told
-    else:
-        whole = headline(m, utilization, connections)
-        ended = [one for one in told if one.kind in _FIRST]
-        sentences = [*ended, *([whole] if whole is not None else []), *told[len(ended) :]]
-    if not sentences:
-        return Result("diagnosis", inconclusive="no TCP data in these traces")
-    return Result("diagnosis", {"sentences": [one.to_dict() for one in sentences]})
+        return [well(m, utilization), *told] if connections else told
+    whole = headline(m, utilization, connections)
+    ended = [one for one in told if one.kind in _FIRST]
+    return [*ended, *([whole] if whole is not None else []), *told[len(ended) :]]
+
+
+def _timeouts(results: Mapping[str, Result]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = _summary(results, "timeouts").get("timeouts", [])
+    return found
 
 
 def _chained(m: Timeline, results: Mapping[str, Result]) -> dict[float, int]:

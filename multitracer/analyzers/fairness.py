@@ -17,7 +17,10 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
     Each connection counts with the bytes that were acknowledged, from its first data segment to the last ACK
     of its data, or, if it never closed, to the last ACK of any: one that stands still until the end got
-    less, not the same in less time. One that delivered nothing counts as zero. The standard deviation is that
+    less, not the same in less time. Only like is compared with like: those that ran for half of the longest
+    one's time or more, or never closed, and did not wait for their application or receiver for most of it.
+    A short reply that was all there was to send got no unfair share. One that delivered nothing counts
+    as zero. The standard deviation is that
     of a sample (n - 1). With one connection there is nothing to share: deviation and index are None.
 
     References
@@ -30,12 +33,17 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     if not sent:
         return Result("fairness", inconclusive="needs a connection that sent data")
     closed = {one["index"]: one["closed"] != "open" for one in results["connections"].summary["connections"]}
+    entries = {one["index"]: one for one in results["connections"].summary["connections"]}
+    compared = _alike(sent, entries)
+    left_out = len(sent) - len(compared)
+    sent = compared
     last = max(one["end"] for one in sent)
     rates = [_rate_bps(one, one["end"] if closed[one["conn"]] else last) for one in sent]
     mean = sum(rates) / len(rates)
     spread = standard_deviation(rates)
     summary = {
         "flows": len(rates),
+        "left_out": left_out,
         "value": jain(rates),
         "goodput_mean_bps": round(mean, 3),
         "goodput_std_bps": spread,
@@ -44,6 +52,32 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         "relative_std": None if spread is None or not mean else round(spread / mean, 6),
     }
     return Result("fairness", summary)
+
+
+_ALIKE = 0.5
+
+
+def _alike(sent: list[dict[str, Any]], entries: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Connections that wanted all that they could get, for about as long; all, if none did."""
+    last = max(one["end"] for one in sent)
+    spans = {
+        one["conn"]: (one["end"] if entries[one["conn"]]["closed"] != "open" else last) - one["start"]
+        for one in sent
+    }
+    found = [
+        one
+        for one in sent
+        if spans[one["conn"]] >= _ALIKE * max(spans.values()) and not _held_back(entries[one["conn"]])
+    ]
+    return found or sent
+
+
+def _held_back(entry: Mapping[str, Any]) -> bool:
+    """Whether it had nothing to send, or its receiver no room, for most of the time."""
+    limits = entry.get("limits")
+    if not limits:
+        return False
+    return bool(limits["application"] + limits["receiver_window"] > _ALIKE)
 
 
 def _rate_bps(one: Mapping[str, Any], end: float) -> float:

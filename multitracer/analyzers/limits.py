@@ -13,6 +13,7 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.tcp.flow_batch import Times, batches
+from multitracer.layers.tcp.onepoint import one_point
 from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped
@@ -81,6 +82,7 @@ def _entries(
                 "mostly": max(spent, key=lambda name: spent[name]) if whole else None,
                 "window_known": bool(known[at]),
                 "kernel": logged.of(connection),
+                "limits": _inferred(m, connection),
                 "longest": [
                     _phase(m, phases, row)
                     for row in order[bounds[at] : min(bounds[at] + _LISTED, bounds[at + 1])].tolist()
@@ -88,6 +90,14 @@ def _entries(
             }
         )
     return entries
+
+
+def _inferred(m: Timeline, connection: Connection) -> dict[str, Any] | None:
+    """Shares as `connections` has them: of the whole transfer, handshake and bandwidth told apart."""
+    if m.snd is None or m.snd not in connection.summaries:
+        return None
+    found: dict[str, Any] | None = one_point(m, connection, m.snd)["limits"]
+    return found
 
 
 def _phase(m: Timeline, phases: Table, row: int) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.diagnosis.field.measurement import MOST
+from multitracer.diagnosis.field.offered import TWICE, offered_bps
 from multitracer.layers.link.path import link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
 from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns
@@ -13,6 +15,7 @@ from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.intervals import intersect, intervals, subtract, total, union
 from multitracer.model.timeline import Timeline
+from multitracer.output.digest import digest
 
 FLAG_AT = 0.95
 
@@ -32,7 +35,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     estimate = _estimate(m, results)
     if path is None or m.snd is None or not _answered(results, "flow_control", "idle_phases"):
         if estimate is None:
-            return Result("utilization", inconclusive="needs a link log, or a capture at the data sender")
+            return Result("utilization", inconclusive=_why_not(m, results))
         estimate["flagged"] = estimate["value"] <= FLAG_AT
         if _answered(results, "idle_phases"):
             busy_s = estimate["span_s"] - estimate["idle_s"]
@@ -80,6 +83,9 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     sent, duplicate = _bytes(results["connections"])
     if found is None or sent <= 0 or total(found.span) <= 0:
         return None
+    offered = offered_bps(_chosen(results["connections"]))
+    if offered is None or 8 * found.rate > TWICE * offered:
+        return None
     span = total(found.span)
     used = 1 - duplicate / sent
     middle, least, most = idle_ns(found)
@@ -98,6 +104,20 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
         "duplicate_bytes": duplicate,
         "rate_bytes_per_s": round(found.rate, 3),
     }
+
+
+def _why_not(m: Timeline, results: Mapping[str, Result]) -> str:
+    if bottleneck(m) is None:
+        return "needs a link log, or a capture at the data sender"
+    return "needs a link log: the captures do not show what the path offers"
+
+
+def _chosen(connections: Result) -> list[dict[str, Any]]:
+    """Those with most data, of many."""
+    entries: list[dict[str, Any]] = connections.summary["connections"]
+    if len(entries) <= MOST:
+        return entries
+    return [entries[place] for place in digest(entries, MOST)["largest"]]
 
 
 def _answered(results: Mapping[str, Result], *names: str) -> bool:

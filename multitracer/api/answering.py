@@ -17,6 +17,7 @@ _PROVIDERS = {
     "link_frames|link_events": "a link log",
     "link_frames|link_events|segments": "a link log, or a capture at the data sender",
     "segments": "a packet capture with TCP segments (pcap, pcapng)",
+    "arrivals": "a packet capture with TCP segments",
     "retransmissions": "a packet capture with retransmissions",
     "timeouts": "a packet capture",
     "tcp_states": "a kernel log of TCP state (tcp_probe, ss, siftr, iperf3)",
@@ -86,7 +87,7 @@ def missing(
         elif need in ("snd", "rcv"):
             if getattr(measurement, need) is None:
                 return _PROVIDERS[need]
-        elif measurement.summarised and need in ("segments", "retransmissions", "timeouts"):
+        elif measurement.summarised and need in ("segments", "arrivals", "retransmissions", "timeouts"):
             return "single segments, which a summary does not keep (large capture): use --full"
         elif not measurement.rows(*need.split("|")):
             return _PROVIDERS.get(need, f"rows in the table {need}")

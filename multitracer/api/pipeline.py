@@ -41,6 +41,7 @@ def read(
     format: Formats = None,
     progress: Progress | None = None,
     detail: Detail = "full",
+    point: str | Mapping[str, str] | None = None,
 ) -> Measurement:
     """Read the traces of one transfer and put them on one timeline.
 
@@ -58,6 +59,8 @@ def read(
     detail : {"full", "summary", "auto"}
         summary: a single capture is read without tables, in memory that does not grow with it; questions that
         need single segments then stay open. auto: so for a capture of more than `SUMMARY_BYTES`.
+    point : str or mapping, optional
+        Observation point (snd, rcv, mid) of all captures, or by file, instead of what they show.
 
     Returns
     -------
@@ -86,6 +89,10 @@ def read(
     known = registry.parsers()
     check_formats(format, files.named + files.found, known)
     lone = files.named + files.found
+    if point is not None:
+        from multitracer.model import declared
+
+        files.settings = declared.with_points(files.settings, point, lone)
     if len(lone) == 1 and (detail == "summary" or (detail == "auto" and _is_large(lone[0]))):
         summary = _summarise(lone[0], format_of(lone[0], format), known)
         if summary is not None:

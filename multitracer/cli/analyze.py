@@ -10,10 +10,13 @@ from multitracer.cli.common import (
     DATA_LOSS,
     LOSS_CODES,
     THRESHOLD_MISSED,
+    conn_option,
+    filter_option,
     format_option,
     json_option,
     load,
     paths_argument,
+    point_option,
     put,
 )
 from multitracer.model.errors import UsageError
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 @click.command()
 @paths_argument
 @format_option
+@conn_option
+@filter_option
+@point_option
 @json_option
 @click.option(
     "--strict", is_flag=True, help="Exit with status 4 if anything was lost on the way into the results."
@@ -104,11 +110,11 @@ def command(
         from multitracer.cli import diagnosis as explanation
         from multitracer.cli.render import summary
 
-        explanation.short(contract)
+        explanation.answer(contract)
         summary(contract)
         if explain:
             explanation.chains(contract)
-        explanation.diagnosis(contract)
+        explanation.evidence(contract)
     lost = sorted(
         {i["code"] for i in contract["issues"] if i["severity"] == "error" or i["code"] in LOSS_CODES}
     )

@@ -70,6 +70,78 @@ def format_option(command: F) -> F:
     )(command)
 
 
+def point_option(command: F) -> F:
+    """``--point POINT`` for all captures, ``--point FILE=POINT`` for one; repeatable. `load` heeds it."""
+    return click.option(
+        "--point",
+        "points",
+        multiple=True,
+        metavar="[FILE=]snd|rcv|mid",
+        expose_value=False,
+        callback=_keep_points,
+        help="Where captures were taken, whatever they show: at the sender, receiver, between. Repeatable.",
+    )(command)
+
+
+def filter_option(command: F) -> F:
+    """``--filter EXPRESSION``: some connections, in pcap-filter's words. `load` heeds it."""
+    return click.option(
+        "--filter",
+        "expression",
+        default="",
+        metavar="EXPRESSION",
+        expose_value=False,
+        callback=_kept(_FILTER),
+        help="Only connections that match, in pcap-filter's words: 'host 10.0.0.2 and port 443'; host, net, "
+        "port, portrange, and, or, not, parentheses.",
+    )(command)
+
+
+def conn_option(command: F) -> F:
+    """``--conn N``: connections by number; repeatable. `load` heeds it."""
+    return click.option(
+        "--conn",
+        "conns",
+        type=click.IntRange(min=0),
+        multiple=True,
+        metavar="N",
+        expose_value=False,
+        callback=_kept(_CONNS),
+        help="Only this connection, by the number that `analyze` prints. Repeatable.",
+    )(command)
+
+
+_POINTS = "multitracer.points"
+_FILTER = "multitracer.filter"
+_CONNS = "multitracer.conns"
+
+
+def _kept(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def keep(ctx: click.Context, _parameter: click.Parameter, value: Any) -> None:
+        ctx.meta[name] = value
+
+    return keep
+
+
+def _keep_points(ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    ctx.meta[_POINTS] = values
+
+
+def parse_points(values: Sequence[str]) -> str | dict[str, str] | None:
+    """What `--point` said.
+
+    Raises
+    ------
+    UsageError
+        Two points for all files, or one for all besides one for a file.
+    """
+    for_all = [value for value in values if "=" not in value]
+    by_file = dict(value.rpartition("=")[::2] for value in values if "=" in value)
+    if len(for_all) > 1 or (for_all and by_file):
+        raise UsageError("--point: give one POINT for all files, or FILE=POINT for each")
+    return for_all[0] if for_all else by_file or None
+
+
 def json_option(command: F) -> F:
     """``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md) instead of text.")(
@@ -103,8 +175,23 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
     from multitracer.api.pipeline import read
     from multitracer.cli.progress import progress
 
+    context = click.get_current_context(silent=True)
+    point = parse_points(context.meta.get(_POINTS, ()) if context is not None else ())
     with progress("reading") as step:
-        return read(*paths, format=parse_formats(formats), progress=step, detail=detail)
+        found = read(*paths, format=parse_formats(formats), progress=step, detail=detail, point=point)
+    return selected(found)
+
+
+def selected(measurement: Measurement) -> Measurement:
+    """The connections that `--conn` and `--filter` name."""
+    context = click.get_current_context(silent=True)
+    meta = context.meta if context is not None else {}
+    conns, expression = meta.get(_CONNS, ()), meta.get(_FILTER, "")
+    if not conns and not expression:
+        return measurement
+    from multitracer.api.selection import select
+
+    return select(measurement, conns, expression)
 
 
 def print_json(data: Any) -> None:

@@ -8,55 +8,82 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
 Object = Mapping[str, Any]
 
-SHORT = 130
-"""Letters of a sentence that need no shortening."""
+SHORT = 5
+"""Sentences that make up the answer; what is beyond stands below."""
 
 
-def diagnosis(contract: Object, console: Console | None = None) -> None:
-    """Print the last word: what cost most first, with the records and the picture of each sentence."""
+def answer(contract: Object, console: Console | None = None) -> None:
+    """Print the answer: the first sentences of the diagnosis, what cost most first."""
     from rich.console import Console
-    from rich.text import Text
 
-    from multitracer.cli import lines, words
-
-    console = console or Console()
-    if not contract["diagnosis"]:
-        return
-    lines.heading(console, "Diagnosis")
-    for sentence in contract["diagnosis"]:
-        text = sentence["text"]
-        line = Text(f"- {text[:1].upper()}{text[1:]}.")
-        if sentence["cost_s"] >= 0.05:
-            line.append(f" [cost {words.duration(sentence['cost_s'])}]", "bold")
-        console.print(line, highlight=False)
-        if sentence["evidence"]:
-            console.print(Text(f"    see {_records(sentence['evidence'])}", "dim"), highlight=False)
-        if sentence["command"]:
-            console.print(Text(f"    {sentence['command']}", "dim"), highlight=False, soft_wrap=True)
-
-
-def short(contract: Object, console: Console | None = None) -> None:
-    """Print the first words: what the diagnosis, far below, begins with, and what cost most."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from multitracer.cli import lines, words
+    from multitracer.cli import lines
 
     said = contract["diagnosis"]
     if not said:
         return
     console = console or Console()
     lines.heading(console, "In short")
-    cost = max(said[1:], key=lambda one: one["cost_s"], default=None)
-    for one in [said[0], *([cost] if cost is not None else [])]:
-        text = one["text"]
-        if len(text) > SHORT:
-            text = text.split("; ")[0]
-        price = f" [cost {words.duration(one['cost_s'])}]" if one["cost_s"] >= 0.05 else ""
-        console.print(Text(f"- {text[:1].upper()}{text[1:]}.{price}"), highlight=False)
+    for number, sentence in enumerate(said[:SHORT], 1):
+        _sentence(console, number, sentence)
+
+
+def evidence(contract: Object, console: Console | None = None) -> None:
+    """Print what the answer rests on: records and picture of each sentence, and the sentences beyond it."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from multitracer.cli import lines
+
+    console = console or Console()
+    said = contract["diagnosis"]
+    commands = [sentence["command"] for sentence in said]
+    shown = [
+        (number, sentence)
+        for number, sentence in enumerate(said, 1)
+        if number > SHORT or sentence["evidence"] or commands.index(sentence["command"]) == number - 1
+    ]
+    shown = [(number, one) for number, one in shown if number > SHORT or one["evidence"] or one["command"]]
+    if not shown:
+        return
+    lines.heading(console, "Evidence")
+    for number, sentence in shown:
+        if number > SHORT:
+            _sentence(console, number, sentence)
+        records = f"see {_records(sentence['evidence'])}" if sentence["evidence"] else ""
+        label = "" if number > SHORT else f"{number}."
+        if records:
+            console.print(_hanging(label, Text(records, "dim")), highlight=False)
+        if sentence["command"] and commands.index(sentence["command"]) == number - 1:
+            line = Text(f"{'' if records else label:4}{sentence['command']}", "dim")
+            console.print(line, highlight=False, soft_wrap=True)
+
+
+def _sentence(console: Console, number: int, sentence: Object) -> None:
+    from rich.text import Text
+
+    from multitracer.cli import words
+
+    text = sentence["text"]
+    line = Text(f"{text[:1].upper()}{text[1:]}.")
+    if sentence["cost_s"] >= 0.05:
+        line.append(f" [cost {words.duration(sentence['cost_s'])}]", "bold")
+    console.print(_hanging(f"{number}.", line), highlight=False)
+
+
+def _hanging(label: str, text: Text) -> Table:
+    """A paragraph beside its number."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=3, no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(label, text)
+    return grid
 
 
 def chains(contract: Object, console: Console | None = None) -> None:

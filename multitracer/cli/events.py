@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from multitracer.cli.common import format_option, json_option, load, paths_argument, replacing, window
+from multitracer.cli.common import (
+    conn_option,
+    filter_option,
+    format_option,
+    json_option,
+    load,
+    paths_argument,
+    point_option,
+    replacing,
+    window,
+)
 from multitracer.model.errors import UsageError
 from multitracer.model.schema import EVENT_LAYERS
 
@@ -26,6 +36,9 @@ ROWS = 50_000
 @click.command()
 @paths_argument
 @format_option
+@conn_option
+@filter_option
+@point_option
 @json_option
 @click.option(
     "-o", "--output", metavar="FILE", help="Write to FILE (.csv or .parquet) instead of standard output."

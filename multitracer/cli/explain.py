@@ -6,12 +6,21 @@ import textwrap
 
 import click
 
-from multitracer.cli.common import format_option, json_option, load, print_json
+from multitracer.cli.common import (
+    filter_option,
+    format_option,
+    json_option,
+    load,
+    point_option,
+    print_json,
+)
 
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH...]", type=click.Path(readable=False))
 @format_option
+@filter_option
+@point_option
 @json_option
 @click.option(
     "--conn", type=click.IntRange(min=0), metavar="N", help="Connection; needed if there are several."

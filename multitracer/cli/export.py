@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multitracer.cli.common import format_option, json_option, load, paths_argument, print_json, window
+from multitracer.cli.common import (
+    filter_option,
+    format_option,
+    json_option,
+    load,
+    paths_argument,
+    point_option,
+    print_json,
+    window,
+)
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +31,8 @@ VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 @click.command()
 @paths_argument
 @format_option
+@filter_option
+@point_option
 @json_option
 @click.option(
     "-o", "--output", required=True, metavar="OUT", help="File to write; a directory for some formats."

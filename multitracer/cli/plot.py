@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multitracer.cli.common import format_option, json_option, load, print_json
+from multitracer.cli.common import (
+    filter_option,
+    format_option,
+    json_option,
+    load,
+    point_option,
+    print_json,
+)
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +26,8 @@ ENDINGS = (".png", ".svg", ".pdf")
 @click.command()
 @click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path(readable=False))
 @format_option
+@filter_option
+@point_option
 @json_option
 @click.option("-o", "--output", metavar="FILE", help="Where to write: .png, .svg or .pdf.")
 @click.option(

@@ -136,13 +136,18 @@ def _together(console: Console, contract: Object) -> None:
         _line(
             console,
             "Fairness",
-            f"Jain's index {fairness['value']:.3f} over {fairness['flows']} flows; goodput {low} to {high}, "
-            f"{mean} on average, standard deviation {spread}",
+            f"Jain's index {fairness['value']:.3f} over {fairness['flows']} flows{_left_out(fairness)}; "
+            f"goodput {low} to {high}, {mean} on average, standard deviation {spread}",
         )
     if energy is not None:
         per_mbit = "" if energy["value"] is None else f", {energy['value']:.3g} J for each Mbit delivered"
         nodes = words.count(len(energy["nodes"]), "node")
         _line(console, "Energy", f"{energy['used_j']:.4g} J used by {nodes}{per_mbit}")
+
+
+def _left_out(fairness: Object) -> str:
+    number = fairness["left_out"]
+    return f" ({words.count(number, 'shorter or idle flow')} left out)" if number else ""
 
 
 def _totals(console: Console, flows: list[Object]) -> None:
@@ -325,12 +330,16 @@ def _observation(console: Console, found: Object) -> None:
     if not statements:
         return
     _heading(console, "What these captures cannot tell")
-    of: dict[str, list[int | None]] = {}
+    of: dict[str, list[Object]] = {}
     for one in statements:
-        of.setdefault(one["text"], []).append(one["conn"])
-    for text, conns in list(of.items())[:SHOWN]:
-        where = "all" if None in conns else f"connection {conns[0]}"
-        others = f" (and so of {words.count(len(conns) - 1, 'other connection')})" if len(conns) > 1 else ""
+        of.setdefault(one["code"] if one["conn"] is not None else one["text"], []).append(one)
+    for alike in list(of.values())[:SHOWN]:
+        text, conns = alike[0]["text"], {one["conn"] for one in alike}
+        where = "all" if None in conns else f"connection {alike[0]['conn']}"
+        same = "so" if all(one["text"] == text for one in alike) else "the like"
+        others = (
+            f" (and {same} of {words.count(len(conns) - 1, 'other connection')})" if len(conns) > 1 else ""
+        )
         _line(console, where, text + others)
     more(console, list(of), SHOWN, "statements")
 

@@ -6,13 +6,25 @@ import os
 
 import click
 
-from multitracer.cli.common import format_option, json_option, load, paths_argument, print_json
+from multitracer.cli.common import (
+    conn_option,
+    filter_option,
+    format_option,
+    json_option,
+    load,
+    paths_argument,
+    point_option,
+    print_json,
+)
 from multitracer.model.errors import UsageError
 
 
 @click.command()
 @paths_argument
 @format_option
+@conn_option
+@filter_option
+@point_option
 @json_option
 @click.option("-o", "--output", metavar="FILE", required=True, help="Where to write: .html.")
 @click.option("--title", metavar="WORDS", help="Heading; by default the name of the directory.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multitracer.model.errors import UsageError
@@ -41,6 +41,47 @@ def addresses(settings: Mapping[str, Any]) -> frozenset[str]:
     interface = settings.get("interface")
     known = interface.get("addresses") if isinstance(interface, Mapping) else None
     return frozenset(str(one) for one in known) if isinstance(known, list) else frozenset()
+
+
+def with_points(
+    settings: Mapping[str, Any], point: str | Mapping[str, str] | None, paths: Sequence[str]
+) -> dict[str, Any]:
+    """Settings in which observation points given by the caller stand before those of the file.
+
+    Parameters
+    ----------
+    settings : mapping
+    point : str or mapping of str to str, optional
+        One of `POINTS` for all captures, or by file: its name or the end of its path.
+    paths : sequence of str
+        The files that are read.
+
+    Raises
+    ------
+    UsageError
+        No such point, or none of the files is meant.
+    """
+    merged = dict(settings)
+    if point is None:
+        return merged
+    chosen: dict[str, str] = {}
+    for name, value in (dict.fromkeys(paths, point) if isinstance(point, str) else point).items():
+        meant = [path for path in paths if path == name or _normal(path).endswith("/" + _normal(name))]
+        if value not in POINTS:
+            raise UsageError(f"point {value!r} is none of {', '.join(POINTS)}")
+        if not meant:
+            raise UsageError(f"point of {name!r}: no such file is read")
+        chosen |= dict.fromkeys(meant, value)
+    sources: dict[str, Any] = {
+        _normal(path): {**entry(settings, path), "point": value} for path, value in chosen.items()
+    }
+    known = settings.get("sources", {})
+    merged["sources"] = sources | {name: value for name, value in known.items() if name not in sources}
+    return merged
+
+
+def _normal(path: str) -> str:
+    return path.replace(os.sep, "/")
 
 
 def number(settings: Mapping[str, Any], path: str, name: str) -> float | None:

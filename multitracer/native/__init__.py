@@ -55,6 +55,7 @@ from multitracer.native.summaries import (
     are_summaries as are_summaries,
     connection_entries as connection_entries,
     digest as digest,
+    endpoints as endpoints,
     overview as overview,
 )
 from multitracer.native.text import (

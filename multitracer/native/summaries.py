@@ -26,6 +26,11 @@ def digest(summaries: _core.Summaries, most: int) -> dict[str, Any]:
     return summaries.digest(most)
 
 
+def endpoints(summaries: _core.Summaries) -> list[tuple[tuple[str, int], tuple[str, int]]]:
+    """Address and port of both ends of each connection."""
+    return [(first, second) for first, second in summaries.endpoints()]
+
+
 def connection_entries(
     summaries: _core.Summaries, source: str, point: str, t0_ns: int, *, flat: bool
 ) -> Iterator[bytes]:

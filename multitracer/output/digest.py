@@ -24,9 +24,10 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
     -------
     dict
         ``connections``; sums ``bytes``, ``retransmissions``, ``timeouts``, ``closed`` (``fin``, ``reset``,
-        ``open``), ``without_handshake``; ``repeating``, those that sent anything again or waited for a timer;
-        places of the ``worst`` of them (most timeouts, then most segments sent again), and of the ``largest``
-        (most bytes).
+        ``open``), ``without_handshake``; ``limits``: by the limit that held the sender for longest, the
+        ``connections`` with data and their ``bytes``; ``repeating``, those that sent anything again or
+        waited for a timer; places of the ``worst`` of them (most timeouts, then most segments sent again),
+        and of the ``largest`` (most bytes).
     """
     if isinstance(connections, Derived) and connections.digest is not None:
         return connections.digest(most)
@@ -46,10 +47,39 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
         "timeouts": _sums(connections, "timeouts", ("total", "spurious", "genuine", "inconclusive")),
         "closed": {word: sum(one["closed"] == word for one in connections) for word in _CLOSED},
         "without_handshake": sum(not one["handshake"] for one in connections),
+        "limits": _limits(connections),
         "repeating": len(repeating),
         "worst": [place for *_, place in sorted(repeating)[:most]],
         "largest": [place for _, place in sorted(sending)[:most]],
     }
+
+
+LIMITS = (
+    "application",
+    "receiver_window",
+    "congestion_window",
+    "bandwidth",
+    "loss_recovery",
+    "handshake",
+    "unknown",
+)
+"""What may limit a sender, in the order of the contract; of equal ones the first counts."""
+
+
+def dominating(entry: Object) -> str:
+    """What limited a connection's sender for longest."""
+    limits = entry.get("limits")
+    return max(LIMITS, key=lambda name: limits[name]) if limits else "unknown"
+
+
+def _limits(connections: Sequence[Object]) -> dict[str, dict[str, int]]:
+    found = {name: {"connections": 0, "bytes": 0} for name in LIMITS}
+    for one in connections:
+        if one["bytes"]["sent"]:
+            mine = found[dominating(one)]
+            mine["connections"] += 1
+            mine["bytes"] += one["bytes"]["unique"]
+    return found
 
 
 _CLOSED = ("fin", "reset", "open")

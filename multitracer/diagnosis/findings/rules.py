@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from multitracer.diagnosis.field.causes import FULL, LOSS_SHARE
+from multitracer.diagnosis.field.facts import QUEUE_MS, QUEUE_TIMES
+from multitracer.diagnosis.field.groups import WORTH
 from multitracer.diagnosis.findings import airtime, bearers, hosts
 from multitracer.diagnosis.findings.whole import GOOD
 
@@ -51,18 +54,32 @@ _IDLE = {
     "unknown": ("unknown", "no capture shows why"),
 }
 
+_LIMITED = {
+    cause: f"; from captures alone: {why} for the largest part of the transfer, or {_percent(WORTH)} of it"
+    for cause, why in (
+        ("receiver_window", "less than a segment fitted into the receiver's window"),
+        ("application", "all that it had handed over was sent"),
+        (
+            "handshake_slow_start",
+            "the handshake, or a congestion window that no loss had reduced, limited it",
+        ),
+    )
+}
+
 RULES = {
     "utilization": SentenceRule(
         "Use of the link",
-        f"utilization is {_percent(GOOD)} or less, or something was found that cost time",
+        f"utilization is {_percent(GOOD)} or less, or something was found that cost time; without a link log "
+        "only where the captures show the rate of the bottleneck",
         "(1 - idle time / available time) x (1 - bytes sent before / bytes sent), between the first data "
         "segment and the last ACK; without a link log estimated, with bounds",
         f"{_PAPER}, section 4.3",
     ),
     "well": SentenceRule(
         "All is well",
-        f"utilization is above {_percent(GOOD)} and no sentence tells of a cost",
-        "as utilization; where it cannot be told, by retransmissions and timeouts",
+        f"a log of the link shows that utilization is above {_percent(GOOD)}, and no sentence tells of a "
+        "cost; captures alone are no proof: then the limit is named, or unknown",
+        "as utilization, by the log of the link",
         f"{_PAPER}, section 4.3",
     ),
     "arrivals": SentenceRule(
@@ -91,8 +108,11 @@ RULES = {
     ),
     "local_drop": SentenceRule(
         "Dropped in front of the link",
-        "segments that the sender's capture holds never were on the link, or the queue's log says so",
-        "segment by segment: the map of segments to frames",
+        "segments that the sender's capture holds never were on the link, or the queue's log says so; from a "
+        "capture at the sender alone: its own queue (qdisc) dropped segments, which never reached the "
+        "capture, and the network was what limited it most",
+        "segment by segment: the map of segments to frames; from a capture alone by gaps in sequence numbers "
+        "and IP identifications (losses.upstream at the sender), and by the kernel's counter",
         f"{_PAPER}, section 5.2",
     ),
     "link_loss": SentenceRule(
@@ -115,9 +135,39 @@ RULES = {
     ),
     "loss": SentenceRule(
         "Lost on the way",
-        "TCP recovered from a loss that no log of the link explains",
-        f"recovery episodes of the sender's capture; {_CHAIN}",
+        "TCP recovered from a loss that no log of the link explains; from captures alone: loss recovery and "
+        "the congestion window that a loss left small limited the sender, and the link was full for less "
+        f"than {_percent(FULL)} of that time",
+        f"recovery episodes of the sender's capture; {_CHAIN}; from captures alone by limits and losses of "
+        "connections[]",
         "RFC 5681, RFC 6675, RFC 8985",
+    ),
+    "spurious": SentenceRule(
+        "Needless retransmissions",
+        "TCP spent time in loss recovery, and no loss shows",
+        "as loss; timeouts with the verdict of the Eifel algorithm, DSACK or ACKs",
+        "RFC 3522, RFC 3708, RFC 5682",
+    ),
+    "bottleneck": SentenceRule(
+        "The link was full",
+        f"the bottleneck was full for {_percent(FULL)} or more of the time in which the network limited "
+        "the sender; what it lost is part of the sentence. Connections that share it are one sentence",
+        "bottleneck of connections[]: a constant rate of delivery, or a standing queue; of several "
+        "connections the payload of all over the time from the first to the last",
+        "Zhang, Breslau, Paxson, Shenker: On the characteristics and origins of Internet flow rates, "
+        "SIGCOMM 2002",
+    ),
+    "unknown": SentenceRule(
+        "Not known",
+        "what limited the sender cannot be seen for most of the time, or no data was sent",
+        "limits.unknown of connections[]; the sentence names the capture or the log that would tell",
+        "docs/limits.md",
+    ),
+    "kernel_count": SentenceRule(
+        "The kernel's own count",
+        "the kernel counted more retransmissions than the capture shows",
+        "total_retrans of tcp_info (ss -i, tcp_probe): it overrules the capture's count",
+        "RFC 4898 (tcpEStatsPerfSegsRetrans)",
     ),
     "ack_loss": SentenceRule(
         "Acknowledgements lost or late",
@@ -138,16 +188,20 @@ RULES = {
         f"{_PAPER}, section 5.5",
     ),
     "queue": SentenceRule(
-        "A standing queue",
-        "something had to be repaired behind a queue that delayed everything by a second and more",
-        "round trip less the smallest round trip; bytes outstanding against the pipe's capacity",
+        "A standing queue (bufferbloat)",
+        f"the link was full, fewer than {LOSS_SHARE:.1%} of the segments were lost, and the queue added "
+        f"{QUEUE_MS:g} ms and more (median) and made the RTT {QUEUE_TIMES:g} times the base RTT; with a log "
+        "of the link: something had to be repaired behind a queue that delayed everything by a second",
+        "RTT less the base RTT, median and 95th percentile; with a log of the link, bytes in flight against "
+        "the BDP",
         f"{_PAPER}, section 5.2",
     ),
     **{
         f"idle_{cause}": SentenceRule(
             f"Link idle: {title}",
-            f"idle, in no chain, for 1% of the transfer: {why}",
-            "phases in which the link could have sent and had nothing to send",
+            f"idle, in no chain, for 1% of the transfer: {why}" + _LIMITED.get(cause, ""),
+            "phases in which the link could have sent and had nothing to send"
+            + ("; from captures alone by limits of connections[]" if cause in _LIMITED else ""),
             f"{_PAPER}, section 4.3",
         )
         for cause, (title, why) in _IDLE.items()

@@ -29,7 +29,7 @@ def headline(m: Timeline, utilization: Summary, connections: list[Summary]) -> F
     """How much of the link TCP used."""
     value = utilization.get("value")
     if value is None:
-        return _unknown(m, connections)
+        return None
     span, idle = utilization["span_s"], utilization["idle_s"]
     twice = utilization["duplicate_bytes"]
     lost = idle + _twice_s(utilization)
@@ -45,26 +45,10 @@ def headline(m: Timeline, utilization: Summary, connections: list[Summary]) -> F
     return Finding(text, lost, "utilization", plot_command(m, None, None))
 
 
-def well(m: Timeline, utilization: Summary, connections: list[Summary]) -> Finding:
-    """Say the one sentence for a transfer without anything to find."""
-    value = utilization.get("value")
-    if value is None:
-        return Finding(_quiet(m, connections), 0.0, "well")
-    basis = "" if utilization["basis"] == "link log" else " (estimated from captures)"
-    text = f"TCP used {value:.1%} of what the link offered{basis}: all is well"
+def well(m: Timeline, utilization: Summary) -> Finding:
+    """Say the one sentence for a transfer without anything to find: the log of the link proves it."""
+    text = f"TCP used {utilization['value']:.1%} of what the link offered: all is well"
     return Finding(text, 0.0, "well", plot_command(m, None, None))
-
-
-def _quiet(m: Timeline, connections: list[Summary]) -> str:
-    """Say no more than was looked at, where utilization cannot be told."""
-    if not any(entry["bytes"]["sent"] for entry in connections):
-        return "no data was sent: there is nothing to explain"
-    if any(entry["retransmissions"]["total"] for entry in connections):
-        again = several(sum(entry["retransmissions"]["total"] for entry in connections), "retransmission")
-        return f"{again}; what they cost cannot be told from these traces"
-    if m.snd is None:
-        return "nothing was seen twice, damaged or late; what the sender waited for cannot be seen here"
-    return "nothing was sent twice and no timer fired: all is well"
 
 
 def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary]) -> list[Finding]:
@@ -72,8 +56,8 @@ def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary])
     found = []
     for entry in connections:
         acked, sent = entry["bytes"]["acked"], entry["bytes"]["unique"]
-        forward = ("forward", "reverse")[m.connections[entry["index"]].data_dir]
-        mine = [one for one in timeouts if (one["conn"], one["direction"]) == (entry["index"], forward)]
+        flow = (entry["index"], entry["data_direction"])
+        mine = [one for one in timeouts if (one["conn"], one["direction"]) == flow]
         mine = [one for one in mine if acked < one["seq"] <= sent]
         if not mine:
             continue
@@ -170,15 +154,6 @@ def _held_up(phases: list[Summary], chains: list[Summary]) -> float:
 
 def _window(connections: list[Summary]) -> int:
     return max((entry.get("max_window_bytes") or 0 for entry in connections), default=0)
-
-
-def _unknown(m: Timeline, connections: list[Summary]) -> Finding | None:
-    twice = sum(entry["bytes"]["duplicate"] for entry in connections)
-    sent = sum(entry["bytes"]["sent"] for entry in connections)
-    if not sent:
-        return None
-    text = f"utilization cannot be told from these traces; {twice:,} of {sent:,} bytes were sent before"
-    return Finding(text, 0.0, "utilization", plot_command(m, None, None))
 
 
 def _twice_s(utilization: Summary) -> float:

@@ -53,6 +53,9 @@ from multitracer.model.schema.simulators import (
 )
 from multitracer.model.schema.tcp import (
     ACK_KINDS as ACK_KINDS,
+    ARRIVAL_EVIDENCE as ARRIVAL_EVIDENCE,
+    ARRIVALS as ARRIVALS,
+    ARRIVALS_ARE as ARRIVALS_ARE,
     CAUSES as CAUSES,
     CHECKSUMS as CHECKSUMS,
     EPISODES as EPISODES,

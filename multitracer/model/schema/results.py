@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multitracer.model.schema import CAUSES
+from multitracer.model.schema import ARRIVAL_EVIDENCE, ARRIVALS_ARE, CAUSES, DIRECTIONS
 from multitracer.model.schema.columns import Column, Schema
 from multitracer.model.schema.link import RESET_CAUSES
 
@@ -25,6 +25,22 @@ _START = Column("t_ns", "int64", "ns", "start, on the reference timeline")
 _END = Column("end_ns", "int64", "ns", "end, on the reference timeline")
 _ENTITY = Column("entity", "int16", "", "index of the link entity in `Measurement.entities`")
 _CONN = Column("conn", "int32", "", "connection number; -1 if none")
+
+ARRIVALS = Schema(
+    "arrivals",
+    "Data segments that did not simply carry on: sent again, reordered, or delivered twice.",
+    (
+        _CONN,
+        Column("direction", "int8", "", "forward is from the first endpoint", "", DIRECTIONS),
+        Column("record", "int64", "", "packet number in the capture"),
+        Column("t_s", "float64", "s", "time from the first TCP event"),
+        Column("seq", "int64", "bytes", "first byte, relative to the ISN"),
+        Column("length", "int32", "bytes", "payload"),
+        Column("verdict", "int8", "", "what it is", "docs/arrivals.md", ARRIVALS_ARE),
+        Column("cause", "int8", "", "of a retransmission: why it was sent again", "", CAUSES),
+        Column("evidence", "int8", "", "what the verdict rests on", "docs/arrivals.md", ARRIVAL_EVIDENCE),
+    ),
+)
 
 TRENDS = Schema(
     "trends",

@@ -21,6 +21,18 @@ TRIGGERED_BY = ("timer", "duplicate_acks", "sack", "rack")
 UNDONE = ("", "loss", "frto", "full", "partial", "dsack")
 VOTES = ("abstains", "spurious", "genuine")
 TRIGGERS = ("", "received", "sent")
+ARRIVALS_ARE = ("", "retransmission", "reordered", "network_duplicate", "undecided")
+ARRIVAL_EVIDENCE = (
+    "",
+    "ip_id",
+    "timestamp",
+    "ip_id_and_timestamp",
+    "duplicate_acks",
+    "silence",
+    "too_soon",
+    "missing_ids",
+    "followed",
+)
 
 SEGMENTS = Schema(
     "segments",
@@ -99,6 +111,25 @@ RETRANSMISSIONS = Schema(
         ),
         Column("answer_ns", "int64", "ns", "until the first ACK or SACK block that covers it; -1 if none"),
         Column("answer_record", "int64", "", "packet of that; 0 if none"),
+    ),
+)
+
+ARRIVALS = Schema(
+    "arrivals",
+    "Data segments below the highest byte seen at a capture, and those in order that were sent before.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
+        Column("seq", "int64", "bytes", "first byte"),
+        Column("length", "int32", "bytes", "payload"),
+        Column("verdict", "int8", "", "what it is", "docs/arrivals.md", ARRIVALS_ARE),
+        Column("cause", "int8", "", "of a retransmission: why it was sent again", "", CAUSES),
+        Column("evidence", "int8", "", "what the verdict rests on", "docs/arrivals.md", ARRIVAL_EVIDENCE),
+        Column("in_order", "int8", "", "1: it carries on where all that was seen ends"),
+        Column("fresh", "int8", "", "1: some of its bytes were not seen before"),
     ),
 )
 

@@ -11,6 +11,7 @@ from multitracer.model.table import Sparse, Table
 TRACKED = (
     schema.SEGMENTS,
     schema.RETRANSMISSIONS,
+    schema.ARRIVALS,
     schema.TIMEOUTS,
     schema.EPISODES,
     schema.ICMP_ERRORS,

@@ -1,7 +1,7 @@
 //! What many connections come to together, and which of them to look at first.
 
 use crate::summary::{Closed, retransmissions};
-use crate::tracker::{CAUSES, Connection, Shelf};
+use crate::tracker::{CAUSES, Connection, Limit, Limits, Shelf};
 
 /// Over all connections, each by the direction that carries the bulk of its data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,6 +18,8 @@ pub struct Digest {
     pub without_handshake: u64,
     /// Those that sent anything again.
     pub repeating: u64,
+    /// Those that carried data, by the limit that held their sender for longest: how many, and bytes sent at least once.
+    pub limits: [[u64; 2]; Limit::COUNT],
     /// The worst of them: most timeouts, then most segments sent again.
     pub worst: Vec<usize>,
     /// Those that sent most.
@@ -51,12 +53,20 @@ impl Digest {
         let unique = data.unique_bytes().unsigned_abs();
         let bytes = [sent.data_bytes, unique, sent.duplicate_bytes, data.acked_bytes().unsigned_abs()];
         self.bytes.iter_mut().zip(bytes).for_each(|(sum, count)| *sum += count);
-        self.retransmissions.iter_mut().zip(sent.retransmissions).for_each(|(sum, count)| *sum += count);
+        let again_by_cause = data.retransmission_counts();
+        self.retransmissions.iter_mut().zip(again_by_cause).for_each(|(sum, count)| *sum += count);
         let verdicts = connection.timeout_verdicts(direction);
         self.timeouts.iter_mut().zip(verdicts).for_each(|(sum, count)| *sum += count);
         self.closed[Closed::of(connection) as usize] += 1;
         self.without_handshake += u64::from(!connection.handshake());
-        let again = retransmissions(&sent.retransmissions);
+        let again = retransmissions(&again_by_cause);
+        if sent.data_bytes > 0 {
+            let limit =
+                Limits::of(connection, direction).map_or(Limit::Unknown, |limits| limits.dominating());
+            let [connections, bytes] = &mut self.limits[limit as usize];
+            *connections += 1;
+            *bytes += unique;
+        }
         [data.timeouts().len() as u64, again, unique]
     }
 }

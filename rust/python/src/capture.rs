@@ -14,7 +14,8 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::episodes::episodes_to_python;
 use crate::summaries::{Summaries, connection_to_python};
 use crate::tables::{
-    icmp_errors_to_python, retransmissions_to_python, segments_to_python, timeouts_to_python,
+    arrivals_to_python, icmp_errors_to_python, retransmissions_to_python, segments_to_python,
+    timeouts_to_python,
 };
 use crate::watch::watched;
 
@@ -125,6 +126,7 @@ pub(crate) fn tracked_to_python(
     if let Some(columns) = columns {
         result.set_item("segments", segments_to_python(py, columns)?)?;
         result.set_item("retransmissions", retransmissions_to_python(py, connections)?)?;
+        result.set_item("arrivals", arrivals_to_python(py, connections)?)?;
         result.set_item("timeouts", timeouts_to_python(py, connections)?)?;
         result.set_item("episodes", episodes_to_python(py, connections)?)?;
     }

@@ -1,9 +1,9 @@
 //! Summaries of connections: as dictionaries, one at a time, and as JSON without one.
 
 use multitracer_core::digest::Digest;
-use multitracer_core::json::{Entries, Telling};
+use multitracer_core::json::{Entries, Telling, told_object};
 use multitracer_core::summary::{Closed, RoundTrips, retransmissions};
-use multitracer_core::tracker::{CAUSES, Connection, Sender, Shelf, TakenBack};
+use multitracer_core::tracker::{CAUSES, Connection, Limit, Sender, Shelf, TakenBack};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -13,6 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Words for the causes, in the order of `Cause`; those of retransmissions are keys of the public contract.
 pub(crate) const CAUSE_NAMES: [&str; CAUSES] =
     ["", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake"];
+
+/// Words for the verdicts on arrivals, in the order of `ArrivalVerdict`.
+const ARRIVAL_NAMES: [&str; 5] = ["", "retransmission", "reordered", "network_duplicate", "undecided"];
 
 /// Summaries of connections, each made into a dictionary when it is asked for: a dictionary takes some ten times
 /// the memory of what it is made from, and a capture may hold hundreds of thousands of connections.
@@ -94,6 +97,15 @@ impl Summaries {
         (overview.first_ns, overview.largest.map(|(_, number)| number))
     }
 
+    /// Both ends of each.
+    fn endpoints(&self) -> Vec<[(String, u16); 2]> {
+        let mut found = Vec::with_capacity(self.0.len());
+        self.0.each(0..self.0.len(), |_, connection| {
+            found.push(connection.endpoints.map(|(address, port)| (address.to_ip().to_string(), port)));
+        });
+        found
+    }
+
     /// `connections` of docs/json.md in pieces, with a comma before each entry but the first.
     fn entries(&self, source: String, point: String, t0_ns: i64, flat: bool) -> EntryPieces {
         let telling = Telling { source, point, t0_ns };
@@ -115,6 +127,11 @@ impl Summaries {
         d.set_item("closed", counts(py, &Closed::NAMES, &found.closed)?)?;
         d.set_item("without_handshake", found.without_handshake)?;
         d.set_item("repeating", found.repeating)?;
+        let limits = PyDict::new(py);
+        for (name, [connections, bytes]) in Limit::NAMES.into_iter().zip(found.limits) {
+            limits.set_item(name, counts(py, &["connections", "bytes"], &[connections, bytes])?)?;
+        }
+        d.set_item("limits", limits)?;
         d.set_item("worst", found.worst)?;
         d.set_item("largest", found.largest)?;
         Ok(d)
@@ -170,10 +187,18 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "acked_bytes"), sender.acked_bytes())?;
     d.set_item(intern!(py, "unseen_acked_bytes"), sender.unseen_bytes())?;
     let causes = PyDict::new(py);
-    for (name, count) in CAUSE_NAMES.iter().zip(totals.retransmissions).skip(1) {
+    for (name, count) in CAUSE_NAMES.iter().zip(sender.retransmission_counts()).skip(1) {
         causes.set_item(name, count)?;
     }
     d.set_item(intern!(py, "retransmissions"), causes)?;
+    let seen = sender.arrival_counts();
+    d.set_item(intern!(py, "inferred"), seen.inferred.iter().sum::<u64>())?;
+    let arrivals = counts(py, &ARRIVAL_NAMES[1..], &seen.verdicts[1..])?;
+    d.set_item(intern!(py, "arrivals"), arrivals)?;
+    d.set_item(
+        intern!(py, "losses"),
+        counts(py, &["upstream", "downstream"], &[seen.upstream, seen.downstream])?,
+    )?;
     d.set_item(intern!(py, "timeouts"), verdicts_to_python(py, connection, direction)?)?;
     d.set_item(intern!(py, "recovery"), recovery_to_python(py, sender)?)?;
     d.set_item(intern!(py, "probe_segments"), totals.probe_segments)?;
@@ -207,6 +232,9 @@ fn direction_to_python<'py>(
     } else {
         d.set_item(intern!(py, "rtt"), py.None())?;
     }
+    // As JSON text: said in one place, and rarely asked for.
+    let told = (totals.segments > 0).then(|| told_object(connection, direction));
+    d.set_item(intern!(py, "path"), told)?;
     let (mss, window_scale, sack_permitted, timestamps) = sender.options();
     d.set_item(intern!(py, "mss"), mss)?;
     d.set_item(intern!(py, "window_scale"), window_scale)?;

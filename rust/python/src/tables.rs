@@ -1,7 +1,7 @@
 //! Tables of a capture as NumPy columns.
 
 use multitracer_core::tracker::{
-    Columns, Connection, Endpoint, Held, QuotedError, Retransmission, Sender, Sparse, Timeout,
+    Arrival, Columns, Connection, Endpoint, Held, QuotedError, Retransmission, Sender, Sparse, Timeout,
 };
 use numpy::{Element, IntoPyArray};
 use pyo3::prelude::*;
@@ -117,6 +117,26 @@ pub(crate) fn retransmissions_to_python<'py>(
     column(py, &d, "verdict", &rows, |r| r.2.verdict(min_rtt(r)) as i8)?;
     column(py, &d, "answer_ns", &rows, |r| r.2.answer_after_ns.unwrap_or(-1))?;
     column(py, &d, "answer_record", &rows, |r| r.2.answer_record as i64)?;
+    Ok(d)
+}
+
+pub(crate) fn arrivals_to_python<'py>(
+    py: Python<'py>,
+    connections: &[Connection],
+) -> PyResult<Bound<'py, PyDict>> {
+    let rows = gather(connections, Sender::arrivals, |r: &Arrival| r.t_ns);
+    let d = PyDict::new(py);
+    column(py, &d, "t_ns", &rows, |r| r.2.t_ns)?;
+    column(py, &d, "record", &rows, |r| r.2.record as i64)?;
+    column(py, &d, "conn", &rows, |r| r.0)?;
+    column(py, &d, "dir", &rows, |r| r.1)?;
+    column(py, &d, "seq", &rows, |r| r.2.seq)?;
+    column(py, &d, "length", &rows, |r| r.2.length as i32)?;
+    column(py, &d, "verdict", &rows, |r| r.2.verdict as i8)?;
+    column(py, &d, "cause", &rows, |r| r.2.cause as i8)?;
+    column(py, &d, "evidence", &rows, |r| r.2.evidence as i8)?;
+    column(py, &d, "in_order", &rows, |r| i8::from(r.2.in_order))?;
+    column(py, &d, "fresh", &rows, |r| i8::from(r.2.fresh))?;
     Ok(d)
 }
 

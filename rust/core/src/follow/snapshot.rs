@@ -41,7 +41,7 @@ impl Sums {
             let totals = sender.totals();
             self.data_bytes += totals.data_bytes;
             self.duplicate_bytes += totals.duplicate_bytes;
-            for (sum, count) in self.retransmissions.iter_mut().zip(totals.retransmissions) {
+            for (sum, count) in self.retransmissions.iter_mut().zip(sender.retransmission_counts()) {
                 *sum += count;
             }
             let verdicts = connection.timeout_verdicts(direction);

@@ -4,8 +4,9 @@
 //! thousands of connections, that way costs fifty times as much. A test compares both.
 
 use super::number::{push_int, push_rounded};
+use super::path::push_told;
 use crate::summary::{Closed, RoundTrips, retransmissions};
-use crate::tracker::{CAUSES, Cause, Connection, Endpoint, Sender, Shelf};
+use crate::tracker::{ArrivalVerdict, CAUSES, Cause, Connection, Endpoint, Sender, Shelf};
 use std::fmt::Write;
 
 /// What an entry says that is not of its connection.
@@ -32,9 +33,15 @@ const CAUSES_TOLD: [(&str, Cause); CAUSES - 1] = [
     (",\n        \"unknown\": ", Cause::Unknown),
     (",\n        \"handshake\": ", Cause::Handshake),
 ];
+const ARRIVALS_TOLD: [(&str, ArrivalVerdict); 4] = [
+    (",\n        \"retransmission\": ", ArrivalVerdict::Retransmission),
+    (",\n        \"reordered\": ", ArrivalVerdict::Reordered),
+    (",\n        \"network_duplicate\": ", ArrivalVerdict::NetworkDuplicate),
+    (",\n        \"undecided\": ", ArrivalVerdict::Undecided),
+];
 const NO_RETRANSMISSIONS: &str = "{\n        \"total\": 0,\n        \"timeout\": 0,\n        \"fast\": 0,\
     \n        \"slow_start\": 0,\n        \"tail_loss_probe\": 0,\n        \"unneeded_probe\": 0,\
-    \n        \"unknown\": 0,\n        \"handshake\": 0\n      }";
+    \n        \"unknown\": 0,\n        \"handshake\": 0,\n        \"inferred\": 0\n      }";
 const NO_TIMEOUTS: &str = "{\n        \"total\": 0,\n        \"spurious\": 0,\n        \"genuine\": 0,\n        \"inconclusive\": 0\n      }";
 const NO_BYTES: &str = "{\n        \"sent\": 0,\n        \"unique\": 0,\n        \"duplicate\": 0,\n        \"acked\": 0\n      }";
 
@@ -67,6 +74,9 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str(&telling.source);
     out.push_str(",\n      \"point\": ");
     out.push_str(&telling.point);
+    // In the order of first packets, as Wireshark counts.
+    out.push_str(",\n      \"stream\": ");
+    push_int(out, index as i64);
     out.push_str(",\n      \"start\": ");
     push_seconds(out, connection.first_ns, telling);
     out.push_str(",\n      \"end\": ");
@@ -91,6 +101,7 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     push_retransmissions(out, data);
     out.push_str(",\n      \"reverse_retransmissions\": ");
     push_retransmissions(out, acks);
+    push_arrivals(out, data);
     out.push_str(",\n      \"timeouts\": ");
     push_timeouts(out, connection, direction);
     out.push_str(",\n      \"rtt_ms\": ");
@@ -124,6 +135,8 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     push_int(out, sent.max_flight);
     out.push_str(",\n      \"max_window_bytes\": ");
     push_int(out, back.max_window);
+    out.push_str(",\n      ");
+    push_told(out, connection, direction);
     out.push_str("\n    }");
 }
 
@@ -173,17 +186,35 @@ fn push_bytes(out: &mut String, sender: &Sender) {
 }
 
 fn push_retransmissions(out: &mut String, sender: &Sender) {
-    let counts = &sender.totals().retransmissions;
+    let counts = sender.retransmission_counts();
     if counts.iter().skip(1).all(|count| *count == 0) {
         out.push_str(NO_RETRANSMISSIONS);
         return;
     }
     out.push_str("{\n        \"total\": ");
-    push_int(out, retransmissions(counts) as i64);
+    push_int(out, retransmissions(&counts) as i64);
     for (key, cause) in CAUSES_TOLD {
         out.push_str(key);
         push_int(out, counts[cause as usize] as i64);
     }
+    out.push_str(",\n        \"inferred\": ");
+    push_int(out, sender.arrival_counts().inferred.iter().sum::<u64>() as i64);
+    out.push_str("\n      }");
+}
+
+/// What came below the highest byte seen, and on which side of this point segments were lost.
+fn push_arrivals(out: &mut String, sender: &Sender) {
+    let counts = sender.arrival_counts();
+    out.push_str(",\n      \"arrivals\": {\n        \"out_of_order\": ");
+    push_int(out, counts.out_of_order() as i64);
+    for (key, verdict) in ARRIVALS_TOLD {
+        out.push_str(key);
+        push_int(out, counts.verdicts[verdict as usize] as i64);
+    }
+    out.push_str("\n      },\n      \"losses\": {\n        \"upstream\": ");
+    push_int(out, counts.upstream as i64);
+    out.push_str(",\n        \"downstream\": ");
+    push_int(out, counts.downstream as i64);
     out.push_str("\n      }");
 }
 

@@ -3,6 +3,7 @@
 use super::columns::Row;
 use super::flow::Endpoint;
 use super::outcome::{AckOutcome, SendOutcome};
+use super::path;
 use super::sender::Sender;
 use super::sending::CONTROL;
 use super::sequence::Unwrapper;
@@ -160,7 +161,8 @@ impl Connection {
             } else {
                 peer.arrived(segment);
             }
-            sent = own.on_send::<PLAIN>(segment, seq);
+            sent = own.on_send::<PLAIN>(segment, seq, peer);
+            path::observe(own, peer, segment, (seq, ack, window), acked.rtt_ns);
         }
         Row {
             direction: direction as u8,
@@ -205,8 +207,13 @@ fn learn_options(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
         own.isn = Some(segment.seq);
     }
     own.mss = segment.options.mss.or(own.mss);
+    own.ttl = segment.ttl;
     own.window_scale = segment.options.window_scale.or(own.window_scale);
     own.sack_permitted |= segment.options.sack_permitted;
+    if let Some(mss) = own.mss.into_iter().chain(peer.mss).min() {
+        own.ids.learn_mss(mss);
+        peer.ids.learn_mss(mss);
+    }
     own.window_shift = window_shift(own, peer);
     peer.window_shift = window_shift(peer, own);
 }

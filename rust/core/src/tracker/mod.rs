@@ -3,6 +3,7 @@
 //! segments table is asked for.
 
 mod acknowledging;
+mod arrivals;
 mod columns;
 mod connection;
 mod episode;
@@ -13,6 +14,7 @@ mod live;
 mod outcome;
 mod outstanding;
 mod packing;
+mod path;
 mod quoted;
 mod recovery;
 mod relay;
@@ -30,6 +32,7 @@ mod timers;
 mod undo;
 mod verdicts;
 
+pub use arrivals::{Arrival, ArrivalCounts, ArrivalVerdict, Evidence};
 pub use columns::{Columns, Row};
 pub use connection::Connection;
 pub use episode::{Episode, Findings, Trigger};
@@ -37,6 +40,9 @@ pub use flow::Endpoint;
 pub use history::Cap;
 pub use interval::IntervalSet;
 pub use outcome::{AckKind, CAUSES, Cause, Reordering, Retransmission, State, Totals};
+pub use path::{
+    Bottleneck, Evidence as PointEvidence, Grade, Half, Limit, Limits, Observation, Point, RoundTrip, Told,
+};
 pub use quoted::QuotedError;
 pub use relay::{Relay, track_beside};
 pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};
@@ -81,6 +87,7 @@ impl Tracker {
     /// As [`Tracker::finish`], with packed what is packed.
     pub fn conclude(mut self, issues: &mut Issues) -> (Shelf, Option<Columns>) {
         self.correct();
+        path::find_shared(&mut self.connections);
         self.connections.each_remarkable(|connection| connection.report(issues));
         (self.connections, self.columns)
     }

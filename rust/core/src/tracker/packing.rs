@@ -3,6 +3,7 @@
 //! One walk over the fields serves both ways, so that they cannot differ; it names every field, so that a new one is
 //! not forgotten.
 
+use super::arrivals::Books;
 use super::connection::Connection;
 use super::flow::Endpoint;
 use super::history::History;
@@ -88,6 +89,13 @@ impl<T: Fields + Default> Fields for Option<T> {
     }
 }
 
+impl<T: Fields> Fields for Box<T> {
+    #[inline(always)]
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        (**self).walk(walk);
+    }
+}
+
 impl<A: Fields, B: Fields> Fields for (A, B) {
     #[inline(always)]
     fn walk<W: Walk>(&mut self, walk: &mut W) {
@@ -164,8 +172,8 @@ impl Fields for Unwrapper {
 
 impl Fields for RttStatistics {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let RttStatistics { count, min_ns, max_ns, sum_ns } = self;
-        walk_over!(walk: count, min_ns, max_ns, sum_ns);
+        let RttStatistics { count, min_ns, max_ns, sum_ns, first_ns } = self;
+        walk_over!(walk: count, min_ns, max_ns, sum_ns, first_ns);
     }
 }
 
@@ -249,13 +257,17 @@ impl Fields for Sender {
             ts_first,
             ts_head_before,
             history: _, // in `Beside`
+            ids,
+            books: _, // in `Beside`
+            ttl,
+            path,
         } = self;
         walk_over!(walk: space, isn, totals, rtt, mss, window_scale, window_shift, sack_permitted, timestamps);
         walk_over!(walk: largest_segment, snd_una, snd_max, outstanding, sent, sacked, fin_seq, rto);
         walk_over!(walk: &mut Time(timer_start_ns), &mut MaybeTime(last_out_ns), &mut MaybeTime(last_in_ns));
         walk_over!(walk: last_in_news, last_in_syn, last_window_raw, &mut Time(rack_ns), ts_last, ts_first);
         walk_over!(walk: ts_head_before, state, recover, episode, expiries, probe_out, probe_high, dupacks);
-        walk_over!(walk: probe_byte);
+        walk_over!(walk: probe_byte, ids, ttl, path);
     }
 }
 
@@ -279,6 +291,7 @@ struct Beside {
     timeouts: Vec<Timeout>,
     retransmissions: Vec<Retransmission>,
     history: Option<Box<History>>,
+    books: Option<Box<Books>>,
 }
 
 impl Beside {
@@ -287,6 +300,7 @@ impl Beside {
             timeouts: std::mem::take(&mut sender.timeouts),
             retransmissions: std::mem::take(&mut sender.retransmissions),
             history: sender.history.take(),
+            books: sender.books.take(),
         }
     }
 
@@ -294,11 +308,12 @@ impl Beside {
         sender.timeouts = self.timeouts;
         sender.retransmissions = self.retransmissions;
         sender.history = self.history;
+        sender.books = self.books;
     }
 }
 
 /// Room for the longest that is packed: no number takes more than nine bytes.
-const ROOM: usize = 8192;
+const ROOM: usize = 1 << 16;
 /// What is behind the last number, so that eight bytes can be read where fewer are meant.
 const BEHIND: usize = 7;
 
@@ -328,7 +343,10 @@ impl Packed {
         connection.walk(&mut writer);
         let bytes = writer.finish().into();
         let eventful = |sender: &Sender| {
-            sender.history.is_some() || !sender.timeouts.is_empty() || !sender.retransmissions.is_empty()
+            sender.history.is_some()
+                || sender.books.is_some()
+                || !sender.timeouts.is_empty()
+                || !sender.retransmissions.is_empty()
         };
         let beside = connection
             .senders
@@ -355,6 +373,9 @@ impl Packed {
     pub(super) fn forget_rows(&mut self) {
         for beside in self.beside.iter_mut().flat_map(|both| both.iter_mut()) {
             beside.retransmissions = Vec::new();
+            if let Some(books) = &mut beside.books {
+                books.forget_rows();
+            }
         }
     }
 
@@ -581,6 +602,7 @@ mod tests {
         }
         let mut connection = Connection::blank();
         for sender in &mut connection.senders {
+            sender.path = Some(Box::new(super::path::Path::full()));
             for run in 0..FEW as i64 {
                 sender.outstanding.send(run * 10, run * 10 + 5, run);
             }

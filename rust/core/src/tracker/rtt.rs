@@ -22,12 +22,16 @@ pub struct RttStatistics {
     pub max_ns: i64,
     /// Sum, nanoseconds.
     pub sum_ns: i64,
+    /// The first of them, nanoseconds: of a SYN, if that was seen and sent once.
+    pub first_ns: i64,
 }
 
 impl RttStatistics {
     /// Add a sample.
     pub fn add(&mut self, rtt_ns: i64) {
-        if self.count == 0 || rtt_ns < self.min_ns {
+        if self.count == 0 {
+            (self.first_ns, self.min_ns) = (rtt_ns, rtt_ns);
+        } else if rtt_ns < self.min_ns {
             self.min_ns = rtt_ns;
         }
         self.max_ns = self.max_ns.max(rtt_ns);

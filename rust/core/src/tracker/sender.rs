@@ -1,10 +1,12 @@
 //! One direction of a connection, from its sender's point of view: its state and what it is asked for.
 
+use super::arrivals::{Arrival, ArrivalCounts, Books, Ids};
 use super::episode::{Episode, Findings};
 use super::history::{Cap, History};
 use super::interval::IntervalSet;
-use super::outcome::{Cause, Reordering, Retransmission, State, Totals};
+use super::outcome::{CAUSES, Cause, Reordering, Retransmission, State, Totals};
 use super::outstanding::Outstanding;
+use super::path::Path;
 use super::rtt::{RtoEstimator, RttStatistics};
 use super::sequence::Unwrapper;
 use super::timeout::Timeout;
@@ -59,6 +61,13 @@ pub struct Sender {
     pub(super) ts_first: Option<(u32, i64)>,
     pub(super) ts_head_before: Option<u32>,
     pub(super) history: Option<Box<History>>,
+    /// What the IP identifications of this direction count.
+    pub(super) ids: Ids,
+    /// What of this direction was missing, late or there twice.
+    pub(super) books: Option<Box<Books>>,
+    /// TTL of its packets here; 0 if unknown.
+    pub(super) ttl: u8,
+    pub(super) path: Option<Box<Path>>,
 }
 
 impl Sender {
@@ -133,6 +142,25 @@ impl Sender {
     /// Every segment that carried bytes sent before.
     pub fn retransmissions(&self) -> &[Retransmission] {
         &self.retransmissions
+    }
+
+    /// Data segments that are retransmissions, reordered or there twice, as this point saw them.
+    pub fn arrivals(&self) -> &[Arrival] {
+        self.books.as_ref().map_or(&[], |books| books.arrivals())
+    }
+
+    /// What those come to.
+    pub fn arrival_counts(&self) -> ArrivalCounts {
+        self.books.as_ref().map_or(ArrivalCounts::default(), |books| books.counts())
+    }
+
+    /// Segments sent again by cause, on the wire; those of which no earlier copy was seen among them.
+    pub fn retransmission_counts(&self) -> [u64; CAUSES] {
+        let mut counts = self.totals.retransmissions;
+        if let Some(books) = &self.books {
+            counts.iter_mut().zip(books.counts().inferred).for_each(|(sum, count)| *sum += count);
+        }
+        counts
     }
 
     /// Every expiry of the retransmission timer.

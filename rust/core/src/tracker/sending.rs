@@ -1,5 +1,6 @@
 //! What a segment that the sender puts on the wire does: new data, data again, probes.
 
+use super::arrivals::{ArrivalVerdict, Step};
 use super::episode::{Episode, Trigger};
 use super::outcome::{Cause, Retransmission, SendOutcome, State};
 use super::outstanding::Sent;
@@ -15,16 +16,23 @@ pub(super) const CONTROL: u16 = flags::SYN | flags::FIN | flags::RST;
 impl Sender {
     /// This side sent a segment whose first sequence number is `seq`; `PLAIN` if it is known to have no flag of [`CONTROL`].
     #[inline(always)]
-    pub fn on_send<const PLAIN: bool>(&mut self, segment: &Segment, seq: i64) -> SendOutcome {
+    pub fn on_send<const PLAIN: bool>(&mut self, segment: &Segment, seq: i64, peer: &Sender) -> SendOutcome {
         let t_ns = segment.t_ns;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let plain = PLAIN || segment.flags & CONTROL == 0;
+        let step = if self.ids.goes_on(segment) { Step::Next } else { self.stray(segment) };
         let outcome = if plain && segment.length == 0 {
+            if step != Step::Next {
+                self.note_empty(segment, step);
+            }
             self.send_nothing(seq, 0)
         } else if plain && self.goes_on(segment, seq) {
+            if step != Step::Next || self.books.is_some() {
+                self.note_next(segment, seq, step, peer);
+            }
             self.send_next(segment, seq, ts_val)
         } else {
-            self.send_any(segment, seq, ts_val)
+            self.send_any(segment, seq, ts_val, step, peer)
         };
         if let Some(val) = ts_val {
             self.timestamps = true;
@@ -73,13 +81,23 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn send_any(&mut self, segment: &Segment, seq: i64, ts_val: Option<u32>) -> SendOutcome {
+    fn send_any(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        ts_val: Option<u32>,
+        step: Step,
+        peer: &Sender,
+    ) -> SendOutcome {
         let length = i64::from(segment.length);
         let (syn, fin) = (segment.has(flags::SYN), segment.has(flags::FIN));
         let end = seq + length + i64::from(syn) + i64::from(fin);
         if end > seq && !segment.has(flags::RST) {
-            self.send_data(segment, seq, end, ts_val)
+            self.send_data(segment, seq, end, ts_val, step, peer)
         } else {
+            if step != Step::Next {
+                self.note_empty(segment, step);
+            }
             self.send_nothing(seq, length)
         }
     }
@@ -116,7 +134,15 @@ impl Sender {
         length <= 1 && seq == self.snd_una - 1 && self.snd_una == self.snd_max
     }
 
-    fn send_data(&mut self, segment: &Segment, seq: i64, end: i64, ts_val: Option<u32>) -> SendOutcome {
+    fn send_data(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        end: i64,
+        ts_val: Option<u32>,
+        step: Step,
+        peer: &Sender,
+    ) -> SendOutcome {
         let t_ns = segment.t_ns;
         let length = i64::from(segment.length);
         let (syn, fin) = (segment.has(flags::SYN), segment.has(flags::FIN));
@@ -139,6 +165,10 @@ impl Sender {
             return SendOutcome { duplicate: 0, transmission: 0, cause: Cause::UnneededProbe };
         }
         let duplicate = self.sent.insert(data, data + length) as u32;
+        let arrival = self.note_data(segment, data, duplicate, step, peer);
+        if arrival == ArrivalVerdict::NetworkDuplicate {
+            return self.delivered_twice(segment);
+        }
         self.totals.duplicate_bytes += u64::from(duplicate);
         let control_again = (syn && self.totals.syn > 0 && seq < self.snd_max)
             || (fin && length == 0 && self.fin_seq == Some(data));
@@ -148,10 +178,11 @@ impl Sender {
             self.fin_seq = Some(data + length);
         }
         let mut outcome = SendOutcome { duplicate, transmission: u16::from(length > 0), cause: Cause::None };
-        if duplicate > 0 || control_again {
+        if (duplicate > 0 && arrival != ArrivalVerdict::Reordered) || control_again {
             let before = self.outstanding.at(seq).copied();
             outcome.transmission = before.map_or(2, |run| run.transmissions.saturating_add(1));
             outcome.cause = self.send_again(segment, seq, end, duplicate, before.as_ref());
+            self.note_cause(segment, outcome.cause);
         } else {
             if seq < self.snd_max && length > 0 {
                 self.totals.out_of_order += 1;
@@ -173,6 +204,36 @@ impl Sender {
         }
         self.snd_max = self.snd_max.max(end);
         outcome
+    }
+
+    /// A packet that the sender sent once: it does nothing to its state.
+    fn delivered_twice(&mut self, segment: &Segment) -> SendOutcome {
+        self.totals.data_bytes -= u64::from(segment.length);
+        self.totals.data_segments -= 1;
+        SendOutcome::default()
+    }
+
+    /// What data is that does not simply go on.
+    fn note_data(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        duplicate: u32,
+        step: Step,
+        peer: &Sender,
+    ) -> ArrivalVerdict {
+        if segment.length == 0 {
+            if step != Step::Next {
+                self.note_empty(segment, step);
+            }
+        } else if seq < self.snd_max && self.totals.data_segments > 1 {
+            return self.note_below(segment, seq, duplicate, step, peer);
+        } else if seq > self.snd_max {
+            self.note_gap(segment, seq, step);
+        } else if step != Step::Next || self.books.is_some() {
+            self.note_next(segment, seq, step, peer);
+        }
+        ArrivalVerdict::InOrder
     }
 
     /// Bytes or a flag that were sent before: why, and what that does to the sender's state.

@@ -185,6 +185,9 @@ impl Shelf {
     pub(super) fn forget_rows(&mut self) {
         for sender in self.ready.iter_mut().flat_map(|connection| &mut connection.senders) {
             sender.retransmissions = Vec::new();
+            if let Some(books) = &mut sender.books {
+                books.forget_rows();
+            }
         }
         for place in &mut self.places {
             if let Place::Packed(packed, _) = place {
@@ -256,6 +259,28 @@ impl Shelf {
     pub(super) fn each_remarkable(&self, mut look: impl FnMut(&Connection)) {
         let told = |number: &usize| !matches!(self.places.get(*number), Some(Place::Packed(_, false)));
         self.each((0..self.len()).filter(told), |_, connection| look(connection));
+    }
+
+    /// Those of which a direction sent more than a few segments, in order; of a packed one that is not known before
+    /// it is unpacked, which costs less than it took to track it.
+    pub(super) fn each_with_path(&self, look: impl FnMut(usize, &Connection)) {
+        self.each(0..self.len(), look);
+    }
+
+    /// Change what is known of one.
+    pub(super) fn note(&mut self, number: usize, change: impl FnOnce(&mut Connection)) {
+        match self.places.get_mut(number) {
+            None => change(&mut self.ready[number]),
+            Some(Place::Ready(place)) => change(&mut self.ready[*place as usize]),
+            Some(Place::Packed(packed, _)) => {
+                let mut connection = Connection::blank();
+                packed.copy_into(&mut connection);
+                change(&mut connection);
+                if let Some(again) = Packed::from(&mut connection, &mut self.scratch) {
+                    *packed = again;
+                }
+            }
+        }
     }
 
     /// What is asked of all together.

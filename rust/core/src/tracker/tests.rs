@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use talk::{MS, Talk, causes_of, warm_up};
 
 mod causes;
+mod path;
 mod seen;
 mod spurious;
 mod talk;

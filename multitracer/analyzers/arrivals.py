@@ -1,0 +1,59 @@
+"""What each data segment was that did not simply carry on: sent again, reordered, or there twice.
+
+The core gives the verdicts as it reads (docs/arrivals.md); here they become a table in the terms of the
+capture that `connections` counts.
+
+Reference: Jaiswal et al., Measurement and classification of out-of-sequence packets in a tier-1 IP backbone,
+2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.analyzers.connections import vantage
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.schema import DIRECTIONS
+from multitracer.model.schema.results import ARRIVALS
+from multitracer.model.table import Table
+from multitracer.model.timeline import Timeline
+
+
+def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
+    """List them for each connection, as seen by the capture that sees its data best."""
+    rows = measurement.table("arrivals")
+    chosen = {one.index: vantage(measurement, one) for one in measurement.connections}
+    sources = np.array([chosen.get(conn, -1) for conn in rows["conn"].tolist()], dtype=np.int64)
+    rows = rows.where(rows["source"] == sources)
+    table = Table(
+        ARRIVALS,
+        {
+            "conn": rows["conn"],
+            "direction": rows["dir"],
+            "record": rows["record"],
+            "t_s": (rows["t_ns"] - measurement.t0_ns) / 1e9,
+            "seq": rows["seq"],
+            "length": rows["length"],
+            "verdict": rows["verdict"],
+            "cause": rows["cause"],
+            "evidence": rows["evidence"],
+        },
+    )
+    counts = {}
+    for name in dict.fromkeys(rows.words("verdict").tolist()):
+        counts[str(name)] = int(np.count_nonzero(rows.words("verdict") == name))
+    by_direction = {
+        name: int(np.count_nonzero(rows["dir"] == place)) for place, name in enumerate(DIRECTIONS)
+    }
+    return Result("arrivals", {"verdicts": counts, "directions": by_direction}, {"arrivals": table})
+
+
+ANALYZER = Analyzer(
+    name="arrivals",
+    question="What was each segment that came out of order: sent again, reordered, or delivered twice?",
+    run=run,
+    **QUESTIONS["arrivals"]._asdict(),
+)

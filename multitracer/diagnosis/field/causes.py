@@ -1,0 +1,108 @@
+"""Why a transfer took the time that it took: its seconds by the kind of the sentence that tells of them.
+
+The shares of `multitracer.diagnosis.field.facts.LIMITS` say what the sender waited for. What it waited for in
+the network has one name, by what the network did: a drop in the sender's own queue, a full link, a queue, or
+a loss on the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from multitracer.diagnosis.field.facts import Flow
+
+FULL = 0.5
+"""A link that was full for this part of the time in which the network was the limit is the cause of it."""
+
+LOSS_SHARE = 0.001
+"""From this share of segments lost on, a full link is named before its queue."""
+
+SLOW_START = "idle_handshake_slow_start"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A part of the time of a transfer, with its name.
+
+    Attributes
+    ----------
+    kind : str
+        Of the sentence: a key of `multitracer.diagnosis.findings.rules.RULES`.
+    seconds : float
+    """
+
+    kind: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Company:
+    """What connections that queue at the same place show together.
+
+    Attributes
+    ----------
+    full : bool
+        One of them was seen to fill it: then a small congestion window is a share of the link.
+    droppers : frozenset of str
+        Hosts that dropped segments of one of them in their own queue.
+    """
+
+    full: bool = False
+    droppers: frozenset[str] = frozenset()
+
+
+ALONE = Company()
+
+
+def causes(flow: Flow, company: Company = ALONE) -> list[Cause]:
+    """The time of a transfer by cause, the longest first; the seconds add up to the transfer's.
+
+    Parameters
+    ----------
+    flow : Flow
+    company : Company
+        Of those that it shares a queue with, if it does.
+    """
+    if not flow.limits_s:
+        return [Cause("unknown", flow.end_s - flow.start_s)]
+    spent = dict(flow.limits_s)
+    if company.full and flow.shared:
+        spent["bandwidth"] += spent["congestion_window"]
+        spent["congestion_window"] = 0.0
+    told = {
+        "idle_application": spent["application"],
+        "idle_receiver_window": spent["receiver_window"],
+        SLOW_START: spent["handshake"],
+        "unknown": spent["unknown"],
+    }
+    for kind, seconds in _network(flow, spent, company):
+        told[kind] = told.get(kind, 0.0) + seconds
+    found = [Cause(kind, seconds) for kind, seconds in told.items() if seconds > 0]
+    return sorted(found, key=lambda cause: -cause.seconds) or [Cause("unknown", 0.0)]
+
+
+def _network(flow: Flow, spent: dict[str, float], company: Company) -> list[tuple[str, float]]:
+    """What the network did, by name."""
+    full, window, recovery = (spent[name] for name in ("bandwidth", "congestion_window", "loss_recovery"))
+    lost = flow.lost if flow.lost is not None else flow.retransmissions
+    if flow.own_drops or flow.sender in company.droppers:
+        return [("local_drop", full + window + recovery)]
+    if full >= FULL * (full + window + recovery):
+        # Losses of a full link are how it says so.
+        named = "queue" if flow.has_queue and lost < LOSS_SHARE * flow.sent else "bottleneck"
+        return [(named, full + recovery + (window if lost else 0.0)), (SLOW_START, 0.0 if lost else window)]
+    repaired = "loss" if lost else "spurious"
+    return [
+        (repaired, recovery + (window if lost else 0.0)),
+        (SLOW_START, 0.0 if lost else window),
+        ("bottleneck", full),
+    ]
+
+
+def company(flows: Sequence[Flow]) -> Company:
+    """What those that share a queue show together."""
+    sharing = [flow for flow in flows if flow.shared]
+    kinds = {causes(flow)[0].kind for flow in sharing}
+    droppers = frozenset(flow.sender for flow in flows if flow.own_drops)
+    return Company(bool(kinds & {"bottleneck", "queue", "local_drop"}), droppers)

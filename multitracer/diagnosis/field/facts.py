@@ -1,0 +1,179 @@
+"""What the entry of a connection says, with what it does not say as None."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from multitracer.output.digest import LIMITS
+
+Object = Mapping[str, Any]
+
+QUEUE_MS = 30.0
+QUEUE_TIMES = 3.0
+"""A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One connection that carried data, as its entry has it.
+
+    Attributes
+    ----------
+    index : int
+    name : str
+        Both ends, and which way the data went.
+    source, point : str or None
+        The capture, and where it was taken: "snd", "rcv", "mid", or None while that is unknown.
+    unique_bytes, data_segments : int
+    seconds : float or None
+        The transfer: handshake, and first data to last ACK.
+    limits_s : dict of str to float
+        Seconds by `LIMITS`; empty where they are unknown.
+    kernel : bool
+        Whether the kernel said so.
+    retransmissions, rto, fast, slow_start, tail_loss_probe : int
+        Segments, by cause.
+    timeouts, spurious : int
+        Expiries of the retransmission timer, and how many of them were spurious.
+    upstream, downstream : int or None
+        Segments lost before and behind the capture.
+    rate_bps, full_share : float or None
+        Of the bottleneck; the share of the time with data under way in which it was full.
+    queue_ms : tuple of float or None
+        Median and 95th percentile of what the queue added to the RTT.
+    base_rtt_ms : float or None
+    shared : bool
+        Whether other connections queue at the same place.
+    zero_windows, window_probes, max_window_bytes : int
+    sender : str
+        Address of the data sender.
+    start_s, end_s : float
+        First and last segment.
+    answered : bool
+        Whether both directions were captured.
+    kernel_retransmissions : int or None
+        By the kernel's own counter, at its last sample; with those that its own queue refused.
+    """
+
+    index: int
+    name: str
+    source: str | None
+    point: str | None
+    unique_bytes: int
+    data_segments: int
+    seconds: float | None
+    limits_s: dict[str, float]
+    kernel: bool
+    retransmissions: int
+    rto: int
+    fast: int
+    slow_start: int
+    tail_loss_probe: int
+    timeouts: int
+    spurious: int
+    upstream: int | None
+    downstream: int | None
+    rate_bps: float | None
+    full_share: float | None
+    queue_ms: tuple[float, float] | None
+    base_rtt_ms: float | None
+    shared: bool
+    zero_windows: int
+    window_probes: int
+    max_window_bytes: int
+    sender: str
+    start_s: float
+    end_s: float
+    answered: bool
+    kernel_retransmissions: int | None = None
+
+    @property
+    def lost(self) -> int | None:
+        """Segments lost on either side of the capture; None where that is unknown."""
+        if self.upstream is None and self.downstream is None:
+            return None
+        return (self.upstream or 0) + (self.downstream or 0)
+
+    @property
+    def sent(self) -> int:
+        """Data segments that the sender put on the wire: those seen, and those lost before the capture."""
+        return self.data_segments + (self.upstream or 0)
+
+    @property
+    def own_drops(self) -> int:
+        """Segments that the sender's own queue dropped: they never reached the capture next to it.
+
+        Where the kernel counted more retransmissions than came by, at least these were dropped or refused.
+        """
+        if self.point != "snd":
+            return 0
+        return self.upstream or max((self.kernel_retransmissions or 0) - self.retransmissions, 0)
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether a queue stood that is worth a sentence."""
+        if self.queue_ms is None or self.base_rtt_ms is None:
+            return False
+        return self.queue_ms[0] >= max(QUEUE_MS, (QUEUE_TIMES - 1) * self.base_rtt_ms)
+
+
+def flow(entry: Object, kernel: int | None = None) -> Flow | None:
+    """The facts of an entry of ``connections``; None if it carried no data.
+
+    Parameters
+    ----------
+    entry : mapping
+    kernel : int, optional
+        Retransmissions by the kernel's own counter.
+    """
+    if not entry["bytes"]["sent"]:
+        return None
+    again, bottleneck = entry["retransmissions"], entry.get("bottleneck") or {}
+    losses, queue = entry.get("losses") or {}, bottleneck.get("standing_queue_ms") or {}
+    seconds, limits_s = _limits(entry)
+    forward = entry["data_direction"] == "forward"
+    first, second = entry["endpoints"]
+    return Flow(
+        index=entry["index"],
+        name=f"{first} {'->' if forward else '<-'} {second}",
+        source=entry["source"],
+        point=(entry.get("observation") or entry).get("point"),
+        unique_bytes=entry["bytes"]["unique"],
+        data_segments=entry["packets"]["data"],
+        seconds=seconds,
+        limits_s=limits_s,
+        kernel=(entry.get("limits") or {}).get("method") == "kernel",
+        retransmissions=again["total"],
+        rto=again["timeout"],
+        fast=again["fast"],
+        slow_start=again["slow_start"],
+        tail_loss_probe=again["tail_loss_probe"],
+        timeouts=entry["timeouts"]["total"],
+        spurious=entry["timeouts"]["spurious"],
+        upstream=losses.get("upstream"),
+        downstream=losses.get("downstream"),
+        rate_bps=bottleneck.get("rate_bps"),
+        full_share=bottleneck.get("full_share"),
+        queue_ms=None if queue.get("median") is None else (queue["median"], queue["p95"]),
+        base_rtt_ms=bottleneck.get("base_rtt_ms"),
+        shared=bool(bottleneck.get("shared_with")),
+        zero_windows=entry["zero_windows"],
+        window_probes=again["unneeded_probe"] if entry["zero_windows"] else 0,
+        max_window_bytes=entry["max_window_bytes"] or 0,
+        sender=(first if forward else second).rpartition(":")[0],
+        start_s=entry["start"],
+        end_s=entry["end"],
+        answered=bool(entry["packets"]["received"]),
+        kernel_retransmissions=kernel,
+    )
+
+
+def _limits(entry: Object) -> tuple[float | None, dict[str, float]]:
+    """How long the transfer took, and of it the seconds by limit."""
+    limits = entry.get("limits")
+    if not limits:
+        return None, {}
+    seconds = float(limits.get("seconds") or max(entry["end"] - entry["start"], 0.0))
+    return seconds, {name: float(limits.get(name) or 0.0) * seconds for name in LIMITS}

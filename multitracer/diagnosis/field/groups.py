@@ -1,0 +1,81 @@
+"""Connections with the same cause, told together: of which there are how many, and what weighs most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from multitracer.diagnosis.field.causes import causes, company
+from multitracer.diagnosis.field.facts import Flow
+
+WORTH = 0.05
+"""A cause is told if it made up this part of the time, weighted by data, or the main one of a connection."""
+
+UNKNOWN = 0.2
+"""The same for time of which the cause is not known."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """What one cause did to the connections of a measurement.
+
+    Attributes
+    ----------
+    kind : str
+        As of `multitracer.diagnosis.field.causes.Cause`.
+    weight : float
+        Part of the time of all connections, each weighted by its data: 0 to 1.
+    seconds : float
+        Of its time, over the connections below.
+    total_s : float
+        How long these took, over all.
+    flows : tuple of Flow
+        Those of which it is the main cause; if it is of none, those that it took the most time from. The one
+        with most data first.
+    main : bool
+        Whether it is the main cause of these.
+    of : int
+        How many connections carried data.
+    """
+
+    kind: str
+    weight: float
+    seconds: float
+    total_s: float
+    flows: tuple[Flow, ...]
+    main: bool
+    of: int
+
+
+def groups(flows: Sequence[Flow]) -> list[Group]:
+    """Causes of all connections, the weightiest first.
+
+    A connection counts by its data: an idle one that was kept open for hours says little of what was slow.
+    """
+    together = company(flows)
+    found = [(flow, causes(flow, together)) for flow in flows]
+    whole = sum(flow.unique_bytes for flow in flows) or 1
+    weights: dict[str, float] = {}
+    for flow, mine in found:
+        total_s = sum(cause.seconds for cause in mine)
+        for cause in mine:
+            part = cause.seconds / total_s if total_s else 1.0 / len(mine)
+            weights[cause.kind] = weights.get(cause.kind, 0.0) + part * flow.unique_bytes / whole
+    groups = []
+    for kind, weight in weights.items():
+        main = [flow for flow, mine in found if mine[0].kind == kind]
+        if not main and weight < (UNKNOWN if kind == "unknown" else WORTH):
+            continue
+        chosen = main or [flow for flow, mine in found if any(cause.kind == kind for cause in mine)]
+        chosen = sorted(chosen, key=lambda flow: -flow.unique_bytes)
+        indices = {flow.index for flow in chosen}
+        seconds = sum(
+            cause.seconds
+            for flow, mine in found
+            if flow.index in indices
+            for cause in mine
+            if cause.kind == kind
+        )
+        total_s = sum(flow.seconds or flow.end_s - flow.start_s for flow in chosen)
+        groups.append(Group(kind, weight, seconds, total_s, tuple(chosen), bool(main), len(flows)))
+    return sorted(groups, key=lambda group: -group.weight)

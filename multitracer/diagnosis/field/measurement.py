@@ -1,0 +1,80 @@
+"""The sentences about a measurement of captures without a log of the link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from multitracer.diagnosis.field.kernel import kernel_retransmissions
+from multitracer.diagnosis.field.saying import sentences
+from multitracer.diagnosis.findings.arrivals import arrivals
+from multitracer.diagnosis.findings.behind_chains import said
+from multitracer.diagnosis.findings.finding import Finding, plot_command
+from multitracer.model.analysis import Result
+from multitracer.model.timeline import Timeline
+
+Object = Mapping[str, Any]
+
+MOST = 1000
+"""Of more connections, so many with most data and with most timeouts are looked at one by one."""
+
+_LOSS = ("local_drop", "loss", "spurious", "bottleneck", "queue")
+_BEHIND = ("local_drop", "loss")
+
+
+def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
+    """What limited the connections, the weightiest first, with what only several captures show behind it.
+
+    Parameters
+    ----------
+    m : Timeline
+    results : mapping
+        With that of `connections`, and of `chains` and `timeouts` where they are there.
+
+    Returns
+    -------
+    list of Finding
+        Empty without connections.
+    """
+    entries = _chosen(_summary(results, "connections").get("connections", []))
+    if not entries:
+        return []
+    found = sentences(entries, plot_command(m, None, None), kernel_retransmissions(m))
+    if not found:
+        return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
+    if m.summarised:
+        return found
+    chains = said(m, _summary(results, "chains").get("chains", []))
+    found = _with_records(found, [one for one in chains if one.kind in _BEHIND])
+    told = {one.kind for one in found}
+    others = [one for one in chains if one.kind not in _BEHIND and one.kind not in told]
+    others.sort(key=lambda one: -one.cost_s)
+    damaged = arrivals(m, [dict(entry) for entry in entries]) if m.snd is None else []
+    return [*found, *others, *damaged]
+
+
+def _chosen(entries: Sequence[Object]) -> list[Object]:
+    """All of few connections; of many, those that the digest names."""
+    if len(entries) <= MOST:
+        return list(entries)
+    from multitracer.output.digest import digest
+
+    places = digest(entries, MOST)
+    return [entries[place] for place in sorted({*places["largest"], *places["worst"]})]
+
+
+def _with_records(found: list[Finding], chains: list[Finding]) -> list[Finding]:
+    """The records, the picture and the chains behind what is said of losses."""
+    place = next((at for at, one in enumerate(found) if one.kind in _LOSS), None)
+    if place is None or not chains:
+        return found
+    evidence = tuple(dict.fromkeys(record for one in chains for record in one.evidence))
+    numbers = tuple(number for one in chains for number in one.chains)
+    told = replace(found[place], evidence=evidence[:12], command=chains[0].command, chains=numbers)
+    return [*found[:place], told, *found[place + 1 :]]
+
+
+def _summary(results: Mapping[str, Result], name: str) -> dict[str, Any]:
+    found = results.get(name)
+    return found.summary if found is not None and found.inconclusive is None else {}

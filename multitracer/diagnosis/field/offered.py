@@ -1,0 +1,40 @@
+"""What the path offered, where captures show it: only then is there a share of it that was used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from multitracer.diagnosis.field.facts import Flow, Object, flow
+from multitracer.diagnosis.field.sentences import together_bps
+
+SEEN_FULL = 0.1
+"""The bottleneck's rate is shown if it was full for this part of the transfers, weighted by data."""
+
+TWICE = 2.0
+"""An estimate of the rate that is beyond this many times the rate shown is none."""
+
+
+def offered_bps(entries: Iterable[Object]) -> float | None:
+    """Bits a second that the bottleneck was seen to carry while it was full; None if it never was.
+
+    Parameters
+    ----------
+    entries : iterable of mapping
+        Of ``connections`` (docs/json.md).
+    """
+    flows = [found for entry in entries if (found := flow(entry)) is not None]
+    whole = sum(one.unique_bytes for one in flows)
+    full = [(one, part) for one in flows if (part := _full_part(one)) >= SEEN_FULL]
+    if not whole or sum(part * one.unique_bytes for one, part in full) < SEEN_FULL * whole:
+        return None
+    rates = [one.rate_bps for one, _ in full if one.rate_bps is not None]
+    together = together_bps(tuple(one for one, _ in full))
+    return max([*rates, *([together] if together is not None else [])], default=None)
+
+
+def _full_part(one: Flow) -> float:
+    """Part of a transfer in which the bottleneck was full."""
+    if one.full_share is None or not one.seconds:
+        return 0.0
+    away = sum(one.limits_s[name] for name in ("application", "handshake", "unknown"))
+    return one.full_share * max(1 - away / one.seconds, 0.0)

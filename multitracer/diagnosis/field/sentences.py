@@ -1,0 +1,230 @@
+"""The sentence of each cause, with the numbers of the connections that it is told of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from multitracer.diagnosis.field.causes import FULL, SLOW_START
+from multitracer.diagnosis.field.facts import Flow
+from multitracer.diagnosis.field.groups import Group
+from multitracer.diagnosis.findings.finding import joined
+from multitracer.model.quantities import count, duration, rate
+
+
+def text(group: Group, *, with_loss: bool) -> str:
+    """The sentence of a cause.
+
+    Parameters
+    ----------
+    group : Group
+    with_loss : bool
+        What was lost is said too, even if nothing was.
+    """
+    said = SENTENCES[group.kind](group)
+    if with_loss and group.kind in _SAY_LOSS:
+        said += f"; {losses(group.flows)}"
+    return said
+
+
+def losses(flows: tuple[Flow, ...]) -> str:
+    """``1.4 % of segments were lost (40 of 2,803)``, or that none was, or how many were retransmitted."""
+    again = sum(flow.retransmissions for flow in flows)
+    if any(flow.lost is None for flow in flows):
+        return (
+            f"{count(again, 'segment')} {_were(again)} retransmitted"
+            if again
+            else "nothing was retransmitted"
+        )
+    lost, sent = sum(flow.lost or 0 for flow in flows), sum(flow.sent for flow in flows)
+    if not lost:
+        return f"no loss, {count(again, 'retransmission')}" if again else "no loss"
+    return f"{_percent(lost / sent)} of the segments were lost ({lost:,} of {sent:,})"
+
+
+def _bottleneck(group: Group) -> str:
+    return f"the link was full{_fullness(group)}{_queue(group)}"
+
+
+def _bufferbloat(group: Group) -> str:
+    return f"the link was full{_fullness(group)}, with a standing queue (bufferbloat){_queue(group)}"
+
+
+def _local_drop(group: Group) -> str:
+    drops = sum(flow.own_drops for flow in group.flows)
+    said = f"the sender's own queue dropped {count(drops, 'segment')} (they never reached this capture)"
+    full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
+    return f"{said}; the link behind it was full{_fullness(group)}" if full else said
+
+
+def _loss(group: Group) -> str:
+    flows = group.flows
+    said = (
+        f"{losses(flows)} on the path{_where(flows)}" if any(flow.lost for flow in flows) else losses(flows)
+    )
+    said += _recoveries(flows)
+    return f"{said}; loss recovery, and the smaller congestion window behind it, held {_held(group)}"
+
+
+def _spurious(group: Group) -> str:
+    again = sum(flow.retransmissions for flow in group.flows)
+    return (
+        f"{count(again, 'retransmission')} although no loss shows{_recoveries(group.flows)}; "
+        f"recovery held {_held(group)}"
+    )
+
+
+def _recoveries(flows: tuple[Flow, ...]) -> str:
+    """``; 2 timeouts (1 spurious), 37 segments by fast retransmit``."""
+    timeouts = sum(flow.timeouts for flow in flows) or sum(flow.rto for flow in flows)
+    spurious = sum(flow.spurious for flow in flows)
+    which = f" ({spurious:,} spurious)" if 0 < spurious < timeouts else ""
+    causes = [
+        f"{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"
+        if timeouts
+        else ""
+    ]
+    for name, words in (
+        ("fast", "by fast retransmit"),
+        ("slow_start", "in slow start"),
+        ("tail_loss_probe", "as tail loss probe"),
+    ):
+        number = sum(getattr(flow, name) for flow in flows)
+        causes.append(f"{count(number, 'segment')} {words}" if number else "")
+    return f"; {joined(causes)}" if any(causes) else ""
+
+
+def _receiver(group: Group) -> str:
+    flows = group.flows
+    zero = sum(flow.zero_windows for flow in flows)
+    probes = sum(flow.window_probes for flow in flows)
+    state = "closed or full" if zero else "full"
+    said = f"limited by the receiver: its window was {state} for {_time(group)}"
+    window = max(flow.max_window_bytes for flow in flows)
+    parts = [
+        f"at most {window:,} bytes" if window else "",
+        count(zero, "zero window") if zero else "",
+        count(probes, "window probe") if probes else "",
+    ]
+    return f"{said} ({', '.join(part for part in parts if part)})" if any(parts) else said
+
+
+def _application(group: Group) -> str:
+    return f"limited by the application: it gave TCP nothing to send for {_time(group)}{_of(group)}"
+
+
+def _slow_start(group: Group) -> str:
+    flows = group.flows
+    handshake = sum(flow.limits_s.get("handshake", 0.0) for flow in flows)
+    if handshake > group.seconds / 2:
+        return f"the handshake took {duration(handshake)} of {duration(group.total_s)}{_of(group)}"
+    said = (
+        f"the congestion window limited {_held(group)} without a loss: slow start, cwnd still below the BDP"
+    )
+    return f"{said}; the handshake took {duration(handshake)}" if handshake >= 0.1 * group.seconds else said
+
+
+def _unknown(group: Group) -> str:
+    said = f"what limited {_whom(group)} is not known for {_time(group)}"
+    return f"{said}: {wanted(group.flows)}"
+
+
+def wanted(flows: tuple[Flow, ...]) -> str:
+    """What would make the unknown known."""
+    if all(not flow.answered for flow in flows):
+        return "only one direction was captured; capture both"
+    if any(flow.point != "snd" for flow in flows):
+        return "capture at the sender too"
+    return "capture at the receiver too, and log the sender's TCP state (ss -tin, or multitracer record)"
+
+
+SENTENCES: dict[str, Callable[[Group], str]] = {
+    "bottleneck": _bottleneck,
+    "queue": _bufferbloat,
+    "local_drop": _local_drop,
+    "loss": _loss,
+    "spurious": _spurious,
+    "idle_receiver_window": _receiver,
+    "idle_application": _application,
+    SLOW_START: _slow_start,
+    "unknown": _unknown,
+}
+_SAY_LOSS = ("bottleneck", "queue", "idle_receiver_window", "idle_application")
+
+
+def _fullness(group: Group) -> str:
+    """``: 11.6 Mbit/s, for 93 % of the transfer``, ``, shared by 5 connections``."""
+    flows = group.flows
+    if len(flows) > 1:
+        shared = sum(flow.shared for flow in flows)
+        how = (
+            f", shared by {count(shared, 'connection')}"
+            if shared > 1
+            else f" for {count(len(flows), 'connection')}"
+        )
+        return f"{how}: {rate(together_bps(flows))} of payload in all"
+    (only,) = flows
+    said = "" if only.rate_bps is None else f": {rate(only.rate_bps)}"
+    if only.full_share is not None:
+        said += f"{',' if said else ''} for {_percent(only.full_share)} of the transfer"
+    return said
+
+
+def together_bps(flows: tuple[Flow, ...]) -> float | None:
+    """Payload of connections, each byte once, over the time from the first to the last of them."""
+    span_s = max(flow.end_s for flow in flows) - min(flow.start_s for flow in flows)
+    return 8.0 * sum(flow.unique_bytes for flow in flows) / span_s if span_s > 0 else None
+
+
+def _queue(group: Group) -> str:
+    """What the queue added, of the connection with most data that tells it."""
+    told = [flow for flow in group.flows if flow.queue_ms is not None and flow.base_rtt_ms is not None]
+    if not told or told[0].queue_ms is None:
+        return ""
+    median, p95 = told[0].queue_ms
+    if p95 < 1.0:
+        return ""
+    return (
+        f"; the queue added {_ms(median)} (median; 95th percentile {_ms(p95)}) to a base RTT of "
+        f"{_ms(told[0].base_rtt_ms or 0.0)}"
+    )
+
+
+def _where(flows: tuple[Flow, ...]) -> str:
+    """On which side of the capture, where it lies on the path."""
+    if any(flow.point in ("snd", "rcv") for flow in flows):
+        return ""
+    before, behind = (sum(getattr(flow, side) or 0 for flow in flows) for side in ("upstream", "downstream"))
+    return f" ({before:,} before this capture, {behind:,} behind it)"
+
+
+def _held(group: Group) -> str:
+    return f"{_whom(group)} for {_time(group)}"
+
+
+def _whom(group: Group) -> str:
+    if group.of == 1:
+        return "the transfer"
+    return count(len(group.flows), "connection")
+
+
+def _of(group: Group) -> str:
+    return f" on {count(len(group.flows), 'connection')} of {group.of:,}" if group.of > 1 else ""
+
+
+def _time(group: Group) -> str:
+    """``12.5 of 20.0 s``."""
+    if group.total_s >= 1:
+        return f"{group.seconds:,.1f} of {group.total_s:,.1f} s"
+    return f"{duration(group.seconds)} of {duration(group.total_s)}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
+def _ms(milliseconds: float) -> str:
+    return duration(milliseconds / 1e3)
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"

@@ -1,0 +1,183 @@
+//! What is kept of a direction in which something was missing, late or there twice.
+
+use super::verdict::{Arrival, ArrivalVerdict};
+use crate::tracker::CAUSES;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Data segments whose numbers are remembered.
+const RECENT: usize = 32;
+/// Gaps remembered, filled ones too.
+const GAPS: usize = 4096;
+/// Runs of missing identifications remembered.
+const MISSING: usize = 4096;
+/// Identifications further back than this cannot be told from later ones.
+const WINDOW: i64 = 30_000;
+
+/// Sequence numbers that were skipped, and the first segment seen above them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gap {
+    pub end: i64,
+    pub t_ns: i64,
+    /// Its IP identification, not wrapped; `None` if there is none of use.
+    pub id: Option<i64>,
+    pub ts_val: Option<u32>,
+}
+
+/// A data segment that came by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub seq: i64,
+    pub end: i64,
+    pub t_ns: i64,
+    pub id: Option<i64>,
+    pub ts_val: Option<u32>,
+    /// Its place among the arrivals, if it is one of them.
+    pub arrival: Option<u32>,
+}
+
+/// What the arrivals of a direction come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ArrivalCounts {
+    /// Data segments below the highest byte seen before them, by [`ArrivalVerdict`].
+    pub verdicts: [u64; ArrivalVerdict::COUNT],
+    /// Retransmissions of which no earlier copy was seen, in segments on the wire, by cause.
+    pub inferred: [u64; CAUSES],
+    /// Segments sent again that had been lost before this point.
+    pub upstream: u64,
+    /// Segments sent again that had come by this point and were lost behind it, or their ACKs were.
+    pub downstream: u64,
+}
+
+impl ArrivalCounts {
+    /// Data segments below the highest byte seen before them.
+    pub fn out_of_order(&self) -> u64 {
+        self.verdicts.iter().sum()
+    }
+}
+
+/// The books of one direction.
+#[derive(Debug, Clone, Default)]
+pub struct Books {
+    pub(super) counts: ArrivalCounts,
+    pub(super) arrivals: Vec<Arrival>,
+    gaps: BTreeMap<i64, Gap>,
+    missing: BTreeMap<i64, i64>,
+    recent: VecDeque<Seen>,
+    /// Up to where the sender had surely sent by then, although nothing was seen of it.
+    pub(super) sent_up_to: i64,
+    /// Recovery as it shows here: up to where, and whether a timer began it.
+    pub(super) recovery: Option<(i64, bool)>,
+    /// Latest TSval.
+    pub(super) ts_newest: Option<u32>,
+}
+
+impl Books {
+    /// Every arrival that is not the next.
+    pub fn arrivals(&self) -> &[Arrival] {
+        &self.arrivals
+    }
+
+    /// What they come to.
+    pub fn counts(&self) -> ArrivalCounts {
+        self.counts
+    }
+
+    /// Give up the rows; what they come to stays.
+    pub(in crate::tracker) fn forget_rows(&mut self) {
+        self.arrivals = Vec::new();
+        self.recent.iter_mut().for_each(|seen| seen.arrival = None);
+    }
+
+    pub(super) fn open_gap(&mut self, seq: i64, gap: Gap) {
+        if self.gaps.len() >= GAPS {
+            self.gaps.pop_first();
+        }
+        self.gaps.insert(seq, gap);
+    }
+
+    /// The gap, filled or not, that a sequence number was in.
+    pub(super) fn gap_at(&self, seq: i64) -> Option<&Gap> {
+        self.gaps.range(..=seq).next_back().map(|(_, gap)| gap).filter(|gap| gap.end > seq)
+    }
+
+    /// Identifications that were left out.
+    pub(super) fn miss(&mut self, from: i64, to: i64) {
+        while let Some((&from, _)) = self.missing.first_key_value()
+            && (self.missing.len() >= MISSING || from < to - WINDOW)
+        {
+            self.missing.pop_first();
+        }
+        self.missing.insert(from, to);
+    }
+
+    /// Takes an identification from those left out; whether it was one of them.
+    pub(super) fn find(&mut self, id: i64, packets: i64) -> bool {
+        let Some((&from, &to)) = self.missing.range(..=id).next_back() else { return false };
+        if id >= to {
+            return false;
+        }
+        if from < id {
+            self.missing.insert(from, id);
+        } else {
+            self.missing.remove(&from);
+        }
+        if id + packets < to {
+            self.missing.insert(id + packets, to);
+        }
+        true
+    }
+
+    pub(super) fn remember(&mut self, seen: Seen) {
+        if self.recent.len() >= RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(seen);
+    }
+
+    /// The last copy of a byte that is remembered.
+    pub(super) fn copy_of(&self, seq: i64) -> Option<Seen> {
+        let recent = self.recent.iter().rev().find(|seen| seen.seq <= seq && seq < seen.end);
+        recent.copied().or_else(|| self.filler_of(seq))
+    }
+
+    /// What filled a gap there, longer ago.
+    fn filler_of(&self, seq: i64) -> Option<Seen> {
+        let rows = self.arrivals.iter().enumerate().rev().take(RECENT);
+        let (place, row) =
+            rows.into_iter().find(|(_, row)| row.fresh && row.seq <= seq && seq < row.end())?;
+        Some(Seen {
+            seq: row.seq,
+            end: row.end(),
+            t_ns: row.t_ns,
+            id: None,
+            ts_val: None,
+            arrival: u32::try_from(place).ok(),
+        })
+    }
+
+    /// The first data segment that is remembered.
+    pub(super) fn oldest(&self) -> Option<&Seen> {
+        self.recent.front()
+    }
+
+    /// Whether nothing came since.
+    pub(super) fn is_last(&self, seen: &Seen) -> bool {
+        self.recent.back() == Some(seen)
+    }
+
+    /// When the n-th segment came from a time on.
+    pub(super) fn nth_since(&self, t_ns: i64, n: usize) -> Option<i64> {
+        let from = self.recent.partition_point(|seen| seen.t_ns < t_ns);
+        let oldest = self.recent.front().is_some_and(|seen| seen.t_ns > t_ns);
+        if oldest { Some(t_ns) } else { self.recent.get(from + n - 1).map(|seen| seen.t_ns) }
+    }
+
+    /// Notes the timestamp of a segment.
+    pub(super) fn stamp(&mut self, ts_val: Option<u32>) {
+        if let Some(val) = ts_val
+            && self.ts_newest.is_none_or(|newest| (val.wrapping_sub(newest) as i32) > 0)
+        {
+            self.ts_newest = Some(val);
+        }
+    }
+}

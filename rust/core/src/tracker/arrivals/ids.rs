@@ -1,0 +1,170 @@
+//! The IP identification of one direction as a count of transmissions.
+//!
+//! Linux numbers the packets of a socket in turn, with DF set or not; others number all packets of the host, or draw
+//! numbers, or send zero (RFC 6864). Only what a direction itself has shown is used. A captured super-segment takes as
+//! many numbers as it becomes packets.
+
+use crate::segment::{Segment, flags};
+use crate::tracker::packing::{Fields, Walk, walk_over};
+
+/// A step further than this is no loss but another counter.
+const FAR: i64 = 8192;
+/// Packets after which a direction without any step of one is given up.
+const PATIENCE: u16 = 64;
+/// Steps of one before the count is trusted.
+const ENOUGH: u16 = 3;
+/// Payload of a packet where no SYN tells.
+const USUAL_BYTES: u32 = 1460;
+
+/// What the direction has shown of its numbers, and the next that is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ids {
+    /// The next number, not wrapped.
+    pub(super) next: i64,
+    /// Largest payload of one packet.
+    whole: u32,
+    /// Packets with the number expected.
+    hits: u16,
+    /// Packets without.
+    misses: u16,
+    /// Packets a little ahead, as in a counter that others take from.
+    ahead: u16,
+    /// Where a strange number was expected to go on.
+    elsewhere: u16,
+}
+
+/// Where a number stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The one expected, or not to be judged.
+    Next,
+    /// So many numbers were left out.
+    Ahead(i64),
+    /// Before the newest; it is this, not wrapped.
+    Behind(i64),
+    /// Of another counter.
+    Strange,
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        Ids { next: 0, whole: 0, hits: 0, misses: 0, ahead: 0, elsewhere: 0 }
+    }
+}
+
+impl Ids {
+    /// The MSS that limits this direction.
+    pub(in crate::tracker) fn learn_mss(&mut self, mss: u16) {
+        self.whole = u32::from(mss.max(1));
+    }
+
+    /// Whether the next packet, if nothing is lost or out of order, has this number; it is taken then.
+    #[inline(always)]
+    pub(in crate::tracker) fn goes_on(&mut self, segment: &Segment) -> bool {
+        if segment.ip_id != self.next as u16 || segment.length > self.limit() {
+            return false;
+        }
+        self.next += 1;
+        self.hits = self.hits.saturating_add(1);
+        true
+    }
+
+    #[inline(always)]
+    fn limit(&self) -> u32 {
+        if self.whole == 0 { USUAL_BYTES } else { self.whole }
+    }
+
+    /// Packets that a segment takes.
+    pub(super) fn packets(&self, segment: &Segment) -> i64 {
+        self.packets_of(i64::from(segment.length), segment.options.timestamps.is_some())
+    }
+
+    /// Packets that so many bytes take.
+    pub(super) fn packets_of(&self, bytes: i64, timestamps: bool) -> i64 {
+        if bytes <= i64::from(self.limit()) {
+            return 1;
+        }
+        let payload = self.payload(timestamps);
+        (bytes + payload - 1) / payload
+    }
+
+    /// Payload of a full packet.
+    pub(super) fn payload(&self, timestamps: bool) -> i64 {
+        let limit = i64::from(self.limit());
+        if timestamps && limit > 12 { limit - 12 } else { limit }
+    }
+
+    /// Whether nothing is to be learned from the numbers.
+    #[inline(always)]
+    pub(in crate::tracker) fn is_idle(&self) -> bool {
+        self.misses >= PATIENCE && self.hits == 0 && self.ahead == 0
+    }
+
+    /// The numbers may yet turn out to count.
+    pub(super) fn is_plausible(&self) -> bool {
+        self.misses <= self.hits.saturating_add(4)
+    }
+
+    /// The numbers count this direction's packets, each once.
+    pub(super) fn counts(&self) -> bool {
+        self.hits >= ENOUGH && self.hits >= self.misses
+    }
+
+    /// The numbers grow with time, whatever else takes some of them.
+    pub(super) fn grows(&self) -> bool {
+        let steady = u32::from(self.hits) + u32::from(self.ahead);
+        steady >= 8 && steady >= 8 * u32::from(self.misses.saturating_sub(self.ahead))
+    }
+
+    /// Any packet that [does not go on](Ids::goes_on).
+    pub(super) fn see(&mut self, segment: &Segment) -> Step {
+        if segment.has(flags::SYN) || segment.has(flags::RST) {
+            // An answer to a SYN, and a RST, may come from another counter than that of the connection.
+            if self.hits == 0 && self.misses == 0 {
+                self.next = i64::from(segment.ip_id) + 1;
+            }
+            return Step::Next;
+        }
+        let packets = self.packets(segment);
+        if self.hits == 0 && self.misses == 0 && self.next == 0 {
+            self.next = i64::from(segment.ip_id) + packets;
+            return Step::Next;
+        }
+        let ahead = i64::from(segment.ip_id.wrapping_sub(self.next as u16) as i16);
+        if self.hits == u16::MAX {
+            (self.hits, self.misses, self.ahead) = (self.hits / 2, self.misses / 2, self.ahead / 2);
+        }
+        if ahead == 0 {
+            self.hits += 1;
+            self.next += packets;
+            return Step::Next;
+        }
+        if !(-FAR..FAR).contains(&ahead) {
+            self.misses = self.misses.saturating_add(1);
+            if segment.ip_id == self.elsewhere {
+                self.next += ahead + packets;
+            }
+            self.elsewhere = segment.ip_id.wrapping_add(packets as u16);
+            return Step::Strange;
+        }
+        if ahead > 0 {
+            self.misses = self.misses.saturating_add(1);
+            if ahead < 256 {
+                self.ahead = self.ahead.saturating_add(1);
+            }
+            self.next += ahead + packets;
+            return Step::Ahead(ahead);
+        }
+        if !self.counts() {
+            self.misses = self.misses.saturating_add(1);
+        }
+        Step::Behind(self.next + ahead)
+    }
+}
+
+impl Fields for Ids {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Ids { next, whole, hits, misses, ahead, elsewhere } = self;
+        walk_over!(walk: next, whole, hits, misses, ahead, elsewhere);
+    }
+}

@@ -1,0 +1,193 @@
+//! Which of the verdicts an arrival below the highest byte seen is given.
+
+use super::ids::Step;
+use super::verdict::ArrivalVerdict::{NetworkDuplicate, Reordered, Retransmission, Undecided};
+use super::verdict::{ArrivalVerdict, Evidence};
+use crate::segment::Segment;
+use crate::tracker::sender::Sender;
+
+/// Duplicate ACKs that call for a retransmission (RFC 5681 section 3.2).
+const DUPACK_THRESHOLD: usize = 3;
+/// No stack in wide use fires its retransmission timer sooner.
+pub(super) const TIMER_NS: i64 = 180_000_000;
+/// Of round trips shorter than two ticks of the usual clock a timestamp does not tell the copies apart.
+const TICKS_NS: i64 = 2_000_000;
+
+impl Sender {
+    /// What could have been sent in answer to something that passed here takes at least this long to pass in its turn;
+    /// `None` where no round trip of the path before this point was seen.
+    pub(super) fn loop_ns(&self, peer: &Sender) -> Option<i64> {
+        let before_ns = peer.rtt.min()?;
+        Some(before_ns.saturating_add(self.rtt.min().unwrap_or(0)) / 10 * 9)
+    }
+
+    /// The verdict, and what it rests on; `fresh` if some of its bytes are seen for the first time, `missed` if its
+    /// identification had been left out.
+    pub(super) fn judge_below(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        fresh: bool,
+        step: Step,
+        missed: bool,
+        peer: &Sender,
+    ) -> (ArrivalVerdict, Evidence) {
+        let by_id = self.judge_by_id(segment, seq, fresh, step, missed);
+        let by_time = self.judge_by_timestamp(segment, seq, fresh, peer);
+        match (by_id, by_time) {
+            (Some(id), Some(time)) if id == time => (id, Evidence::IpIdAndTimestamp),
+            // Numbers that count are finer than a clock.
+            (Some(id), Some(_)) if self.ids.counts() => (id, Evidence::IpId),
+            (None, Some(Undecided)) | (Some(_), Some(_)) => (Undecided, Evidence::None),
+            (Some(id), None) => (id, Evidence::IpId),
+            (None, Some(time)) => (time, Evidence::Timestamp),
+            (None, None) if fresh => self.judge_fresh_by_pace(segment, seq, peer),
+            (None, None) => self.judge_again_by_pace(segment, seq, peer),
+        }
+    }
+
+    fn judge_by_id(
+        &self,
+        segment: &Segment,
+        seq: i64,
+        fresh: bool,
+        step: Step,
+        missed: bool,
+    ) -> Option<ArrivalVerdict> {
+        let counts = self.ids.counts();
+        if !counts && !self.ids.grows() {
+            return None;
+        }
+        let books = self.books.as_ref()?;
+        let id = match step {
+            Step::Strange => return None,
+            Step::Next | Step::Ahead(_) => return Some(Retransmission),
+            Step::Behind(id) => id,
+        };
+        let copy_id = books.copy_of(seq).filter(|_| !fresh).and_then(|seen| seen.id);
+        if copy_id == Some(id) {
+            return Some(NetworkDuplicate);
+        }
+        if counts && !missed {
+            // That packet was seen: not with other bytes, unless the numbers do not count.
+            return if fresh || copy_id.is_some() { None } else { Some(NetworkDuplicate) };
+        }
+        let _ = segment;
+        let above = books.gap_at(seq).map(|gap| gap.id);
+        let against = above.flatten().or(copy_id)?;
+        Some(if id < against { Reordered } else { Retransmission })
+    }
+
+    fn judge_by_timestamp(
+        &self,
+        segment: &Segment,
+        seq: i64,
+        fresh: bool,
+        peer: &Sender,
+    ) -> Option<ArrivalVerdict> {
+        let (ts_val, _) = segment.options.timestamps?;
+        let books = self.books.as_ref()?;
+        let since = |other: u32| ts_val.wrapping_sub(other) as i32;
+        if !fresh && let Some(copied) = books.copy_of(seq).and_then(|copy| copy.ts_val) {
+            return match since(copied) {
+                1.. => Some(Retransmission),
+                0 if self.loop_ns(peer).is_some_and(|loop_ns| loop_ns >= TICKS_NS) => Some(NetworkDuplicate),
+                0 => None,
+                _ => Some(Reordered),
+            };
+        }
+        if let Some(above) = books.gap_at(seq).and_then(|gap| gap.ts_val) {
+            return match since(above) {
+                1.. => Some(Retransmission),
+                // What answers to anything that passed here was sent a round trip after it.
+                0 if self.loop_ns(peer).is_some_and(|loop_ns| loop_ns >= TICKS_NS) => Some(Reordered),
+                0 => None,
+                _ => Some(Reordered),
+            };
+        }
+        match since(books.ts_newest?) {
+            1.. => Some(Retransmission),
+            0 => None,
+            // Sent before all that is remembered: no answer to any of it.
+            _ if books.oldest().and_then(|seen| seen.ts_val).is_some_and(|oldest| since(oldest) < 0) => {
+                Some(NetworkDuplicate)
+            }
+            _ => Some(Undecided),
+        }
+    }
+
+    /// New bytes, by when they came after what is above them, and what could have called for them.
+    fn judge_fresh_by_pace(&self, segment: &Segment, seq: i64, peer: &Sender) -> (ArrivalVerdict, Evidence) {
+        let Some(books) = self.books.as_ref() else { return (Undecided, Evidence::None) };
+        let Some(gap) = books.gap_at(seq) else { return (Undecided, Evidence::None) };
+        let lag_ns = segment.t_ns - gap.t_ns;
+        let Some(loop_ns) = self.loop_ns(peer) else {
+            return match (lag_ns >= TIMER_NS, self.dupacks >= DUPACK_THRESHOLD as u32) {
+                (true, _) => (Retransmission, Evidence::Silence),
+                (false, true) => (Retransmission, Evidence::DuplicateAcks),
+                _ => (Undecided, Evidence::None),
+            };
+        };
+        if lag_ns < loop_ns {
+            return (Reordered, Evidence::TooSoon);
+        }
+        if lag_ns >= loop_ns + TIMER_NS {
+            return (Retransmission, Evidence::Silence);
+        }
+        if books.recovery.is_some_and(|(up_to, _)| seq < up_to && self.snd_una < up_to) {
+            return (Retransmission, Evidence::DuplicateAcks);
+        }
+        // SACK calls for it a little after the first segment above (RFC 8985), else the third does.
+        let needed = if self.sack_permitted { 1 } else { DUPACK_THRESHOLD };
+        match books.nth_since(gap.t_ns, needed) {
+            Some(called_ns) if segment.t_ns - called_ns >= loop_ns => {
+                (Retransmission, Evidence::DuplicateAcks)
+            }
+            _ => (Reordered, Evidence::TooSoon),
+        }
+    }
+
+    /// Bytes that were seen, by how long after the other copy they came.
+    fn judge_again_by_pace(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        peer: &Sender,
+    ) -> (ArrivalVerdict, Evidence) {
+        let loop_ns = self.loop_ns(peer);
+        let Some(books) = self.books.as_ref() else { return (Undecided, Evidence::None) };
+        let Some(copy) = books.copy_of(seq) else { return (Retransmission, Evidence::Silence) };
+        let since_ns = segment.t_ns - copy.t_ns;
+        let Some(loop_ns) = loop_ns else {
+            let called = self.dupacks >= DUPACK_THRESHOLD as u32;
+            return match (since_ns >= TIMER_NS, called) {
+                (true, _) => (Retransmission, Evidence::Silence),
+                (false, true) => (Retransmission, Evidence::DuplicateAcks),
+                _ => (Undecided, Evidence::None),
+            };
+        };
+        let next_to_it = books.is_last(&copy);
+        if next_to_it && since_ns < loop_ns.max(TICKS_NS) {
+            return (NetworkDuplicate, Evidence::TooSoon);
+        }
+        // The other copy filled a gap: one of the two was the first, late, unless a timer or lost ACKs came in between.
+        let filled = copy.arrival.and_then(|place| books.arrivals.get(place as usize));
+        if let (Some(place), Some(row), Some(gap)) = (copy.arrival, filled, books.gap_at(seq))
+            && row.fresh
+            && row.evidence.is_pace()
+            && since_ns < TIMER_NS
+        {
+            if segment.t_ns - gap.t_ns < 2 * loop_ns {
+                self.correct_arrival(place, Reordered, Evidence::Followed);
+                return (Retransmission, Evidence::Followed);
+            }
+            if !next_to_it && row.verdict == Retransmission {
+                return (Reordered, Evidence::Followed);
+            }
+        }
+        if since_ns >= loop_ns {
+            return (Retransmission, Evidence::Silence);
+        }
+        (NetworkDuplicate, Evidence::TooSoon)
+    }
+}

@@ -1,0 +1,187 @@
+//! What each segment of a direction leaves in the books.
+
+use super::books::{Gap, Seen};
+use super::cause::Surroundings;
+use super::ids::Step;
+use super::verdict::{Arrival, ArrivalVerdict, Evidence};
+use crate::segment::Segment;
+use crate::tracker::outcome::Cause;
+use crate::tracker::sender::Sender;
+
+impl Sender {
+    /// Where the IP identification of a segment stands that does not go on.
+    #[inline(never)]
+    pub(in crate::tracker) fn stray(&mut self, segment: &Segment) -> Step {
+        if self.ids.is_idle() {
+            return Step::Next;
+        }
+        let step = self.ids.see(segment);
+        if let Step::Ahead(left_out) = step
+            && self.ids.is_plausible()
+            && (self.books.is_some() || self.totals.data_segments > 0)
+        {
+            let from = self.ids.next - self.ids.packets(segment) - left_out;
+            self.books.get_or_insert_default().miss(from, from + left_out);
+        }
+        step
+    }
+
+    /// A segment without payload.
+    #[inline(never)]
+    pub(in crate::tracker) fn note_empty(&mut self, segment: &Segment, step: Step) {
+        self.found(segment, step);
+    }
+
+    /// Takes the identification of a segment that comes late from those left out; whether it was one of them.
+    fn found(&mut self, segment: &Segment, step: Step) -> bool {
+        let packets = self.ids.packets(segment);
+        match (step, &mut self.books) {
+            (Step::Behind(id), Some(books)) => books.find(id, packets),
+            _ => false,
+        }
+    }
+
+    /// New data that goes on where all that was seen ends.
+    #[inline(never)]
+    pub(in crate::tracker) fn note_next(&mut self, segment: &Segment, seq: i64, step: Step, peer: &Sender) {
+        self.found(segment, step);
+        if let Step::Ahead(left_out) = step {
+            self.sent_unseen(segment, seq, left_out, true, peer);
+        }
+        let mut arrival = None;
+        if self.was_sent_before(segment, seq) {
+            let found = (ArrivalVerdict::Retransmission, Evidence::MissingIds);
+            arrival = Some(self.enter_arrival(segment, seq, found, true, true, peer));
+        }
+        self.remember(segment, seq, step, arrival);
+    }
+
+    /// New data above what was skipped.
+    #[inline(never)]
+    pub(in crate::tracker) fn note_gap(&mut self, segment: &Segment, seq: i64, step: Step) {
+        let id = self.number(segment, step);
+        self.found(segment, step);
+        let (from, t_ns) = (self.snd_max, segment.t_ns);
+        let ts_val = segment.options.timestamps.map(|(val, _)| val);
+        let books = self.books.get_or_insert_default();
+        books.open_gap(from, Gap { end: seq, t_ns, id, ts_val });
+        self.remember(segment, seq, step, None);
+    }
+
+    /// Data below the highest byte seen; so many bytes of it had been seen.
+    #[inline(never)]
+    pub(in crate::tracker) fn note_below(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        duplicate: u32,
+        step: Step,
+        peer: &Sender,
+    ) -> ArrivalVerdict {
+        let missed = self.found(segment, step);
+        self.books.get_or_insert_default();
+        let fresh = duplicate < segment.length;
+        let found = self.judge_below(segment, seq, fresh, step, missed, peer);
+        if let (Step::Ahead(left_out), ArrivalVerdict::Retransmission) = (step, found.0) {
+            self.sent_unseen(segment, seq, left_out, false, peer);
+        }
+        let place = self.enter_arrival(segment, seq, found, false, fresh, peer);
+        self.remember(segment, seq, step, Some(place));
+        found.0
+    }
+
+    /// The identification of a segment, if it says anything.
+    pub(super) fn number(&self, segment: &Segment, step: Step) -> Option<i64> {
+        let packets = self.ids.packets(segment);
+        match step {
+            Step::Strange => None,
+            _ if self.ids.is_idle() => None,
+            Step::Behind(id) => Some(id),
+            Step::Next | Step::Ahead(_) => Some(self.ids.next - packets),
+        }
+    }
+
+    fn remember(&mut self, segment: &Segment, seq: i64, step: Step, arrival: Option<u32>) {
+        let id = self.number(segment, step);
+        let ts_val = segment.options.timestamps.map(|(val, _)| val);
+        let Some(books) = &mut self.books else { return };
+        books.stamp(ts_val);
+        books.remember(Seen {
+            seq,
+            end: seq + i64::from(segment.length),
+            t_ns: segment.t_ns,
+            id,
+            ts_val,
+            arrival,
+        });
+    }
+
+    /// Adds a row; its place.
+    fn enter_arrival(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        (verdict, evidence): (ArrivalVerdict, Evidence),
+        in_order: bool,
+        fresh: bool,
+        peer: &Sender,
+    ) -> u32 {
+        let segments = self.wire_segments(segment.length);
+        let mut cause = Cause::None;
+        if verdict == ArrivalVerdict::Retransmission {
+            cause = self.cause_of_arrival(&Surroundings::of(self, segment, seq, peer));
+        }
+        let acked = seq + i64::from(segment.length) <= self.snd_una;
+        let books = self.books.get_or_insert_default();
+        if !in_order {
+            books.counts.verdicts[verdict as usize] += 1;
+        }
+        if verdict == ArrivalVerdict::Retransmission {
+            if fresh {
+                books.counts.inferred[cause as usize] += segments;
+                books.counts.upstream += segments;
+            } else if !acked {
+                books.counts.downstream += segments;
+            }
+        }
+        books.arrivals.push(Arrival {
+            t_ns: segment.t_ns,
+            record: segment.record,
+            seq,
+            length: segment.length,
+            segments: u32::try_from(segments).unwrap_or(u32::MAX),
+            verdict,
+            evidence,
+            cause,
+            in_order,
+            fresh,
+        });
+        books.arrivals.len() as u32 - 1
+    }
+
+    /// The cause that the sender's own state gave a segment just noted.
+    pub(in crate::tracker) fn note_cause(&mut self, segment: &Segment, cause: Cause) {
+        if let Some(row) = self.books.as_mut().and_then(|books| books.arrivals.last_mut())
+            && row.record == segment.record
+            && !matches!(cause, Cause::Unknown | Cause::None)
+        {
+            row.cause = cause;
+        }
+    }
+
+    /// The verdict of an earlier arrival put right by what followed.
+    pub(super) fn correct_arrival(&mut self, place: u32, verdict: ArrivalVerdict, evidence: Evidence) {
+        let Some(books) = &mut self.books else { return };
+        let Some(row) = books.arrivals.get_mut(place as usize) else { return };
+        if row.verdict == verdict || row.in_order {
+            return;
+        }
+        books.counts.verdicts[row.verdict as usize] -= 1;
+        books.counts.verdicts[verdict as usize] += 1;
+        if row.verdict == ArrivalVerdict::Retransmission && row.fresh {
+            books.counts.inferred[row.cause as usize] -= u64::from(row.segments);
+            books.counts.upstream -= u64::from(row.segments);
+        }
+        (row.verdict, row.evidence, row.cause) = (verdict, evidence, Cause::None);
+    }
+}

@@ -1,0 +1,283 @@
+//! Both halves of the round trip, as one point between the ends sees them.
+//!
+//! Toward the receiver: from data that passes to its ACK (Karn's rule holds). Toward the sender: from an ACK that passes
+//! to the first data that echoes its timestamp (RFC 7323), or to the ACK of what the receiver itself sent, its
+//! SYN or SYN+ACK at least. What an end waits before it answers is in both: the smallest is an upper bound.
+
+use super::histogram::Histogram;
+use crate::segment::Segment;
+use crate::tracker::packing::{Fields, Walk, walk_over};
+use crate::tracker::sender::Sender;
+
+/// Round trip times in nanoseconds, from a microsecond on.
+pub(super) type Times = Histogram<10>;
+
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// What is known of both halves.
+#[derive(Debug, Clone)]
+pub(super) struct Halves {
+    /// Smallest toward the receiver, and toward the sender; `i64::MAX` if none was measured.
+    far_min_ns: i64,
+    near_min_ns: i64,
+    /// The last of each; -1 if there is none.
+    far_ns: i64,
+    near_last_ns: i64,
+    /// An ACK whose timestamp no data has echoed yet: when it passed (-1: none is waited for), and its TSval.
+    probe_ns: i64,
+    probe_val: u32,
+    /// TSval of the last ACK, if any.
+    seen_val: Option<u32>,
+    echoes: u32,
+    /// Data segments closer than this follow each other; what an ACK releases comes within `slack_ns`.
+    pub quick_ns: i64,
+    pub slack_ns: i64,
+    pub far: Times,
+    pub near: Times,
+    /// The sum of both, for each ACK.
+    pub whole: Times,
+}
+
+impl Default for Halves {
+    fn default() -> Self {
+        Halves {
+            far_min_ns: i64::MAX,
+            near_min_ns: i64::MAX,
+            far_ns: -1,
+            near_last_ns: -1,
+            probe_ns: -1,
+            probe_val: 0,
+            seen_val: None,
+            echoes: 0,
+            quick_ns: QUICK_NS.0,
+            slack_ns: SLACK_NS.1,
+            far: Times::default(),
+            near: Times::default(),
+            whole: Times::default(),
+        }
+    }
+}
+
+impl Fields for Halves {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Halves {
+            far_min_ns,
+            near_min_ns,
+            far_ns,
+            near_last_ns,
+            probe_ns,
+            probe_val,
+            seen_val,
+            echoes,
+            quick_ns,
+            slack_ns,
+            far,
+            near,
+            whole,
+        } = self;
+        walk.time(probe_ns);
+        walk_over!(walk: far_min_ns, near_min_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
+        walk_over!(walk: quick_ns, slack_ns, far, near, whole);
+    }
+}
+
+/// Least and most of what counts as one burst, and of what a sender takes to react.
+const QUICK_NS: (i64, i64) = (10_000, 200_000);
+const SLACK_NS: (i64, i64) = (300_000, 5_000_000);
+
+impl Halves {
+    /// What the connection has measured already.
+    pub fn begin(&mut self, own: &Sender) {
+        if let Some(min_ns) = own.rtt.min() {
+            self.far_least(min_ns);
+        }
+    }
+
+    /// What it takes to the sender and back at least; 0 if nothing tells.
+    #[inline(always)]
+    pub fn near_ns(&self) -> i64 {
+        if self.near_min_ns == i64::MAX { 0 } else { self.near_min_ns }
+    }
+
+    /// The same as it is now, with what waits in a queue before this point, as far as echoes tell.
+    #[inline(always)]
+    pub fn near_now_ns(&self) -> i64 {
+        if self.near_last_ns >= 0 { self.near_last_ns } else { self.near_ns() }
+    }
+
+    /// Smallest round trip toward the receiver.
+    pub fn far_min_ns(&self) -> Option<i64> {
+        (self.far_min_ns < i64::MAX).then_some(self.far_min_ns)
+    }
+
+    /// Smallest round trip toward the sender.
+    pub fn near_min_ns(&self) -> Option<i64> {
+        (self.near_min_ns < i64::MAX).then_some(self.near_min_ns)
+    }
+
+    /// Smallest whole round trip, as far as both halves are known.
+    pub fn base_ns(&self) -> i64 {
+        self.near_ns() + self.far_min_ns().unwrap_or(0)
+    }
+
+    /// How much longer than at its best the round trip takes now.
+    #[inline(always)]
+    pub fn queued_ns(&self) -> i64 {
+        let far = if self.far_ns >= 0 { self.far_ns - self.far_min_ns } else { 0 };
+        let near = if self.near_last_ns >= 0 { self.near_last_ns - self.near_min_ns } else { 0 };
+        far + near
+    }
+
+    #[cfg(test)]
+    pub fn fill(&mut self) {
+        [&mut self.far, &mut self.near, &mut self.whole].into_iter().for_each(Histogram::fill);
+    }
+
+    fn bounds_changed(&mut self) {
+        let base_ns = self.base_ns();
+        self.quick_ns = (base_ns / 8).clamp(QUICK_NS.0, QUICK_NS.1);
+        self.slack_ns = (base_ns / 4).clamp(SLACK_NS.0, SLACK_NS.1);
+    }
+
+    #[inline]
+    fn far_least(&mut self, rtt_ns: i64) {
+        if rtt_ns < self.far_min_ns {
+            self.far_min_ns = rtt_ns;
+            self.bounds_changed();
+        }
+    }
+
+    /// The smallest that the other direction measured, if it did.
+    #[inline]
+    pub fn near_least(&mut self, rtt_ns: Option<i64>) {
+        if let Some(rtt_ns) = rtt_ns
+            && (0..self.near_min_ns).contains(&rtt_ns)
+        {
+            self.near_min_ns = rtt_ns;
+            self.bounds_changed();
+        }
+    }
+
+    /// An ACK measured the half toward the receiver.
+    #[inline]
+    pub fn acknowledged(&mut self, rtt_ns: i64, counts: bool) {
+        if !(0..DAY_NS).contains(&rtt_ns) {
+            return;
+        }
+        self.far_least(rtt_ns);
+        self.far_ns = rtt_ns;
+        if counts {
+            self.far.add(rtt_ns);
+            self.whole.add(rtt_ns + if self.near_last_ns >= 0 { self.near_last_ns } else { self.near_ns() });
+        }
+    }
+
+    /// An ACK passes on its way to the sender: wait for its echo, if for none yet.
+    #[inline]
+    pub fn probe(&mut self, segment: &Segment) {
+        let Some((val, _)) = segment.options.timestamps else { return };
+        if self.probe_ns < 0 && self.seen_val.is_some_and(|seen| (val.wrapping_sub(seen) as i32) > 0) {
+            (self.probe_ns, self.probe_val) = (segment.t_ns, val);
+        }
+        self.seen_val = Some(val);
+    }
+
+    /// Data passes: the echo that was waited for, perhaps. If the application made it `wait`, only its bound counts.
+    #[inline]
+    pub fn echoed(&mut self, segment: &Segment, waited: bool, counts: bool) {
+        let Some((_, ecr)) = segment.options.timestamps else { return };
+        if self.probe_ns < 0 {
+            return;
+        }
+        let beyond = ecr.wrapping_sub(self.probe_val) as i32;
+        if beyond < 0 {
+            return;
+        }
+        let took_ns = segment.t_ns.saturating_sub(self.probe_ns);
+        self.probe_ns = -1;
+        if beyond > 0 || !(0..DAY_NS).contains(&took_ns) {
+            return;
+        }
+        self.near_least(Some(took_ns));
+        self.echoes = self.echoes.saturating_add(1);
+        if !waited {
+            self.near_last_ns = took_ns;
+            if counts {
+                self.near.add(took_ns);
+            }
+        }
+    }
+}
+
+/// One half.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Half {
+    /// Smallest, median and 95th percentile, nanoseconds.
+    pub min_ns: Option<i64>,
+    /// See above; `None` where too few were measured.
+    pub median_ns: Option<f64>,
+    /// See above.
+    pub p95_ns: Option<f64>,
+    /// Of how many.
+    pub samples: u32,
+    /// The path's own part at its best lies between these.
+    pub bound_ns: Option<(i64, i64)>,
+}
+
+/// The whole round trip.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct RoundTrip {
+    /// To the receiver and back.
+    pub toward_receiver: Half,
+    /// To the sender and back.
+    pub toward_sender: Half,
+    /// Whether echoed timestamps measured the half toward the sender, beside the handshake or without.
+    pub by_echo: bool,
+    /// Whether the other direction's ACKs did (its SYN's at least).
+    pub by_answer: bool,
+    /// Sum of the smallest.
+    pub base_ns: Option<i64>,
+    /// Median and 95th percentile of the sum.
+    pub median_ns: Option<f64>,
+    /// See above.
+    pub p95_ns: Option<f64>,
+}
+
+impl RoundTrip {
+    /// What a path tells, whose other direction measured at least `answered`, of `answers` samples.
+    pub(super) fn of(halves: &Halves, answered: Option<i64>, answers: u64) -> Self {
+        let quantiles = |times: &Times| (times.quantile(0.5), times.quantile(0.95));
+        let half = |min_ns: Option<i64>, times: &Times, samples: u32| {
+            let (median_ns, p95_ns) = quantiles(times);
+            Half { min_ns, median_ns, p95_ns, samples, bound_ns: min_ns.map(bound) }
+        };
+        let near_ns = [halves.near_min_ns(), answered].into_iter().flatten().min();
+        let far = half(halves.far_min_ns(), &halves.far, halves.far.samples);
+        let samples = halves.echoes.saturating_add(u32::try_from(answers).unwrap_or(u32::MAX));
+        let near = half(near_ns, &halves.near, samples);
+        let both = far.min_ns.zip(near.min_ns);
+        let (median_ns, p95_ns) = if both.is_some() { quantiles(&halves.whole) } else { (None, None) };
+        RoundTrip {
+            toward_receiver: far,
+            toward_sender: near,
+            by_echo: halves.echoes > 0,
+            by_answer: answers > 0,
+            base_ns: both.map(|(far, near)| far + near),
+            median_ns,
+            p95_ns,
+        }
+    }
+}
+
+impl RoundTrip {
+    /// A half of which only the smallest is known.
+    pub(super) fn of_least(min_ns: Option<i64>, samples: u64) -> Half {
+        let samples = u32::try_from(samples).unwrap_or(u32::MAX);
+        Half { min_ns, samples, bound_ns: min_ns.map(bound), ..Half::default() }
+    }
+}
+
+/// A host takes up to a millisecond, or a quarter of the whole, to answer; never less than nothing.
+fn bound(min_ns: i64) -> (i64, i64) {
+    ((min_ns - (min_ns / 4).max(1_000_000)).max(0), min_ns)
+}

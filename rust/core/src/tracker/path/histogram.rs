@@ -1,0 +1,183 @@
+//! How often a quantity was how large, in fixed memory: eight buckets to the octave.
+
+use crate::tracker::packing::{Fields, Walk};
+
+/// Buckets to the octave, as a power of two.
+const FINE: u32 = 3;
+/// Octaves; below the first and above the last all is counted in these.
+const OCTAVES: usize = 32;
+const BUCKETS: usize = OCTAVES << FINE;
+
+/// Counts of values from `2^LOW` on. A full bucket halves all of them, so that shares and quantiles stay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Histogram<const LOW: u32> {
+    counts: [u16; BUCKETS],
+    /// Values counted in all.
+    pub samples: u32,
+}
+
+impl<const LOW: u32> Default for Histogram<LOW> {
+    fn default() -> Self {
+        Histogram { counts: [0; BUCKETS], samples: 0 }
+    }
+}
+
+impl<const LOW: u32> Histogram<LOW> {
+    #[inline(always)]
+    fn bucket(value: i64) -> usize {
+        let value = (value.max(0) as u64) >> (LOW - FINE);
+        let octave = (63 - (value | 1 << FINE).leading_zeros()) - FINE;
+        let fine = (value >> octave) & ((1 << FINE) - 1);
+        let place = (octave as usize) << FINE | fine as usize;
+        place.min(BUCKETS - 1)
+    }
+
+    /// Smallest value of a bucket.
+    fn floor(bucket: usize) -> f64 {
+        let (octave, fine) = ((bucket >> FINE) as i32, (bucket & ((1 << FINE) - 1)) as f64);
+        (1.0 + fine / f64::from(1 << FINE)) * 2f64.powi(octave + LOW as i32)
+    }
+
+    /// Count a value.
+    #[inline(always)]
+    pub fn add(&mut self, value: i64) {
+        self.samples = self.samples.saturating_add(1);
+        let count = &mut self.counts[Self::bucket(value)];
+        *count += 1;
+        if *count == u16::MAX {
+            self.halve();
+        }
+    }
+
+    #[cold]
+    fn halve(&mut self) {
+        self.counts.iter_mut().for_each(|count| *count = count.div_ceil(2));
+    }
+
+    /// The value below which this part of the counts lies, to a bucket's width (a twelfth of it at most, for counts
+    /// are taken as even inside); `None` without any.
+    pub fn quantile(&self, part: f64) -> Option<f64> {
+        let total: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
+        if total == 0 {
+            return None;
+        }
+        let wanted = part * total as f64;
+        let mut below = 0.0;
+        for (bucket, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let next = below + f64::from(count);
+            if next >= wanted {
+                let inside = ((wanted - below) / f64::from(count)).clamp(0.0, 1.0);
+                let (low, high) = (Self::floor(bucket), Self::floor(bucket + 1));
+                return Some(low + (high - low) * inside);
+            }
+            below = next;
+        }
+        None
+    }
+
+    /// Where most lie within an eighth, and what share of all that is.
+    pub fn mode(&self) -> Option<(f64, f64)> {
+        let count = |bucket: Option<usize>| {
+            f64::from(bucket.and_then(|bucket| self.counts.get(bucket)).copied().unwrap_or(0))
+        };
+        let around = |bucket: usize| {
+            [bucket.checked_sub(1), Some(bucket), Some(bucket + 1)].map(|bucket| count(bucket))
+        };
+        let total: f64 = self.counts.iter().map(|&count| f64::from(count)).sum();
+        let best = (0..BUCKETS)
+            .max_by(|&a, &b| around(a).iter().sum::<f64>().total_cmp(&around(b).iter().sum::<f64>()))?;
+        if total == 0.0 {
+            return None;
+        }
+        let near = around(best);
+        let sum: f64 = near.iter().sum();
+        let middle = |bucket: usize| (Self::floor(bucket) + Self::floor(bucket + 1)) / 2.0;
+        let weighted =
+            near[0] * middle(best.saturating_sub(1)) + near[1] * middle(best) + near[2] * middle(best + 1);
+        Some((weighted / sum, sum / total))
+    }
+
+    /// What share of a sum of `1 / value` over all comes from values within a part of one value.
+    pub fn share_of_time(&self, value: f64, within: f64) -> f64 {
+        let (mut near, mut all) = (0.0, 0.0);
+        for (bucket, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let middle = (Self::floor(bucket) + Self::floor(bucket + 1)) / 2.0;
+            let time = f64::from(count) / middle;
+            all += time;
+            if middle >= value * (1.0 - within) {
+                near += time;
+            }
+        }
+        if all > 0.0 { near / all } else { 0.0 }
+    }
+}
+
+impl<const LOW: u32> Fields for Histogram<LOW> {
+    /// Of most, nearly all buckets are empty: those that are not, each with the distance from the one before.
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Histogram { counts, samples } = self;
+        samples.walk(walk);
+        let mut left = counts.iter().filter(|count| **count > 0).count() as u32;
+        left.walk(walk);
+        if W::READS {
+            counts.fill(0);
+        }
+        let mut place = 0;
+        for _ in 0..left {
+            let found = counts[place..].iter().position(|count| *count > 0).unwrap_or(0);
+            let mut step = found as u32;
+            step.walk(walk);
+            place = (place + step as usize).min(BUCKETS - 1);
+            counts[place].walk(walk);
+            place = (place + 1).min(BUCKETS - 1);
+        }
+    }
+}
+
+#[cfg(test)]
+impl<const LOW: u32> Histogram<LOW> {
+    /// A value in every bucket.
+    pub fn fill(&mut self) {
+        self.counts.fill(u16::MAX - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Quantiles are those of the values, to the width of a bucket.
+        #[test]
+        fn quantiles_are_near(mut values in prop::collection::vec(1i64 << 12..1 << 40, 1..300), part in 0.0..1.0f64) {
+            let mut histogram = Histogram::<10>::default();
+            values.iter().for_each(|&value| histogram.add(value));
+            values.sort_unstable();
+            let exact = values[((part * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1] as f64;
+            let found = histogram.quantile(part).unwrap();
+            prop_assert!((found / exact - 1.0).abs() <= 0.126, "{found} {exact}");
+        }
+
+        #[test]
+        fn any_value_is_counted(values in prop::collection::vec(any::<i64>(), 0..300)) {
+            let mut histogram = Histogram::<10>::default();
+            values.iter().for_each(|&value| histogram.add(value));
+            prop_assert_eq!(histogram.samples as usize, values.len());
+        }
+    }
+
+    #[test]
+    fn shares_stay_when_a_bucket_is_full() {
+        let mut histogram = Histogram::<10>::default();
+        for turn in 0..400_000 {
+            histogram.add(if turn % 4 == 0 { 1 << 14 } else { 1 << 20 });
+        }
+        let (value, share) = histogram.mode().unwrap();
+        assert!(
+            (share - 0.75).abs() < 0.01 && (value / f64::from(1 << 20) - 1.0).abs() < 0.13,
+            "{value} {share}"
+        );
+        assert!(histogram.quantile(0.2).unwrap() < 20_000.0);
+    }
+}

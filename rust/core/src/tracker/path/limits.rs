@@ -1,0 +1,164 @@
+//! What limited a sender, as shares of the time that a transfer took.
+
+use super::Path;
+use crate::tracker::connection::Connection;
+use crate::tracker::sender::Sender;
+
+/// What a sender waits for between two data segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Wait {
+    /// Its application: nothing is left to send, and all was acknowledged.
+    Application,
+    /// The same while data is still under way.
+    Drain,
+    /// The receiver's window.
+    Window,
+    /// ACKs that make room in the congestion window, or the link.
+    Network,
+    /// Loss recovery.
+    Recovery,
+    /// The retransmission timer, in silence.
+    Silence,
+    /// Nobody knows: no ACK was seen.
+    Unknown,
+}
+
+impl Wait {
+    pub const COUNT: usize = 7;
+}
+
+/// What a limit is called, in the order of the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+#[allow(missing_docs)]
+pub enum Limit {
+    Application,
+    ReceiverWindow,
+    CongestionWindow,
+    Bandwidth,
+    LossRecovery,
+    Handshake,
+    Unknown,
+}
+
+impl Limit {
+    /// How many there are.
+    pub const COUNT: usize = 7;
+    /// All of them.
+    pub const ALL: [Limit; Limit::COUNT] = [
+        Limit::Application,
+        Limit::ReceiverWindow,
+        Limit::CongestionWindow,
+        Limit::Bandwidth,
+        Limit::LossRecovery,
+        Limit::Handshake,
+        Limit::Unknown,
+    ];
+    /// Their names in JSON.
+    pub const NAMES: [&str; Limit::COUNT] = [
+        "application",
+        "receiver_window",
+        "congestion_window",
+        "bandwidth",
+        "loss_recovery",
+        "handshake",
+        "unknown",
+    ];
+}
+
+/// Time by [`Limit`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Limits {
+    /// Nanoseconds of each.
+    pub ns: [f64; Limit::COUNT],
+}
+
+impl Limits {
+    /// Of a direction; `None` if it sent no data, or none of it took any time.
+    pub fn of(connection: &Connection, direction: usize) -> Option<Limits> {
+        let sender = connection.senders_at(direction);
+        let totals = sender.totals();
+        let first_ns = totals.first_data_ns?;
+        let end_ns = totals.last_advance_ns.unwrap_or(first_ns).max(totals.last_data_ns.unwrap_or(first_ns));
+        let span_ns = end_ns.saturating_sub(first_ns).max(0);
+        let mut limits = Limits::default();
+        match &sender.path {
+            Some(path) => limits.divide(path, sender, span_ns),
+            None => {
+                limits.ns[Self::of_few(sender, connection.senders_at(1 - direction)) as usize] =
+                    span_ns as f64
+            }
+        }
+        limits.ns[Limit::Handshake as usize] = handshake_ns(connection, first_ns) as f64;
+        (limits.total_ns() > 0.0).then_some(limits)
+    }
+
+    /// Few segments need no more than an initial window: if all went well, there was no more to send.
+    fn of_few(sender: &Sender, acks: &Sender) -> Limit {
+        let again: u64 = sender.totals().retransmissions.iter().sum();
+        let open = acks.totals().max_window >= sender.snd_max;
+        if again == 0 && open && acks.totals().zero_windows == 0 {
+            Limit::Application
+        } else {
+            Limit::Unknown
+        }
+    }
+
+    fn divide(&mut self, path: &Path, sender: &Sender, span_ns: i64) {
+        let mut spent = path.gaps.spent_ns;
+        let (wait, rest_ns) = path.gaps.rest(sender.totals().last_advance_ns);
+        spent[wait as usize] = spent[wait as usize].saturating_add(rest_ns);
+        let at = |wait: Wait| spent[wait as usize] as f64;
+        let busy_ns = at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain);
+        let full = path.trains.full_share_of(busy_ns);
+        let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
+        add(Limit::Bandwidth, busy_ns * full);
+        let window_free = if path.gaps.window_known() { Limit::CongestionWindow } else { Limit::Unknown };
+        add(window_free, at(Wait::Network) * (1.0 - full));
+        add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full) + at(Wait::Silence));
+        add(Limit::Application, at(Wait::Drain) * (1.0 - full) + at(Wait::Application));
+        add(Limit::ReceiverWindow, at(Wait::Window));
+        add(Limit::Unknown, at(Wait::Unknown));
+        // Times of a file may go backwards.
+        let missing = span_ns as f64 - self.ns.iter().sum::<f64>();
+        self.ns[Limit::Unknown as usize] += missing.max(0.0);
+    }
+
+    /// The one with most time; of equal ones, the first.
+    pub fn dominating(&self) -> Limit {
+        let mut most = 0;
+        for (number, &ns) in self.ns.iter().enumerate() {
+            if ns > self.ns[most] {
+                most = number;
+            }
+        }
+        Limit::ALL[most]
+    }
+
+    /// Of all.
+    pub fn total_ns(&self) -> f64 {
+        self.ns.iter().sum()
+    }
+
+    /// Shares of the whole.
+    pub fn shares(&self) -> [f64; Limit::COUNT] {
+        let total_ns = self.total_ns();
+        self.ns.map(|ns| if total_ns > 0.0 { ns / total_ns } else { 0.0 })
+    }
+}
+
+/// How long the handshake took: from SYN to SYN+ACK and from that to the ACK, which is a whole round trip wherever
+/// it is seen; if a SYN was sent again, all until the first data. 0 if it was not seen.
+fn handshake_ns(connection: &Connection, first_data_ns: i64) -> i64 {
+    let [first, second] = &connection.senders;
+    if first.isn.is_none() || second.isn.is_none() {
+        return 0;
+    }
+    let until_data_ns = first_data_ns.saturating_sub(connection.first_ns).max(0);
+    if first.totals.syn > 1 || second.totals.syn > 1 {
+        return until_data_ns;
+    }
+    let both_ns = first.rtt.first_ns.saturating_add(second.rtt.first_ns);
+    if both_ns > 0 { both_ns.min(until_data_ns) } else { until_data_ns }
+}

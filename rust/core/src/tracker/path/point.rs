@@ -1,0 +1,201 @@
+//! Where on the path a capture was taken, by all that tells: hops, checksums left to a network card, segments larger
+//! than any on a wire, and how the round trip divides. Never by the last alone with more than a guess.
+
+use super::report::halves_of;
+use crate::tracker::connection::Connection;
+use crate::tracker::sender::Sender;
+
+/// Where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Point {
+    Sender,
+    Receiver,
+    Middle,
+}
+
+impl Point {
+    /// As the contract has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Point::Sender => "snd",
+            Point::Receiver => "rcv",
+            Point::Middle => "mid",
+        }
+    }
+}
+
+/// How sure that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// One sign that may mislead, or signs that contradict each other.
+    Guess,
+    /// One strong sign, or two weak ones, and none against it.
+    Likely,
+    /// Strong signs of different kinds.
+    Certain,
+}
+
+impl Grade {
+    /// As the contract has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Grade::Guess => "guess",
+            Grade::Likely => "likely",
+            Grade::Certain => "certain",
+        }
+    }
+}
+
+/// What was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Evidence {
+    /// Routers between each end and this point, by TTL: data sender, receiver.
+    pub hops: [Option<u8>; 2],
+    /// Whether checksums of each end are left to its network card.
+    pub offloaded: [bool; 2],
+    /// Whether data came in segments larger than the MSS.
+    pub large_segments: bool,
+    /// Smallest half round trips, nanoseconds: toward the receiver, toward the sender.
+    pub halves_ns: [Option<i64>; 2],
+}
+
+/// An observation point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Observation {
+    /// `None`: nothing tells.
+    pub point: Option<Point>,
+    /// How sure.
+    pub grade: Grade,
+    /// By what.
+    pub evidence: Evidence,
+}
+
+/// Below half a millisecond in all, the hosts' own delays hide which side of the path is near.
+const TELLING_NS: i64 = 500_000;
+/// From here on a share of a fiftieth tells more than chance.
+const FAR_NS: i64 = 5_000_000;
+
+impl Observation {
+    /// By the direction that carries the bulk of the data, or any.
+    pub fn of(connection: &Connection, direction: usize) -> Self {
+        let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
+        let [far, near] = halves_of(connection, direction);
+        let evidence = Evidence {
+            hops: [hops(data), hops(acks)],
+            offloaded: [offloaded(data), offloaded(acks)],
+            large_segments: data.segment_size() > 0 && data.largest_segment() > 2 * data.segment_size(),
+            halves_ns: [far, near],
+        };
+        let (point, grade) = judge(&evidence);
+        Observation { point, grade, evidence }
+    }
+}
+
+/// Routers that a packet passed, if it started with one of the usual values.
+fn hops(sender: &Sender) -> Option<u8> {
+    let ttl = sender.ttl;
+    [64, 128, 255]
+        .into_iter()
+        .find(|&start| ttl > 0 && ttl <= start && start - ttl < 40)
+        .map(|start| start - ttl)
+}
+
+/// All checksums are wrong: the network card is to fill them in.
+fn offloaded(sender: &Sender) -> bool {
+    sender.totals().bad_checksums >= 3 && sender.totals().good_checksums == 0
+}
+
+/// Votes of different kinds: each for a point, with its weight.
+fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
+    let mut votes: Vec<(Point, u8)> = Vec::new();
+    match evidence.offloaded {
+        [true, false] => votes.push((Point::Sender, 2)),
+        [false, true] => votes.push((Point::Receiver, 2)),
+        _ => {}
+    }
+    match evidence.hops {
+        [Some(0), Some(1..)] => votes.push((Point::Sender, 2)),
+        [Some(1..), Some(0)] => votes.push((Point::Receiver, 2)),
+        [Some(1..), Some(1..)] => votes.push((Point::Middle, 2)),
+        _ => {}
+    }
+    if let [Some(far_ns), Some(near_ns)] = evidence.halves_ns {
+        let whole_ns = far_ns.saturating_add(near_ns);
+        let extreme = |ns: i64| whole_ns >= FAR_NS && ns <= whole_ns / 50;
+        if whole_ns >= TELLING_NS {
+            let vote = if near_ns <= whole_ns / 4 {
+                (Point::Sender, 1 + u8::from(extreme(near_ns)))
+            } else if far_ns <= whole_ns / 4 {
+                (Point::Receiver, 1 + u8::from(extreme(far_ns)))
+            } else {
+                (Point::Middle, 1)
+            };
+            votes.push(vote);
+        }
+    }
+    let weight =
+        |point: Point| votes.iter().filter(|(p, _)| *p == point).map(|(_, weight)| *weight).sum::<u8>();
+    let all = [Point::Sender, Point::Receiver, Point::Middle];
+    let Some(best) = all.into_iter().max_by_key(|&point| weight(point)).filter(|&point| weight(point) > 0)
+    else {
+        return (None, Grade::Guess);
+    };
+    let against = all.into_iter().filter(|&point| point != best).map(weight).max().unwrap_or(0);
+    if against == weight(best) {
+        return (None, Grade::Guess);
+    }
+    let kinds = votes.iter().filter(|(point, _)| *point == best).count();
+    // The division of the round trip alone is a guess: a queue or a slow host moves it.
+    let by_halves_alone =
+        evidence.hops.iter().any(|hops| *hops == Some(0) || hops.is_none()) && kinds == 1 && weight(best) < 2;
+    let grade = match (weight(best), kinds, against) {
+        _ if by_halves_alone => Grade::Guess,
+        (3.., 2.., 0) => Grade::Certain,
+        (2.., _, 0) => Grade::Likely,
+        _ => Grade::Guess,
+    };
+    (Some(best), grade)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(evidence: Evidence) -> (Option<Point>, Grade) {
+        judge(&evidence)
+    }
+
+    #[test]
+    fn signs_that_agree_are_certain() {
+        let evidence = Evidence {
+            hops: [Some(0), Some(7)],
+            halves_ns: [Some(20_000_000), Some(40_000)],
+            ..Evidence::default()
+        };
+        assert_eq!(judged(evidence), (Some(Point::Sender), Grade::Certain));
+    }
+
+    #[test]
+    fn the_round_trip_alone_is_a_guess() {
+        let evidence = Evidence { halves_ns: [Some(1_000_000), Some(100_000)], ..Evidence::default() };
+        assert_eq!(judged(evidence), (Some(Point::Sender), Grade::Guess));
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_contradicts_itself() {
+        let evidence = Evidence { hops: [Some(0), Some(3)], offloaded: [false, true], ..Evidence::default() };
+        assert_eq!(judged(evidence).0, None);
+        assert_eq!(judged(Evidence::default()).0, None);
+    }
+
+    #[test]
+    fn hops_at_both_sides_are_the_middle() {
+        let evidence = Evidence {
+            hops: [Some(2), Some(9)],
+            halves_ns: [Some(9_000_000), Some(5_000_000)],
+            ..Evidence::default()
+        };
+        assert_eq!(judged(evidence), (Some(Point::Middle), Grade::Certain));
+    }
+}

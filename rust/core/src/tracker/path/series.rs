@@ -1,0 +1,124 @@
+//! What was delivered and how long the queue was over time, in few bins of widths that fit each other, so that
+//! connections can be laid side by side.
+
+use crate::tracker::packing::{Fields, Walk, walk_over};
+
+/// Bins at most; the width doubles when they are full.
+pub(super) const BINS: usize = 64;
+/// The first width, as a power of two of nanoseconds (about a millisecond).
+const FIRST: u32 = 20;
+
+/// One bin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Bin {
+    /// Bytes that arrived.
+    pub bytes: u64,
+    /// Sum of what the round trip took over its smallest, microseconds, and of how many ACKs.
+    pub queued_us: u64,
+    pub acks: u32,
+}
+
+impl Fields for Bin {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Bin { bytes, queued_us, acks } = self;
+        walk_over!(walk: bytes, queued_us, acks);
+    }
+}
+
+impl Bin {
+    fn take_in(&mut self, other: Bin) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.queued_us = self.queued_us.saturating_add(other.queued_us);
+        self.acks = self.acks.saturating_add(other.acks);
+    }
+}
+
+/// Bins from `first` on, each `2^width` nanoseconds wide and beginning at a multiple of that.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Series {
+    pub bins: Vec<Bin>,
+    pub first: i64,
+    pub width: u32,
+}
+
+impl Fields for Series {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Series { bins, first, width } = self;
+        let mut count = bins.len() as u32;
+        walk_over!(walk: first, width, &mut count);
+        if W::READS {
+            *bins = vec![Bin::default(); (count as usize).min(BINS)];
+        }
+        bins.iter_mut().for_each(|bin| bin.walk(walk));
+    }
+}
+
+impl Series {
+    /// So many bytes arrived, while so much was queued.
+    #[inline]
+    pub fn add(&mut self, t_ns: i64, bytes: i64, queued_ns: i64) {
+        if self.bins.is_empty() {
+            (self.width, self.first) = (FIRST, t_ns >> FIRST);
+        }
+        let mut place = (t_ns >> self.width).wrapping_sub(self.first);
+        while place >= BINS as i64 && self.width < 62 {
+            self.widen();
+            place = (t_ns >> self.width).wrapping_sub(self.first);
+        }
+        let place = place.clamp(0, BINS as i64 - 1) as usize;
+        if place >= self.bins.len() {
+            self.bins.resize(place + 1, Bin::default());
+        }
+        let bin = &mut self.bins[place];
+        bin.bytes = bin.bytes.saturating_add(bytes.max(0) as u64);
+        bin.queued_us = bin.queued_us.saturating_add((queued_ns.max(0) / 1000) as u64);
+        bin.acks = bin.acks.saturating_add(1);
+    }
+
+    /// Twice the width.
+    #[cold]
+    pub fn widen(&mut self) {
+        let odd = (self.first & 1) as usize;
+        let count = (self.bins.len() + odd).div_ceil(2);
+        let mut wide = vec![Bin::default(); count];
+        for (place, bin) in self.bins.iter().enumerate() {
+            wide[(place + odd) / 2].take_in(*bin);
+        }
+        (self.bins, self.first, self.width) = (wide, self.first >> 1, self.width + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever comes whenever: nothing is lost, and bins stay few.
+        #[test]
+        fn all_is_counted(steps in prop::collection::vec((any::<i64>(), 0i64..1 << 40), 1..200)) {
+            let (mut series, mut sum) = (Series::default(), 0u64);
+            for (t_ns, bytes) in steps {
+                series.add(t_ns, bytes, 0);
+                sum += bytes as u64;
+                prop_assert!(series.bins.len() <= BINS);
+            }
+            prop_assert_eq!(series.bins.iter().map(|bin| bin.bytes).sum::<u64>(), sum);
+        }
+
+        /// A bin holds what came within it, however often its width has doubled.
+        #[test]
+        fn bins_are_where_they_say(steps in prop::collection::vec(0i64..3_000_000_000, 1..100)) {
+            let (mut series, mut t_ns, mut all) = (Series::default(), 1 << 50, Vec::new());
+            for later in steps {
+                t_ns += later;
+                series.add(t_ns, 1, 0);
+                all.push(t_ns);
+            }
+            for (place, bin) in series.bins.iter().enumerate() {
+                let held = all.iter().filter(|t| (**t >> series.width) - series.first == place as i64).count();
+                prop_assert_eq!(bin.bytes, held as u64);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Connections that queue at the same place: at the same times they wait as long.
+
+use super::series::Series;
+use crate::tracker::connection::Connection;
+use crate::tracker::shelf::Shelf;
+
+/// Connections compared at most, those that sent most.
+const MOST: usize = 256;
+/// Bins that two must have in common.
+const COMMON: usize = 6;
+
+struct Flow {
+    number: usize,
+    direction: usize,
+    bytes: u64,
+    hosts: [crate::segment::Address; 2],
+    base_us: f64,
+    series: Series,
+}
+
+/// Find and note them.
+pub(in crate::tracker) fn find_shared(connections: &mut Shelf) {
+    let mut flows = Vec::new();
+    connections.each_with_path(|number, connection| flows.extend(flow(number, connection)));
+    flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
+    flows.truncate(MOST);
+    let mut group: Vec<usize> = (0..flows.len()).collect();
+    for a in 0..flows.len() {
+        for b in 0..a {
+            if root(&group, a) != root(&group, b) && alike(&flows[a], &flows[b]) {
+                let (a, b) = (root(&group, a), root(&group, b));
+                group[a] = b;
+            }
+        }
+    }
+    let roots: Vec<usize> = (0..flows.len()).map(|place| root(&group, place)).collect();
+    for (flow, mine) in flows.iter().zip(&roots) {
+        let others = roots.iter().filter(|other| *other == mine).count() - 1;
+        connections.note(flow.number, |connection| {
+            if let Some(path) = &mut connection.senders[flow.direction].path {
+                path.shared = Some(others as u32);
+            }
+        });
+    }
+}
+
+fn root(group: &[usize], mut place: usize) -> usize {
+    while group[place] != place {
+        place = group[place];
+    }
+    place
+}
+
+fn flow(number: usize, connection: &Connection) -> Option<Flow> {
+    let direction = connection.data_direction();
+    let sender = connection.senders_at(direction);
+    let path = sender.path.as_ref()?;
+    if path.series.bins.len() < COMMON {
+        return None;
+    }
+    let mut hosts = connection.endpoints.map(|(address, _)| address);
+    if direction == 1 {
+        hosts.reverse();
+    }
+    Some(Flow {
+        number,
+        direction,
+        bytes: sender.totals.data_bytes,
+        hosts,
+        base_us: path.halves.base_ns() as f64 / 1000.0,
+        series: path.series.clone(),
+    })
+}
+
+/// Whether two wait in the same queue, as far as they were there at the same time.
+fn alike(a: &Flow, b: &Flow) -> bool {
+    let (mut one, mut two) = (a.series.clone(), b.series.clone());
+    while one.width < two.width {
+        one.widen();
+    }
+    while two.width < one.width {
+        two.widen();
+    }
+    let begin = one.first.max(two.first);
+    let mut pairs = Vec::new();
+    for at in begin..begin + super::series::BINS as i64 {
+        let get = |series: &Series| {
+            let bin = usize::try_from(at - series.first).ok().and_then(|place| series.bins.get(place))?;
+            (bin.acks > 0).then(|| bin.queued_us as f64 / f64::from(bin.acks))
+        };
+        if let (Some(x), Some(y)) = (get(&one), get(&two)) {
+            pairs.push((x, y));
+        }
+    }
+    if pairs.len() < COMMON {
+        return false;
+    }
+    let count = pairs.len() as f64;
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count;
+    let (mean_x, mean_y) = (mean(&|p| p.0), mean(&|p| p.1));
+    // Without a queue there is nothing to share.
+    if mean_x.max(mean_y) < 300.0 || mean_x.max(mean_y) < 0.1 * a.base_us.max(b.base_us) {
+        return false;
+    }
+    let (var_x, var_y) = (mean(&|p| (p.0 - mean_x).powi(2)), mean(&|p| (p.1 - mean_y).powi(2)));
+    let covariance = mean(&|p| (p.0 - mean_x) * (p.1 - mean_y));
+    let together = covariance / (var_x * var_y).sqrt().max(1e-9);
+    let moves = var_x.sqrt() >= 0.1 * mean_x && var_y.sqrt() >= 0.1 * mean_y;
+    // Between the same hosts, the whole round trip is the same at the same time.
+    let (whole_x, whole_y) = (mean_x + a.base_us, mean_y + b.base_us);
+    let apart = mean(&|p| ((p.0 + a.base_us) - (p.1 + b.base_us)).abs()) / whole_x.max(whole_y).max(1.0);
+    (a.hosts == b.hosts && apart <= 0.2) || (moves && together >= 0.8)
+}

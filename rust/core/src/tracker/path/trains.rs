@@ -1,0 +1,178 @@
+//! The bottleneck, by the rate at which short trains of data are delivered: a link that is full delivers at its own
+//! rate, whatever the window; where it is not, trains of one window come faster and pauses follow.
+
+use super::half::Halves;
+use super::histogram::Histogram;
+use crate::tracker::packing::{Fields, Walk, walk_over};
+
+/// Rates in bytes a second.
+type Rates = Histogram<6>;
+
+/// A train has so many full segments, and ACKs, at least.
+const SEGMENTS: i64 = 8;
+const ACKS: u32 = 5;
+/// Rates within this part of each other are the same.
+pub(super) const ALIKE: f64 = 0.15;
+
+/// Trains of one direction.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Trains {
+    /// When the train began (`None`: with the next ACK), what it brought, of how many ACKs, and their longest distance.
+    since_ns: Option<i64>,
+    bytes: i64,
+    acks: u32,
+    last_ns: i64,
+    longest_ns: i64,
+    /// Time of the receiver's window when it began.
+    window_ns: i64,
+    /// All that had arrived.
+    arrived: i64,
+    /// Time in trains; of these while a queue stood; and time that is neither queue nor even spacing.
+    pub all_ns: i64,
+    pub queued_ns: i64,
+    pub even_ns: i64,
+    /// What of it the receiver's window took.
+    pub window_all_ns: i64,
+    pub window_queued_ns: i64,
+    pub bytes_all: i64,
+    pub bytes_queued: i64,
+    /// Rates of trains of even spacing, and of those of them without a queue.
+    pub rates: Rates,
+    pub unqueued: Rates,
+}
+
+impl Fields for Trains {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Trains {
+            since_ns,
+            bytes,
+            acks,
+            last_ns,
+            longest_ns,
+            window_ns,
+            arrived,
+            all_ns,
+            queued_ns,
+            even_ns,
+            window_all_ns,
+            window_queued_ns,
+            bytes_all,
+            bytes_queued,
+            rates,
+            unqueued,
+        } = self;
+        walk.time(last_ns);
+        walk_over!(walk: since_ns, bytes, acks, longest_ns, window_ns, arrived, all_ns, queued_ns, even_ns);
+        walk_over!(walk: window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
+    }
+}
+
+impl Trains {
+    #[cfg(test)]
+    pub fn fill(&mut self) {
+        self.since_ns = Some(0);
+        [&mut self.rates, &mut self.unqueued].into_iter().for_each(Histogram::fill);
+    }
+
+    /// The application paused: what comes next is a new train.
+    pub fn cut(&mut self) {
+        self.since_ns = None;
+    }
+
+    /// An ACK passes, and all that has arrived by it; how much of that is new.
+    #[inline]
+    pub fn acknowledge(
+        &mut self,
+        t_ns: i64,
+        arrived: i64,
+        unit: i64,
+        halves: &Halves,
+        window_ns: i64,
+    ) -> i64 {
+        let fresh = arrived - self.arrived;
+        if fresh <= 0 {
+            return 0;
+        }
+        self.arrived = arrived;
+        let Some(since_ns) = self.since_ns else {
+            self.start(t_ns, window_ns);
+            return if arrived == fresh { 0 } else { fresh };
+        };
+        self.bytes += fresh;
+        self.acks += 1;
+        self.longest_ns = self.longest_ns.max(t_ns.saturating_sub(self.last_ns));
+        self.last_ns = t_ns;
+        if self.bytes >= SEGMENTS * unit && self.acks >= ACKS {
+            self.close(t_ns.saturating_sub(since_ns), halves, window_ns);
+            self.start(t_ns, window_ns);
+        }
+        fresh
+    }
+
+    fn start(&mut self, t_ns: i64, window_ns: i64) {
+        (self.since_ns, self.last_ns, self.window_ns) = (Some(t_ns), t_ns, window_ns);
+        (self.bytes, self.acks, self.longest_ns) = (0, 0, 0);
+    }
+
+    #[inline(never)]
+    fn close(&mut self, took_ns: i64, halves: &Halves, window_ns: i64) {
+        if took_ns <= 0 {
+            return;
+        }
+        let rate = (i128::from(self.bytes) * 1_000_000_000 / i128::from(took_ns)) as i64;
+        let base_ns = halves.base_ns();
+        // A queue of three packets, and more than delays differ anyway.
+        let packets_ns = took_ns / i64::from(self.acks.max(1)) * 3;
+        let queued = halves.queued_ns() >= packets_ns.max(base_ns / 8).max(200_000);
+        // ACKs as far apart as a round trip tell of a window of one segment or two, not of a rate.
+        let each_ns = took_ns / i64::from(self.acks.max(1));
+        let stop_and_wait = 2 * each_ns >= base_ns && 2 * each_ns <= 3 * base_ns;
+        let even = self.longest_ns / 2 <= took_ns / 5 && !stop_and_wait;
+        let window_ns = (window_ns - self.window_ns).clamp(0, took_ns);
+        self.all_ns = self.all_ns.saturating_add(took_ns);
+        self.window_all_ns = self.window_all_ns.saturating_add(window_ns);
+        self.bytes_all = self.bytes_all.saturating_add(self.bytes);
+        if even {
+            self.rates.add(rate);
+        }
+        if queued {
+            self.queued_ns = self.queued_ns.saturating_add(took_ns);
+            self.bytes_queued = self.bytes_queued.saturating_add(self.bytes);
+            self.window_queued_ns = self.window_queued_ns.saturating_add(window_ns);
+        } else if even {
+            self.even_ns = self.even_ns.saturating_add(took_ns);
+            self.unqueued.add(rate);
+        }
+    }
+
+    /// The rate that most trains share, and what share of them that is.
+    pub fn plateau(&self) -> Option<(f64, f64)> {
+        self.rates.mode().filter(|_| self.rates.samples >= FEW)
+    }
+
+    /// Time in which the link was full: a queue stood, or trains came at the plateau.
+    pub fn full_ns(&self) -> i64 {
+        let at_plateau = match self.plateau() {
+            Some((rate, share)) if share >= PLATEAU => self.unqueued.share_of_time(rate, ALIKE),
+            _ => 0.0,
+        };
+        self.queued_ns + (self.even_ns as f64 * at_plateau) as i64
+    }
+}
+
+impl Trains {
+    /// Share of a time without hindrance by application and receiver's window in which it was full: only trains tell,
+    /// and they leave out the ends of what comes between two pauses.
+    pub fn full_share_of(&self, busy_ns: f64) -> f64 {
+        let free_ns = (self.all_ns - self.window_all_ns) as f64;
+        let full_ns = (self.full_ns() - self.window_queued_ns) as f64;
+        (full_ns / free_ns.max(busy_ns * TOLD).max(1.0)).clamp(0.0, 1.0)
+    }
+}
+
+/// Part of a time that trains have to cover, to stand for all of it.
+const TOLD: f64 = 0.8;
+/// Trains before a rate is a link's at all.
+const FEW: u32 = 8;
+/// Part of them that has to share it.
+pub(super) const PLATEAU: f64 = 0.5;

@@ -1,0 +1,237 @@
+//! Transfers over a simulated path, seen from its ends and from between: who waits for what, and how long it takes.
+
+use super::*;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const SIZE: i64 = 1000;
+const HEADERS: i64 = 52;
+
+/// A transfer, and where it is looked at.
+#[derive(Clone, Copy)]
+struct Transfer {
+    /// Round trips between the sender and the point, and between the point and the receiver.
+    near_ns: i64,
+    far_ns: i64,
+    /// What may be in flight, by the sender and by the receiver.
+    cwnd: i64,
+    rwnd: i64,
+    /// Bytes that the application writes at a time, and how often; it writes that until `seconds` are over.
+    piece: i64,
+    every_ns: i64,
+    /// Bits a second of the slowest link, and whether it is before the point.
+    rate_bps: i64,
+    before: bool,
+    timestamps: bool,
+}
+
+const DURATION_NS: i64 = 4_000_000_000;
+
+impl Transfer {
+    /// Bulk, and nothing that limits it but what is set.
+    fn over(near_ms: i64, far_ms: i64) -> Self {
+        Transfer {
+            near_ns: near_ms * MS + 50_000,
+            far_ns: far_ms * MS + 50_000,
+            cwnd: 1 << 30,
+            rwnd: 60_000,
+            piece: 1 << 40,
+            every_ns: 1 << 40,
+            rate_bps: 1_000_000_000,
+            before: false,
+            timestamps: true,
+        }
+    }
+
+    fn run(self) -> Connection {
+        let mut talk = Talk::new(7);
+        talk.timestamps = self.timestamps;
+        let mut passed: Vec<(i64, Segment)> = Vec::new();
+        let mut put = |talk: &mut Talk, t_ns: i64, from_a: bool, fill: &dyn Fn(&mut Segment)| {
+            let mut segment = talk.blank(0, from_a);
+            segment.t_ns = t_ns;
+            fill(&mut segment);
+            passed.push((t_ns, segment));
+        };
+        let stamp = |val_ns: i64, ecr_ns: i64| {
+            self.timestamps.then_some(((val_ns / MS) as u32, (ecr_ns / MS) as u32))
+        };
+        let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
+        let start = 10 * MS;
+        for (t_ns, from_a, flag) in [
+            (start, true, flags::SYN),
+            (start + self.far_ns, false, flags::SYN | flags::ACK),
+            (start + self.far_ns + self.near_ns, true, flags::ACK),
+        ] {
+            put(&mut talk, t_ns, from_a, &|s| {
+                s.flags = flag;
+                s.seq = if from_a { isn_a } else { isn_b };
+                s.ack = if from_a { isn_b.wrapping_add(1) } else { isn_a.wrapping_add(1) };
+                if flag == flags::ACK {
+                    s.seq = isn_a.wrapping_add(1);
+                } else {
+                    s.options.mss = Some((SIZE + if self.timestamps { 12 } else { 0 }) as u16);
+                }
+                s.window = self.rwnd as u16;
+                s.options.timestamps = stamp(t_ns, 0);
+            });
+        }
+        let opened = start + self.far_ns + self.near_ns;
+        // What happens at the sender: the application writes (no ACK), or an ACK arrives.
+        let mut events = BinaryHeap::from([Reverse((opened, 0i64, 0i64))]);
+        let (mut next, mut una, mut written, mut free_ns, mut heard_ns) = (0i64, 0i64, 0i64, 0i64, 0i64);
+        while let Some(Reverse((t_ns, ack, ack_ns))) = events.pop() {
+            if t_ns > DURATION_NS {
+                break;
+            }
+            if ack == 0 {
+                written += self.piece;
+                events.push(Reverse((t_ns + self.every_ns, 0, 0)));
+            } else {
+                (una, heard_ns) = (una.max(ack), heard_ns.max(ack_ns));
+            }
+            while next < written && next - una + SIZE <= self.cwnd.min(self.rwnd) {
+                let length = SIZE.min(written - next);
+                let takes_ns = (length + HEADERS) * 8 * 1_000_000_000 / self.rate_bps;
+                let on_link = |at_ns: i64, free_ns: i64| at_ns.max(free_ns) + takes_ns;
+                let mut here_ns = t_ns + self.near_ns / 2;
+                if self.before {
+                    free_ns = on_link(here_ns, free_ns);
+                    here_ns = free_ns;
+                }
+                let mut there_ns = here_ns + self.far_ns / 2;
+                if !self.before {
+                    free_ns = on_link(there_ns, free_ns);
+                    there_ns = free_ns;
+                }
+                let (seq, last) = (next, next + length == written);
+                put(&mut talk, here_ns, true, &|s| {
+                    s.seq = isn_a.wrapping_add(1).wrapping_add(seq as u32);
+                    s.ack = isn_b.wrapping_add(1);
+                    s.flags = if last { flags::ACK | flags::PSH } else { flags::ACK };
+                    (s.length, s.ip_length) = (length as u32, (length + HEADERS) as u32);
+                    s.options.timestamps = stamp(t_ns, heard_ns);
+                });
+                next += length;
+                let back_ns = there_ns + self.far_ns / 2;
+                let end = next;
+                put(&mut talk, back_ns, false, &|s| {
+                    s.seq = isn_b.wrapping_add(1);
+                    s.ack = isn_a.wrapping_add(1).wrapping_add(end as u32);
+                    s.window = self.rwnd as u16;
+                    s.options.timestamps = stamp(there_ns, t_ns);
+                });
+                events.push(Reverse((back_ns + self.near_ns / 2, end, there_ns)));
+            }
+        }
+        passed.sort_by_key(|(t_ns, _)| *t_ns);
+        passed.iter().for_each(|(_, segment)| talk.tracker.segment(segment));
+        talk.done().0.remove(0)
+    }
+}
+
+fn mostly(connection: &Connection) -> (Limit, f64) {
+    let shares = Told::of(connection, 0).limits.expect("it took time").shares();
+    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-6);
+    let all = [
+        Limit::Application,
+        Limit::ReceiverWindow,
+        Limit::CongestionWindow,
+        Limit::Bandwidth,
+        Limit::LossRecovery,
+        Limit::Handshake,
+        Limit::Unknown,
+    ];
+    let (limit, share) = all.into_iter().zip(shares).max_by(|a, b| a.1.total_cmp(&b.1)).expect("some");
+    (limit, share)
+}
+
+/// At the sender, in the middle, at the receiver.
+const PLACES: [(i64, i64); 3] = [(0, 40), (20, 20), (40, 0)];
+
+fn from_everywhere(change: impl Fn(&mut Transfer), expected: Limit) {
+    for (near_ms, far_ms) in PLACES {
+        for timestamps in [true, false] {
+            let mut transfer = Transfer { timestamps, ..Transfer::over(near_ms, far_ms) };
+            change(&mut transfer);
+            let (limit, share) = mostly(&transfer.run());
+            assert!(limit == expected && share > 0.7, "{near_ms} {far_ms} {timestamps}: {limit:?} {share}");
+        }
+    }
+}
+
+#[test]
+fn an_application_that_pauses() {
+    from_everywhere(|t| (t.piece, t.every_ns) = (5300, 300 * MS), Limit::Application);
+}
+
+#[test]
+fn an_application_that_writes_while_data_is_under_way() {
+    from_everywhere(|t| (t.piece, t.every_ns) = (700, 33 * MS), Limit::Application);
+}
+
+#[test]
+fn a_small_window_of_the_receiver() {
+    from_everywhere(|t| t.rwnd = 8000, Limit::ReceiverWindow);
+}
+
+#[test]
+fn a_congestion_window_that_is_full() {
+    from_everywhere(|t| t.cwnd = 20_000, Limit::CongestionWindow);
+}
+
+#[test]
+fn a_link_that_is_full() {
+    for before in [false, true] {
+        from_everywhere(|t| (t.cwnd, t.rate_bps, t.before) = (50_000, 4_000_000, before), Limit::Bandwidth);
+    }
+    for (near_ms, far_ms) in PLACES {
+        for before in [false, true] {
+            let connection =
+                Transfer { cwnd: 50_000, rate_bps: 4_000_000, before, ..Transfer::over(near_ms, far_ms) };
+            let told = Told::of(&connection.run(), 0).bottleneck.expect("enough data");
+            let rate = told.rate_bps.expect("a rate");
+            assert!((rate / 4e6 - 1.0).abs() < 0.1, "{rate}");
+            assert!(told.full_share.expect("trains") > 0.8);
+            // 50 KB take 105 ms at that rate, of which the path itself is 40.
+            let (median_ns, _) = told.standing_queue_ns.expect("a queue");
+            assert!((40e6..80e6).contains(&median_ns), "{near_ms} {before} {median_ns}");
+        }
+    }
+}
+
+#[test]
+fn halves_are_within_their_bounds() {
+    for (near_ms, far_ms) in [(0, 40), (3, 37), (20, 20), (40, 0), (1, 0)] {
+        for timestamps in [true, false] {
+            let transfer = Transfer { timestamps, cwnd: 8000, ..Transfer::over(near_ms, far_ms) };
+            let told = Told::of(&transfer.run(), 0).round_trip.expect("ACKs");
+            for (half, exact_ns) in
+                [(told.toward_receiver, transfer.far_ns), (told.toward_sender, transfer.near_ns)]
+            {
+                let (low_ns, high_ns) = half.bound_ns.expect("a bound");
+                assert!(
+                    low_ns <= exact_ns + 10_000 && exact_ns - 10_000 <= high_ns,
+                    "{low_ns} {exact_ns} {high_ns}"
+                );
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Whatever limits it, shares come to a whole, and none is negative.
+    #[test]
+    fn shares_are_a_whole(
+        near in 0i64..50, far in 0i64..50, cwnd in 2000i64..90_000, rwnd in 2000i64..60_000, piece in 500i64..80_000,
+        every in 1i64..500, rate in 500_000i64..50_000_000, before: bool, timestamps: bool,
+    ) {
+        let transfer = Transfer {
+            cwnd, rwnd, piece, every_ns: every * MS, rate_bps: rate, before, timestamps, ..Transfer::over(near, far)
+        };
+        let limits = Told::of(&transfer.run(), 0).limits.unwrap();
+        prop_assert!(limits.ns.iter().all(|ns| *ns >= 0.0));
+        prop_assert!((limits.shares().iter().sum::<f64>() - 1.0).abs() < 1e-6);
+    }
+}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer import schema
+from multitracer.explain.arrived import ARRIVED, arrival_sentence
 from multitracer.explain.carried import link_sentences
 from multitracer.explain.recovery import episode_sentences, timer_sentence, verdict_sentences
 from multitracer.explain.rules import RULES, VOTES, seconds_text, span_text
@@ -45,7 +46,14 @@ class Teller:
         length = self.end - self.seq
         kind = "retransmission" if cause else "data" if length else "ack"
         what = f"bytes {self.seq:,} to {self.end - 1:,}" if length else "no data"
-        verb = f"sent again ({RULES[cause].name})" if cause else "sent for the first time"
+        found = self._mine("arrivals")
+        arrived = found.where(found["record"] == self.record)
+        arrival = schema.ARRIVALS_ARE[int(arrived["verdict"][0])] if len(arrived) else ""
+        verb = (
+            f"sent again ({RULES[cause].name})"
+            if cause
+            else ARRIVED.get(arrival, "sent for the first time")
+        )
         title = f"Packet {self.record:,} at {self._at(self.t_ns)}: {what}" + (
             f", {verb}" if length or cause else ""
         )
@@ -58,6 +66,8 @@ class Teller:
             round(self.m.seconds(self.t_ns), 6),
         )
         self._place(story)
+        if len(arrived):
+            story.add("arrival", arrival_sentence(arrived, 0), self.record)
         if stall:
             self._stall(story)
         if cause:

@@ -50,9 +50,7 @@ class Teller:
         arrived = found.where(found["record"] == self.record)
         arrival = schema.ARRIVALS_ARE[int(arrived["verdict"][0])] if len(arrived) else ""
         verb = (
-            f"sent again ({RULES[cause].name})"
-            if cause
-            else ARRIVED.get(arrival, "sent for the first time")
+            f"sent again ({RULES[cause].name})" if cause else ARRIVED.get(arrival, "sent for the first time")
         )
         title = f"Packet {self.record:,} at {self._at(self.t_ns)}: {what}" + (
             f", {verb}" if length or cause else ""

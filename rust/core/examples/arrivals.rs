@@ -17,10 +17,21 @@ fn main() {
             for row in sender.arrivals() {
                 println!(
                     "A {index} {direction} {} {} {} {:?} {:?} {:?} {} {}",
-                    row.record, row.seq, row.length, row.verdict, row.evidence, row.cause, row.in_order, row.fresh
+                    row.record,
+                    row.seq,
+                    row.length,
+                    row.verdict,
+                    row.evidence,
+                    row.cause,
+                    row.in_order,
+                    row.fresh
                 );
             }
-            println!("C {index} {direction} {:?} {:?}", sender.arrival_counts(), sender.totals().retransmissions);
+            println!(
+                "C {index} {direction} {:?} {:?}",
+                sender.arrival_counts(),
+                sender.totals().retransmissions
+            );
         }
     }
 }

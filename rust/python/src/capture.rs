@@ -12,7 +12,8 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::episodes::episodes_to_python;
 use crate::summaries::{Summaries, connection_to_python};
 use crate::tables::{
-    arrivals_to_python, icmp_errors_to_python, retransmissions_to_python, segments_to_python, timeouts_to_python,
+    arrivals_to_python, icmp_errors_to_python, retransmissions_to_python, segments_to_python,
+    timeouts_to_python,
 };
 use crate::watch::watched;
 

@@ -181,7 +181,10 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "inferred"), seen.inferred.iter().sum::<u64>())?;
     let arrivals = counts(py, &ARRIVAL_NAMES[1..], &seen.verdicts[1..])?;
     d.set_item(intern!(py, "arrivals"), arrivals)?;
-    d.set_item(intern!(py, "losses"), counts(py, &["upstream", "downstream"], &[seen.upstream, seen.downstream])?)?;
+    d.set_item(
+        intern!(py, "losses"),
+        counts(py, &["upstream", "downstream"], &[seen.upstream, seen.downstream])?,
+    )?;
     d.set_item(intern!(py, "timeouts"), verdicts_to_python(py, connection, direction)?)?;
     d.set_item(intern!(py, "recovery"), recovery_to_python(py, sender)?)?;
     d.set_item(intern!(py, "probe_segments"), totals.probe_segments)?;

@@ -334,7 +334,10 @@ impl Packed {
         connection.walk(&mut writer);
         let bytes = writer.finish().into();
         let eventful = |sender: &Sender| {
-            sender.history.is_some() || sender.books.is_some() || !sender.timeouts.is_empty() || !sender.retransmissions.is_empty()
+            sender.history.is_some()
+                || sender.books.is_some()
+                || !sender.timeouts.is_empty()
+                || !sender.retransmissions.is_empty()
         };
         let beside = connection
             .senders

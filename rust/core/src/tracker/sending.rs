@@ -81,7 +81,14 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn send_any(&mut self, segment: &Segment, seq: i64, ts_val: Option<u32>, step: Step, peer: &Sender) -> SendOutcome {
+    fn send_any(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        ts_val: Option<u32>,
+        step: Step,
+        peer: &Sender,
+    ) -> SendOutcome {
         let length = i64::from(segment.length);
         let (syn, fin) = (segment.has(flags::SYN), segment.has(flags::FIN));
         let end = seq + length + i64::from(syn) + i64::from(fin);
@@ -207,7 +214,14 @@ impl Sender {
     }
 
     /// What data is that does not simply go on.
-    fn note_data(&mut self, segment: &Segment, seq: i64, duplicate: u32, step: Step, peer: &Sender) -> ArrivalVerdict {
+    fn note_data(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        duplicate: u32,
+        step: Step,
+        peer: &Sender,
+    ) -> ArrivalVerdict {
         if segment.length == 0 {
             if step != Step::Next {
                 self.note_empty(segment, step);

@@ -143,7 +143,8 @@ impl Books {
     /// What filled a gap there, longer ago.
     fn filler_of(&self, seq: i64) -> Option<Seen> {
         let rows = self.arrivals.iter().enumerate().rev().take(RECENT);
-        let (place, row) = rows.into_iter().find(|(_, row)| row.fresh && row.seq <= seq && seq < row.end())?;
+        let (place, row) =
+            rows.into_iter().find(|(_, row)| row.fresh && row.seq <= seq && seq < row.end())?;
         Some(Seen {
             seq: row.seq,
             end: row.end(),

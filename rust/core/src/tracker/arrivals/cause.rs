@@ -38,7 +38,15 @@ impl Sender {
         let recovery = books.recovery.filter(|(up_to, _)| snd_una < *up_to || at.seq < *up_to);
         let timer = at.quiet_ns >= TIMER_NS;
         let cause = match recovery {
-            _ if timer && sack && !at.called && recovery.is_none() && at.end >= snd_max && at.seq > snd_una => Cause::TailLossProbe,
+            _ if timer
+                && sack
+                && !at.called
+                && recovery.is_none()
+                && at.end >= snd_max
+                && at.seq > snd_una =>
+            {
+                Cause::TailLossProbe
+            }
             _ if timer => Cause::Timeout,
             Some((_, true)) => Cause::SlowStart,
             Some((_, false)) => Cause::Fast,
@@ -59,7 +67,14 @@ impl Sender {
     ///
     /// What else they may have been is taken off: retransmissions into the gaps below `seq`, which go out in order, and
     /// those of a timer that doubles, with its probe. Of what is left nothing but new data remains.
-    pub(super) fn sent_unseen(&mut self, segment: &Segment, seq: i64, left_out: i64, in_order: bool, peer: &Sender) {
+    pub(super) fn sent_unseen(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        left_out: i64,
+        in_order: bool,
+        peer: &Sender,
+    ) {
         let (data, back) = (self.totals.data_segments, peer.totals.data_segments);
         if !self.ids.counts() || back.saturating_mul(8) > data {
             // Where ACKs take numbers too, those left out say little of data.

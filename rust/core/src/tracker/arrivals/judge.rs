@@ -46,7 +46,14 @@ impl Sender {
         }
     }
 
-    fn judge_by_id(&self, segment: &Segment, seq: i64, fresh: bool, step: Step, missed: bool) -> Option<ArrivalVerdict> {
+    fn judge_by_id(
+        &self,
+        segment: &Segment,
+        seq: i64,
+        fresh: bool,
+        step: Step,
+        missed: bool,
+    ) -> Option<ArrivalVerdict> {
         let counts = self.ids.counts();
         if !counts && !self.ids.grows() {
             return None;
@@ -71,7 +78,13 @@ impl Sender {
         Some(if id < against { Reordered } else { Retransmission })
     }
 
-    fn judge_by_timestamp(&self, segment: &Segment, seq: i64, fresh: bool, peer: &Sender) -> Option<ArrivalVerdict> {
+    fn judge_by_timestamp(
+        &self,
+        segment: &Segment,
+        seq: i64,
+        fresh: bool,
+        peer: &Sender,
+    ) -> Option<ArrivalVerdict> {
         let (ts_val, _) = segment.options.timestamps?;
         let books = self.books.as_ref()?;
         let since = |other: u32| ts_val.wrapping_sub(other) as i32;
@@ -127,13 +140,20 @@ impl Sender {
         // SACK calls for it a little after the first segment above (RFC 8985), else the third does.
         let needed = if self.sack_permitted { 1 } else { DUPACK_THRESHOLD };
         match books.nth_since(gap.t_ns, needed) {
-            Some(called_ns) if segment.t_ns - called_ns >= loop_ns => (Retransmission, Evidence::DuplicateAcks),
+            Some(called_ns) if segment.t_ns - called_ns >= loop_ns => {
+                (Retransmission, Evidence::DuplicateAcks)
+            }
             _ => (Reordered, Evidence::TooSoon),
         }
     }
 
     /// Bytes that were seen, by how long after the other copy they came.
-    fn judge_again_by_pace(&mut self, segment: &Segment, seq: i64, peer: &Sender) -> (ArrivalVerdict, Evidence) {
+    fn judge_again_by_pace(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        peer: &Sender,
+    ) -> (ArrivalVerdict, Evidence) {
         let loop_ns = self.loop_ns(peer);
         let Some(books) = self.books.as_ref() else { return (Undecided, Evidence::None) };
         let Some(copy) = books.copy_of(seq) else { return (Retransmission, Evidence::Silence) };

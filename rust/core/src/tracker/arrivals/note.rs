@@ -70,7 +70,14 @@ impl Sender {
 
     /// Data below the highest byte seen; so many bytes of it had been seen.
     #[inline(never)]
-    pub(in crate::tracker) fn note_below(&mut self, segment: &Segment, seq: i64, duplicate: u32, step: Step, peer: &Sender) -> ArrivalVerdict {
+    pub(in crate::tracker) fn note_below(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        duplicate: u32,
+        step: Step,
+        peer: &Sender,
+    ) -> ArrivalVerdict {
         let missed = self.found(segment, step);
         self.books.get_or_insert_default();
         let fresh = duplicate < segment.length;
@@ -99,7 +106,14 @@ impl Sender {
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let Some(books) = &mut self.books else { return };
         books.stamp(ts_val);
-        books.remember(Seen { seq, end: seq + i64::from(segment.length), t_ns: segment.t_ns, id, ts_val, arrival });
+        books.remember(Seen {
+            seq,
+            end: seq + i64::from(segment.length),
+            t_ns: segment.t_ns,
+            id,
+            ts_val,
+            arrival,
+        });
     }
 
     /// Adds a row; its place.

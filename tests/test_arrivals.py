@@ -14,7 +14,7 @@ needs_shared = pytest.mark.skipif(not SHARED, reason="MULTITRACER_SHARED names n
 
 
 def connections(path: Path) -> list[dict[str, object]]:
-    return list(multitracer.analyze([str(path)]).results["connections"].summary["connections"])
+    return list(multitracer.analyze(multitracer.read([str(path)])).results["connections"].summary["connections"])
 
 
 @needs_shared

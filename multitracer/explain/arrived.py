@@ -27,7 +27,7 @@ _EVIDENCE = {
     "duplicate_acks": "duplicate ACKs or SACK that passed at least a round trip before (likely, not certain)",
     "silence": "the time since the other copy or the gap, long enough for a timer (likely, not certain)",
     "too_soon": "how soon it came: nothing could have called for it (likely, not certain)",
-    "missing_ids": "IP identifications that never came by, more than all that could be missing besides new data",
+    "missing_ids": "IP identifications that never came by, more than can be missing besides new data",
     "followed": "the other copy that came after or before it (likely, not certain)",
 }
 

@@ -184,6 +184,6 @@ def _details(rows: Table, words: str, values: Array) -> tuple[str, ...]:
 
 PLOT = Plot(
     "tsg",
-    "Time/sequence graph as tcptrace draws it: data bars, ACK and window lines, R, O, D, 3, S, Z",
+    "Time/sequence graph as tcptrace draws it: data bars, ACK and window lines, letters",
     build,
 )

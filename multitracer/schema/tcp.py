@@ -110,7 +110,7 @@ RETRANSMISSIONS = Schema(
 
 ARRIVALS = Schema(
     "arrivals",
-    "Data segments below the highest byte seen at a capture, and those in order that were surely sent before.",
+    "Data segments below the highest byte seen at a capture, and those in order sent before.",
     (
         TIME,
         SOURCE,

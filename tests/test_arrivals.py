@@ -14,7 +14,8 @@ needs_shared = pytest.mark.skipif(not SHARED, reason="MULTITRACER_SHARED names n
 
 
 def connections(path: Path) -> list[dict[str, object]]:
-    return list(multitracer.analyze(multitracer.read([str(path)])).results["connections"].summary["connections"])
+    results = multitracer.analyze(multitracer.read(path), only=["connections"]).results
+    return list(results["connections"].summary["connections"])
 
 
 @needs_shared

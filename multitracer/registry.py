@@ -73,6 +73,7 @@ ANALYZERS = {
     "link_retransmissions": "multitracer.analyzers.link_retransmissions:ANALYZER",
     "bearer": "multitracer.analyzers.bearer:ANALYZER",
     "flow_control": "multitracer.analyzers.flow_control:ANALYZER",
+    "arrivals": "multitracer.analyzers.arrivals:ANALYZER",
     "local_drops": "multitracer.analyzers.local_drops:ANALYZER",
     "idle_phases": "multitracer.analyzers.idle_phases:ANALYZER",
     "utilization": "multitracer.analyzers.utilization:ANALYZER",

@@ -1,10 +1,10 @@
 """What each data segment was that did not simply carry on: sent again, reordered, or there twice.
 
-The core gives the verdicts as it reads (docs/arrivals.md); here they become a table in the terms of the
-capture that `connections` counts.
+The core gives the verdicts as it reads (docs/arrivals.md); here they become a table, of the capture that
+`connections` counts.
 
 Reference: Jaiswal et al., Measurement and classification of out-of-sequence packets in a tier-1 IP backbone,
-2007.
+IEEE/ACM Transactions on Networking 15 (2007).
 """
 
 from __future__ import annotations

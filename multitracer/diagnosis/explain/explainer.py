@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from multitracer.diagnosis.explain.arrived import ARRIVED, arrival_sentence
 from multitracer.diagnosis.explain.carried import link_sentences
 from multitracer.diagnosis.explain.explanation import Explanation
 from multitracer.diagnosis.explain.inhost import host_sentences
@@ -46,7 +47,12 @@ class Explainer:
         length = self.end - self.seq
         kind = "retransmission" if cause else "data" if length else "ack"
         what = f"bytes {self.seq:,} to {self.end - 1:,}" if length else "no data"
-        verb = f"sent again ({RULES[cause].name})" if cause else "sent for the first time"
+        found = self._mine("arrivals")
+        arrived = found.where(found["record"] == self.record)
+        arrival = schema.ARRIVALS_ARE[int(arrived["verdict"][0])] if len(arrived) else ""
+        verb = (
+            f"sent again ({RULES[cause].name})" if cause else ARRIVED.get(arrival, "sent for the first time")
+        )
         title = f"Packet {self.record:,} at {self._at(self.t_ns)}: {what}" + (
             f", {verb}" if length or cause else ""
         )
@@ -59,6 +65,8 @@ class Explainer:
             round(self.m.seconds(self.t_ns), 6),
         )
         self._place(story)
+        if len(arrived):
+            story.add("arrival", arrival_sentence(arrived, 0), self.record)
         if stall:
             self._stall(story)
         if cause:

@@ -8,8 +8,8 @@ import numpy as np
 
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.findings.finding import Finding
-from multitracer.model.timeline import Timeline
 from multitracer.model.quantities import count
+from multitracer.model.timeline import Timeline
 
 
 def kernel_retransmissions(m: Timeline) -> dict[int, int]:

@@ -116,7 +116,7 @@ RETRANSMISSIONS = Schema(
 
 ARRIVALS = Schema(
     "arrivals",
-    "Data segments below the highest byte seen at a capture, and those in order that were sent before.",
+    "Data segments below the highest byte seen at a capture, and those in order sent before.",
     (
         TIME,
         SOURCE,

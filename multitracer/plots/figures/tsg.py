@@ -47,7 +47,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         "sequence",
         Axis("Sequence number", "bytes"),
         tuple(lines),
-        (*_again(selection, data), *_answers(selection, acks)),
+        (*_again(selection, data), *_arrived(selection, source), *_answers(selection, acks)),
         pieces=tuple(_bars(selection, data)),
     )
     notes = [] if selection.snd is not None else ["no capture at the sender: as the receiver's saw it"]
@@ -119,6 +119,33 @@ def _again(selection: Selection, data: Table) -> Iterator[Marks]:
     )
 
 
+def _arrived(selection: Selection, source: int | None) -> Iterator[Marks]:
+    """R: the first copy never came by. O: reordered. D: the same packet twice (docs/arrivals.md)."""
+    if source is None or selection.connection is None:
+        return
+    table = selection.measurement.table("arrivals")
+    keep = (table["conn"] == selection.connection.index) & (table["dir"] == selection.data_dir)
+    table = table.where(keep & (table["source"] == source))
+    verdicts = table.words("verdict")
+    for letter, verdict, wanted, words in (
+        ("R", "retransmission", table["fresh"] == 1, "R: sent again, the first copy never came by"),
+        ("O", "reordered", np.ones(len(table), dtype=bool), "O: overtaken on its way"),
+        ("D", "network_duplicate", np.ones(len(table), dtype=bool), "D: the same packet twice"),
+    ):
+        rows = table.where((verdicts == verdict) & wanted)
+        if len(rows):
+            yield Marks(
+                f"arrival:{verdict}",
+                "other_retransmission",
+                selection.seconds(rows["t_ns"]),
+                (rows["seq"] + rows["length"]).astype(np.float64),
+                letter=letter,
+                label=words,
+                group=DATA,
+                details=_details(rows, words + ", by {}", rows.words("evidence")),
+            )
+
+
 def _answers(selection: Selection, acks: Table) -> Iterator[Marks]:
     """3: third duplicate ACK. S: highest byte selectively acknowledged. Z: zero window."""
     kinds = acks.words("ack_kind")
@@ -157,5 +184,7 @@ def _details(rows: Table, words: str, values: Array) -> tuple[str, ...]:
 
 
 PLOT = Plot(
-    "tsg", "Time/sequence graph as tcptrace draws it: data bars, ACK and window lines, R, 3, S, Z", build
+    "tsg",
+    "Time/sequence graph as tcptrace draws it: data bars, ACK and window lines, letters",
+    build,
 )

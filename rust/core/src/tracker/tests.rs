@@ -5,6 +5,7 @@ use crate::segment::flags;
 use proptest::prelude::*;
 use talk::{MS, Talk, causes_of, warm_up};
 
+mod arrivals;
 mod causes;
 mod path;
 mod seen;

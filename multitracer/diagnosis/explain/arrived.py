@@ -1,0 +1,47 @@
+"""What a segment that did not simply carry on is, in words (docs/arrivals.md)."""
+
+from __future__ import annotations
+
+from multitracer.diagnosis.explain.rules import RULES
+from multitracer.model import schema
+from multitracer.model.table import Table
+
+ARRIVED = {
+    "retransmission": "sent again, the first copy never came by",
+    "reordered": "overtaken on its way",
+    "network_duplicate": "the same packet once more",
+    "undecided": "sent again or overtaken",
+}
+
+_VERDICTS = {
+    "retransmission": "a retransmission",
+    "reordered": "reordered by the network: sent before what came by first",
+    "network_duplicate": "a duplicate: the network delivered, or the capture holds, one packet twice",
+    "undecided": "a retransmission, or reordered: what was seen does not decide",
+}
+
+_EVIDENCE = {
+    "ip_id": "its IP identification, which counts this sender's packets",
+    "timestamp": "its TSval (RFC 7323)",
+    "ip_id_and_timestamp": "its IP identification and its TSval, which agree",
+    "duplicate_acks": "duplicate ACKs or SACK that passed at least a round trip before (likely, not certain)",
+    "silence": "the time since the other copy or the gap, long enough for a timer (likely, not certain)",
+    "too_soon": "how soon it came: nothing could have called for it (likely, not certain)",
+    "missing_ids": "IP identifications that never came by, more than can be missing besides new data",
+    "followed": "the other copy that came after or before it (likely, not certain)",
+}
+
+
+def arrival_sentence(arrivals: Table, row: int) -> str:
+    """One sentence: the verdict, its evidence, and why it was sent again."""
+    verdict = schema.ARRIVALS_ARE[int(arrivals["verdict"][row])]
+    evidence = schema.ARRIVAL_EVIDENCE[int(arrivals["evidence"][row])]
+    cause = schema.CAUSES[int(arrivals["cause"][row])]
+    text = _VERDICTS[verdict]
+    if evidence:
+        text += f", by {_EVIDENCE[evidence]}"
+    if verdict == "retransmission" and arrivals["fresh"][row]:
+        text += "; its bytes were lost before this point"
+    if cause and cause in RULES:
+        text += f"; why: {RULES[cause].name}, as far as it shows here"
+    return text

@@ -1,0 +1,127 @@
+//! What arrives at a point behind a path of known faults: each verdict against what was done to the packet.
+
+use super::*;
+use crate::segment::Segment;
+use proptest::sample::Index;
+
+const PAYLOAD: u32 = 1000;
+const RTT_MS: i64 = 50;
+
+/// What may be done to a packet on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    Lost,
+    /// Overtaken by what is sent within so many milliseconds.
+    Late(i64),
+    Twice(i64),
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        12 => Just(Fault::None),
+        1 => Just(Fault::Lost),
+        1 => (3i64..40).prop_map(Fault::Late),
+        1 => (1i64..20).prop_map(Fault::Twice),
+    ]
+}
+
+/// A packet on its way: when it passes, its record of truth.
+#[derive(Debug, Clone, Copy)]
+struct Passing {
+    t_ms: i64,
+    seq: i64,
+    id: u16,
+    ts_val: u32,
+    again: bool,
+    copy: bool,
+}
+
+/// A sender that sends a packet each 5 ms, and again, RTT and three packets later, what was lost.
+fn transfer(faults: &[Fault]) -> Vec<Passing> {
+    let (mut passing, mut t_ms, mut id) = (Vec::new(), 1000, 500u16);
+    let mut due: Vec<(i64, i64)> = Vec::new();
+    for (place, &fault) in faults.iter().enumerate() {
+        let new = (place as i64 * i64::from(PAYLOAD) + 1, fault, false);
+        let again: Vec<_> =
+            due.extract_if(.., |(at, _)| *at <= t_ms).map(|(_, seq)| (seq, Fault::None, true)).collect();
+        for (seq, fault, again) in again.into_iter().chain([new]) {
+            let one = Passing { t_ms, seq, id, ts_val: t_ms as u32, again, copy: false };
+            id = id.wrapping_add(1);
+            match fault {
+                Fault::None => passing.push(one),
+                Fault::Lost => due.push((t_ms + RTT_MS + 15, seq)),
+                Fault::Late(by) => passing.push(Passing { t_ms: t_ms + by, ..one }),
+                Fault::Twice(by) => passing.extend([one, Passing { t_ms: t_ms + by, copy: true, ..one }]),
+            }
+            t_ms += 5;
+        }
+    }
+    passing.sort_by_key(|one| one.t_ms);
+    passing
+}
+
+/// What the tracker says of each record, and the truth, of those below the highest byte.
+fn both(passing: &[Passing], ids: bool, timestamps: bool) -> Vec<(ArrivalVerdict, ArrivalVerdict)> {
+    let mut talk = Talk::new(77);
+    talk.handshake(true);
+    let (mut high, mut truth) = (0, std::collections::HashMap::new());
+    for one in passing {
+        let mut segment: Segment = talk.blank(one.t_ms, true);
+        segment.seq = talk.isn_a.wrapping_add(one.seq as u32);
+        segment.ack = talk.isn_b.wrapping_add(1);
+        segment.length = PAYLOAD;
+        segment.ip_id = if ids { one.id } else { 0 };
+        segment.options.timestamps = timestamps.then_some((one.ts_val, 0));
+        if one.seq < high {
+            let verdict = match (one.copy, one.again) {
+                (true, _) => ArrivalVerdict::NetworkDuplicate,
+                (false, true) => ArrivalVerdict::Retransmission,
+                _ => ArrivalVerdict::Reordered,
+            };
+            truth.insert(segment.record, verdict);
+        }
+        high = high.max(one.seq + i64::from(PAYLOAD));
+        talk.tracker.segment(&segment);
+    }
+    let (connections, _) = talk.done();
+    let rows = connections[0].senders[0].arrivals();
+    let rows: Vec<_> = rows.iter().filter(|row| !row.in_order).collect();
+    assert_eq!(rows.len(), truth.len());
+    rows.iter().map(|row| (row.verdict, truth[&row.record])).collect()
+}
+
+proptest! {
+    /// With identifications that count, every verdict is right, with timestamps and without.
+    #[test]
+    fn identifications_decide(faults in prop::collection::vec(fault(), 20..200), timestamps: bool) {
+        // Enough of them in order to show that they count.
+        let faults: Vec<_> = [Fault::None; 8].into_iter().chain(faults).collect();
+        for (found, right) in both(&transfer(&faults), true, timestamps) {
+            prop_assert_eq!(found, right);
+        }
+    }
+
+    /// Timestamps alone tell what was sent again from what was overtaken or there twice.
+    #[test]
+    fn timestamps_decide(faults in prop::collection::vec(fault(), 20..200)) {
+        let faults: Vec<_> = [Fault::None; 8].into_iter().chain(faults).collect();
+        for (found, right) in both(&transfer(&faults), false, true) {
+            prop_assert_eq!(found == ArrivalVerdict::Retransmission, right == ArrivalVerdict::Retransmission);
+        }
+    }
+
+    /// Whatever numbers a direction carries, nothing is lost or counted twice.
+    #[test]
+    fn any_numbers_are_counted_once(
+        faults in prop::collection::vec(fault(), 1..100),
+        ids in prop::collection::vec(any::<u16>(), 1..20),
+        pick in prop::collection::vec(any::<Index>(), 100),
+    ) {
+        let mut passing = transfer(&faults);
+        for (one, index) in passing.iter_mut().zip(&pick) {
+            one.id = *index.get(&ids);
+        }
+        both(&passing, true, true);
+    }
+}

@@ -90,6 +90,13 @@ pub(super) fn observe(
     }
 }
 
+impl Path {
+    /// Whether it went on for long enough to be compared with others.
+    pub(super) fn comparable(&self) -> bool {
+        self.series.bins.len() >= shared::COMMON
+    }
+}
+
 /// Look at a direction from now on.
 #[cold]
 fn begin(own: &mut Sender, segment: &Segment, seq: i64) {

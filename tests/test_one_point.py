@@ -1,4 +1,4 @@
-"""What one capture tells, wherever it was taken: limits, halves of the round trip, bottleneck, observation point."""
+"""What one capture tells, wherever it was taken: limits, round trip, bottleneck, observation point."""
 
 from __future__ import annotations
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import multitracer as mt
 from multitracer.alignment.declared import with_points
-from multitracer.cli.main import main
 from multitracer.errors import UsageError
 
 POINTS = ("snd", "mid", "rcv")
@@ -38,10 +35,10 @@ def everyday() -> Path:
     return Path(shared) / "everyday"
 
 
-def _connections(path: Path, *options: str) -> list[dict[str, Any]]:
-    outcome = CliRunner().invoke(main, ["analyze", str(path), "--json", *options])
-    found: list[dict[str, Any]] = json.loads(outcome.stdout)["connections"]
-    return found
+def _connections(path: Path, detail: Any = "full") -> list[dict[str, Any]]:
+    measurement = mt.read(path, detail=detail)
+    results = mt.analyze(measurement, only=["connections"]).results
+    return [dict(entry) for entry in results["connections"].summary["connections"]]
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -74,8 +71,8 @@ def test_everyday_bottleneck(everyday: Path, point: str) -> None:
 @pytest.mark.parametrize("point", POINTS)
 def test_summary_says_the_same(everyday: Path, point: str) -> None:
     path = everyday / "router-flows" / f"{point}.pcap.gz"
-    assert [entry["limits"] for entry in _connections(path, "--summary")] == [
-        entry["limits"] for entry in _connections(path, "--full")
+    assert [entry["limits"] for entry in _connections(path, "summary")] == [
+        entry["limits"] for entry in _connections(path, "full")
     ]
 
 

@@ -150,10 +150,10 @@ fn acknowledge(
 }
 
 impl Sender {
-    /// Payload of a full segment: what was agreed, or less if none was ever so large; 0 if nothing is known.
+    /// Payload of a full segment: what was agreed, else the largest seen; 0 if nothing is known.
     #[inline]
     pub(super) fn unit(&self) -> i64 {
         let (agreed, largest) = (i64::from(self.segment_size()), i64::from(self.largest_segment));
-        if agreed > 0 && largest > agreed { agreed } else { largest }
+        if agreed > 0 { agreed } else { largest }
     }
 }

@@ -50,7 +50,7 @@ def observed(summary: Mapping[str, Any], data_dir: int) -> dict[str, Any] | None
     dict or None
         `point` (snd, rcv, mid, or None), `grade` and `evidence`; None if the summary is not the core's.
     """
-    text = summary[("forward", "reverse")[data_dir]].get("path")
+    text = summary.get(("forward", "reverse")[data_dir], {}).get("path")
     found: dict[str, Any] | None = None if text is None else json.loads(text)["observation"]
     return found
 

@@ -35,7 +35,7 @@ def one_point(m: Timeline, connection: Connection, source: int) -> dict[str, Any
         As docs/json.md has them; None for what the source does not tell.
     """
     summary = connection.summaries[source]
-    direction = summary[("forward", "reverse")[connection.data_dir]]
+    direction: Mapping[str, Any] = summary.get(("forward", "reverse")[connection.data_dir], {})
     text = direction.get("path")
     found: dict[str, Any] = dict(_NOTHING if text is None else json.loads(text))
     kernel = kernel_limits(m, connection, direction, found["limits"])
@@ -63,7 +63,7 @@ def kernel_limits(
         connection.index, connection.data_dir
     )
     rows = rows[states["busy_ns"][rows] >= 0]
-    first_ns, last_ns = direction["first_data_ns"], direction["last_advance_ns"]
+    first_ns, last_ns = direction.get("first_data_ns"), direction.get("last_advance_ns")
     if not len(rows) or first_ns is None or last_ns is None:
         return None
     last = rows[-1]

@@ -233,8 +233,7 @@ fn direction_to_python<'py>(
         d.set_item(intern!(py, "rtt"), py.None())?;
     }
     // As JSON text: said in one place, and rarely asked for.
-    let told = (totals.segments > 0).then(|| told_object(connection, direction));
-    d.set_item(intern!(py, "path"), told)?;
+    d.set_item(intern!(py, "path"), told_object(connection, direction))?;
     let (mss, window_scale, sack_permitted, timestamps) = sender.options();
     d.set_item(intern!(py, "mss"), mss)?;
     d.set_item(intern!(py, "window_scale"), window_scale)?;

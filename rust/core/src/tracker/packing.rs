@@ -330,6 +330,8 @@ impl Default for Scratch {
 pub(super) struct Packed {
     bytes: Box<[u8]>,
     beside: Option<Box<[Beside; 2]>>,
+    /// Whether it went on for long enough to be compared with others.
+    pub(super) comparable: bool,
 }
 
 impl Packed {
@@ -339,6 +341,7 @@ impl Packed {
         if connection.senders.iter().map(runs).sum::<usize>() > FEW {
             return None;
         }
+        let comparable = connection.senders.iter().any(|s| s.path.as_ref().is_some_and(|p| p.comparable()));
         let mut writer = Writer::new(&mut scratch.0);
         connection.walk(&mut writer);
         let bytes = writer.finish().into();
@@ -353,7 +356,7 @@ impl Packed {
             .iter()
             .any(eventful)
             .then(|| Box::new(connection.senders.each_mut().map(Beside::take)));
-        Some(Packed { bytes, beside })
+        Some(Packed { bytes, beside, comparable })
     }
 
     /// Bytes that its numbers take.
@@ -602,7 +605,7 @@ mod tests {
         }
         let mut connection = Connection::blank();
         for sender in &mut connection.senders {
-            sender.path = Some(Box::new(super::path::Path::full()));
+            sender.path = Some(Box::new(crate::tracker::path::Path::full()));
             for run in 0..FEW as i64 {
                 sender.outstanding.send(run * 10, run * 10 + 5, run);
             }

@@ -32,13 +32,20 @@ impl Fields for Heard {
 }
 
 /// In their order.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Line {
     held: [Heard; PLACES],
     first: u8,
     count: u8,
     /// ACKs within so many nanoseconds are one.
     apart_ns: i64,
+}
+
+impl std::fmt::Debug for Line {
+    /// Those held, in order: where in the ring they are is nobody's business.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries((0..self.count).map(|place| self.held[self.at(place)])).finish()
+    }
 }
 
 impl Line {

@@ -90,6 +90,13 @@ pub(super) fn observe(
     }
 }
 
+impl Path {
+    /// Whether it went on for long enough to be compared with others.
+    pub(super) fn comparable(&self) -> bool {
+        self.series.bins.len() >= shared::COMMON
+    }
+}
+
 /// Look at a direction from now on.
 #[cold]
 fn begin(own: &mut Sender, segment: &Segment, seq: i64) {
@@ -143,10 +150,10 @@ fn acknowledge(
 }
 
 impl Sender {
-    /// Payload of a full segment: what was agreed, or less if none was ever so large; 0 if nothing is known.
+    /// Payload of a full segment: what was agreed, else the largest seen; 0 if nothing is known.
     #[inline]
     pub(super) fn unit(&self) -> i64 {
         let (agreed, largest) = (i64::from(self.segment_size()), i64::from(self.largest_segment));
-        if agreed > 0 && largest > agreed { agreed } else { largest }
+        if agreed > 0 { agreed } else { largest }
     }
 }

@@ -7,7 +7,7 @@ use crate::tracker::shelf::Shelf;
 /// Connections compared at most, those that sent most.
 const MOST: usize = 256;
 /// Bins that two must have in common.
-const COMMON: usize = 6;
+pub(super) const COMMON: usize = 6;
 
 struct Flow {
     number: usize,
@@ -21,7 +21,7 @@ struct Flow {
 /// Find and note them.
 pub(in crate::tracker) fn find_shared(connections: &mut Shelf) {
     let mut flows = Vec::new();
-    connections.each_with_path(|number, connection| flows.extend(flow(number, connection)));
+    connections.each_comparable(|number, connection| flows.extend(flow(number, connection)));
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
     flows.truncate(MOST);
     let mut group: Vec<usize> = (0..flows.len()).collect();
@@ -55,7 +55,7 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
     let direction = connection.data_direction();
     let sender = connection.senders_at(direction);
     let path = sender.path.as_ref()?;
-    if path.series.bins.len() < COMMON {
+    if !path.comparable() {
         return None;
     }
     let mut hosts = connection.endpoints.map(|(address, _)| address);

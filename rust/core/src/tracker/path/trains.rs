@@ -11,6 +11,7 @@ type Rates = Histogram<6>;
 /// A train has so many full segments, and ACKs, at least.
 const SEGMENTS: i64 = 8;
 const ACKS: u32 = 5;
+const FIVE_MS: i64 = 5_000_000;
 /// Rates within this part of each other are the same.
 pub(super) const ALIKE: f64 = 0.15;
 
@@ -121,8 +122,9 @@ impl Trains {
         }
         let rate = (i128::from(self.bytes) * 1_000_000_000 / i128::from(took_ns)) as i64;
         let base_ns = halves.base_ns();
-        // A queue of three packets, and more than delays differ anyway.
-        let packets_ns = took_ns / i64::from(self.acks.max(1)) * 3;
+        // A queue of three packets, and more than delays differ anyway. Where many flows share it, those of one are far
+        // apart: what it takes to send three of the slowest link that matters is enough then.
+        let packets_ns = (took_ns / i64::from(self.acks.max(1)) * 3).min(FIVE_MS + base_ns / 4);
         let queued = halves.queued_ns() >= packets_ns.max(base_ns / 8).max(200_000);
         // ACKs as far apart as a round trip tell of a window of one segment or two, not of a rate.
         let each_ns = took_ns / i64::from(self.acks.max(1));

@@ -1,0 +1,112 @@
+"""What one capture tells, wherever it was taken: limits, round trip, bottleneck, observation point."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import multitracer as mt
+from multitracer.alignment.declared import with_points
+from multitracer.errors import UsageError
+
+POINTS = ("snd", "mid", "rcv")
+NAMES = (
+    "application",
+    "receiver_window",
+    "congestion_window",
+    "bandwidth",
+    "loss_recovery",
+    "handshake",
+    "unknown",
+)
+SAMPLES = Path(__file__).parent.parent / "sample_traces"
+
+
+@pytest.fixture(scope="module")
+def everyday() -> Path:
+    shared = os.environ.get("MULTITRACER_SHARED")
+    if shared is None or not (Path(shared) / "everyday").is_dir():
+        pytest.skip("MULTITRACER_SHARED names no folder with everyday/")
+    return Path(shared) / "everyday"
+
+
+def _connections(path: Path, detail: Any = "full") -> list[dict[str, Any]]:
+    measurement = mt.read(path, detail=detail)
+    results = mt.analyze(measurement, only=["connections"]).results
+    return [dict(entry) for entry in results["connections"].summary["connections"]]
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    ("transfer", "expected"),
+    [
+        ("app-pauses", "application"),
+        ("slow-reader", "receiver_window"),
+        ("router-bloat", "bandwidth"),
+        ("router-drop", "bandwidth"),
+        ("qdisc-cubic", "bandwidth"),
+    ],
+)
+def test_everyday_limits(everyday: Path, transfer: str, expected: str, point: str) -> None:
+    (entry,) = _connections(everyday / transfer / f"{point}.pcap.gz")
+    limits = entry["limits"]
+    assert limits["method"] == "inferred"
+    assert sum(limits[name] for name in NAMES) == pytest.approx(1, abs=1e-4)
+    assert max(NAMES, key=lambda name: float(limits[name])) == expected
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_everyday_bottleneck(everyday: Path, point: str) -> None:
+    (entry,) = _connections(everyday / "router-bloat" / f"{point}.pcap.gz")
+    found = entry["bottleneck"]
+    assert found["full_share"] > 0.7
+    assert found["rate_bps"] == pytest.approx(15e6, rel=0.1)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_summary_says_the_same(everyday: Path, point: str) -> None:
+    path = everyday / "router-flows" / f"{point}.pcap.gz"
+    assert [entry["limits"] for entry in _connections(path, "summary")] == [
+        entry["limits"] for entry in _connections(path, "full")
+    ]
+
+
+def test_the_kernel_decides(everyday: Path, tmp_path: Path) -> None:
+    for name in ("snd.pcap", "ss.log"):
+        with (
+            gzip.open(everyday / "slow-reader" / f"{name}.gz") as packed,
+            open(tmp_path / name, "wb") as file,
+        ):
+            shutil.copyfileobj(packed, file)
+    (entry,) = _connections(tmp_path)
+    assert entry["limits"]["method"] == "kernel"
+    assert entry["limits"]["receiver_window"] > 0.7
+    assert sum(entry["limits"][name] for name in NAMES) == pytest.approx(1, abs=1e-4)
+
+
+def test_points_of_the_caller_come_first() -> None:
+    settings = {"sources": {"a.pcap": {"point": "snd", "clock_offset_s": 2}, "b.pcap": {"point": "rcv"}}}
+    merged = with_points(settings, {"a.pcap": "mid"}, ["x/a.pcap", "x/b.pcap"])
+    assert merged["sources"]["x/a.pcap"] == {"point": "mid", "clock_offset_s": 2}
+    assert merged["sources"]["b.pcap"] == {"point": "rcv"}
+    assert settings["sources"]["a.pcap"]["point"] == "snd"
+    assert with_points({}, "rcv", ["x/a.pcap"])["sources"] == {"x/a.pcap": {"point": "rcv"}}
+
+
+@pytest.mark.parametrize("wrong", ["sender", {"c.pcap": "snd"}, {"a.pcap": "here"}])
+def test_points_that_cannot_be(wrong: Any) -> None:
+    with pytest.raises(UsageError):
+        with_points({}, wrong, ["x/a.pcap"])
+
+
+@pytest.mark.parametrize("detail", ["full", "summary"])
+@pytest.mark.parametrize("point", POINTS)
+def test_declared_point(point: str, detail: Any) -> None:
+    capture = next(iter(sorted(SAMPLES.glob("*/*snd*.pcap*"))))
+    measurement = mt.read(capture, detail=detail, point=point)
+    assert measurement.sources[0].point == point

@@ -350,7 +350,15 @@ def _halves(score: Score, run: Run, connections: Sequence[Json]) -> None:
             if not isinstance(bound, list) or len(bound) != 2:
                 continue
             # At the end itself the path has no part left.
-            true = halves(run.captures, key, score.point, real) if real != score.point else Halves(0, 0)
+            true: Halves | None = Halves(0, 0)
+            if real != score.point:
+                true = halves(run.captures, key, score.point, real, data_from_snd)
+            if (
+                real == "snd"
+                and run.truth["settings"]["network"]["qdisc"]["at"] == "sender"
+                and run.truth["qdisc"]
+            ):
+                true = None  # the host's own queue is in front of its capture: what it adds is in none
             if true is None:
                 continue
             low, high = bound

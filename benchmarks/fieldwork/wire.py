@@ -251,10 +251,13 @@ class Halves:
     median: int
 
 
-def halves(captures: Mapping[str, Sequence[Packet]], key: Key, point: str, end: str) -> Halves | None:
+def halves(
+    captures: Mapping[str, Sequence[Packet]], key: Key, point: str, end: str, from_snd: bool = True
+) -> Halves | None:
     """Time from a tap to an end of the path and back, without what the host there adds.
 
-    The data's packets are matched by ID and sequence number; so are the acknowledgements.
+    The data's packets are matched by ID and sequence number; so are the acknowledgements. `from_snd`: packets
+    of `key` go from "snd" to "rcv".
     """
     there, back = [], []
     near = {_name(packet): packet.t_ns for packet in reversed(captures[point])}
@@ -262,7 +265,7 @@ def halves(captures: Mapping[str, Sequence[Packet]], key: Key, point: str, end: 
         t_ns = near.get(_name(packet))
         if t_ns is None or packet.flags & SYN or not packet.flags & ACK:
             continue
-        away = (packet.key == key) == (end == "rcv")
+        away = ((packet.key == key) == from_snd) == (end == "rcv")
         if packet.key == key or packet.reverse == key:
             (there if away else back).append(packet.t_ns - t_ns if away else t_ns - packet.t_ns)
     if not there or not back:

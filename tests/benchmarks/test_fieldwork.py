@@ -160,6 +160,9 @@ def test_halves_are_the_path_alone(field: Any, tmp_path: Path) -> None:
     assert half.smallest == pytest.approx(10e6, abs=2e3)  # 5 ms there, 5 ms back
     half = field.wire.halves(captures, (CLIENT, SERVER), "mid", "snd")
     assert half.smallest == pytest.approx(10e6, abs=2e3)
+    # The same path, asked for the other direction's data.
+    half = field.wire.halves(captures, (SERVER, CLIENT), "mid", "snd", from_snd=False)
+    assert half.smallest == pytest.approx(10e6, abs=2e3)
 
 
 def test_first_syns_are_no_retransmissions(field: Any, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help demo samples build test test-rust test-python golden lint format bench bench-rust instructions clean
+.PHONY: help demo samples build test test-rust test-python golden map lint format bench bench-rust instructions clean
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
@@ -18,6 +18,7 @@ help:
 	@echo "make test     cargo test, then pytest"
 	@echo "make samples  measure sample_traces/fleet.toml anew, into remade-samples/ (root, tun, tcpdump)"
 	@echo "make golden   rewrite tests/golden/ from what the code says now; read the difference before committing"
+	@echo "make map      draw the rooms of the package and list them in docs/architecture.md"
 	@echo "make lint     ruff, mypy --strict, cargo fmt, cargo clippy"
 	@echo "make format   let ruff and cargo format the code"
 	@echo "make bench    packets per second and memory against tcptrace and tshark"
@@ -43,6 +44,9 @@ test-python: build
 
 golden: build
 	$(BIN)/python -m pytest tests/test_golden.py tests/report/test_notebooks.py --update-golden
+
+map: build
+	$(BIN)/python scripts/map.py
 
 lint: build
 	$(BIN)/ruff check .

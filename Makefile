@@ -12,7 +12,8 @@ SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wild
 
 MINUTES ?= 60
 
-.PHONY: help demo samples build test test-rust test-python explore golden lint format bench bench-rust instructions clean
+.PHONY: help demo samples build test test-rust test-python explore golden map lint format bench bench-rust \
+  instructions clean
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
@@ -21,6 +22,7 @@ help:
 	@echo "make explore  new random cases for MINUTES=60; what fails is kept and tried again by make test"
 	@echo "make samples  measure sample_traces/fleet.toml anew, into remade-samples/ (root, tun, tcpdump)"
 	@echo "make golden   rewrite tests/golden/ from what the code says now; read the difference before committing"
+	@echo "make map      draw the rooms of the package and list them in docs/architecture.md"
 	@echo "make lint     ruff, mypy --strict, cargo fmt, cargo clippy"
 	@echo "make format   let ruff and cargo format the code"
 	@echo "make bench    packets per second and memory against tcptrace and tshark"
@@ -51,6 +53,9 @@ explore: build .venv/dev
 
 golden: build .venv/dev
 	$(BIN)/python -m pytest tests/test_golden.py tests/report/test_notebooks.py --update-golden
+
+map: build
+	$(BIN)/python scripts/map.py
 
 lint: build .venv/dev
 	$(BIN)/ruff check .

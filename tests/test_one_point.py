@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import multitracer as mt
-from multitracer.alignment.declared import with_points
-from multitracer.errors import UsageError
+from multitracer.model.declared import with_points
+from multitracer.model.errors import UsageError
 
 POINTS = ("snd", "mid", "rcv")
 NAMES = (

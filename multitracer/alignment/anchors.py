@@ -49,7 +49,7 @@ class Anchors:
 def anchors_of(trace: Trace, entity: int) -> Anchors:
     """The anchors of one entity of a link log, in file order.
 
-    Reference: rlpdump 1, `len` ("the send buffer ran empty"); Paper 4.5.
+    Reference: rlpdump 1, `len` ("the send buffer ran empty").
     """
     frames = trace.tables["link_frames"]
     mine = frames["entity"] == entity

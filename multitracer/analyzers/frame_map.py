@@ -17,7 +17,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
     References
     ----------
-    Paper 4.5; RFC 1662, RFC 1144.
+    RFC 1662 (framing), RFC 1144 (header compression).
     """
     found = framemap.of(m)
     if not len(found.spans):

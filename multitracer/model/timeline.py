@@ -114,7 +114,21 @@ class FlowIndex:
         return known
 
     def flows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
-        """Rows of many flows, one flow behind the other, and which of the flows each row is of."""
+        """Row numbers of many flows, sorted by flow, then by time.
+
+        Parameters
+        ----------
+        conn, direction : array of int64, shape (n,)
+        source : int or array of int64, shape (n,)
+            Capture; a flow that it does not have has no rows.
+
+        Returns
+        -------
+        rows : array of int64
+            Into the table of segments.
+        of : array of int64
+            For each row, its flow, from 0 to n - 1.
+        """
         key = (conn * 2 + direction) * self._sources + source
         at = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
         there = (np.asarray(source) >= 0) & (np.asarray(source) < self._sources) & bool(len(self._keys))

@@ -106,7 +106,7 @@ class Series:
     Attributes
     ----------
     name : str
-        As in METRICS (TcpSnd_data); unique within its panel.
+        As in the paper, section 4.5 (``TcpSnd_data``); unique within its panel.
     role : str
     x, y : arrays of float64
         Seconds and the unit of the panel's y axis, in order of x.

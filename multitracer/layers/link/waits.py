@@ -44,7 +44,13 @@ def full_window(m: Timeline, path: LinkPath) -> Intervals:
 
 
 def _heard_nr(m: Timeline, path: LinkPath) -> tuple[Array, Array]:
-    """Times at which the sender heard an N(R), and each; empty if its log leaves out those of data frames."""
+    """N(R) values that the sender received, and when.
+
+    Returns
+    -------
+    t_ns, number : array of int64
+        By time; empty if the sender's log has none for data frames.
+    """
     heard, action = _ear(m, path)
     times, numbers = [], []
     for name in ("link_frames", "link_events"):

@@ -61,7 +61,19 @@ class Fates:
     certain: Flags
 
     def of_segments(self) -> tuple[npt.NDArray[np.int8], Times, Flags, Times]:
-        """Per row of `sent`: the worst fate of its pieces, last arrival (-1), certainty, bytes arrived."""
+        """What became of each row of `sent`, whose packets may have had different fates.
+
+        Returns
+        -------
+        fate : array of int8
+            The worst fate of its packets.
+        arrived_ns : array of int64
+            When its last packet arrived; -1 if none did.
+        certain : array of bool
+            Whether the fates of all its packets are certain.
+        arrived_bytes : array of int64
+            Payload of its packets that arrived.
+        """
         rows = len(self.sent)
         arrived_bytes = np.zeros(rows, dtype=np.int64)
         there = self.fate == ARRIVED

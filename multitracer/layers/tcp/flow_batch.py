@@ -132,7 +132,7 @@ class FlowBatch:
 
 
 def single_flow(rows: Table) -> FlowBatch:
-    """One flow, by its rows."""
+    """A batch of one flow, from its rows in the order of time."""
     return FlowBatch(rows, np.zeros(len(rows), dtype=np.int64), 1)
 
 
@@ -142,9 +142,16 @@ def flows(
     source: int | Times | None,
     reverse: bool = False,
 ) -> FlowBatch:
-    """One direction of each connection at one capture: that of its data, or the other.
+    """One direction of each connection at one capture.
 
-    `source` may be one for each connection.
+    Parameters
+    ----------
+    m : Timeline
+    connections : sequence of Connection
+    source : int, array of int64, or None
+        Index of the capture, for all or one for each connection; None gives flows without rows.
+    reverse : bool
+        The direction opposite to the data.
     """
     conn = np.array([one.index for one in connections], dtype=np.int64)
     direction = np.array([one.data_dir for one in connections], dtype=np.int64)
@@ -230,13 +237,13 @@ class GroupedSearch:
 
 
 def highest(of: Times, values: Times) -> Times:
-    """For each row, the highest value of its flow so far."""
+    """For each row, the highest value of its flow up to and with this row; rows are sorted by flow."""
     line = GroupedSearch(int(of[-1]) + 1 if len(of) else 0, values)
     return line.number(of, np.maximum.accumulate(line.at(of, values)))
 
 
 def advancing(of: Times, values: Times) -> Flags:
-    """Rows that are higher than all before of their flow."""
+    """Mask of the rows whose value is higher than all before in their flow; rows are sorted by flow."""
     line = GroupedSearch(int(of[-1]) + 1 if len(of) else 0, values)
     reached = np.maximum.accumulate(line.at(of, values))
     return np.asarray(np.diff(reached, prepend=np.int64(-1)) > 0, dtype=np.bool_)

@@ -60,14 +60,19 @@ def valid_acks(m: Timeline, connection: Connection, source: int | None) -> Table
 
 
 def near_sender(m: Timeline) -> int | None:
-    """The capture that stands for the sender: its own, or the only one there is."""
+    """Index of the capture next to the data sender, else next to the receiver; None without either."""
     return m.snd if m.snd is not None else m.rcv
 
 
 def spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
-    """First data segment to the ACK of the last byte of each connection (Paper 4.3); which have data.
+    """Time from the first data segment to the ACK of the last byte, for each connection (Paper 4.3).
 
-    Where no ACK was seen, it ends with the last data segment.
+    Returns
+    -------
+    spans : array of int64, shape (len(connections), 2)
+        Start and end in ns; without an ACK the end is the last data segment.
+    carrying : array of bool, shape (len(connections),)
+        Which connections have data; the spans of the others mean nothing.
     """
     source = near_sender(m)
     data = flow_batch.payload(m, connections, source)
@@ -95,7 +100,7 @@ def _data_spans(m: Timeline) -> Intervals:
 
 
 def damaged(data: Table) -> Flags:
-    """Segments of one flow that TCP discards for their checksum."""
+    """Mask of the segments of one flow that TCP discards for a bad checksum (RFC 9293 3.1)."""
     return flow_batch.damaged(flow_batch.single_flow(data))
 
 

@@ -19,19 +19,20 @@ from multitracer.model.timeline import Connection, Timeline
 
 @dataclass(frozen=True)
 class TwoWay:
-    """Both directions of some connections, each at the capture that stands for its sender.
+    """Data and ACKs of a batch of connections, each from the capture nearest to its data sender.
 
     Attributes
     ----------
     connections : list of Connection
     sources : list of int
-        By connection.
+        Index of that capture, for each connection.
     data, acks : Table
-        Segments of the data direction, and valid ACKs for it; by connection, then by time.
-    data_of, acks_of : array
-        By row: which of the connections.
+        Rows of ``segments``: those of the data direction, and the undamaged ACKs for it. Sorted by
+        connection, then by time.
+    data_of, acks_of : array of int64
+        For each row, the position of its connection in `connections`.
     line : GroupedSearch
-        Where segments begin and end, and what ACKs acknowledge.
+        Over the first bytes and ends of the data, and the acknowledgment numbers.
     """
 
     connections: list[Connection]
@@ -51,7 +52,7 @@ class TwoWay:
 
 
 def two_way_batches(m: Timeline) -> Iterator[TwoWay]:
-    """All connections that a capture stands for the sender of, some at a time."""
+    """Batches of all connections that are in a capture (see `standing_for_sender`)."""
     standing = {one.index: standing_for_sender(m, one) for one in m.connections}
     for some in batches(m, [one for one in m.connections if standing[one.index] is not None]):
         sources = [source for one in some if (source := standing[one.index]) is not None]
@@ -62,7 +63,10 @@ def two_way_batches(m: Timeline) -> Iterator[TwoWay]:
 
 
 def standing_for_sender(m: Timeline, connection: Connection) -> int | None:
-    """The capture that stands for a connection's sender: the one next to it, else the first that has it."""
+    """Index of the capture to judge a connection's data sender by.
+
+    That next to the sender if it has the connection, else the first that has it; None without any.
+    """
     near = near_sender(m)
     if near is not None and near in connection.summaries:
         return near

@@ -40,7 +40,7 @@ pub use flow::Endpoint;
 pub use history::Cap;
 pub use interval::IntervalSet;
 pub use outcome::{AckKind, CAUSES, Cause, Reordering, Retransmission, State, Totals};
-pub use path::{Bottleneck, Evidence, Grade, Half, Limit, Limits, Observation, Point, RoundTrip, Told};
+pub use path::{Bottleneck, Evidence as PointEvidence, Grade, Half, Limit, Limits, Observation, Point, RoundTrip, Told};
 pub use quoted::QuotedError;
 pub use relay::{Relay, track_beside};
 pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};

@@ -74,10 +74,8 @@ def _alike(sent: list[dict[str, Any]], entries: Mapping[int, Mapping[str, Any]])
 
 def _held_back(entry: Mapping[str, Any]) -> bool:
     """Whether it had nothing to send, or its receiver no room, for most of the time."""
-    limits = entry.get("limits")
-    if not limits:
-        return False
-    return bool(limits["application"] + limits["receiver_window"] > _ALIKE)
+    limits = entry.get("limits") or {}
+    return bool(limits.get("application", 0.0) + limits.get("receiver_window", 0.0) > _ALIKE)
 
 
 def _rate_bps(one: Mapping[str, Any], end: float) -> float:

@@ -74,8 +74,8 @@ def _limits(m: Timeline, connection: Connection, source: int, unseen: int) -> li
 
 
 _MID_PATH = (
-    "losses before this point look like new data and those behind it like retransmissions; round-trip times "
-    "cover only the path behind it; causes rest on ACKs that the sender saw later"
+    "losses before this point, and the causes of their retransmissions, are inferred; causes rest on ACKs "
+    "that the sender saw later"
 )
 _NO_HANDSHAKE = (
     "the connection began before the capture: window scale, SACK permission and segment size are unknown; "
@@ -98,15 +98,16 @@ def _one_direction(data: Mapping[str, Any]) -> str:
 
 def _receiver_side(data: Mapping[str, Any]) -> str:
     return (
-        "a retransmission whose first copy was lost on the way looks like new data here; the "
+        "retransmissions whose first copy was lost on the way, and their causes, are inferred; the "
         f"{data['duplicate_bytes']:,} duplicate bytes are those that arrived twice, not those that the "
-        "sender sent twice; causes, timeouts and round-trip times are the sender's and cannot be known"
+        "sender sent twice; its timeouts cannot be known"
     )
 
 
 def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
     """Bytes that were acknowledged and never captured, and segments that came behind later ones."""
-    late = connection.summaries[source][_DIRECTIONS[connection.data_dir]]["out_of_order"]
+    data = connection.summaries[source][_DIRECTIONS[connection.data_dir]]
+    late, undecided = data["out_of_order"], data["arrivals"]["undecided"]
     found = []
     if unseen > 0:
         found.append(
@@ -120,16 +121,16 @@ def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> lis
         found.append(
             (
                 "capture_loss",
-                f"{late:,} segments fill holes; a sender begins in order, so the capture lost their first "
-                "copies (or holds records out of order): retransmissions may be missing from the counts",
+                f"{late:,} segments fill sequence gaps; a sender begins in order, so their first copies "
+                "died in the sender's own queue before this capture, or the capture lost them",
             )
         )
-    elif late:
+    elif undecided:
         found.append(
             (
                 "holes_filled",
-                f"{late:,} segments came behind later ones: lost before this point and sent again, or "
-                "reordered; which of both cannot be known",
+                f"{undecided:,} segments came behind later ones, and what was seen does not decide whether "
+                "they were retransmitted or reordered",
             )
         )
     return found

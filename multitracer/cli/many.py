@@ -10,7 +10,7 @@ from rich.text import Text
 
 from multitracer.cli import words
 from multitracer.cli.lines import heading, line, table
-from multitracer.output.digest import digest
+from multitracer.output.digest import digest, dominating
 
 Object = Mapping[str, Any]
 
@@ -25,6 +25,8 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     repeating = f", on {words.count(told['repeating'], 'connection')}" if told["repeating"] else ""
     line(console, "Sent again", words.causes(told["retransmissions"]) + repeating)
     line(console, "Timeouts", words.verdicts(told["timeouts"]))
+    if held := _held(told["limits"]):
+        line(console, "Limited by", held)
     ends = [f"{number:,} {ENDS[word]}" for word, number in told["closed"].items() if number]
     if told["without_handshake"]:
         ends.append(f"{told['without_handshake']:,} begun before the capture")
@@ -35,11 +37,21 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     if sending:
         others = ", of the others" if told["worst"] else ""
         _table(console, found, sending, f"Most data{others}", len(found) - len(told["worst"]))
-    console.print(Text("analyze --json has all connections, each with all that is known of it", "dim"))
+    console.print(Text("--conn N tells all of one (tcp.stream eq N in Wireshark); --json has all", "dim"))
+
+
+def _held(limits: Mapping[str, Mapping[str, int]]) -> str:
+    """Connections by what limited them for longest, those with most data first."""
+    found = [(one["bytes"], one["connections"], name) for name, one in limits.items() if one["connections"]]
+    whole = sum(bytes_ for bytes_, *_ in found) or 1
+    return ", ".join(
+        f"{name.replace('_', ' ')} {number:,} ({bytes_ / whole:.0%} of the data)"
+        for bytes_, number, name in sorted(found, reverse=True)
+    )
 
 
 def _table(console: Console, found: Sequence[Object], places: Sequence[int], title: str, of: int) -> None:
-    shown = table("#no.", title, "#bytes", "#again", "#timeouts", "#RTT", "#goodput")
+    shown = table("#no.", title, "#bytes", "#again", "#timeouts", "#RTT", "#goodput", "=limited by")
     for place in places:
         one = found[place]
         rtt = one["rtt_ms"]
@@ -51,6 +63,7 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
             f"{one['timeouts']['total']:,}",
             "" if rtt is None else words.duration(rtt["mean"] / 1e3),
             "" if one["goodput_bps"] is None else words.rate(one["goodput_bps"]).partition(" (")[0],
+            dominating(one).replace("_", " ") if one["bytes"]["sent"] else "",
         )
     console.print()
     console.print(shown)

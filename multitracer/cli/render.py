@@ -169,7 +169,8 @@ def _totals(console: Console, flows: list[Object]) -> None:
 
 
 def _connection(console: Console, found: Object) -> None:
-    _heading(console, f"Connection {found['index']}: {words.ends(found)}")
+    stream = "" if found["stream"] is None else f" (tcp.stream eq {found['stream']})"
+    _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
     _line(console, "Data", words.data(found["bytes"]))
     span = words.duration(found["end"] - found["start"])
     rates = f"throughput {words.rate(found['throughput_bps'])}, goodput {words.rate(found['goodput_bps'])}"
@@ -179,6 +180,12 @@ def _connection(console: Console, found: Object) -> None:
     _line(console, "Timeouts", words.verdicts(timeouts))
     _timeouts(console, timeouts.get("events", []))
     _line(console, "Round trip", words.round_trip(found["rtt_ms"]))
+    if told := words.losses(found):
+        _line(console, "Losses", told)
+    if told := words.limits(found.get("limits")):
+        _line(console, "Limited by", told)
+    if told := words.bottleneck(found.get("bottleneck")):
+        _line(console, "Bottleneck", told)
 
 
 def _timeouts(console: Console, events: Sequence[Object]) -> None:

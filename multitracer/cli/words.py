@@ -8,6 +8,7 @@ from typing import Any
 
 from multitracer.model import quantities
 from multitracer.model.quantities import duration as duration, votes as votes
+from multitracer.output.digest import LIMITS
 
 Object = Mapping[str, Any]
 
@@ -70,6 +71,57 @@ def round_trip(rtt_ms: Object | None) -> str:
         return "no sample"
     low, mean, high = (duration(rtt_ms[key] / 1e3) for key in ("min", "mean", "max"))
     return f"{low} to {high}, {mean} on average ({rtt_ms['samples']:,} samples)"
+
+
+def losses(connection: Object) -> str:
+    """On which side of the capture segments were lost, what came out of order; empty if nothing."""
+    lost, arrived = connection.get("losses") or {}, connection.get("arrivals") or {}
+    parts = [
+        f"{lost[side]:,} {words_}"
+        for side, words_ in (("upstream", "before this capture"), ("downstream", "behind it"))
+        if lost.get(side)
+    ]
+    text = f"{', '.join(parts)}" if parts else ""
+    others = [
+        f"{arrived[verdict]:,} {verdict.replace('_', ' ')}"
+        for verdict in ("reordered", "network_duplicate", "undecided")
+        if arrived.get(verdict)
+    ]
+    return "; ".join(part for part in (text, f"out of order: {', '.join(others)}" if others else "") if part)
+
+
+def limits(found: Object | None) -> str:
+    """What held the sender, by share of the time: ``bandwidth 93%, loss recovery 5%``."""
+    if not found:
+        return ""
+    shares = {name: found[name] for name in LIMITS if found[name] >= 0.005}
+    parts = [
+        f"{name.replace('_', ' ')} {share:.0%}"
+        for name, share in sorted(shares.items(), key=lambda one: -one[1])
+    ]
+    return f"{', '.join(parts)} of {duration(found['seconds'])} ({found['method']})"
+
+
+def bottleneck(found: Object | None) -> str:
+    """Rate, how often it was full, and its queue; empty where it was never seen full."""
+    if not found or not found["full_share"]:
+        return ""
+    parts = [f"full for {found['full_share']:.0%} of the time with data under way"]
+    if found["rate_bps"] is not None:
+        parts.insert(0, quantities.rate(found["rate_bps"]))
+    if found["standing_queue_ms"] is not None and found["base_rtt_ms"] is not None:
+        median, p95, base = (
+            duration(value / 1e3)
+            for value in (
+                found["standing_queue_ms"]["median"],
+                found["standing_queue_ms"]["p95"],
+                found["base_rtt_ms"],
+            )
+        )
+        parts.append(f"queue {median} (median; 95th percentile {p95}) over a base RTT of {base}")
+    if found["shared_with"]:
+        parts.append(f"shared with {count(found['shared_with'], 'other connection')}")
+    return "; ".join(parts)
 
 
 def timer(backoff: int, rto_s: float | None) -> str:

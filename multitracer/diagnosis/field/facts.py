@@ -55,6 +55,8 @@ class Flow:
         Whether both directions were captured.
     kernel_retransmissions : int or None
         By the kernel's own counter, at its last sample; with those that its own queue refused.
+    complete : bool
+        Whether the capture dropped no packet that passed it, as far as its file tells.
     """
 
     index: int
@@ -88,6 +90,7 @@ class Flow:
     end_s: float
     answered: bool
     kernel_retransmissions: int | None = None
+    complete: bool = True
 
     @property
     def lost(self) -> int | None:
@@ -107,7 +110,7 @@ class Flow:
 
         Where the kernel counted more retransmissions than came by, at least these were dropped or refused.
         """
-        if self.point != "snd":
+        if self.point != "snd" or not self.complete:
             return 0
         return self.upstream or max((self.kernel_retransmissions or 0) - self.retransmissions, 0)
 
@@ -119,7 +122,7 @@ class Flow:
         return self.queue_ms[0] >= max(QUEUE_MS, (QUEUE_TIMES - 1) * self.base_rtt_ms)
 
 
-def flow(entry: Object, kernel: int | None = None) -> Flow | None:
+def flow(entry: Object, kernel: int | None = None, *, complete: bool = True) -> Flow | None:
     """The facts of an entry of ``connections``; None if it carried no data.
 
     Parameters
@@ -127,6 +130,8 @@ def flow(entry: Object, kernel: int | None = None) -> Flow | None:
     entry : mapping
     kernel : int, optional
         Retransmissions by the kernel's own counter.
+    complete : bool
+        Whether the capture dropped no packet.
     """
     if not entry["bytes"]["sent"]:
         return None
@@ -167,6 +172,7 @@ def flow(entry: Object, kernel: int | None = None) -> Flow | None:
         end_s=entry["end"],
         answered=bool(entry["packets"]["received"]),
         kernel_retransmissions=kernel,
+        complete=complete,
     )
 
 

@@ -20,6 +20,7 @@ MOST = 1000
 """Of more connections, so many with most data and with most timeouts are looked at one by one."""
 
 _LOSS = ("local_drop", "loss", "spurious", "bottleneck", "queue")
+_DROPPED = ("capture-drops", "capture-loss")
 _BEHIND = ("local_drop", "loss")
 
 
@@ -40,7 +41,8 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     entries = _chosen(_summary(results, "connections").get("connections", []))
     if not entries:
         return []
-    found = sentences(entries, plot_command(m, None, None), kernel_retransmissions(m))
+    complete = not any(issue.code in _DROPPED for trace in m.traces for issue in trace.issues)
+    found = sentences(entries, plot_command(m, None, None), kernel_retransmissions(m), complete=complete)
     if not found:
         return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
     if m.summarised:

@@ -15,7 +15,11 @@ _IDLE = (SLOW_START, "idle_receiver_window", "idle_application", "loss", "spurio
 
 
 def sentences(
-    entries: Iterable[Object], command: str = "", kernel: Mapping[int, int] | None = None
+    entries: Iterable[Object],
+    command: str = "",
+    kernel: Mapping[int, int] | None = None,
+    *,
+    complete: bool = True,
 ) -> list[Finding]:
     """What limited the connections of these entries, the weightiest cause first.
 
@@ -27,6 +31,8 @@ def sentences(
         Draws the measurement.
     kernel : mapping of int to int, optional
         Retransmissions by the kernel's own counters, by connection.
+    complete : bool
+        Whether the captures dropped no packet, as far as their files tell.
 
     Returns
     -------
@@ -34,7 +40,7 @@ def sentences(
         Empty if none carried data.
     """
     known = kernel or {}
-    told = (flow(entry, known.get(entry["index"])) for entry in entries)
+    told = (flow(entry, known.get(entry["index"]), complete=complete) for entry in entries)
     flows = [found for found in told if found is not None]
     found = groups(flows)
     # What was lost is said once: by the sentence that is about it, else by the first.

@@ -158,6 +158,8 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[i
     # What no ACK released may have waited for one: a tail loss probe may carry new data (RFC 8985, 7.3).
     if una >= nxt or not (clocked or reasons.had_data(state, start_ns, wake_ns, nxt - una)):
         return "application", f"no data until {reasons.seconds(wake_ns)}, though TCP could have sent"
+    if state.had_room(start_ns, length) and not reasons.had_data(state, start_ns, wake_ns, nxt - una):
+        return "application", f"no data until {reasons.seconds(wake_ns)}, though cwnd had room"
     lost_ns = state.last_retransmission(start_ns)
     if lost_ns is None:
         return "handshake/slow_start", f"{nxt - una} bytes outstanding before any loss"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,9 +20,11 @@ from multitracer.layers.tcp.flow_batch import (
 from multitracer.layers.tcp.transit import spans_of
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.arrays.unique import distinct
+from multitracer.model.schema.tcp import CAUSES
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
+_PROBES = tuple(CAUSES.index(word) for word in ("tail_loss_probe", "unneeded_probe"))
 ACK_CLOCK_NS = 10_000_000  # a segment that an ACK releases leaves within this
 
 
@@ -45,7 +48,7 @@ class SenderState:
     edges : array
         For each row of `acks`: the right edge of the window offered so far; -1 while the scale is unknown.
     repeats_ns : array
-        Times of all retransmissions.
+        Times of all retransmissions but tail loss probes: these alone reduce no window (RFC 8985, 7.4).
     recoveries : Intervals
         Loss recovery: from the first retransmission until the ACK of all that was sent before it (RFC 6582).
     """
@@ -94,6 +97,25 @@ class SenderState:
         if row < 0 or t_ns >= self.recoveries[row, 1]:
             return None
         return int(self.recoveries[row, 0]), int(self.recoveries[row, 1])
+
+    @cached_property
+    def flights(self) -> Times:
+        """For each row of `data`: bytes in flight once it was sent."""
+        row = np.searchsorted(self.acks["t_ns"], self.data["t_ns"], side="right") - 1
+        una = self.acked[np.maximum(row, 0)] if len(self.acked) else np.zeros(len(row), dtype=np.int64)
+        return self.highest - np.where(row >= 0, una, self.data["seq"][0])
+
+    def had_room(self, t_ns: int, length: int) -> bool:
+        """Whether the congestion window had room for a segment at a time.
+
+        Since it was last reduced, it has been as large as the largest flight (RFC 5681): a smaller one does
+        not fill it.
+        """
+        done = self.recoveries[self.recoveries[:, 1] <= t_ns]
+        since = int(np.searchsorted(self.data["t_ns"], int(done[-1, 1]) if len(done) else 0))
+        until = int(np.searchsorted(self.data["t_ns"], t_ns, side="right"))
+        largest = int(self.flights[since:until].max(initial=0))
+        return self.snd_nxt(t_ns) - self.snd_una(t_ns) + length <= largest
 
     def last_retransmission(self, t_ns: int) -> int | None:
         """Time of the last retransmission up to a time."""
@@ -156,7 +178,7 @@ class SenderStates:
             self.highest[sent],
             self.acked[heard],
             self.edges[heard],
-            repeats_ns=data["t_ns"][data["duplicate"] > 0],
+            repeats_ns=data["t_ns"][(data["duplicate"] > 0) & ~np.isin(data["cause"], _PROBES)],
             recoveries=self.recoveries[self.recovery_of == at],
         )
 

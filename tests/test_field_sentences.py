@@ -1,0 +1,246 @@
+"""What is said of captures alone: the main cause, its numbers, and what several connections share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from multitracer.diagnosis.field.causes import causes
+from multitracer.diagnosis.field.facts import flow
+from multitracer.diagnosis.field.groups import groups
+from multitracer.diagnosis.field.offered import offered_bps
+from multitracer.diagnosis.field.saying import sentences
+from multitracer.diagnosis.findings.rules import RULES
+from multitracer.output.digest import LIMITS, digest
+
+Object = dict[str, Any]
+
+
+def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", **facts: Any) -> Object:
+    """An entry of `connections`; shares of limits by their name, the rest as said."""
+    limits = {name: float(facts.pop(name, 0.0)) for name in LIMITS}
+    limits["unknown"] += 1 - sum(limits.values())
+    again = dict.fromkeys(
+        ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown"), 0
+    )
+    again |= facts.pop("again", {})
+    lost = facts.pop("lost", (0, 0))
+    queue = facts.pop("queue", None)
+    return {
+        "index": index,
+        "endpoints": [f"10.0.0.1:{4000 + index}", "10.0.0.2:5001"],
+        "data_direction": "forward",
+        "source": "a.pcap",
+        "point": point,
+        "start": 0.0,
+        "end": seconds,
+        "packets": {"sent": 1001, "data": 1000, "received": facts.pop("received", 500)},
+        "bytes": {
+            "sent": 1_448_000,
+            "unique": facts.pop("unique", 1_448_000),
+            "duplicate": 0,
+            "acked": 1_448_000,
+        },
+        "retransmissions": {"total": sum(again.values()) - again["unneeded_probe"], **again, "handshake": 0},
+        "timeouts": {"total": 0, "spurious": 0, "genuine": 0, "inconclusive": 0} | facts.pop("timeouts", {}),
+        "losses": {"upstream": lost[0], "downstream": lost[1]},
+        "zero_windows": facts.pop("zero_windows", 0),
+        "max_window_bytes": 65_535,
+        "handshake": True,
+        "closed": "fin",
+        "limits": {**limits, "seconds": seconds, "method": "inferred"},
+        "observation": {"point": point, "grade": "certain", "evidence": {}},
+        "bottleneck": {
+            "rate_bps": facts.pop("rate", None),
+            "full_share": facts.pop("full", None),
+            "standing_queue_ms": None if queue is None else {"median": queue[0], "p95": queue[1]},
+            "base_rtt_ms": facts.pop("base", None),
+            "shared_with": facts.pop("shared", 0),
+            "evidence": [],
+        },
+        **facts,
+    }
+
+
+FULL = {"bandwidth": 0.9, "congestion_window": 0.1, "full": 0.93, "rate": 11.6e6}
+
+
+def test_a_closed_window() -> None:
+    found = sentences([entry(receiver_window=0.625, zero_windows=4, again={"unneeded_probe": 9})])
+    assert found[0].kind == "idle_receiver_window"
+    assert found[0].text.startswith(
+        "limited by the receiver: its window was closed or full for 12.5 of 20.0 s "
+        "(at most 65,535 bytes, 4 zero windows, 9 window probes); no loss"
+    )
+    assert found[0].cost_s == pytest.approx(12.5)
+
+
+def test_a_full_link_with_losses_is_the_bottleneck() -> None:
+    one = entry(**FULL, lost=(0, 14), queue=(37.0, 41.0), base=1.2)
+    (found,) = sentences([one])
+    assert found.kind == "bottleneck"
+    assert found.text == (
+        "the link was full: 11.6 Mbit/s, for 93% of the transfer; the queue added 37 ms (median; 95th "
+        "percentile 41 ms) to a base RTT of 1.2 ms; 1.4% of the segments were lost (14 of 1,000)"
+    )
+    assert found.cost_s == 0
+
+
+@pytest.mark.parametrize(
+    ("queue", "base", "lost", "kind"),
+    [
+        (37.0, 1.2, 0, "queue"),
+        (29.0, 1.2, 0, "bottleneck"),
+        (150.0, 80.0, 0, "bottleneck"),
+        (170.0, 80.0, 0, "queue"),
+        (170.0, 80.0, 1, "bottleneck"),
+    ],
+)
+def test_a_queue_is_named_from_30_ms_and_3_times_the_base_on(
+    queue: float, base: float, lost: int, kind: str
+) -> None:
+    assert sentences([entry(**FULL, queue=(queue, queue), base=base, lost=(0, lost))])[0].kind == kind
+
+
+def test_drops_in_the_senders_own_queue_show_at_the_sender_only() -> None:
+    mine, theirs = (sentences([entry(**FULL, lost=(17, 0), point=point)])[0] for point in ("snd", "rcv"))
+    assert mine.kind == "local_drop"
+    assert mine.text.startswith(
+        "the sender's own queue dropped 17 segments (they never reached this capture)"
+    )
+    assert theirs.kind == "bottleneck"
+    assert "1.7% of the segments were lost (17 of 1,017)" in theirs.text
+
+
+def test_losses_on_a_link_that_was_not_full() -> None:
+    again = {"fast": 30, "timeout": 2}
+    one = entry(
+        loss_recovery=0.4, congestion_window=0.5, bandwidth=0.1, lost=(20, 10), point="mid", again=again,
+        timeouts={"total": 2, "genuine": 2},
+    )  # fmt: skip
+    first, *_ = sentences([one])
+    assert first.kind == "loss"
+    assert "(30 of 1,020) on the path (20 before this capture, 10 behind it)" in first.text
+    assert "2 timeouts and 30 segments by fast retransmit" in first.text
+    assert first.text.endswith("held the transfer for 18.0 of 20.0 s")
+
+
+def test_recovery_without_a_loss_is_needless() -> None:
+    one = entry(
+        loss_recovery=0.9, application=0.1, again={"timeout": 1}, timeouts={"total": 1, "spurious": 1}
+    )
+    found = sentences([one])[0]
+    assert found.kind == "spurious"
+    assert "1 spurious timeout" in found.text
+
+
+def test_a_small_window_without_a_loss_is_slow_start() -> None:
+    assert sentences([entry(congestion_window=0.9, application=0.1)])[0].kind == "idle_handshake_slow_start"
+
+
+def test_the_unknown_is_headed_unknown_and_says_what_would_tell() -> None:
+    at_rcv, alone = sentences([entry()])[0], sentences([entry(received=0)])[0]
+    assert (at_rcv.kind, alone.kind) == ("unknown", "unknown")
+    assert "capture at the sender too" in at_rcv.text
+    assert "only one direction was captured" in alone.text
+    without = {key: value for key, value in entry().items() if key not in ("limits", "bottleneck", "losses")}
+    assert sentences([without])[0].kind == "unknown"
+
+
+def test_connections_that_share_a_link_are_one_sentence() -> None:
+    full = [entry(at, **FULL, shared=4, lost=(0, 5)) for at in range(3)]
+    small = [entry(at, congestion_window=1.0, shared=4) for at in (3, 4)]
+    found = sentences([*full, *small])
+    assert [one.kind for one in found] == ["bottleneck"]
+    assert "shared by 5 connections: 2.9 Mbit/s of payload in all" in found[0].text
+
+
+def test_one_host_has_one_queue() -> None:
+    found = sentences([entry(0, **FULL, lost=(9, 0), point="snd"), entry(1, **FULL, point="snd")])
+    assert [one.kind for one in found] == ["local_drop"]
+
+
+def test_a_connection_counts_by_its_data() -> None:
+    idle = [entry(at, application=1.0, unique=1000) for at in range(9)]
+    found = sentences([*idle, entry(9, **FULL)])
+    assert found[0].kind == "bottleneck"
+    assert "on 9 connections of 10" in {one.kind: one.text for one in found}["idle_application"]
+
+
+def test_the_kernels_count_overrules() -> None:
+    first, second, *_ = sentences([entry(**FULL, point="snd")], kernel={0: 367})
+    assert (first.kind, second.kind) == ("local_drop", "kernel_count")
+    assert "the kernel counted 367 retransmissions, the capture shows 0" in second.text
+    assert not any(one.kind == "kernel_count" for one in sentences([entry(**FULL)], kernel={0: 0}))
+
+
+def test_nothing_is_well_without_proof() -> None:
+    for share in LIMITS:
+        assert all(one.kind != "well" for one in sentences([entry(**{share: 1.0})]))
+
+
+def test_what_was_lost_is_said_once() -> None:
+    one = entry(receiver_window=0.8, loss_recovery=0.2, lost=(0, 3), again={"tail_loss_probe": 3})
+    texts = [found.text for found in sentences([one])]
+    assert sum("3 of 1,000" in text for text in texts) == 1
+
+
+def test_what_the_path_offers_is_known_only_if_it_was_seen_full() -> None:
+    assert offered_bps([entry(**FULL)]) == pytest.approx(11.6e6)
+    assert offered_bps([entry(application=0.98, bandwidth=0.02, full=0.46, rate=1e10)]) is None
+    assert offered_bps([entry(receiver_window=1.0, full=0.0)]) is None
+
+
+def test_the_digest_counts_by_the_limit_that_held_for_longest() -> None:
+    found = digest([entry(0, **FULL), entry(1, application=0.6, bandwidth=0.4, unique=5)], 5)["limits"]
+    assert found["bandwidth"] == {"connections": 1, "bytes": 1_448_000}
+    assert found["application"] == {"connections": 1, "bytes": 5}
+
+
+SHARES = st.lists(st.floats(0, 1), min_size=len(LIMITS), max_size=len(LIMITS)).filter(
+    lambda some: sum(some) > 0.1
+)
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> Object:
+    shares = draw(SHARES)
+    whole = sum(shares)
+    queue = draw(st.none() | st.tuples(st.floats(0, 1e6), st.floats(0, 1e6)))
+    return entry(
+        draw(st.integers(0, 9)),
+        seconds=draw(st.floats(0, 1e5)),
+        point=draw(st.sampled_from([None, "snd", "rcv", "mid"])),
+        **{name: value / whole for name, value in zip(LIMITS, shares, strict=True)},
+        lost=draw(st.tuples(st.integers(0, 2000), st.integers(0, 2000))),
+        full=draw(st.none() | st.floats(0, 1)),
+        rate=draw(st.none() | st.floats(0, 1e12)),
+        queue=queue,
+        base=draw(st.none() | st.floats(0, 1e6)),
+        shared=draw(st.none() | st.integers(0, 5)),
+        zero_windows=draw(st.integers(0, 3)),
+        again={"fast": draw(st.integers(0, 50)), "timeout": draw(st.integers(0, 9))},
+    )
+
+
+@given(entries())
+def test_seconds_add_up_to_the_transfer(one: Object) -> None:
+    found = flow(one)
+    assert found is not None
+    told = causes(found)
+    assert sum(cause.seconds for cause in told) == pytest.approx(one["limits"]["seconds"], abs=1e-3)
+    assert [cause.seconds for cause in told] == sorted((cause.seconds for cause in told), reverse=True)
+
+
+@given(st.lists(entries(), min_size=1, max_size=6))
+def test_whatever_the_facts_there_is_an_answer_in_words(some: list[Object]) -> None:
+    some = [one | {"index": at} for at, one in enumerate(some)]
+    found = sentences(some)
+    assert found
+    assert all(one.kind in RULES for one in found)
+    assert len({one.kind for one in found}) == len(found)
+    assert not any(word in one.text for one in found for word in ("None", "nan", "  "))
+    flows = [one for one in map(flow, some) if one is not None]
+    assert sum(group.weight for group in groups(flows)) <= 1 + 1e-6

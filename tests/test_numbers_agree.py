@@ -1,0 +1,170 @@
+"""One number, one place: what sentences, tables and JSON say of the same thing is the same."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from support_samples import ROOT, SAMPLES
+
+import multitracer as mt
+from multitracer.cli import diagnosis, render
+from multitracer.model.quantities import duration, rate
+
+Object = dict[str, Any]
+EVERY = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+def shown(contract: Object) -> str:
+    """What the terminal shows of it."""
+    console = Console(file=io.StringIO(), width=4000)
+    diagnosis.answer(contract, console)
+    render.summary(contract, console)
+    diagnosis.evidence(contract, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def line(text: str, label: str) -> str:
+    """The first line with a label; empty without one."""
+    found = re.search(rf"^{label} +(.*?) *$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def first_number(text: str) -> int:
+    """The number that a text begins with; ``no segments`` is none."""
+    return 0 if text.startswith("no ") else int(NUMBER.match(text)[0].replace(",", ""))  # type: ignore[index]
+
+
+@pytest.fixture(scope="module")
+def contracts() -> Callable[[str], Object]:
+    """Analyses of the samples, made once."""
+    known: dict[str, Object] = {}
+
+    def of(name: str) -> Object:
+        if name not in known:
+            known[name] = json.loads(mt.analyze(mt.read(SAMPLES / name)).to_json())
+        return known[name]
+
+    return of
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_counts_of_one_connection(name: str, contracts: Callable[[str], Object]) -> None:
+    contract = contracts(name)
+    text = shown(contract)
+    (only,) = contract["connections"]
+    again, timeouts = only["retransmissions"], only["timeouts"]
+    causes = ("timeout", "fast", "slow_start", "tail_loss_probe", "unknown", "handshake")
+    assert again["total"] == sum(again[cause] for cause in causes)
+    assert first_number(line(text, "Sent again")) == again["total"]
+    assert first_number(line(text, "Timeouts")) == timeouts["total"] == len(timeouts["events"])
+    assert timeouts["total"] == sum(timeouts[verdict] for verdict in ("spurious", "genuine", "inconclusive"))
+    assert only["bytes"]["sent"] == only["bytes"]["unique"] + only["bytes"]["duplicate"]
+    for key in ("sent", "unique", "acked"):
+        assert f"{only['bytes'][key]:,}" in line(text, "Data")
+    assert rate(only["goodput_bps"]) in line(text, "Speed")
+    used = contract["utilization"]
+    if used["value"] is not None:
+        assert used["duplicate_bytes"] == only["bytes"]["duplicate"]
+        assert used["sent_bytes"] == only["bytes"]["sent"]
+    if contract["idle_losses"] is not None:
+        assert contract["idle_losses"]["retransmissions"] == again["total"]
+    limits = contract["other"].get("limits", {}).get("connections", [])
+    for entry in limits:
+        if entry.get("inferred"):
+            assert entry["inferred"] == only["limits"]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_sentences_and_tables(name: str, contracts: Callable[[str], Object]) -> None:
+    contract = contracts(name)
+    text = shown(contract)
+    told = {sentence["kind"]: sentence["text"] for sentence in contract["diagnosis"]}
+    assert len(told) == len(contract["diagnosis"]), "no kind is said twice"
+    used = contract["utilization"]["value"]
+    for kind in ("utilization", "well"):
+        if kind in told:
+            assert f"{used:.1%}" in told[kind]
+            assert f"Utilization: {used:.1%}" in text
+    if "link_reset" in told:
+        assert first_number(told["link_reset"]) == len(contract["link"]["resets"])
+    if "local_drop" in told:
+        number = re.search(r"dropped ([\d,]+) segment", told["local_drop"])
+        assert number is not None
+        assert int(number[1].replace(",", "")) == len(contract["link"]["local_drops"])
+    for sentence in contract["diagnosis"]:
+        said = f"{sentence['text'][:1].upper()}{sentence['text'][1:]}."
+        assert text.count(said) == 1, "the diagnosis is printed once"
+
+
+@pytest.mark.parametrize("point", ["snd", "rcv"])
+@pytest.mark.parametrize("name", EVERY)
+def test_every_number_of_a_sentence_stands_in_the_json(name: str, point: str) -> None:
+    path = SAMPLES / name / f"{point}.pcap"
+    capture = path if path.exists() else path.with_suffix(".pcap.gz")
+    numbers_agree(json.loads(mt.analyze(mt.read(capture)).to_json()))
+
+
+def test_everyday_captures(shared: Path) -> None:
+    for capture in sorted((shared / "everyday").glob("*/*.pcap.gz")):
+        numbers_agree(json.loads(mt.analyze(mt.read(capture)).to_json()))
+
+
+def numbers_agree(contract: Object) -> None:
+    """Each number of what is said of a connection is one of its entry, or a sum of some of them."""
+    known = set(written(contract["connections"]))
+    kinds = ("bottleneck", "queue", "idle_receiver_window", "idle_application", "loss", "spurious")
+    for sentence in contract["diagnosis"]:
+        if sentence["kind"] not in kinds or len(contract["connections"]) > 1:
+            continue
+        # Cents of a share or a second are those of the table; a number of one digit is no evidence.
+        found = [number for number in NUMBER.findall(sentence["text"]) if len(number) > 1]
+        assert set(found) - known <= {"95"}, (sentence["text"], set(found) - known)
+
+
+def written(entries: list[Object]) -> Iterator[str]:
+    """Numbers of entries, in the ways in which sentences write them."""
+    for entry in entries:
+        for value in leaves(entry):
+            yield from NUMBER.findall(f"{value:,} {value:.1f} {value:.0%} {value:.1%} {rate(value)}")
+            if abs(value) < 1e12:
+                yield from NUMBER.findall(f"{duration(abs(value))} {duration(abs(value) / 1e3)}")
+        limits, lost = entry.get("limits"), entry["losses"]["upstream"] + entry["losses"]["downstream"]
+        sent = entry["packets"]["data"] + entry["losses"]["upstream"]
+        yield from NUMBER.findall(f"{lost:,} {sent:,} {lost / max(sent, 1):.1%} {lost / max(sent, 1):.0%}")
+        if limits:
+            shares = {
+                name: limits[name] * limits["seconds"] for name in limits if name not in ("method", "seconds")
+            }
+            parts = list(shares.values())
+            sums = [
+                sum(parts[at] for at in range(len(parts)) if mask >> at & 1)
+                for mask in range(1 << len(parts))
+            ]
+            for seconds in sums:
+                yield from NUMBER.findall(f"{seconds:,.1f} {duration(seconds)}")
+
+
+def leaves(value: Any) -> Iterator[float]:
+    """All numbers inside."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield value
+
+
+def test_the_samples_are_there() -> None:
+    assert len(EVERY) >= 8
+    assert os.path.isdir(ROOT)

@@ -13,6 +13,7 @@ from multitracer.alignment.flows import sockets
 from multitracer.alignment.relation import Nominal
 from multitracer.alignment.work import Work
 from multitracer.errors import AlignmentError, Issue
+from multitracer.host.local import addresses
 from multitracer.table import Table
 
 FEW_MATCHES = 3
@@ -167,7 +168,7 @@ def _point(work: Work, source: int, place: int, path: list[int]) -> str | None:
     if not sizes:
         return None
     conn = max(sizes)[1]
-    local = declared.addresses(work.settings)
+    local = addresses(work.settings)
     ends = [address in local for address, _ in work.merged[conn].endpoints]
     if ends[0] != ends[1]:
         details["point_by"] = "addresses of the recorded interface (measurement.toml)"

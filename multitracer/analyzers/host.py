@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.alignment.declared import addresses
 from multitracer.analysis import Analyzer, Result
 from multitracer.host.calls import away, blocked_ns, calls as calls_of, starved
+from multitracer.host.local import addresses
 from multitracer.host.packets import Elsewhere, pieces_dropped, ways
 from multitracer.host.segments import join
 from multitracer.measurement import Measurement

@@ -145,4 +145,5 @@ def _application(m: Measurement, one: Object, what: str, span_s: float) -> Findi
         )
     span = worst[f"{what}_absences"][0]
     command = plot_command(m, span["begin_s"], span["end_s"])
-    return Finding(text, 0.0, "host_writer" if what == "write" else "host_reader", command)
+    kind = "host_writer" if what == "write" else "host_reader"
+    return Finding(text, 0.0, kind, command)

@@ -19,6 +19,7 @@ _PACKET_KINDS = [_KIND[name] for name in schema.HOST_KINDS[:7]]
 _ETHERNET_HEADER = 14
 _SMALLEST_PIECE = 64
 _STACK_NS = 1_000_000  # so long, and on its CPU, the stack has a packet that is in no socket yet
+_CUT_NS = 50_000_000  # a CPU that cuts a packet may be held up, but hardly for so long
 _TRUSTED = 0.01  # packets cut in the queue that may remain unexplained, by their number
 
 
@@ -277,8 +278,8 @@ def _cut(events: Table, packets: Table, drops: Array, reasons: list[str]) -> tup
     array of int
         Rows of packets that were queued and that nobody saw again as they were.
     array of int
-        By them, how many of their pieces were dropped at once: on the CPU that queued the whole, within a
-        millisecond, before it queued the next packet.
+        By them, how many of their pieces were dropped at once: on the CPU that queued the whole, soon
+        after, before it queued the next packet.
     array of bool
         By drop, whether it is one of these.
     """
@@ -296,7 +297,7 @@ def _cut(events: Table, packets: Table, drops: Array, reasons: list[str]) -> tup
         queued = queue_rows[events["cpu"][queue_rows] == cpu]
         at = np.searchsorted(queued, drops[own]) - 1
         own, at = own[at >= 0], at[at >= 0]
-        near = events["t_ns"][drops[own]] - events["t_ns"][queued[at]] < _STACK_NS
+        near = events["t_ns"][drops[own]] - events["t_ns"][queued[at]] < _CUT_NS
         for drop, record in zip(own[near].tolist(), events["record"][queued[at[near]]].tolist(), strict=True):
             if record in place:
                 counts[place[record]] += 1

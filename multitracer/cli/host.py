@@ -37,12 +37,13 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
     if queue["packets"]:
         yield (
             "Queue",
-            f"{words.count(queue['packets'], 'packet')} waited {words.duration(queue['median_s'])} (median), 95% "
-            f"less than {words.duration(queue['p95_s'])}, at most {words.duration(queue['max_s'])}",
+            f"{words.count(queue['packets'], 'packet')} waited {words.duration(queue['median_s'])} (median), "
+            f"95% less than {words.duration(queue['p95_s'])}, at most {words.duration(queue['max_s'])}",
         )
+    sent = words.count(device["packets_sent"], "packet")
     yield (
         "Device",
-        f"{words.count(device['packets_sent'], 'packet')} sent ({words.count(device['segments_sent'], 'segment')})"
+        f"{sent} sent ({words.count(device['segments_sent'], 'segment')})"
         f", {device['packets_received']:,} received, {words.count(device['busy'], 'refusal')} by the driver",
     )
     drops = [f"{count:,} {reason}" for reason, count in one["drops"].items()]

@@ -43,6 +43,8 @@ RANKS: tuple[tuple[str, int], ...] = (
     ("packet", 2),
     ("rawpackets", 2),
     ("ppp", 1),
+    ("record", 1),
+    ("host", 4),
     ("framemap", 4),
     ("clocks", 4),
     ("eventtable", 4),

@@ -11,6 +11,7 @@ from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import sockets
 from multitracer.alignment.relation import Nominal
 from multitracer.alignment.state import AlignmentState
+from multitracer.layers.host.local import addresses
 from multitracer.model import declared, schema
 from multitracer.model.errors import AlignmentError, Issue
 from multitracer.model.table import Table
@@ -167,7 +168,7 @@ def _point(state: AlignmentState, source: int, place: int, path: list[int]) -> s
     if not sizes:
         return None
     conn = max(sizes)[1]
-    local = declared.addresses(state.settings)
+    local = addresses(state.settings)
     ends = [address in local for address, _ in state.merged[conn].endpoints]
     if ends[0] != ends[1]:
         details["point_by"] = "addresses of the recorded interface (measurement.toml)"

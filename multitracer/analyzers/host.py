@@ -9,10 +9,10 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.host.calls import away, blocked_ns, calls as calls_of, starved
-from multitracer.layers.host.packets import Elsewhere, pieces_dropped, ways
+from multitracer.layers.host.local import addresses
+from multitracer.layers.host.packets import Elsewhere, ways
 from multitracer.layers.host.segments import join
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.declared import addresses
 from multitracer.model.schema import HOST_CALLS, HOST_KINDS, HOST_PACKETS
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
@@ -168,15 +168,13 @@ def _joined_calls(calls: Table, directions: Mapping[int, tuple[int, int]]) -> Ta
 
 def _drops(events: Table, packets: Table, elsewhere: Elsewhere, reasons: list[str]) -> dict[str, int]:
     """Packets of the interface that this host dropped, by the kernel's reason."""
-    pieces = elsewhere.drops[pieces_dropped(events, elsewhere.drops, reasons)]
     own = packets["reason"][(packets["drop_ns"] >= 0) & (packets["reason"] >= 0)]
-    rows = np.concatenate((own, events["name"][pieces]))
+    rows = np.concatenate((own, events["name"][elsewhere.pieces]))
     return _by_name(rows, reasons)
 
 
 def _elsewhere(events: Table, elsewhere: Elsewhere, reasons: list[str]) -> dict[str, int]:
-    rest = elsewhere.drops[~pieces_dropped(events, elsewhere.drops, reasons)]
-    return _by_name(events["name"][rest], reasons)
+    return _by_name(events["name"][elsewhere.drops], reasons)
 
 
 def _by_name(numbers: Array, names: list[str]) -> dict[str, int]:

@@ -116,6 +116,7 @@ def summary(contract: Object, console: Console | None = None) -> None:
     _totals(console, contract["other"].get("flow_totals", {}).get("flows", []))
     _link(console, contract)
     _air(console, contract["air"])
+    _host(console, contract["host"])
     _utilization(console, contract)
     _clocks(console, contract["clocks"])
     _observation(console, contract["other"].get("observation", {}))
@@ -232,6 +233,16 @@ def _link(console: Console, contract: Object) -> None:
         drops = link["local_drops"]
         at = ", ".join(f"{drop['t']:.1f}" for drop in drops[:SHOWN])
         _line(console, "Local drops", words.count(len(drops), "segment") + (f", at {at} s" if drops else ""))
+
+
+def _host(console: Console, found: Object | None) -> None:
+    if found is None:
+        return
+    from multitracer.cli import host
+
+    _heading(console, "Hosts" if found["points"] else "Host")
+    for label, text in host.lines(found):
+        _line(console, label, text)
 
 
 def _air(console: Console, found: Object | None) -> None:

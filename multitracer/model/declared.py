@@ -36,13 +36,6 @@ def point(settings: Mapping[str, Any], path: str) -> str | None:
     return value
 
 
-def addresses(settings: Mapping[str, Any]) -> frozenset[str]:
-    """Addresses of the captured interface, as `multitracer record` writes them; empty if not told."""
-    interface = settings.get("interface")
-    known = interface.get("addresses") if isinstance(interface, Mapping) else None
-    return frozenset(str(one) for one in known) if isinstance(known, list) else frozenset()
-
-
 def with_points(
     settings: Mapping[str, Any], point: str | Mapping[str, str] | None, paths: Sequence[str]
 ) -> dict[str, Any]:

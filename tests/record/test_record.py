@@ -76,6 +76,9 @@ def test_retransmissions_are_those_of_the_kernel(tmp_path: Path) -> None:
     assert again["counted"] == again["events"] + again["failed"] > 0
     (connection,) = found.results["connections"].summary["connections"]
     assert connection["retransmissions"]["total"] == again["counted"]
+    # They were dropped by the router, whose kernel is the same: not by the recorded interface.
+    assert found.results["host"].summary["qdisc"]["dropped"] == 0
+    assert found.results["host"].summary["drops_elsewhere"]["QDISC_DROP"] > 0
     unjoined = found.results["host"].summary["unjoined"]
     assert unjoined["segments"] == 0
 

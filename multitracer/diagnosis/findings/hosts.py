@@ -60,7 +60,7 @@ def hosts(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         sentences += [
             told
             for told in (
-                _drops(m, one),
+                _drops(m, one, results),
                 _queue(m, one),
                 _busy(m, one, span_s),
                 _application(m, one, "write", span_s),
@@ -75,7 +75,7 @@ def _whose(one: Object) -> str:
     return {"snd": "the data sender's host", "rcv": "the data receiver's host"}.get(one["point"], "the host")
 
 
-def _drops(m: Timeline, one: Object) -> Finding | None:
+def _drops(m: Timeline, one: Object, results: Mapping[str, Result]) -> Finding | None:
     """Drops before the wire or before the application, by the kernel's reasons."""
     told = {reason: count for reason, count in one["drops"].items() if reason not in _NO_USE}
     if not told:
@@ -86,6 +86,14 @@ def _drops(m: Timeline, one: Object) -> Finding | None:
     queue = one["qdisc"]
     if queue["dropped_by_tc"] is not None and queue["dropped"]:
         text += f"; its queueing discipline counts {several(queue['dropped_by_tc'], 'drop')}"
+    again = one["retransmissions"]["counted"]
+    entries = results["connections"].summary["connections"] if "connections" in results else ()
+    shown = sum(entry["retransmissions"]["total"] for entry in entries)
+    if again and again > shown and one["point"] == "snd" and queue["dropped"]:
+        text += (
+            f"; the kernel sent {several(again, 'segment')} again, of which the capture shows {shown:,}: "
+            "first copies that were dropped here never reached it"
+        )
     source = next(i for i, file in enumerate(m.sources) if file.path == one["source"])
     events = m.table("host_events")
     rows = np.flatnonzero((events["source"] == source) & (events["kind"] == events.code("kind", "drop")))
@@ -145,4 +153,5 @@ def _application(m: Timeline, one: Object, what: str, span_s: float) -> Finding 
         )
     span = worst[f"{what}_absences"][0]
     command = plot_command(m, span["begin_s"], span["end_s"])
-    return Finding(text, 0.0, "host_writer" if what == "write" else "host_reader", command)
+    kind = "host_writer" if what == "write" else "host_reader"
+    return Finding(text, 0.0, kind, command)

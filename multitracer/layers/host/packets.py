@@ -19,6 +19,7 @@ _PACKET_KINDS = [_KIND[name] for name in schema.HOST_KINDS[:7]]
 _ETHERNET_HEADER = 14
 _SMALLEST_PIECE = 64
 _STACK_NS = 1_000_000  # so long, and on its CPU, the stack has a packet that is in no socket yet
+_CUT_NS = 50_000_000  # a CPU that cuts a packet may be held up, but hardly for so long
 _TRUSTED = 0.01  # packets cut in the queue that may remain unexplained, by their number
 
 
@@ -28,6 +29,8 @@ class Elsewhere:
 
     Attributes
     ----------
+    pieces : array of int
+        Rows of `host_events`: drops of pieces that the interface's queueing discipline had cut.
     drops : array of int
         Rows of `host_events`: drops of packets that the interface never had, or had sent already.
     foreign : int
@@ -36,6 +39,7 @@ class Elsewhere:
         Packets cut in the queue whose whole is not known: their time in it is not known either.
     """
 
+    pieces: Array
     drops: Array
     foreign: int
     uncut: int
@@ -83,8 +87,13 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
     _give_bulks(events, seen)
     table = _table(events, seen, np.flatnonzero(ours))
     lone = np.sort(np.concatenate((lone, reused)))
-    table, uncut = _uncut(events, table, lone[pieces_dropped(events, lone, reasons)])
-    return table, Elsewhere(lone, foreign, uncut)
+    whole, left_out, pieces = _cut(events, table, lone, reasons)
+    # Those that went with all their pieces have no reason of their own: the pieces have it.
+    reason = table["reason"].copy()
+    reason[whole[(left_out > 0) & (table["drop_ns"][whole] >= 0)]] = -1
+    there = table["drop_ns"][whole] < 0
+    table, uncut = _uncut(table.replace(reason=reason), whole[there], left_out[there])
+    return table, Elsewhere(lone[pieces], lone[~pieces], foreign, uncut)
 
 
 def _begins(skb: Array, kind: Array, length: Array) -> Array:
@@ -216,15 +225,11 @@ def _table(events: Table, seen: _Lives, lives: Array) -> Table:
     return Table.in_time(schema.HOST_PACKETS, columns)
 
 
-def _uncut(events: Table, packets: Table, drops: Array) -> tuple[Table, int]:
+def _uncut(packets: Table, whole: Array, dropped: Array) -> tuple[Table, int]:
     """Packets that a queueing discipline cut out of larger ones get the larger one each; how many did not."""
-    packets = _all_dropped(events, packets, drops)
-    gone = (packets["dequeue_ns"] < 0) & (packets["start_ns"] < 0) & (packets["drop_ns"] < 0)
-    whole = np.flatnonzero((packets["queue_ns"] >= 0) & gone)
     pieces = np.flatnonzero((packets["queue_ns"] < 0) & (packets["dequeue_ns"] >= 0))
     if not len(whole) or not len(pieces):
         return packets, len(pieces)
-    dropped = _dropped_pieces(events, packets, whole, drops)
     largest = int(packets["length"][pieces].max())
     header = _header(packets["length"][whole], largest)
     payload = np.maximum(packets["length"][whole] - header, 1)
@@ -265,49 +270,36 @@ def _of_queues(reasons: list[str]) -> Array:
     return np.array([name.startswith("QDISC_") for name in reasons] + [False])
 
 
-def _all_dropped(events: Table, packets: Table, drops: Array) -> Table:
-    """Super-segments that went with all their pieces have no reason of their own: the pieces have it."""
-    whole = np.flatnonzero(
-        (packets["queue_ns"] >= 0) & (packets["drop_ns"] >= 0) & (packets["enqueue_ns"] < 0)
-    )
-    reason = packets["reason"].copy()
-    reason[whole[_dropped_pieces(events, packets, whole, drops) > 0]] = -1
-    return packets.replace(reason=reason)
+def _cut(events: Table, packets: Table, drops: Array, reasons: list[str]) -> tuple[Array, Array, Array]:
+    """Packets that a queueing discipline cut in pieces as they came, and drops of pieces.
 
-
-def _dropped_pieces(events: Table, packets: Table, whole: Array, drops: Array) -> Array:
-    """By whole, how many of its pieces were dropped as they entered the queue.
-
-    That happens on the CPU that queues the whole, before it queues the next packet.
+    Returns
+    -------
+    array of int
+        Rows of packets that were queued and that nobody saw again as they were.
+    array of int
+        By them, how many of their pieces were dropped at once: on the CPU that queued the whole, soon
+        after, before it queued the next packet.
+    array of bool
+        By drop, whether it is one of these.
     """
-    queue_rows = np.flatnonzero(events["kind"] == _KIND["queue"])
+    gone = (packets["queue_ns"] >= 0) & (packets["dequeue_ns"] < 0) & (packets["start_ns"] < 0)
+    itself = (packets["drop_ns"] >= 0) & (
+        (packets["enqueue_ns"] >= 0) | _of_queues(reasons)[packets["reason"]]
+    )
+    whole = np.flatnonzero(gone & ~itself)
+    counts, taken = np.zeros(len(whole), dtype=np.int64), np.zeros(len(drops), dtype=bool)
     place = {record: at for at, record in enumerate(packets["record"][whole].tolist())}
-    counts = np.zeros(len(whole), dtype=np.int64)
-    for cpu in np.unique(events["cpu"][drops]).tolist():
-        own = drops[events["cpu"][drops] == cpu]
+    queue_rows = np.flatnonzero(events["kind"] == _KIND["queue"])
+    wanted = _of_queues(reasons)[events["name"][drops]]
+    for cpu in np.unique(events["cpu"][drops[wanted]]).tolist():
+        own = np.flatnonzero(wanted & (events["cpu"][drops] == cpu))
         queued = queue_rows[events["cpu"][queue_rows] == cpu]
-        at = np.searchsorted(queued, own) - 1
-        for record in events["record"][queued[at[at >= 0]]].tolist():
+        at = np.searchsorted(queued, drops[own]) - 1
+        own, at = own[at >= 0], at[at >= 0]
+        near = events["t_ns"][drops[own]] - events["t_ns"][queued[at]] < _CUT_NS
+        for drop, record in zip(own[near].tolist(), events["record"][queued[at[near]]].tolist(), strict=True):
             if record in place:
                 counts[place[record]] += 1
-    return counts
-
-
-def pieces_dropped(events: Table, elsewhere: Array, reasons: list[str]) -> Array:
-    """Of drops that no packet of the interface had: those of pieces cut by its queueing discipline.
-
-    They follow on the same CPU, within a millisecond, on the queueing of a packet; another interface's drop
-    would follow on that interface's own packet, which is not recorded.
-    """
-    ours = _of_queues(reasons)[events["name"][elsewhere]]
-    found = np.zeros(len(elsewhere), dtype=bool)
-    queue_rows = np.flatnonzero(events["kind"] == _KIND["queue"])
-    for cpu in np.unique(events["cpu"][elsewhere[ours]]).tolist():
-        on = np.flatnonzero(ours & (events["cpu"][elsewhere] == cpu))
-        queued = queue_rows[events["cpu"][queue_rows] == cpu]
-        if not len(queued):
-            continue
-        at = np.maximum(np.searchsorted(queued, elsewhere[on]) - 1, 0)
-        since = events["t_ns"][elsewhere[on]] - events["t_ns"][queued[at]]
-        found[on] = (queued[at] < elsewhere[on]) & (since < 1_000_000)
-    return found
+                taken[drop] = True
+    return whole, counts, taken

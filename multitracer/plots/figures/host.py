@@ -29,7 +29,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         raise base.nothing(PLOT.name, "needs the kernel's tracepoints of a host (multitracer record)")
     selection = select(measurement, options)
     packets, calls = (
-        _mine(selection, found.tables["host_packets"]),
+        _mine(selection, found.tables["host_packets"], unknown=True),
         _mine(selection, found.tables["host_calls"]),
     )
     tcp = transfer_panel(selection, results)
@@ -42,10 +42,13 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     return base.figure(PLOT.name, selection, results, panels, window, options, notes=_notes(packets))
 
 
-def _mine(selection: Selection, table: Table) -> Table:
-    """Rows of the connection, and packets that are of none that is known."""
+def _mine(selection: Selection, table: Table, unknown: bool = False) -> Table:
+    """Rows of the connection, perhaps with those whose connection is not known (dropped packets)."""
     conn = -1 if selection.connection is None else selection.connection.index
-    return table.where((table["conn"] == conn) | (table["conn"] < 0)).sorted_by("t_ns")
+    wanted = table["conn"] == conn
+    if unknown:
+        wanted |= table["conn"] < 0
+    return table.where(wanted).sorted_by("t_ns")
 
 
 def _line(

@@ -201,7 +201,7 @@ impl Scanner {
             }
             _ => None,
         }
-        .map(|flow| self.host(tracepoint, at, Place::of(prefix), flow, &fields))
+        .map(|flow| self.host(tracepoint, at, prefix, flow, &fields))
         .ok_or(Fault::NotOurs)?;
         self.counts[tracepoint as usize] += 1;
         self.saw(t_ns, decimals, ticks, number, issues);
@@ -215,12 +215,12 @@ impl Scanner {
     }
 
     /// What a tracepoint of TCP tells of the host's sockets.
-    fn host(&mut self, tracepoint: Tracepoint, at: (i64, i64), place: Place, flow: i32, fields: &Fields) {
+    fn host(&mut self, tracepoint: Tracepoint, at: (i64, i64), prefix: &[u8], flow: i32, fields: &Fields) {
         let host = &mut self.log.host;
         if let Some(sk) = fields.skaddr {
             host.socket(sk, flow, at.0);
             if tracepoint == Tracepoint::Retransmit {
-                host.retransmit(at, place, flow, fields.skbaddr.unwrap_or(-1), sk, fields.err);
+                host.retransmit(at, Place::of(prefix), flow, fields.skbaddr.unwrap_or(-1), sk, fields.err);
             }
         }
         if tracepoint == Tracepoint::SockState

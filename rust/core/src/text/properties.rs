@@ -35,6 +35,13 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
             "timer:(on,1min2.5ms,0)",
             "busy:5ms(1%)",
             " a-1 [000] ..... 240.5: tcp_probe:",
+            " a-1 [001] ..... 240.5: net_dev_queue: dev=eth0 skbaddr=00000000000000aa len=66",
+            " a-1 [001] ..... 240.5: qdisc_dequeue: dequeue ifindex=2 handle=0x10000 packets=-1 skbaddr=",
+            " a-1 [001] ..... 240.5: kfree_skb: skbaddr=0xffffffffffffffff rx_sk=(null) reason: QDISC_DROP",
+            " a-1 [001] ..... 240.5: sock_send_length: sk address = 00000000000000bb, protocol = IPPROTO_TCP, ",
+            "length = -9223372036854775808, error = -11, flags = 0x40",
+            "skaddr=00000000000000bb",
+            "err=-16",
             "src=10.0.0.1:1",
             "dest=[::ffff:1.2.3.4]:5",
             "snd_nxt=0xffffffff",
@@ -99,6 +106,10 @@ proptest! {
         let kernel = ftrace::scan(&text[..]).unwrap();
         prop_assert_eq!(kernel.probes.t_ns.len(), kernel.probes.srtt_ns.len());
         prop_assert!(kernel.probes.flow.iter().all(|at| (*at as usize) < kernel.flows.flows().len()));
+        let host = &kernel.host.events;
+        prop_assert_eq!(host.t_ns.len(), host.name.len());
+        prop_assert_eq!(host.flow.len(), host.skb.len());
+        prop_assert!(host.flow.iter().all(|at| *at < kernel.flows.flows().len() as i32));
         let sockets = ss::scan(&text[..]).unwrap();
         prop_assert_eq!(sockets.samples.t_ns.len(), sockets.samples.timer_ns.len());
         prop_assert_eq!(sockets.samples, ss::scan(&text[..]).unwrap().samples);

@@ -1,0 +1,57 @@
+"""What a recorded host did, in words: lines of the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from multitracer.cli import words
+
+Object = Mapping[str, Any]
+
+_ENDS = {"snd": "data sender", "rcv": "data receiver"}
+
+
+def lines(host: Object) -> Iterator[tuple[str, str]]:
+    """Label and text of each line, host by host."""
+    for one in host["points"].values() or [host]:
+        if host["points"]:
+            yield _ENDS.get(one["point"], one["source"]), one["source"]
+        yield from _host(one)
+
+
+def _host(one: Object) -> Iterator[tuple[str, str]]:
+    application, queue, device = one["application"], one["qdisc"], one["device"]
+    for what, count, size in (
+        ("Written", application["writes"], application["bytes_written"]),
+        ("Read", application["reads"], application["bytes_read"]),
+    ):
+        if count:
+            verb = "write" if what == "Written" else "read"
+            away = application[f"{verb}_away_s"]
+            parts = [f"{size:,} bytes in {words.count(count, 'call')}"]
+            if what == "Written":
+                parts.append(f"blocked for {words.duration(application['write_blocked_s'])}")
+            parts.append("away: not known" if away is None else f"away for {words.duration(away)}")
+            yield what, ", ".join(parts)
+    if queue["packets"]:
+        yield (
+            "Queue",
+            f"{words.count(queue['packets'], 'packet')} waited {words.duration(queue['median_s'])} (median), "
+            f"95% less than {words.duration(queue['p95_s'])}, at most {words.duration(queue['max_s'])}",
+        )
+    sent = words.count(device["packets_sent"], "packet")
+    yield (
+        "Device",
+        f"{sent} sent ({words.count(device['segments_sent'], 'segment')})"
+        f", {device['packets_received']:,} received, {words.count(device['busy'], 'refusal')} by the driver",
+    )
+    drops = [f"{count:,} {reason}" for reason, count in one["drops"].items()]
+    by_tc = "" if queue["dropped_by_tc"] is None else f"; the queue's own count: {queue['dropped_by_tc']:,}"
+    yield "Dropped", (", ".join(drops) or "no packets") + by_tc
+    if one["lost_events"]:
+        lost = words.count(one["lost_events"], "event")
+        yield "Lost", f"{lost} of the kernel's log: all counts are lower bounds"
+    apart = one["unjoined"]
+    if apart["segments"]:
+        yield "Not joined", f"{words.count(apart['segments'], 'captured segment')} without its packet"

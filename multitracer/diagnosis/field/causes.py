@@ -30,10 +30,13 @@ class Cause:
     kind : str
         Of the sentence: a key of `multitracer.diagnosis.findings.rules.RULES`.
     seconds : float
+    cost_s : float
+        Of them, those in which the link would have taken more: a full link costs none, recovery does.
     """
 
     kind: str
     seconds: float
+    cost_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -67,37 +70,40 @@ def causes(flow: Flow, company: Company = ALONE) -> list[Cause]:
     if not flow.limits_s:
         return [Cause("unknown", flow.end_s - flow.start_s)]
     spent = dict(flow.limits_s)
+    if flow.window_fills_link and flow.full_share is not None:
+        within = spent["receiver_window"] * flow.full_share
+        spent["receiver_window"] -= within
+        spent["bandwidth"] += within
     if company.full and flow.shared:
         spent["bandwidth"] += spent["congestion_window"]
         spent["congestion_window"] = 0.0
-    told = {
-        "idle_application": spent["application"],
-        "idle_receiver_window": spent["receiver_window"],
-        SLOW_START: spent["handshake"],
-        "unknown": spent["unknown"],
-    }
-    for kind, seconds in _network(flow, spent, company):
-        told[kind] = told.get(kind, 0.0) + seconds
-    found = [Cause(kind, seconds) for kind, seconds in told.items() if seconds > 0]
-    return sorted(found, key=lambda cause: -cause.seconds) or [Cause("unknown", 0.0)]
+    told = [
+        Cause("idle_application", spent["application"], spent["application"]),
+        Cause("idle_receiver_window", spent["receiver_window"], spent["receiver_window"]),
+        Cause("unknown", spent["unknown"]),
+        *_network(flow, spent, company),
+    ]
+    found = sorted((cause for cause in told if cause.seconds > 0), key=lambda cause: -cause.seconds)
+    return found or [Cause("unknown", 0.0)]
 
 
-def _network(flow: Flow, spent: dict[str, float], company: Company) -> list[tuple[str, float]]:
-    """What the network did, by name."""
+def _network(flow: Flow, spent: dict[str, float], company: Company) -> list[Cause]:
+    """What the network did, by name; the handshake goes with slow start."""
     full, window, recovery = (spent[name] for name in ("bandwidth", "congestion_window", "loss_recovery"))
     lost = flow.lost if flow.lost is not None else flow.retransmissions
+    opening = spent["handshake"] + (0.0 if lost else window)
+    reduced = window if lost else 0.0
     if flow.own_drops or flow.sender in company.droppers:
-        return [("local_drop", full + window + recovery)]
-    if full >= FULL * (full + window + recovery):
+        opening, reduced = spent["handshake"], window
+        told = [Cause("local_drop", full + reduced + recovery, recovery)]
+    elif full >= FULL * (full + window + recovery):
         # Losses of a full link are how it says so.
         named = "queue" if flow.has_queue and lost < LOSS_SHARE * flow.sent else "bottleneck"
-        return [(named, full + recovery + (window if lost else 0.0)), (SLOW_START, 0.0 if lost else window)]
-    repaired = "loss" if lost else "spurious"
-    return [
-        (repaired, recovery + (window if lost else 0.0)),
-        (SLOW_START, 0.0 if lost else window),
-        ("bottleneck", full),
-    ]
+        told = [Cause(named, full + reduced + recovery, recovery)]
+    else:
+        held = reduced + recovery
+        told = [Cause("loss" if lost else "spurious", held, held), Cause("bottleneck", full)]
+    return [*told, Cause(SLOW_START, opening, opening)]
 
 
 def company(flows: Sequence[Flow]) -> Company:

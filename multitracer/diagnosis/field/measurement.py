@@ -52,7 +52,8 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     told = {one.kind for one in found}
     others = [one for one in chains if one.kind not in _BEHIND and one.kind not in told]
     others.sort(key=lambda one: -one.cost_s)
-    damaged = arrivals(m, [dict(entry) for entry in entries]) if m.snd is None else []
+    spoiled = [dict(entry) for entry in entries if entry["damaged_segments"]]
+    damaged = arrivals(m, spoiled) if m.snd is None else []
     return [*found, *others, *damaged]
 
 

@@ -70,10 +70,9 @@ def causes(flow: Flow, company: Company = ALONE) -> list[Cause]:
     if not flow.limits_s:
         return [Cause("unknown", flow.end_s - flow.start_s)]
     spent = dict(flow.limits_s)
-    if flow.window_fills_link and flow.full_share is not None:
-        within = spent["receiver_window"] * flow.full_share
-        spent["receiver_window"] -= within
-        spent["bandwidth"] += within
+    if flow.window_fills_link and flow.full_share is not None and flow.full_share >= FULL:
+        spent["bandwidth"] += spent["receiver_window"]
+        spent["receiver_window"] = 0.0
     if company.full and flow.shared:
         spent["bandwidth"] += spent["congestion_window"]
         spent["congestion_window"] = 0.0

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from multitracer.diagnosis.field.facts import Object, flow
-from multitracer.diagnosis.field.groups import Group, groups
+from multitracer.diagnosis.field.groups import groups
 from multitracer.diagnosis.field.kernel import contradiction
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.finding import Finding
+
+_OF_LOSS = ("loss", "spurious", "local_drop", "bottleneck", "queue")
 
 
 def sentences(
@@ -37,21 +39,18 @@ def sentences(
         Empty if none carried data.
     """
     known = kernel or {}
-    told = (flow(entry, known.get(entry["index"]), complete=complete) for entry in entries)
-    flows = [found for found in told if found is not None]
+    known_flows = (flow(entry, known.get(entry["index"]), complete=complete) for entry in entries)
+    flows = [one for one in known_flows if one is not None]
     found = groups(flows)
-    # What was lost is said once: by the sentence that is about it, else by the first.
-    said = any(group.kind in _OF_LOSS for group in found)
-    sentences = [
-        Finding(text(group, with_loss=_tells_loss(group, place, said)), group.cost_s, group.kind, command)
-        for place, group in enumerate(found)
-    ]
+    # What was lost of a connection is said once: by the first sentence that is about it, else by the first.
+    about = any(group.kind in _OF_LOSS for group in found)
+    told: set[int] = set()
+    sentences = []
+    for place, group in enumerate(found):
+        mine = {one.index for one in group.flows}
+        with_loss = (group.kind in _OF_LOSS or (place == 0 and not about)) and not mine <= told
+        sentences.append(Finding(text(group, with_loss=with_loss), group.cost_s, group.kind, command))
+        if with_loss:
+            told |= mine
     overruled = contradiction(flows)
     return [*sentences[:1], overruled, *sentences[1:]] if overruled is not None else sentences
-
-
-_OF_LOSS = ("loss", "spurious", "local_drop", "bottleneck", "queue")
-
-
-def _tells_loss(group: Group, place: int, said: bool) -> bool:
-    return group.kind in _OF_LOSS or (place == 0 and not said)

@@ -18,6 +18,9 @@ FULL = 0.5
 LOSS_SHARE = 0.001
 """From this share of segments lost on, a full link is named before its queue."""
 
+QUEUED_MS = 2.0
+"""Hosts alone add less to the RTT."""
+
 SLOW_START = "idle_handshake_slow_start"
 
 
@@ -47,11 +50,15 @@ class Company:
     ----------
     full : bool
         One of them was seen to fill it: then a small congestion window is a share of the link.
+    queued : frozenset of int
+        Connections of one path that all stood in a queue: what is in flight is more than the path holds,
+        so that it is full, however small the window of each.
     droppers : frozenset of str
         Hosts that dropped segments of one of them in their own queue.
     """
 
     full: bool = False
+    queued: frozenset[int] = frozenset()
     droppers: frozenset[str] = frozenset()
 
 
@@ -73,7 +80,7 @@ def causes(flow: Flow, company: Company = ALONE) -> list[Cause]:
     if flow.window_fills_link and flow.full_share is not None and flow.full_share >= FULL:
         spent["bandwidth"] += spent["receiver_window"]
         spent["receiver_window"] = 0.0
-    if company.full and flow.shared:
+    if (company.full and flow.shared) or flow.index in company.queued:
         spent["bandwidth"] += spent["congestion_window"]
         spent["congestion_window"] = 0.0
     told = [
@@ -110,4 +117,20 @@ def company(flows: Sequence[Flow]) -> Company:
     sharing = [flow for flow in flows if flow.shared]
     kinds = {causes(flow)[0].kind for flow in sharing}
     droppers = frozenset(flow.sender for flow in flows if flow.own_drops)
-    return Company(bool(kinds & {"bottleneck", "queue", "local_drop"}), droppers)
+    return Company(bool(kinds & {"bottleneck", "queue", "local_drop"}), _queued(flows), droppers)
+
+
+def _queued(flows: Sequence[Flow]) -> frozenset[int]:
+    """Connections whose RTT was three times the smallest of all between their hosts, if they are several."""
+    paths: dict[tuple[str, str], list[tuple[Flow, float, float]]] = {}
+    for flow in flows:
+        if flow.queue_ms is not None and flow.base_rtt_ms is not None:
+            rtt_ms = flow.base_rtt_ms + flow.queue_ms[0]
+            paths.setdefault((flow.sender, flow.receiver), []).append((flow, flow.base_rtt_ms, rtt_ms))
+    found: set[int] = set()
+    for mine in paths.values():
+        least_ms = min(base_ms for _, base_ms, _ in mine)
+        waited = [one.index for one, _, rtt_ms in mine if rtt_ms - least_ms >= max(2 * least_ms, QUEUED_MS)]
+        if len(waited) > 1:
+            found |= set(waited)
+    return frozenset(found)

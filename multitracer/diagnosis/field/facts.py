@@ -48,8 +48,8 @@ class Flow:
     shared : bool
         Whether other connections queue at the same place.
     zero_windows, window_probes, max_window_bytes : int
-    sender : str
-        Address of the data sender.
+    sender, receiver : str
+        Addresses.
     start_s, end_s : float
         First and last segment.
     answered : bool
@@ -87,6 +87,7 @@ class Flow:
     window_probes: int
     max_window_bytes: int
     sender: str
+    receiver: str
     start_s: float
     end_s: float
     answered: bool
@@ -182,6 +183,7 @@ def flow(entry: Object, kernel: int | None = None, *, complete: bool = True) -> 
         window_probes=again["unneeded_probe"] if entry["zero_windows"] else 0,
         max_window_bytes=entry["max_window_bytes"] or 0,
         sender=(first if forward else second).rpartition(":")[0],
+        receiver=(second if forward else first).rpartition(":")[0],
         start_s=entry["start"],
         end_s=entry["end"],
         answered=bool(entry["packets"]["received"]),

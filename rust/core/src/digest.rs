@@ -64,7 +64,8 @@ impl Digest {
         self.closed[ended] += 1;
         self.without_handshake += u64::from(!connection.handshake());
         if sent.data_bytes > 0 {
-            let limit = Limits::of(connection, direction).map_or(Limit::Unknown, |limits| limits.dominating());
+            let limit =
+                Limits::of(connection, direction).map_or(Limit::Unknown, |limits| limits.dominating());
             let [connections, bytes] = &mut self.limits[limit as usize];
             *connections += 1;
             *bytes += unique;

@@ -246,6 +246,6 @@ def test_people_are_told_too(run: Run) -> None:
     assert done.returncode == 0
     text = " ".join(done.stdout.split())
     assert "What these captures cannot tell" in text
-    assert "from the receiver's capture: a retransmission whose first copy was lost" in text
+    assert "from the receiver's capture: retransmissions whose first copy was lost" in text
     whole = run("analyze", SAMPLES / "link-resets-sack")
     assert "What these captures cannot tell" not in whole.stdout

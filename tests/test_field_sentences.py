@@ -157,6 +157,15 @@ def test_connections_that_share_a_link_are_one_sentence() -> None:
     assert "shared by 5 connections: 2.9 Mbit/s of payload in all" in found[0].text
 
 
+def test_several_that_stand_in_a_queue_fill_the_link() -> None:
+    """What is in flight is more than the path holds, however small each window is."""
+    waited = [entry(at, congestion_window=1.0, queue=(12.0, 13.0), base=0.03) for at in range(3)]
+    assert sentences(waited)[0].kind == "bottleneck"
+    assert sentences(waited[:1])[0].kind == "idle_handshake_slow_start"
+    quick = [entry(at, congestion_window=1.0, queue=(12.0, 13.0), base=30.0) for at in range(3)]
+    assert sentences(quick)[0].kind == "idle_handshake_slow_start"
+
+
 def test_one_host_has_one_queue() -> None:
     found = sentences([entry(0, **FULL, lost=(9, 0), point="snd"), entry(1, **FULL, point="snd")])
     assert [one.kind for one in found] == ["local_drop"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
@@ -73,6 +74,11 @@ def _from_captures(
     whole = headline(m, dict(utilization), connections) if utilization.get("value") is not None else None
     links_own = [] if m.summarised else [*air(m, results), *bearer(m, results)]
     rest = [one for one in found if one.kind not in _FIRST]
+    if whole is not None:
+        # What limited the sender while the link was busy cost nothing: no more than was lost is shared out.
+        told = sum(one.cost_s for one in rest)
+        part = min(1.0, whole.cost_s / told) if told else 1.0
+        rest = [replace(one, cost_s=one.cost_s * part) for one in rest]
     return [*ended, *([whole] if whole is not None else []), *rest, *links_own]
 
 

@@ -107,7 +107,7 @@ def _receiver_side(data: Mapping[str, Any]) -> str:
 def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
     """Bytes that were acknowledged and never captured, and segments that came behind later ones."""
     data = connection.summaries[source][_DIRECTIONS[connection.data_dir]]
-    late, undecided = data["out_of_order"], data["arrivals"]["undecided"]
+    late, undecided = data["out_of_order"], data.get("arrivals", {}).get("undecided", 0)
     found = []
     if unseen > 0:
         found.append(

@@ -78,7 +78,7 @@ def losses(connection: Object) -> str:
     lost, arrived = connection.get("losses") or {}, connection.get("arrivals") or {}
     parts = [
         f"{lost[side]:,} {words_}"
-        for side, words_ in (("upstream", "before this capture"), ("downstream", "behind it"))
+        for side, words_ in (("upstream", "before this capture"), ("downstream", "behind it (or their ACKs)"))
         if lost.get(side)
     ]
     text = f"{', '.join(parts)}" if parts else ""

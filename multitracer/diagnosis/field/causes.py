@@ -18,6 +18,9 @@ FULL = 0.5
 LOSS_SHARE = 0.001
 """From this share of segments lost on, a full link is named before its queue."""
 
+QUEUED_MS = 2.0
+"""Hosts alone add less to the RTT."""
+
 SLOW_START = "idle_handshake_slow_start"
 
 
@@ -30,10 +33,13 @@ class Cause:
     kind : str
         Of the sentence: a key of `multitracer.diagnosis.findings.rules.RULES`.
     seconds : float
+    cost_s : float
+        Of them, those in which the link would have taken more: a full link costs none, recovery does.
     """
 
     kind: str
     seconds: float
+    cost_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -44,11 +50,15 @@ class Company:
     ----------
     full : bool
         One of them was seen to fill it: then a small congestion window is a share of the link.
+    queued : frozenset of int
+        Connections of one path that all stood in a queue: what is in flight is more than the path holds,
+        so that it is full, however small the window of each.
     droppers : frozenset of str
         Hosts that dropped segments of one of them in their own queue.
     """
 
     full: bool = False
+    queued: frozenset[int] = frozenset()
     droppers: frozenset[str] = frozenset()
 
 
@@ -67,37 +77,39 @@ def causes(flow: Flow, company: Company = ALONE) -> list[Cause]:
     if not flow.limits_s:
         return [Cause("unknown", flow.end_s - flow.start_s)]
     spent = dict(flow.limits_s)
-    if company.full and flow.shared:
+    if flow.window_fills_link and flow.full_share is not None and flow.full_share >= FULL:
+        spent["bandwidth"] += spent["receiver_window"]
+        spent["receiver_window"] = 0.0
+    if (company.full and flow.shared) or flow.index in company.queued:
         spent["bandwidth"] += spent["congestion_window"]
         spent["congestion_window"] = 0.0
-    told = {
-        "idle_application": spent["application"],
-        "idle_receiver_window": spent["receiver_window"],
-        SLOW_START: spent["handshake"],
-        "unknown": spent["unknown"],
-    }
-    for kind, seconds in _network(flow, spent, company):
-        told[kind] = told.get(kind, 0.0) + seconds
-    found = [Cause(kind, seconds) for kind, seconds in told.items() if seconds > 0]
-    return sorted(found, key=lambda cause: -cause.seconds) or [Cause("unknown", 0.0)]
+    told = [
+        Cause("idle_application", spent["application"], spent["application"]),
+        Cause("idle_receiver_window", spent["receiver_window"], spent["receiver_window"]),
+        Cause("unknown", spent["unknown"]),
+        *_network(flow, spent, company),
+    ]
+    found = sorted((cause for cause in told if cause.seconds > 0), key=lambda cause: -cause.seconds)
+    return found or [Cause("unknown", 0.0)]
 
 
-def _network(flow: Flow, spent: dict[str, float], company: Company) -> list[tuple[str, float]]:
-    """What the network did, by name."""
+def _network(flow: Flow, spent: dict[str, float], company: Company) -> list[Cause]:
+    """What the network did, by name; the handshake goes with slow start."""
     full, window, recovery = (spent[name] for name in ("bandwidth", "congestion_window", "loss_recovery"))
     lost = flow.lost if flow.lost is not None else flow.retransmissions
+    opening = spent["handshake"] + (0.0 if lost else window)
+    reduced = window if lost else 0.0
     if flow.own_drops or flow.sender in company.droppers:
-        return [("local_drop", full + window + recovery)]
-    if full >= FULL * (full + window + recovery):
+        opening, reduced = spent["handshake"], window
+        told = [Cause("local_drop", full + reduced + recovery, recovery)]
+    elif full >= FULL * (full + window + recovery):
         # Losses of a full link are how it says so.
         named = "queue" if flow.has_queue and lost < LOSS_SHARE * flow.sent else "bottleneck"
-        return [(named, full + recovery + (window if lost else 0.0)), (SLOW_START, 0.0 if lost else window)]
-    repaired = "loss" if lost else "spurious"
-    return [
-        (repaired, recovery + (window if lost else 0.0)),
-        (SLOW_START, 0.0 if lost else window),
-        ("bottleneck", full),
-    ]
+        told = [Cause(named, full + reduced + recovery, recovery)]
+    else:
+        held = reduced + recovery
+        told = [Cause("loss" if lost else "spurious", held, held), Cause("bottleneck", full)]
+    return [*told, Cause(SLOW_START, opening, opening)]
 
 
 def company(flows: Sequence[Flow]) -> Company:
@@ -105,4 +117,20 @@ def company(flows: Sequence[Flow]) -> Company:
     sharing = [flow for flow in flows if flow.shared]
     kinds = {causes(flow)[0].kind for flow in sharing}
     droppers = frozenset(flow.sender for flow in flows if flow.own_drops)
-    return Company(bool(kinds & {"bottleneck", "queue", "local_drop"}), droppers)
+    return Company(bool(kinds & {"bottleneck", "queue", "local_drop"}), _queued(flows), droppers)
+
+
+def _queued(flows: Sequence[Flow]) -> frozenset[int]:
+    """Connections whose RTT was three times the smallest of all between their hosts, if they are several."""
+    paths: dict[tuple[str, str], list[tuple[Flow, float, float]]] = {}
+    for flow in flows:
+        if flow.queue_ms is not None and flow.base_rtt_ms is not None:
+            rtt_ms = flow.base_rtt_ms + flow.queue_ms[0]
+            paths.setdefault((flow.sender, flow.receiver), []).append((flow, flow.base_rtt_ms, rtt_ms))
+    found: set[int] = set()
+    for mine in paths.values():
+        least_ms = min(base_ms for _, base_ms, _ in mine)
+        waited = [one.index for one, _, rtt_ms in mine if rtt_ms - least_ms >= max(2 * least_ms, QUEUED_MS)]
+        if len(waited) > 1:
+            found |= set(waited)
+    return frozenset(found)

@@ -12,6 +12,7 @@ Object = Mapping[str, Any]
 
 QUEUE_MS = 30.0
 QUEUE_TIMES = 3.0
+ACK_DELAY_MS = 500.0  # the longest that a receiver may withhold an ACK (RFC 9293, 3.8.6.3)
 """A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
 
 
@@ -47,8 +48,8 @@ class Flow:
     shared : bool
         Whether other connections queue at the same place.
     zero_windows, window_probes, max_window_bytes : int
-    sender : str
-        Address of the data sender.
+    sender, receiver : str
+        Addresses.
     start_s, end_s : float
         First and last segment.
     answered : bool
@@ -86,6 +87,7 @@ class Flow:
     window_probes: int
     max_window_bytes: int
     sender: str
+    receiver: str
     start_s: float
     end_s: float
     answered: bool
@@ -97,7 +99,11 @@ class Flow:
         """Segments lost on either side of the capture; None where that is unknown."""
         if self.upstream is None and self.downstream is None:
             return None
-        return (self.upstream or 0) + (self.downstream or 0)
+        # What a spurious timeout sent again had not been lost.
+        needless = (
+            self.timeouts > 0 and self.spurious == self.timeouts and not (self.fast or self.tail_loss_probe)
+        )
+        return (self.upstream or 0) + (0 if needless else self.downstream or 0)
 
     @property
     def sent(self) -> int:
@@ -120,6 +126,15 @@ class Flow:
         if self.queue_ms is None or self.base_rtt_ms is None:
             return False
         return self.queue_ms[0] >= max(QUEUE_MS, (QUEUE_TIMES - 1) * self.base_rtt_ms)
+
+    @property
+    def window_fills_link(self) -> bool:
+        """Whether the receiver's window keeps a queue filled: a larger one would only wait longer.
+
+        No receiver withholds ACKs for so long: what adds it to the RTT is a queue, and the link behind it is
+        full.
+        """
+        return self.zero_windows == 0 and self.has_queue and (self.queue_ms or (0.0,))[0] >= ACK_DELAY_MS
 
 
 def flow(entry: Object, kernel: int | None = None, *, complete: bool = True) -> Flow | None:
@@ -168,6 +183,7 @@ def flow(entry: Object, kernel: int | None = None, *, complete: bool = True) -> 
         window_probes=again["unneeded_probe"] if entry["zero_windows"] else 0,
         max_window_bytes=entry["max_window_bytes"] or 0,
         sender=(first if forward else second).rpartition(":")[0],
+        receiver=(second if forward else first).rpartition(":")[0],
         start_s=entry["start"],
         end_s=entry["end"],
         answered=bool(entry["packets"]["received"]),

@@ -29,6 +29,8 @@ class Group:
         Of its time, over the connections below.
     total_s : float
         How long these took, over all.
+    cost_s : float
+        Seconds in which the link would have taken more; no more than from the first to the last of them.
     flows : tuple of Flow
         Those of which it is the main cause; if it is of none, those that it took the most time from. The one
         with most data first.
@@ -42,6 +44,7 @@ class Group:
     weight: float
     seconds: float
     total_s: float
+    cost_s: float
     flows: tuple[Flow, ...]
     main: bool
     of: int
@@ -69,13 +72,16 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
         chosen = main or [flow for flow, mine in found if any(cause.kind == kind for cause in mine)]
         chosen = sorted(chosen, key=lambda flow: -flow.unique_bytes)
         indices = {flow.index for flow in chosen}
-        seconds = sum(
-            cause.seconds
-            for flow, mine in found
+        mine = [
+            cause
+            for flow, causes_of in found
             if flow.index in indices
-            for cause in mine
+            for cause in causes_of
             if cause.kind == kind
-        )
+        ]
+        seconds = sum(cause.seconds for cause in mine)
+        span_s = max(flow.end_s for flow in chosen) - min(flow.start_s for flow in chosen)
+        cost_s = min(sum(cause.cost_s for cause in mine), span_s)
         total_s = sum(flow.seconds or flow.end_s - flow.start_s for flow in chosen)
-        groups.append(Group(kind, weight, seconds, total_s, tuple(chosen), bool(main), len(flows)))
+        groups.append(Group(kind, weight, seconds, total_s, cost_s, tuple(chosen), bool(main), len(flows)))
     return sorted(groups, key=lambda group: -group.weight)

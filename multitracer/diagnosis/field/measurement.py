@@ -38,13 +38,19 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     list of Finding
         Empty without connections.
     """
-    entries = _chosen(_summary(results, "connections").get("connections", []))
+    every = _summary(results, "connections").get("connections", [])
+    entries = _chosen(every)
     if not entries:
         return []
     complete = not any(issue.code in _DROPPED for trace in m.traces for issue in trace.issues)
     found = sentences(entries, plot_command(m, None, None), kernel_retransmissions(m), complete=complete)
     if not found:
         return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
+    if len(entries) < len(every):
+        looked = (
+            f"; looked at: {len(entries):,} of {len(every):,} connections, those with most data and timeouts"
+        )
+        found = [replace(found[0], text=found[0].text + looked), *found[1:]]
     if m.summarised:
         return found
     chains = said(m, _summary(results, "chains").get("chains", []))
@@ -52,7 +58,8 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     told = {one.kind for one in found}
     others = [one for one in chains if one.kind not in _BEHIND and one.kind not in told]
     others.sort(key=lambda one: -one.cost_s)
-    damaged = arrivals(m, [dict(entry) for entry in entries]) if m.snd is None else []
+    spoiled = [dict(entry) for entry in entries if entry["damaged_segments"]]
+    damaged = arrivals(m, spoiled) if m.snd is None else []
     return [*found, *others, *damaged]
 
 

@@ -38,7 +38,9 @@ def losses(flows: tuple[Flow, ...]) -> str:
     lost, sent = sum(flow.lost or 0 for flow in flows), sum(flow.sent for flow in flows)
     if not lost:
         return f"no loss, {count(again, 'retransmission')}" if again else "no loss"
-    return f"{_percent(lost / sent)} of the segments were lost ({lost:,} of {sent:,})"
+    # Behind a timeout, a sender also repeats what had arrived (go-back-N).
+    most = "at most " if any(flow.slow_start and flow.downstream for flow in flows) else ""
+    return f"{most}{_percent(lost / sent)} of the segments were lost ({lost:,} of {sent:,})"
 
 
 def _bottleneck(group: Group) -> str:

@@ -35,8 +35,9 @@ def headline(m: Timeline, utilization: Summary, connections: list[Summary]) -> F
     lost = idle + _twice_s(utilization)
     told = f"{value:.1%}"
     if utilization["basis"] != "link log":
-        bounds = f"{utilization['low']:.0%} to {utilization['high']:.0%}"
-        told = f"about {value:.0%} ({bounds}, estimated from captures)"
+        low, high = (f"{utilization[bound]:.0%}" for bound in ("low", "high"))
+        bounds = f"{low} to {high}, " if low != high else ""
+        told = f"about {value:.0%} ({bounds}estimated from captures)"
     parts = [
         f"the link was idle for {seconds(idle)} of {seconds(span)}" if idle >= 0.05 else "",
         f"{twice:,} of {utilization['sent_bytes']:,} bytes were sent before" if twice else "",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from multitracer.cli.terminal import Console
 
 Object = Mapping[str, Any]
 
@@ -17,10 +17,10 @@ SHORT = 130
 
 def diagnosis(contract: Object, console: Console | None = None) -> None:
     """Print the last word: what cost most first, with the records and the picture of each sentence."""
-    from rich.console import Console
     from rich.text import Text
 
     from multitracer.cli import lines, words
+    from multitracer.cli.terminal import Console
 
     console = console or Console()
     if not contract["diagnosis"]:
@@ -40,10 +40,10 @@ def diagnosis(contract: Object, console: Console | None = None) -> None:
 
 def short(contract: Object, console: Console | None = None) -> None:
     """Print the first words: what the diagnosis, far below, begins with, and what cost most."""
-    from rich.console import Console
     from rich.text import Text
 
     from multitracer.cli import lines, words
+    from multitracer.cli.terminal import Console
 
     said = contract["diagnosis"]
     if not said:
@@ -61,9 +61,8 @@ def short(contract: Object, console: Console | None = None) -> None:
 
 def chains(contract: Object, console: Console | None = None) -> None:
     """Print the chains, event by event with packets and frames."""
-    from rich.console import Console
-
     from multitracer.cli import lines, words
+    from multitracer.cli.terminal import Console
 
     console = console or Console()
     for chain in contract["chains"]:

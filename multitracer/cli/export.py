@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.cli.common import format_option, json_option, load, paths_argument, print_json, window
+from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -131,4 +132,4 @@ def _tell(written: Sequence[str], facts: dict[str, Any], target: str, as_json: b
         print_json({"export": {"format": target, "paths": list(written), **facts}})
         return
     for path in written:
-        click.echo(path)
+        say(path)

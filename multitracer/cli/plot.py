@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.cli.common import format_option, json_option, load, print_json
+from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def command(
     if as_json:
         print_json({"figures": [{"path": output, "kind": kind}]})
     else:
-        click.echo(output)
+        say(output)
 
 
 def _comparing() -> set[str]:
@@ -122,4 +123,4 @@ def _list(as_json: bool) -> None:
         print_json({"kinds": [{"name": plot.name, "title": plot.title} for plot in known.values()]})
         return
     for plot in known.values():
-        click.echo(f"{plot.name:14}{plot.title}")
+        say(f"{plot.name:14}{plot.title}")

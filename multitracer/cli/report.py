@@ -7,6 +7,7 @@ import os
 import click
 
 from multitracer.cli.common import format_option, json_option, load, paths_argument, print_json
+from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
 
@@ -52,4 +53,4 @@ def command(
     if as_json:
         print_json({"report": {"path": output, "bytes": os.path.getsize(output)}})
     else:
-        click.echo(output)
+        say(output)

@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help demo samples build test test-rust test-python golden lint format bench bench-rust instructions clean
+.PHONY: help demo samples build test test-rust test-python golden lint format bench bench-rust instructions fuzz clean
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
@@ -23,6 +23,7 @@ help:
 	@echo "make bench    packets per second and memory against tcptrace and tshark"
 	@echo "make bench-rust    decoding, tracking, text scanners, a serial line, each alone (criterion)"
 	@echo "make instructions  hold the instructions a packet takes against those recorded (valgrind)"
+	@echo "make fuzz     damaged files of every format to every command, for FUZZ_SECONDS (180)"
 	@echo "make clean    remove everything that was made"
 
 demo: build
@@ -64,6 +65,9 @@ bench-rust: .venv/tools
 
 instructions: build
 	$(BIN)/python benchmarks/instructions.py --check
+
+fuzz: build
+	$(BIN)/python scripts/fuzz.py --seconds $(or $(FUZZ_SECONDS),180)
 
 clean:
 	rm -rf .venv target demo-output remade-samples dist build benchmarks/data multitracer/_core*.so

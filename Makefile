@@ -81,7 +81,7 @@ clean:
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
 	  { rm -rf .venv; echo "make: $(PYTHON) cannot make virtual environments (Debian: python3-venv)"; exit 1; }
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet "maturin>=1.9,<2" --group dev
+	$(BIN)/python -m pip install --quiet "maturin>=1.9,<2" --group dev $(if $(LOCKED),--constraint .ci/constraints.txt)
 	@touch $@
 
 .venv/built: .venv/tools $(SOURCES)

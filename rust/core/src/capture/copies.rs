@@ -13,7 +13,7 @@
 //! Without an identification (IPv6, or 0) only the first case counts, and only within a short time.
 //!
 //! Memory is fixed: tables that forget, so that in doubt a packet counts. A mirror puts thousands of packets between
-//! the two, so a place holds the last two packets that came there: of copies 10,000 packets later all but a few in a
+//! the two, so a place holds the last two packets that came there: of copies 5,000 packets later all but a few in a
 //! hundred are known, 1,000 packets later all but one in a thousand.
 
 use crate::segment::{Address, Segment, flags::SYN};

@@ -110,7 +110,7 @@ def _select(
     cells = [_cell(name) for name in _distinct(files)]
     frame["file"] = pd.Categorical.from_codes(
         of_source[rows["source"]],
-        categories=pd.Index([_cell(name) for name in _distinct(files)], dtype=object),
+        categories=pd.Index(cells, dtype=object),
     )
     return frame
 

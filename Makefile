@@ -13,7 +13,7 @@ SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wild
 MINUTES ?= 60
 
 .PHONY: help demo samples build test test-rust test-python explore golden map lint format bench bench-rust \
-  instructions clean
+  instructions fuzz clean
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
@@ -28,6 +28,7 @@ help:
 	@echo "make bench    packets per second and memory against tcptrace and tshark"
 	@echo "make bench-rust    decoding, tracking, text scanners, a serial line, each alone (criterion)"
 	@echo "make instructions  hold the instructions a packet takes against those recorded (valgrind)"
+	@echo "make fuzz     damaged files of every format to every command, for FUZZ_SECONDS (180)"
 	@echo "make clean    remove everything that was made"
 
 demo: build
@@ -78,6 +79,9 @@ bench-rust: .venv/tools
 instructions: build
 	$(BIN)/python benchmarks/instructions.py --check
 
+fuzz: build
+	$(BIN)/python scripts/fuzz.py --seconds $(or $(FUZZ_SECONDS),180)
+
 clean:
 	rm -rf .venv target demo-output remade-samples dist build benchmarks/data multitracer/_core*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -95,7 +99,7 @@ clean:
 	@touch $@
 
 .venv/dev: .venv/tools
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --group dev $(if $(LOCKED),--constraint .ci/constraints.txt)
 	@touch $@
 
 .venv/built: .venv/tools $(SOURCES)

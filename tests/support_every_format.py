@@ -15,6 +15,7 @@ from support_samples import SAMPLES
 FORMATS = Path(__file__).parent / "data" / "formats"
 MEASURED = SAMPLES / "link-resets-sack"
 HEAD_LINES = 4_000
+_AIR = {"kind": "gilbert_elliott", "loss_good": 0.03, "p_good_to_bad": 0.01, "loss_bad": 0.8}
 _SRSRAN = """\
 2023-03-15T18:29:25.100000 [GNB     ] [I] Built in Release mode
 2023-03-15T18:29:25.100001 [RLC     ] [I] du=0 ue=0 DRB1 DL: TX PDU. dc=data p=0 si=full sn=4095 pdu_len=102

@@ -23,7 +23,6 @@ ALWAYS: dict[str, tuple[str, ...]] = {
     "events": (),
     "events --json": ("--json",),
     "report": ("-o", "{}/report.html"),
-    "report notebook": ("-o", "{}/report.ipynb"),
     "export csv": ("--to", "csv", "-o", "{}/tables"),
     "export parquet": ("--to", "parquet", "-o", "{}/tables"),
 }

@@ -140,6 +140,7 @@ def read_summary(path: str, content: bytes | None) -> list[dict[str, Any]]:
     import io
 
     from multitracer.batch.parameters import plain
+    from multitracer.output.cells import original
 
     if content is None:
         raise UsageError(f"{path}: no summary.csv there; name the output of an earlier batch")
@@ -148,7 +149,7 @@ def read_summary(path: str, content: bytes | None) -> list[dict[str, Any]]:
         raise UsageError(f"{path}: its summary.csv is not that of a batch")
     return [
         {
-            str(key): None if not value else str(value) if key == "name" else plain(str(value))
+            str(key): None if not value else original(value) if key == "name" else plain(original(value))
             for key, value in row.items()
         }
         for row in rows

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from multitracer.model.errors import UsageError
+from multitracer.output.cells import neutral
 
 Row = Mapping[str, Any]
 
@@ -17,12 +18,12 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def csv_bytes(rows: Sequence[Row], names: Sequence[str]) -> bytes:
-    """Rows as CSV; what is unknown is empty."""
+    """Rows as CSV; what is unknown is empty, and no text is a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
     for row in rows:
-        writer.writerow(["" if row.get(name) is None else row[name] for name in names])
+        writer.writerow(["" if row.get(name) is None else neutral(row[name]) for name in names])
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 

@@ -72,8 +72,11 @@ def process(job: Job) -> dict[str, Any]:
     if page is None:
         place.remove(page_file(name))
     else:
-        place.write(page_file(name), page.encode("utf-8"))
+        content = page.encode("utf-8", "backslashreplace")
+        place.write(page_file(name), content)
         record["page"] = page_file(name)
+        record["page_sha256"] = hashlib.sha256(content).hexdigest()
+    record["seal"] = _seal(record)
     place.write(record_file(name), json.dumps(record, indent=1, allow_nan=False).encode())
     gc.collect()
     return {"record": record, "cached": False}
@@ -90,19 +93,31 @@ def _failure(job: Job, key: str, text: str) -> dict[str, Any]:
     }
 
 
+def _seal(record: dict[str, Any]) -> str:
+    """A digest of a record without its seal: one that was cut or changed is made anew."""
+    said = {name: value for name, value in record.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
 def _kept(place: Store, job: Job, key: str) -> dict[str, Any] | None:
     content = place.read(record_file(job["name"]))
     if content is None:
         return None
     try:
         record = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(record, dict) or record.get("key") != key or record.get("name") != job["name"]:
         return None
-    page = record.get("page")
-    if _wants_page(job, record) and not (page and place.exists(page_file(job["name"]))):
+    try:
+        if record.get("seal") != _seal(record):
+            return None
+    except ValueError:  # NaN, which none of ours holds
         return None
+    if _wants_page(job, record) or record.get("page"):
+        page = place.read(page_file(job["name"]))
+        if page is None or hashlib.sha256(page).hexdigest() != record.get("page_sha256"):
+            return None
     return record
 
 
@@ -172,7 +187,7 @@ def _analyse(job: Job, key: str) -> tuple[dict[str, Any], str | None]:
         os.chdir(root)
         try:
             try:
-                paths = _directory(job) if job["whole"] else list(job["files"])
+                paths = _directory(job) if job["whole"] else [_as_file(name) for name in job["files"]]
                 measurement = mt.read(*paths, detail="auto")
                 analysis = mt.analyze(measurement)
                 contract = analysis.to_dict()
@@ -211,9 +226,14 @@ def _number_anew() -> None:
         serialization._simple_id = 9_999
 
 
+def _as_file(name: str) -> str:
+    """A path that is not taken for standard input."""
+    return f"./{name}" if name.startswith("-") else name
+
+
 def _directory(job: Job) -> list[str]:
     """Where the files are; not always the name, which is unquoted where it is an address."""
-    return [os.path.dirname(job["files"][0]) or "."] if job["files"] else [job["name"]]
+    return [_as_file(os.path.dirname(job["files"][0]) or ".") if job["files"] else job["name"]]
 
 
 def _words(error: Exception) -> str:

@@ -19,6 +19,7 @@ from multitracer.cli.common import (
     point_option,
     put,
 )
+from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,13 +120,13 @@ def command(
         {i["code"] for i in contract["issues"] if i["severity"] == "error" or i["code"] in LOSS_CODES}
     )
     if strict and lost:
-        click.echo(f"multitracer: --strict: data was lost ({', '.join(lost)}); see the issues", err=True)
+        say(f"multitracer: --strict: data was lost ({', '.join(lost)}); see the issues", err=True)
         ctx.exit(DATA_LOSS)
     if min_utilization is not None:
         value = contract["utilization"]["value"]
         if value is None or 100 * value < min_utilization:
             told = "cannot be told" if value is None else f"is {100 * value:.1f} %"
-            click.echo(f"multitracer: utilization {told}, the threshold is {min_utilization:g} %", err=True)
+            say(f"multitracer: utilization {told}, the threshold is {min_utilization:g} %", err=True)
             ctx.exit(THRESHOLD_MISSED)
 
 

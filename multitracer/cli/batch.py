@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.cli.common import DATA_LOSS, NOTHING_READABLE, THRESHOLD_MISSED, json_option, print_json
+from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -148,9 +149,9 @@ def command(
     if max_spurious is not None and (number := spurious(found)) > max_spurious:
         missed.append(f"{number:,} spurious timeouts, at most {max_spurious:,} are allowed")
     for line in missed[:SHOWN]:
-        click.echo(f"multitracer: {line}", err=True)
+        say(f"multitracer: {line}", err=True)
     if len(missed) > SHOWN:
-        click.echo(f"multitracer: and {len(missed) - SHOWN:,} more", err=True)
+        say(f"multitracer: and {len(missed) - SHOWN:,} more", err=True)
     if missed:
         ctx.exit(THRESHOLD_MISSED)
     if strict and (found.failed or found.unread):
@@ -171,12 +172,12 @@ def _missed(found: Batch, least: float | None) -> list[str]:
 
 def _print(found: Batch, seconds: float) -> None:
     computed = len(found.records) - found.cached
-    click.echo(
+    say(
         f"{len(found.records):,} measurements in {seconds:,.1f} s: "
         f"{computed:,} computed, {found.cached:,} kept from before"
     )
-    click.echo(f"  done     {len(found.done):,}")
-    click.echo(f"  flagged  {len(found.flagged):,}  (utilization of {found.flag_below:g} % or less)")
+    say(f"  done     {len(found.done):,}")
+    say(f"  flagged  {len(found.flagged):,}  (utilization of {found.flag_below:g} % or less)")
     for record in found.flagged[:SHOWN]:
         causes = ", ".join(
             f"{one['cause'].replace('_', ' ')} {100 * one['share']:.1f} %"
@@ -184,16 +185,16 @@ def _print(found: Batch, seconds: float) -> None:
             if one["share"]
         )
         used = 100 * record["utilization"]["value"]
-        click.echo(f"    {used:5.1f} %  {record['name']}: {causes or _said(record)}")
-    click.echo(f"  failed   {len(found.failed):,}")
+        say(f"    {used:5.1f} %  {record['name']}: {causes or _said(record)}")
+    say(f"  failed   {len(found.failed):,}")
     for record in found.failed[:SHOWN]:
-        click.echo(f"    {record['name']}: {record['error']['text']}")
+        say(f"    {record['name']}: {record['error']['text']}")
     for one in found.unread[:SHOWN]:
-        click.echo(f"    left out: {one.path}: {one.reason}")
+        say(f"    left out: {one.path}: {one.reason}")
     if found.removed:
         names = ", ".join(found.removed[:SHOWN]) + (", ..." if len(found.removed) > SHOWN else "")
-        click.echo(f"  gone     {len(found.removed):,}  (results of the run before removed: {names})")
-    click.echo(f"{found.output}/index.html")
+        say(f"  gone     {len(found.removed):,}  (results of the run before removed: {names})")
+    say(f"{found.output}/index.html")
 
 
 def _said(record: dict[str, Any]) -> str:
@@ -212,12 +213,13 @@ def _progress() -> Iterator[Report]:
             nonlocal said
             if time.monotonic() - said >= LINE_EVERY_S:
                 said = time.monotonic()
-                click.echo(f"multitracer: {_words(state)}", err=True)
+                say(f"multitracer: {_words(state)}", err=True)
 
         yield line
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress as Bar, TextColumn
+
+    from multitracer.cli.terminal import Console
 
     bar = Bar(
         BarColumn(bar_width=24),

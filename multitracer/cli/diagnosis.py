@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from multitracer.cli.terminal import Console
 
 Object = Mapping[str, Any]
 
@@ -19,9 +20,8 @@ SHORT = 5
 
 def answer(contract: Object, console: Console | None = None) -> None:
     """Print the answer: the first sentences of the diagnosis, what cost most first."""
-    from rich.console import Console
-
     from multitracer.cli import lines
+    from multitracer.cli.terminal import Console
 
     said = contract["diagnosis"]
     if not said:
@@ -34,10 +34,10 @@ def answer(contract: Object, console: Console | None = None) -> None:
 
 def evidence(contract: Object, console: Console | None = None) -> None:
     """Print what the answer rests on: records and picture of each sentence, and the sentences beyond it."""
-    from rich.console import Console
     from rich.text import Text
 
     from multitracer.cli import lines
+    from multitracer.cli.terminal import Console
 
     console = console or Console()
     said = contract["diagnosis"]
@@ -88,9 +88,8 @@ def _hanging(label: str, text: Text) -> Table:
 
 def chains(contract: Object, console: Console | None = None) -> None:
     """Print the chains, event by event with packets and frames."""
-    from rich.console import Console
-
     from multitracer.cli import lines, words
+    from multitracer.cli.terminal import Console
 
     console = console or Console()
     for chain in contract["chains"]:

@@ -21,8 +21,10 @@ from multitracer.cli.common import (
     replacing,
     window,
 )
+from multitracer.cli.visible import visible
 from multitracer.model.errors import UsageError
 from multitracer.model.schema import EVENT_LAYERS
+from multitracer.output.cells import neutral
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,8 +120,10 @@ def _select(
     # A file may hold several sources: the nodes of a simulation, the stations of a monitor's capture.
     files = list(dict.fromkeys(source.path for source in measurement.sources))
     of_source = np.array([files.index(source.path) for source in measurement.sources], dtype=np.int64)
+    cells = [_cell(name) for name in _distinct(files)]
     frame["file"] = pd.Categorical.from_codes(
-        of_source[rows["source"]], categories=pd.Index(_distinct(files), dtype=object)
+        of_source[rows["source"]],
+        categories=pd.Index(cells, dtype=object),
     )
     return frame
 
@@ -128,6 +132,11 @@ def _distinct(paths: list[str]) -> list[str]:
     """Base names where they tell the files, each of which is given once, apart; else the paths."""
     names = [os.path.basename(path) for path in paths]
     return names if len(set(names)) == len(names) else paths
+
+
+def _cell(name: str) -> object:
+    """A name that any file can hold, no terminal obeys and no spreadsheet computes."""
+    return neutral(visible(name).encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 def _chunks(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:

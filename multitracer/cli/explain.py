@@ -14,6 +14,7 @@ from multitracer.cli.common import (
     point_option,
     print_json,
 )
+from multitracer.cli.visible import say
 
 
 @click.command()
@@ -76,7 +77,7 @@ def command(
     if as_json:
         print_json(story.to_dict())
         return
-    click.echo(story.title)
+    say(story.title)
     for line in story.lines:
         _line(line["about"], line["text"])
 
@@ -84,7 +85,7 @@ def command(
 def _line(about: str, text: str) -> None:
     """What it is about, and the text, wrapped beside it."""
     body = textwrap.fill(text, 92, initial_indent=" " * 12, subsequent_indent=" " * 12)
-    click.echo(f"  {about:<10}{body[12:]}")
+    say(f"  {about:<10}{body[12:]}")
 
 
 def _rules(kind: str, as_json: bool) -> None:
@@ -99,6 +100,6 @@ def _rules(kind: str, as_json: bool) -> None:
         print_json({name: rule._asdict() for name, rule in wanted.items()})
         return
     for name, rule in wanted.items():
-        click.echo(f"{name}: {rule.title}")
+        say(f"{name}: {rule.title}")
         for about in ("when", "measured", "source"):
             _line(about, getattr(rule, about))

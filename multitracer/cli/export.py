@@ -18,6 +18,7 @@ from multitracer.cli.common import (
     print_json,
     window,
 )
+from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -142,4 +143,4 @@ def _tell(written: Sequence[str], facts: dict[str, Any], target: str, as_json: b
         print_json({"export": {"format": target, "paths": list(written), **facts}})
         return
     for path in written:
-        click.echo(path)
+        say(path)

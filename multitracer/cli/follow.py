@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from multitracer.cli import words
+from multitracer.cli.visible import say
 
 if TYPE_CHECKING:
     from multitracer.api.follow import Follower
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 Object = Mapping[str, Any]
 Show = Callable[[Object], None]
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def follow(
@@ -51,11 +51,11 @@ def follow(
 
 @contextmanager
 def _signals(follower: Follower) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the following, not the program; a second one does."""
+    """Ctrl-C, SIGTERM and SIGHUP end the following, not the program; a second one does."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may be told of signals
         return
-    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    kept = {number: signal.getsignal(number) for number in _ENDINGS}
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         follower.stop()
@@ -90,7 +90,7 @@ def _display(path: str, as_json: bool) -> Iterator[Show]:
 
 
 def _put(text: str) -> None:
-    click.echo(text)
+    say(text)
     sys.stdout.flush()
 
 

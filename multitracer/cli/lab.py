@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.cli.common import DATA_LOSS, json_option, print_json
+from multitracer.cli.visible import say
 
 if TYPE_CHECKING:
     from multitracer.lab.fleet import Outcome
@@ -50,7 +51,7 @@ def list_command(as_json: bool) -> None:
     width = max(len(item.name) for item in scenarios)
     for item in scenarios:
         where = f" [{item.paper}]" if item.paper else ""
-        click.echo(f"{item.name:{width}}  {item.duration_s:5.0f} s  {item.shows}{where}")
+        say(f"{item.name:{width}}  {item.duration_s:5.0f} s  {item.shows}{where}")
 
 
 @command.command("run")
@@ -76,7 +77,7 @@ def run_command(
     with _run_progress(chosen.name, chosen.duration_s, quiet) as step:
         result = run(chosen, output, seed, step)
     for warning in result.warnings:
-        click.echo(f"multitracer: warning: {warning}", err=True)
+        say(f"multitracer: warning: {warning}", err=True)
     if as_json:
         print_json(
             {
@@ -88,9 +89,7 @@ def run_command(
         )
         return
     received = sum(flow.received for flow in result.flows)
-    click.echo(
-        f"{output}: {received:,} bytes in {result.seconds:.1f} s; read it: multitracer analyze {output}"
-    )
+    say(f"{output}: {received:,} bytes in {result.seconds:.1f} s; read it: multitracer analyze {output}")
 
 
 @command.command("fleet")
@@ -118,7 +117,7 @@ def fleet_command(
     wanted = read_fleet(file)
     if dry_run:
         for job in wanted:
-            click.echo(f"{job.name}  {job.load().duration_s:.0f} s")
+            say(f"{job.name}  {job.load().duration_s:.0f} s")
         return
     with _fleet_progress(len(wanted), quiet, as_json) as report:
         outcomes = run_fleet(wanted, output, jobs, report)
@@ -129,7 +128,7 @@ def fleet_command(
     if as_json:
         print_json({**counts, "runs": [_outcome_dict(outcome) for outcome in outcomes]})
     else:
-        click.echo(", ".join(f"{number} {status}" for status, number in counts.items()))
+        say(", ".join(f"{number} {status}" for status, number in counts.items()))
     if counts["failed"]:
         ctx.exit(DATA_LOSS)
 
@@ -170,7 +169,7 @@ def _fleet_progress(total: int, quiet: bool, as_json: bool) -> Iterator[Callable
             words += f"  {outcome.seconds:.1f} s"
         for more in filter(None, [outcome.error, *outcome.warnings]):
             words += f"\n         {more}"
-        click.echo(words, err=True)
+        say(words, err=True)
 
     if quiet or not sys.stderr.isatty():
 
@@ -199,8 +198,9 @@ def _fleet_progress(total: int, quiet: bool, as_json: bool) -> Iterator[Callable
 
 def _bar() -> Any:
     """A bar that draws when told to: a drawing thread would disturb the run's clock, and forks."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from multitracer.cli.terminal import Console
 
     return Progress(
         TextColumn("{task.description}"),

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from multitracer.cli.terminal import Console
 
 
 def heading(console: Console, text: str) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from multitracer.cli import words
 from multitracer.cli.lines import table as rows_of
+from multitracer.cli.terminal import Console
 from multitracer.model.quantities import rate
 
 Object = Mapping[str, Any]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import click
 
-from multitracer.cli.common import INTERRUPTED, PIPE_CLOSED, USAGE, exit_status
+from multitracer.cli.common import INTERRUPTED, NO_ROOM, PIPE_CLOSED, USAGE, exit_status
+from multitracer.cli.visible import say
 from multitracer.model.errors import MultiTracerError
 
 COMMANDS = {
@@ -63,14 +68,15 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
     if wanted and not ctx.resilient_parsing:
         import multitracer
 
-        click.echo(f"multitracer {multitracer.__version__}")
+        say(f"multitracer {multitracer.__version__}")
         ctx.exit()
 
 
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 done; 2 usage; 3 nothing readable; 4 data loss (--strict); 5 threshold missed.",
+    epilog="Exit status: 0 done; 2 usage; 3 nothing readable; 4 data loss (--strict); 5 threshold missed; "
+    "6 no memory, or no room for the output.",
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
@@ -100,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         The exit status: 0 done, 2 usage, 3 nothing readable, 4 data loss under ``--strict``,
-        5 a threshold was missed, 130 interrupted, 141 the reader of the output went away.
+        5 a threshold was missed, 6 no memory or no room for the output, 129 hung up, 130 interrupted,
+        141 the reader of the output went away, 143 terminated.
     """
     if arguments is None:
         _tune()
@@ -115,14 +122,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return USAGE
     except MultiTracerError as error:
-        click.echo(f"multitracer: error: {error}", err=True)
+        say(f"multitracer: error: {error}", err=True)
         return exit_status(error)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("multitracer: interrupted", err=True)
+        say("multitracer: interrupted", err=True)
         return INTERRUPTED
+    except MemoryError:
+        say("multitracer: error: out of memory; see --summary, or cut the capture (editcap -c)", err=True)
+        return NO_ROOM
+    except OSError as error:
+        _give_up_output()
+        say(f"multitracer: error: {_named(error)}: {error.strerror or error}", err=True)
+        return NO_ROOM
+    except _Ended as ended:
+        say(f"multitracer: ended by {ended.name}", err=True)
+        return ended.status
     except _PipeClosed:
-        # What is still buffered has no reader: without this the interpreter complains at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return PIPE_CLOSED
     finally:
         if arguments is None:
@@ -130,8 +146,67 @@ def main(arguments: Sequence[str] | None = None) -> int:
             gc.freeze()
 
 
+class _Ended(BaseException):
+    """SIGTERM or SIGHUP: what was begun is cleared away, as at Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.name = signal.Signals(number).name
+        self.status = 128 + number
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    raise _Ended(number)
+
+
+def _named(error: OSError) -> str:
+    return str(error.filename) if error.filename is not None else "standard output"
+
+
+def _give_up_output() -> None:
+    """What is still buffered cannot be written: without this the interpreter complains at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        pass  # not a stream of the system's
+    finally:
+        os.close(nowhere)
+
+
+class _Closed(io.TextIOBase):
+    """Standard output that was closed before we began: to write nothing to it is no fault."""
+
+    @property
+    def buffer(self) -> _Closed:
+        """For those who write bytes."""
+        return self
+
+    def write(self, _data: object) -> int:
+        """Fail, as a write to the system's would."""
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+def _streams() -> None:
+    """Standard streams that take any name, and that are there."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream = getattr(sys, name)
+        if stream is None:
+            # No file that is opened later takes its place.
+            while os.open(os.devnull, os.O_RDWR) < number:
+                pass
+            if number == 1:
+                sys.stdout = _Closed()
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _tune() -> None:
     """Settings of a process that is ours alone, which together take a fifth off its start and its end."""
+    _streams()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # not under nohup
+            signal.signal(number, _end)
     gc.set_threshold(100_000, 50, 50)
     # Starting a thread for every processor takes longer than all the linear algebra here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

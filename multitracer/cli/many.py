@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from multitracer.cli import words
 from multitracer.cli.lines import heading, line, table
+from multitracer.cli.terminal import Console
 from multitracer.output.digest import digest, dominating
 
 Object = Mapping[str, Any]

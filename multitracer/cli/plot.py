@@ -15,6 +15,7 @@ from multitracer.cli.common import (
     point_option,
     print_json,
 )
+from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def command(
     if as_json:
         print_json({"figures": [{"path": output, "kind": kind}]})
     else:
-        click.echo(output)
+        say(output)
 
 
 def _compares(kind: str) -> bool:
@@ -133,4 +134,4 @@ def _list(as_json: bool) -> None:
         print_json({"kinds": [{"name": plot.name, "title": plot.title} for plot in known.values()]})
         return
     for plot in known.values():
-        click.echo(f"{plot.name:19}{plot.title}")
+        say(f"{plot.name:19}{plot.title}")

@@ -22,8 +22,9 @@ def progress(verb: str) -> Iterator[Step | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from multitracer.cli.terminal import Console
 
     bar = Progress(
         SpinnerColumn(),

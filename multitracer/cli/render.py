@@ -10,12 +10,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
+from multitracer.cli.terminal import Console
 
 if TYPE_CHECKING:
     from multitracer.api.inventory import Inventory

@@ -16,6 +16,7 @@ from multitracer.cli.common import (
     point_option,
     print_json,
 )
+from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
 
@@ -64,4 +65,4 @@ def command(
     if as_json:
         print_json({"report": {"path": output, "bytes": os.path.getsize(output)}})
     else:
-        click.echo(output)
+        say(output)

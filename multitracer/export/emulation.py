@@ -73,8 +73,7 @@ def errors(measurement: Timeline, entity: int) -> list[int]:
         If the log shows nothing sent by the entity, or nothing received by another, or spans more than
         `MOST_SLOTS`.
     """
-    lost: list[int] = _lost(measurement, entity).astype(np.int64).tolist()
-    return lost
+    return [int(lost) for lost in _lost(measurement, entity)]
 
 
 def _slots(first_ns: int, last_ns: int, slot_ns: int) -> int:

@@ -9,6 +9,8 @@ from typing import Any
 from multitracer.model.errors import UsageError
 
 POINTS = ("snd", "rcv", "mid")
+MOST = {"clock_offset_s": 4e9, "clock_skew_ppm": 1e5, "clock_uncertainty_s": 4e9}
+"""The largest that may be declared, either way: a century, a tenth; farther times do not fit into 64 bits."""
 
 
 def entry(settings: Mapping[str, Any], path: str) -> Mapping[str, Any]:
@@ -82,6 +84,7 @@ def number(settings: Mapping[str, Any], path: str, name: str) -> float | None:
     value = entry(settings, path).get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e11 or value != value:
-        raise UsageError(f"measurement.toml: {name} of {path} must be a number")
+    most = MOST[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= most:
+        raise UsageError(f"measurement.toml: {name} of {path} must be a number from {-most:g} to {most:g}")
     return float(value)

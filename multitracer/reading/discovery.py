@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from multitracer.model.errors import UnreadableFile, UsageError
+from multitracer.reading import settingsfile
 from multitracer.reading.remote import is_url
 from multitracer.reading.rotation import joined
 
@@ -80,7 +81,7 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
             f"two {SETTINGS_FILE}: {tomls[0]} and {tomls[1]}; one call reads one measurement, read them apart"
         )
     if tomls:
-        files.settings = _settings(tomls[0])
+        files.settings = settingsfile.read(tomls[0])
     return files
 
 
@@ -103,15 +104,3 @@ def _once(found: list[str], named: set[str]) -> list[str]:
             seen.add(real)
             kept.append(path)
     return kept
-
-
-def _settings(path: str) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        raise UnreadableFile(f"{path}: {error.strerror}; check its permissions") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not valid TOML ({error}); correct it or move it away") from error

@@ -12,11 +12,13 @@
 //!
 //! Without an identification (IPv6, or 0) only the first case counts, and only within a short time.
 //!
-//! Memory is fixed: tables that forget, so that in doubt a packet counts.
+//! Memory is fixed: tables that forget, so that in doubt a packet counts. A mirror puts thousands of packets between
+//! the two, so a place holds the last two packets that came there: of copies 5,000 packets later all but a few in a
+//! hundred are known, 1,000 packets later all but one in a thousand.
 
 use crate::segment::{Address, Segment, flags::SYN};
 
-const PACKETS: usize = 4096;
+const PLACES: usize = 1 << 15;
 const DIRECTIONS: usize = 2048;
 
 /// Between two points of a host a packet may wait in a queue.
@@ -43,14 +45,14 @@ struct Direction(u64);
 
 /// Remembers the last packets.
 pub(crate) struct Copies {
-    packets: Box<[Packet; PACKETS]>,
+    packets: Box<[[Packet; 2]]>,
     directions: Box<[Direction; DIRECTIONS]>,
 }
 
 impl Default for Copies {
     fn default() -> Self {
         Copies {
-            packets: Box::new([Packet::default(); PACKETS]),
+            packets: vec![[Packet::default(); 2]; PLACES].into_boxed_slice(),
             directions: Box::new([Direction::default(); DIRECTIONS]),
         }
     }
@@ -66,17 +68,24 @@ impl Copies {
         let (hops, place) = match segment.ip_id {
             0 => (0, hash),
             // Packets that share an identification meet in one place, where the later one puts out the earlier.
-            id => (u32::from(segment.ttl), direction.wrapping_add(u64::from(id).wrapping_mul(SPREAD))),
+            // Mixed, as where places of two directions only lie apart, all packets meet if one does.
+            id => (u32::from(segment.ttl), mix(direction, u64::from(id))),
         };
         // Never 0, which means that a place is free.
         let point = ((point ^ hops << 24).wrapping_mul(0x9e37_79b1) >> 16) as u16 | 1;
-        let known = &mut self.packets[place as usize % PACKETS];
+        let [last, before] = &mut self.packets[place as usize % PLACES];
         let ids = &mut self.directions[direction as usize % DIRECTIONS];
-        if known.hash == hash {
-            return known.seen_again(segment, point, ids.observe(direction, segment.ip_id, true));
+        if last.hash == hash {
+            return last.seen_again(segment, point, ids.observe(direction, segment.ip_id, true));
         }
-        ids.observe(direction, segment.ip_id, false);
-        *known = Packet { hash, t_ns: segment.t_ns, points: [point, 0, 0, 0] };
+        let again = before.hash == hash;
+        let meaningful = ids.observe(direction, segment.ip_id, again);
+        // Where packets share identifications, one that came between makes it a packet of its own.
+        if again && (segment.ip_id == 0 || meaningful) {
+            return before.seen_again(segment, point, meaningful);
+        }
+        *before = *last;
+        *last = Packet { hash, t_ns: segment.t_ns, points: [point, 0, 0, 0] };
         false
     }
 }
@@ -132,7 +141,7 @@ impl Direction {
     }
 }
 
-/// Neighbouring identifications go to places apart.
+/// The golden ratio: neighbouring numbers go apart.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[inline(always)]

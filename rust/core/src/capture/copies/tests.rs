@@ -142,3 +142,28 @@ proptest::proptest! {
         proptest::prop_assert!(judge(&seen).iter().all(|copy| !copy));
     }
 }
+
+#[test]
+fn a_copy_thousands_of_packets_later() {
+    // A router's two ports into one mirror, whose buffers put others between a packet and its copy.
+    for (apart, known) in [(50, 0.999), (1000, 0.998), (5000, 0.96)] {
+        let mut copies = Copies::default();
+        let packet = |at: i64| {
+            let flow = (at % 37) as u16;
+            let mut one = data(at * 10_000, (at / 37 + 1) as u16, (at * 1000) as u32);
+            one.source.1 += flow;
+            one
+        };
+        let (count, mut first, mut again) = (40_000, 0, 0);
+        for at in 0..count {
+            first += i64::from(copies.is_copy(&packet(at), 0));
+            if at >= apart {
+                let copy =
+                    Segment { ttl: blank().ttl.wrapping_sub(1), t_ns: at * 10_000 + 5, ..packet(at - apart) };
+                again += i64::from(copies.is_copy(&copy, 0));
+            }
+        }
+        assert_eq!(first, 0);
+        assert!(again as f64 >= known * (count - apart) as f64, "{again} of {}", count - apart);
+    }
+}

@@ -1,0 +1,80 @@
+"""A batch run again makes anew what is no longer whole, and takes every name for a file."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support_samples import SAMPLES
+
+import multitracer as mt
+from multitracer.batch.naming import page_file, record_file
+
+NAME = "run"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("root") / "runs"
+    (folder / NAME).mkdir(parents=True)
+    (folder / NAME / "snd.pcap").write_bytes((SAMPLES / "backoff" / "snd.pcap").read_bytes())
+    return folder
+
+
+def without(key: str) -> Callable[[bytes], bytes]:
+    def damage(content: bytes) -> bytes:
+        record = json.loads(content)
+        del record[key]
+        return json.dumps(record).encode()
+
+    return damage
+
+
+def failed(content: bytes) -> bytes:
+    return json.dumps(json.loads(content) | {"status": "failed"}).encode()
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [
+        (record_file, without("utilization")),
+        (record_file, without("status")),
+        (record_file, without("seal")),
+        (record_file, failed),
+        (record_file, lambda _: b"{}"),
+        (record_file, lambda _: b"[" * 100_000),
+        (record_file, lambda content: content[: len(content) // 2]),
+        (page_file, lambda _: b""),
+        (page_file, lambda content: content[:-100]),
+    ],
+)
+def test_what_is_not_whole_is_made_anew(
+    file: Callable[[str], str], damage: Callable[[bytes], bytes], root: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    mt.batch(root, out, processes=1)
+    places = [out / one(NAME) for one in (record_file, page_file)]
+    whole = [place.read_bytes() for place in places]
+    assert mt.batch(root, out, processes=1).cached == 1
+    place = out / file(NAME)
+    place.write_bytes(damage(place.read_bytes()))
+    again = mt.batch(root, out, processes=1)
+    assert (again.cached, len(again.done)) == (0, 1)
+    assert [place.read_bytes() for place in places] == whole
+
+
+def test_names_that_are_signs_elsewhere(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for name, sample in (("-", "backoff"), ("=1+1.pcap", "bbr"), ("-x.pcap", "local-drops")):
+        (runs / name).write_bytes((SAMPLES / sample / "snd.pcap").read_bytes())
+    found = mt.batch(runs, tmp_path / "out", processes=1, pages="none")
+    assert {record["name"] for record in found.done} == {"-", "=1+1.pcap", "-x.pcap"}
+    with (tmp_path / "out" / "summary.csv").open(encoding="utf-8", newline="") as file:
+        names = {row["name"] for row in csv.DictReader(file)}
+    assert names == {"'-", "'=1+1.pcap", "'-x.pcap"}
+    compared = mt.batch(runs, tmp_path / "more", processes=1, pages="none", baseline=tmp_path / "out")
+    assert {record["name"] for record in compared.done} == {"-", "=1+1.pcap", "-x.pcap"}

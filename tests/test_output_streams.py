@@ -1,0 +1,159 @@
+"""Where output goes and what ends a command: full and closed streams, no memory, signals, hostile names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support_samples import PATIENCE_S, SAMPLES
+
+from multitracer.cli.visible import visible
+from multitracer.output.cells import neutral, original
+
+SAMPLE = SAMPLES / "backoff"
+PRINTING = (("info",), ("info", "--json"), ("analyze",), ("analyze", "--json"), ("events",))
+
+
+def call(*words: str | bytes | Path, **more: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(  # type: ignore[call-overload, no-any-return]
+        [sys.executable, "-m", "multitracer", *words],
+        stderr=subprocess.PIPE,
+        timeout=PATIENCE_S,
+        check=False,
+        **({"stdout": subprocess.PIPE} | more),
+    )
+
+
+def one_line(done: subprocess.CompletedProcess[bytes]) -> str:
+    (line,) = done.stderr.decode().splitlines()
+    return line
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_no_room_for_the_output(words: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = call(*words, SAMPLE, stdout=full)
+    assert (done.returncode, one_line(done)) == (
+        6,
+        "multitracer: error: standard output: No space left on device",
+    )
+
+
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_standard_output_is_closed(words: tuple[str, ...]) -> None:
+    done = call(*words, SAMPLE, stdout=None, preexec_fn=lambda: os.close(1))
+    assert (done.returncode, one_line(done)) == (
+        6,
+        "multitracer: error: standard output: Bad file descriptor",
+    )
+
+
+def test_what_prints_nothing_needs_no_output(tmp_path: Path) -> None:
+    words = ("events", SAMPLE, "-o", tmp_path / "events.csv")
+    assert call(*words, stdout=None, preexec_fn=lambda: os.close(1)).returncode == 0
+    assert (tmp_path / "events.csv").read_text().startswith("t_s,")
+
+
+def test_no_memory() -> None:
+    code = (
+        "import sys\n"
+        "from unittest import mock\n"
+        "from multitracer.cli import main\n"
+        "with mock.patch('multitracer.api.pipeline.read', side_effect=MemoryError):\n"
+        f"    sys.exit(main.main(['analyze', {str(SAMPLE)!r}]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 6
+    assert one_line(done).startswith("multitracer: error: out of memory; ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_file(number: signal.Signals, tmp_path: Path) -> None:
+    code = (
+        "import sys, time\n"
+        "from multitracer.cli import common, main\n"
+        "def command(*_):\n"
+        f"    with common.replacing({str(tmp_path / 'out.csv')!r}):\n"
+        "        print('ready', flush=True)\n"
+        "        time.sleep(600)\n"
+        "main.group.invoke = command\n"
+        "sys.argv = ['multitracer', 'formats']\n"
+        "sys.exit(main.main())\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"ready\n"
+        assert list(tmp_path.iterdir())
+        process.send_signal(number)
+        told = process.stderr.read().decode()
+        assert process.wait(PATIENCE_S) == 128 + number
+    assert told == f"multitracer: ended by {number.name}\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_following_ends_before_the_first_byte(number: signal.Signals, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "multitracer", "analyze", str(pipe), "--follow"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process, open(pipe, "wb"):
+        time.sleep(2)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode in (0, 3, 128 + number), err
+    assert b"Traceback" not in err
+    assert len(err.splitlines()) <= 1
+
+
+HOSTILE = b"\x1b]0;owned\x07\x1b[2J\xff=x"
+
+
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_no_name_steers_a_terminal(words: tuple[str, ...], tmp_path: Path) -> None:
+    path = os.path.join(os.fsencode(tmp_path), HOSTILE + b".pcap")
+    shutil.copy(SAMPLE / "snd.pcap", path)
+    done = call(*words, path)
+    assert done.returncode == 0, done.stderr
+    assert b"\x1b" not in done.stdout + done.stderr
+    gone = call(*words, path + b"?")
+    assert gone.returncode == 3
+    assert b"\x1b" not in gone.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("report", "-o", "{}/r.html"), ("plot", "-o", "{}/p.png"), ("events", "-o", "{}/e.csv")]
+    + [("export", "--to", one, "-o", "{}/x") for one in ("csv", "xplot", "perfetto", "pcap", "gnuplot")],
+    ids=" ".join,
+)
+def test_any_name_is_written(words: tuple[str, ...], tmp_path: Path) -> None:
+    path = os.path.join(os.fsencode(tmp_path), HOSTILE + b".pcap")
+    shutil.copy(SAMPLE / "snd.pcap", path)
+    done = call(words[0], path, *(word.format(tmp_path) for word in words[1:]))
+    assert done.returncode == 0, done.stderr
+
+
+def test_control_characters_are_visible() -> None:
+    assert visible("a\x1b[2J\r\n\tb\x7f\x9b\u202e") == "a␛[2J␍\n\tb␡\ufffd\ufffd"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "'=1", "''-", "plain", "'plain", "", "\t=1"])
+def test_cells_are_neutral_and_come_back(text: str) -> None:
+    cell = str(neutral(text))
+    assert not cell.startswith(("=", "+", "-", "@", "\t"))
+    assert original(cell) == text
+    assert neutral(-1.5) == -1.5

@@ -185,6 +185,14 @@ def test_an_interface_that_vanishes(tmp_path: Path) -> None:
     assert f"multitracer-{recorder.pid}" not in instances()
 
 
+def test_a_recording_that_does_not_begin_leaves_nothing(tmp_path: Path) -> None:
+    with network() as net:
+        said = net.record(str(tmp_path / "r"), "--filter", "no such (", "--for", "1s")
+    assert said.returncode == 3
+    assert "does not start" in said.stderr
+    assert not (tmp_path / "r").exists()
+
+
 def test_without_root_the_rest_is_recorded_and_what_is_missing_is_said(tmp_path: Path) -> None:
     os.chmod(tmp_path, 0o777)
     parent = tmp_path

@@ -168,7 +168,7 @@ def _point(work: Work, source: int, place: int, path: list[int]) -> str | None:
     if not sizes:
         return None
     conn = max(sizes)[1]
-    local = addresses(work.settings)
+    local = addresses(work.settings, work.traces[source].source.path)
     ends = [address in local for address, _ in work.merged[conn].endpoints]
     if ends[0] != ends[1]:
         details["point_by"] = "addresses of the recorded interface (measurement.toml)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from multitracer.analysis import Analyzer, Result
 from multitracer.host.calls import away, blocked_ns, calls as calls_of, starved
-from multitracer.host.local import addresses
+from multitracer.host.local import addresses, of
 from multitracer.host.packets import Elsewhere, ways
 from multitracer.host.segments import join
 from multitracer.measurement import Measurement
@@ -116,7 +117,7 @@ def _directions(m: Measurement, source: int) -> dict[int, tuple[int, int]]:
 def _ours(m: Measurement, source: int) -> Array:
     """Flows of the kernel's log that are this host's: the kernel logs other network namespaces, too."""
     flows = m.traces[source].flows
-    local = addresses(m.settings) if _alone(m, source) else frozenset()
+    local = addresses(m.settings, m.sources[source].path) if _alone(m, source) else frozenset()
     kept = [at for at, flow in enumerate(flows) if not local or flow.local_address in local]
     return np.array(kept, dtype=np.int64)
 
@@ -151,6 +152,9 @@ def _capture(m: Measurement, source: int, point: str | None) -> int | None:
     captures = [i for i, one in enumerate(m.sources) if one.layer == "tcp"]
     if len(captures) == 1:
         return captures[0]
+    beside = [i for i in captures if _folder(m, i) == _folder(m, source)]
+    if len(beside) == 1:
+        return beside[0]
     same = [i for i in captures if m.sources[i].point == point and point is not None]
     return same[0] if len(same) == 1 else None
 
@@ -333,6 +337,10 @@ def _change(m: Measurement, source: int, begin: str, end: str = "") -> int | Non
     counters = m.table("host_counters")
     if not len(counters) or not _alone(m, source):
         return None
+    mine = [at for at in range(len(m.sources)) if _folder(m, at) == _folder(m, source)]
+    counters = counters.where(np.isin(counters["source"], mine))
+    if not len(counters):
+        return None
     names = counters["name"]
     if end:
         found = [
@@ -355,14 +363,18 @@ def _change(m: Measurement, source: int, begin: str, end: str = "") -> int | Non
 
 def _alone(m: Measurement, source: int) -> bool:
     """Whether the counters of the measurement can only be of this host."""
-    kernels = {int(value) for value in np.unique(m.table("host_events")["source"])}
-    return kernels == {source}
+    kernels = [int(value) for value in np.unique(m.table("host_events")["source"])]
+    return [one for one in kernels if _folder(m, one) == _folder(m, source)] == [source]
+
+
+def _folder(m: Measurement, source: int) -> str:
+    return os.path.dirname(m.sources[source].path)
 
 
 def _lost(m: Measurement, source: int) -> int:
     """Events that the kernel could not keep, by the log's marks or the recorder's count."""
     marks = sum(issue.count for issue in m.traces[source].issues if issue.code == "lost-events")
-    recorded = m.settings.get("record", {})
+    recorded = of(m.settings, m.sources[source].path).get("record", {})
     said = recorded.get("lost_events", 0) if isinstance(recorded, Mapping) else 0
     return max(marks, said if isinstance(said, int) and _alone(m, source) else 0)
 

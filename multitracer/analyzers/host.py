@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.analysis import Analyzer, Result
-from multitracer.host.calls import away, blocked_ns, calls as calls_of, starved
+from multitracer.host.calls import away, blocked_ns, calls as calls_of, short_writes, starved
 from multitracer.host.local import addresses, of
 from multitracer.host.packets import Elsewhere, ways
 from multitracer.host.segments import join
@@ -81,7 +81,7 @@ def _host(m: Measurement, source: int, events: Table) -> tuple[dict[str, Any], T
         "drops_elsewhere": _elsewhere(events, elsewhere, reasons),
         "qdisc": _qdisc(m, events, packets, elsewhere, reasons),
         "device": _device(events, packets),
-        "application": _application(m, events, calls, segments, directions),
+        "application": _application(m, events, calls, capture, directions),
         "retransmissions": _retransmissions(m, source, events, _ours(m, source)),
         "lost_events": _lost(m, source),
         "unjoined": {
@@ -246,16 +246,19 @@ def _application(
     m: Measurement,
     events: Table,
     calls: Table,
-    segments: Table | None,
+    capture: int | None,
     directions: Mapping[int, tuple[int, int]],
 ) -> dict[str, Any]:
     """Calls of the connections of the captures; of all sockets where there is no capture."""
-    wanted = calls["conn"] >= 0 if segments is not None else calls["flow"] >= 0
+    wanted = calls["conn"] >= 0 if capture is not None else calls["flow"] >= 0
     ours = calls.where(wanted)
     connections = []
-    for flow in np.unique(ours["flow"]).tolist():
-        own = ours.where(ours["flow"] == flow)
-        connections.append(_connection(m, events, own, segments, directions.get(flow)))
+    short = short_writes(events)
+    order = np.argsort(ours["flow"], kind="stable")
+    flows, first = np.unique(ours["flow"][order], return_index=True)
+    for flow, rows in zip(flows.tolist(), np.split(order, first[1:]), strict=True):
+        own = ours.where(rows)
+        connections.append(_connection(m, short, own, capture, directions.get(flow)))
     written, read = (ours["kind"] == kind for kind in (0, 1))
     return {
         "writes": int(np.count_nonzero(written)),
@@ -274,9 +277,9 @@ def _application(
 
 def _connection(
     m: Measurement,
-    events: Table,
+    short: Array,
     calls: Table,
-    segments: Table | None,
+    capture: int | None,
     place: tuple[int, int] | None,
 ) -> dict[str, Any]:
     """One socket's calls."""
@@ -284,8 +287,8 @@ def _connection(
     conn, sends = place if place is not None else (-1, 0)
     unread: list[tuple[int, int]] | None = None
     unwritten: list[tuple[int, int]] | None = None
-    if segments is not None and conn >= 0:
-        own = segments.where((segments["conn"] == conn) & (segments["dir"] == sends))
+    if capture is not None and conn >= 0:
+        own = m.flow(conn, sends, capture)
         acks = own.where(own["ack"] > 0)
         begun = [
             any(bool(one[way]["syn"]) for one in m.connections[conn].summaries.values())
@@ -301,7 +304,7 @@ def _connection(
         "reads": len(reads),
         "bytes_written": int(writes["length"].sum()),
         "bytes_read": int(reads["length"].sum()),
-        "write_blocked_s": _seconds(blocked_ns(events, writes)),
+        "write_blocked_s": _seconds(blocked_ns(short, writes)),
         **_absences(m, "write", unwritten),
         **_absences(m, "read", unread),
     }

@@ -168,7 +168,7 @@ def _point(state: AlignmentState, source: int, place: int, path: list[int]) -> s
     if not sizes:
         return None
     conn = max(sizes)[1]
-    local = addresses(state.settings)
+    local = addresses(state.settings, state.traces[source].source.path)
     ends = [address in local for address, _ in state.merged[conn].endpoints]
     if ends[0] != ends[1]:
         details["point_by"] = "addresses of the recorded interface (measurement.toml)"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.host.calls import away, blocked_ns, calls as calls_of, short_writes, starved
+from multitracer.host.local import addresses, of
+from multitracer.host.packets import Elsewhere, ways
+from multitracer.host.segments import join
 from multitracer.layers.host.calls import away, blocked_ns, calls as calls_of, starved
 from multitracer.layers.host.local import addresses
 from multitracer.layers.host.packets import Elsewhere, ways
@@ -80,7 +85,7 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
         "drops_elsewhere": _elsewhere(events, elsewhere, reasons),
         "qdisc": _qdisc(m, events, packets, elsewhere, reasons),
         "device": _device(events, packets),
-        "application": _application(m, events, calls, segments, directions),
+        "application": _application(m, events, calls, capture, directions),
         "retransmissions": _retransmissions(m, source, events, _ours(m, source)),
         "lost_events": _lost(m, source),
         "unjoined": {
@@ -116,7 +121,7 @@ def _directions(m: Timeline, source: int) -> dict[int, tuple[int, int]]:
 def _ours(m: Timeline, source: int) -> Array:
     """Flows of the kernel's log that are this host's: the kernel logs other network namespaces, too."""
     flows = m.traces[source].flows
-    local = addresses(m.settings) if _alone(m, source) else frozenset()
+    local = addresses(m.settings, m.sources[source].path) if _alone(m, source) else frozenset()
     kept = [at for at, flow in enumerate(flows) if not local or flow.local_address in local]
     return np.array(kept, dtype=np.int64)
 
@@ -151,6 +156,9 @@ def _capture(m: Timeline, source: int, point: str | None) -> int | None:
     captures = [i for i, one in enumerate(m.sources) if one.layer == "tcp"]
     if len(captures) == 1:
         return captures[0]
+    beside = [i for i in captures if _folder(m, i) == _folder(m, source)]
+    if len(beside) == 1:
+        return beside[0]
     same = [i for i in captures if m.sources[i].point == point and point is not None]
     return same[0] if len(same) == 1 else None
 
@@ -242,16 +250,19 @@ def _application(
     m: Timeline,
     events: Table,
     calls: Table,
-    segments: Table | None,
+    capture: int | None,
     directions: Mapping[int, tuple[int, int]],
 ) -> dict[str, Any]:
     """Calls of the connections of the captures; of all sockets where there is no capture."""
-    wanted = calls["conn"] >= 0 if segments is not None else calls["flow"] >= 0
+    wanted = calls["conn"] >= 0 if capture is not None else calls["flow"] >= 0
     ours = calls.where(wanted)
     connections = []
-    for flow in np.unique(ours["flow"]).tolist():
-        own = ours.where(ours["flow"] == flow)
-        connections.append(_connection(m, events, own, segments, directions.get(flow)))
+    short = short_writes(events)
+    order = np.argsort(ours["flow"], kind="stable")
+    flows, first = np.unique(ours["flow"][order], return_index=True)
+    for flow, rows in zip(flows.tolist(), np.split(order, first[1:]), strict=True):
+        own = ours.where(rows)
+        connections.append(_connection(m, short, own, capture, directions.get(flow)))
     written, read = (ours["kind"] == kind for kind in (0, 1))
     return {
         "writes": int(np.count_nonzero(written)),
@@ -272,7 +283,7 @@ def _connection(
     m: Timeline,
     events: Table,
     calls: Table,
-    segments: Table | None,
+    capture: int | None,
     place: tuple[int, int] | None,
 ) -> dict[str, Any]:
     """One socket's calls."""
@@ -280,8 +291,8 @@ def _connection(
     conn, sends = place if place is not None else (-1, 0)
     unread: list[tuple[int, int]] | None = None
     unwritten: list[tuple[int, int]] | None = None
-    if segments is not None and conn >= 0:
-        own = segments.where((segments["conn"] == conn) & (segments["dir"] == sends))
+    if capture is not None and conn >= 0:
+        own = m.flow(conn, sends, capture)
         acks = own.where(own["ack"] > 0)
         begun = [
             any(bool(one[way]["syn"]) for one in m.connections[conn].summaries.values())
@@ -297,7 +308,7 @@ def _connection(
         "reads": len(reads),
         "bytes_written": int(writes["length"].sum()),
         "bytes_read": int(reads["length"].sum()),
-        "write_blocked_s": _seconds(blocked_ns(events, writes)),
+        "write_blocked_s": _seconds(blocked_ns(short, writes)),
         **_absences(m, "write", unwritten),
         **_absences(m, "read", unread),
     }
@@ -333,6 +344,10 @@ def _change(m: Timeline, source: int, begin: str, end: str = "") -> int | None:
     counters = m.table("host_counters")
     if not len(counters) or not _alone(m, source):
         return None
+    mine = [at for at in range(len(m.sources)) if _folder(m, at) == _folder(m, source)]
+    counters = counters.where(np.isin(counters["source"], mine))
+    if not len(counters):
+        return None
     names = counters["name"]
     if end:
         found = [
@@ -355,14 +370,18 @@ def _change(m: Timeline, source: int, begin: str, end: str = "") -> int | None:
 
 def _alone(m: Timeline, source: int) -> bool:
     """Whether the counters of the measurement can only be of this host."""
-    kernels = {int(value) for value in np.unique(m.table("host_events")["source"])}
-    return kernels == {source}
+    kernels = [int(value) for value in np.unique(m.table("host_events")["source"])]
+    return [one for one in kernels if _folder(m, one) == _folder(m, source)] == [source]
+
+
+def _folder(m: Timeline, source: int) -> str:
+    return os.path.dirname(m.sources[source].path)
 
 
 def _lost(m: Timeline, source: int) -> int:
     """Events that the kernel could not keep, by the log's marks or the recorder's count."""
     marks = sum(issue.count for issue in m.traces[source].issues if issue.code == "lost-events")
-    recorded = m.settings.get("record", {})
+    recorded = of(m.settings, m.sources[source].path).get("record", {})
     said = recorded.get("lost_events", 0) if isinstance(recorded, Mapping) else 0
     return max(marks, said if isinstance(said, int) and _alone(m, source) else 0)
 

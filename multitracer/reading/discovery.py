@@ -77,12 +77,32 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
     files.found = joined(_once(files.found, named))
     files.named = joined(files.named)
     if len({os.path.realpath(toml) for toml in tomls}) > 1:
+        recorded = {os.path.dirname(toml): _settings(toml) for toml in tomls}
+        if all("record" in one for one in recorded.values()):
+            files.settings = of_hosts(recorded)
+            return files
         raise UsageError(
             f"two {SETTINGS_FILE}: {tomls[0]} and {tomls[1]}; one call reads one measurement, read them apart"
         )
     if tomls:
         files.settings = settingsfile.read(tomls[0])
     return files
+
+
+def of_hosts(recorded: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The settings of recordings of several hosts of one transfer, by directory, as those of one measurement.
+
+    What each says of its clocks is against its own time of day, which is another on each host: it is left
+    out, and logs are joined by what is in them.
+    """
+    sources: dict[str, Any] = {}
+    for folder, settings in recorded.items():
+        entries = settings.get("sources")
+        for name, entry in entries.items() if isinstance(entries, dict) else ():
+            if isinstance(entry, dict):
+                kept = {key: value for key, value in entry.items() if not key.startswith("clock_")}
+                sources[f"{folder}/{name}".replace(os.sep, "/")] = kept
+    return {"sources": sources, "recorded": recorded}
 
 
 def _entries(directory: str) -> list[str]:

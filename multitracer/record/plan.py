@@ -103,8 +103,7 @@ def make(interface: str, ports: Sequence[int] = (), *, mount: bool = False) -> P
     for wanted in tracing.WANTED:
         choice = next((one for one in choices if one.event == wanted.event), None)
         if choice is not None and (choice.there or unknown):
-            detail = " ".join(word for word in (choice.filter, f"({tracefs.why})" if unknown else "") if word)
-            sources.append(Source(wanted.layer, wanted.event, True, detail))
+            sources.append(Source(wanted.layer, wanted.event, True, choice.filter))
         else:
             remedy = tracefs.why or "this kernel does not have it: the others are recorded"
             sources.append(Source(wanted.layer, wanted.event, False, "", remedy))
@@ -143,10 +142,14 @@ def _samples(interface: str) -> list[Source]:
 def host_lines(plan: Plan) -> list[str]:
     """The plan in words, a line each: what is there first."""
     lines = [f"host {socket.gethostname()}, interface {plan.interface}"]
+    if plan.tracefs.root and plan.tracefs.why:
+        lines.append(f"{plan.tracefs.why}: which tracepoints there are shows then")
     lines += [
         f"  {one.layer:11} {one.source:26} {one.detail}".rstrip() for one in plan.sources if one.available
     ]
     if plan.missing:
         lines.append("not here:")
-        lines += [f"  {one.layer:11} {one.source:26} {one.remedy}".rstrip() for one in plan.missing]
+    for remedy in dict.fromkeys(one.remedy for one in plan.missing):
+        lines += [f"  {one.layer:11} {one.source}" for one in plan.missing if one.remedy == remedy]
+        lines[-1] = f"{lines[-1]:39} {remedy}".rstrip()
     return lines

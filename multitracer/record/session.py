@@ -23,6 +23,7 @@ from multitracer.record.system import RecordError, words_of
 KERNEL_LOG = "kernel.trace"
 SOCKETS_LOG = "sockets.ss"
 COUNTERS_LOG = "counters.log"
+CAPTURES = ("capture.pcap", "capture.pcapng")
 SETTINGS = "measurement.toml"
 HEADERS = 128
 """Bytes kept of each packet by default: all headers with their options, and little of what users sent."""
@@ -251,7 +252,16 @@ class _Session:
             raise RecordError(f"{error.filename or self._options.output}: {words_of(error)}") from error
         except RecordError:
             self.abort()
+            self._leave_nothing()
             raise
+
+    def _leave_nothing(self) -> None:
+        """Remove the files of a recording that did not begin, so that its name is free again."""
+        for name in (KERNEL_LOG, SOCKETS_LOG, COUNTERS_LOG, SETTINGS, *CAPTURES):
+            with suppress(OSError):
+                os.unlink(os.path.join(self._folder, name))
+        with suppress(OSError):
+            os.rmdir(self._folder)
 
     def _begin(self, plan: planning.Plan) -> None:
         options, problems = self._options, self._outcome.problems

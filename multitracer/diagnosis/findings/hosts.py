@@ -32,6 +32,7 @@ _NO_USE = frozenset(
         "NOT_SPECIFIED",
         "NO_SOCKET",
         "OTHERHOST",
+        "QUEUE_PURGE",
         "UNICAST_IN_L2_MULTICAST",
         "IP_NOPROTO",
         "UNHANDLED_PROTO",

@@ -57,26 +57,28 @@ def _begins(events: Table) -> tuple[Array, Array]:
 
 
 def short_writes(events: Table) -> Array:
-    """Rows of `send` that took less than was to be written, or nothing as the socket was full (EAGAIN)."""
+    """Records, ascending, of calls that took less than was to be written, or nothing (EAGAIN)."""
     _, wanted = _begins(events)
     send = events["kind"] == _KIND["send"]
-    return np.flatnonzero(send & ((wanted > events["length"]) | (events["value"] == -11)))
+    cut = send & ((wanted > events["length"]) | (events["value"] == -11))
+    return np.sort(events["record"][cut])
 
 
-def blocked_ns(events: Table, writes: Table) -> int:
+def blocked_ns(short: Array, writes: Table) -> int:
     """Time in which applications wanted to write and could not: in calls, and from a short write to the next.
 
     Parameters
     ----------
-    events : Table
-        `host_events` of one source.
+    short : array of int
+        Records of `short_writes`, ascending.
     writes : Table
-        Its `host_calls` that are writes of one socket, in order of time.
+        `host_calls` that are writes of one socket, in order of time.
     """
     inside = np.where(writes["began_ns"] >= 0, writes["t_ns"] - writes["began_ns"], 0).sum()
-    short = np.isin(writes["record"], events["record"][short_writes(events)])
+    at = np.minimum(np.searchsorted(short, writes["record"]), max(len(short) - 1, 0))
+    cut = short[at] == writes["record"] if len(short) else np.zeros(len(writes), dtype=bool)
     begins = np.where(writes["began_ns"] >= 0, writes["began_ns"], writes["t_ns"])
-    after = np.maximum(begins[1:] - writes["t_ns"][:-1], 0)[short[:-1]] if len(writes) > 1 else np.zeros(0)
+    after = np.maximum(begins[1:] - writes["t_ns"][:-1], 0)[cut[:-1]] if len(writes) > 1 else np.zeros(0)
     return int(inside + after.sum())
 
 

@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.host.calls import away, blocked_ns, calls as calls_of, short_writes, starved
-from multitracer.host.local import addresses, of
-from multitracer.host.packets import Elsewhere, ways
-from multitracer.host.segments import join
-from multitracer.layers.host.calls import away, blocked_ns, calls as calls_of, starved
-from multitracer.layers.host.local import addresses
+from multitracer.layers.host.calls import away, blocked_ns, calls as calls_of, short_writes, starved
+from multitracer.layers.host.local import addresses, of
 from multitracer.layers.host.packets import Elsewhere, ways
 from multitracer.layers.host.segments import join
 from multitracer.model.analysis import Analyzer, Result
@@ -281,7 +277,7 @@ def _application(
 
 def _connection(
     m: Timeline,
-    events: Table,
+    short: Array,
     calls: Table,
     capture: int | None,
     place: tuple[int, int] | None,

@@ -77,7 +77,7 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
     files.found = joined(_once(files.found, named))
     files.named = joined(files.named)
     if len({os.path.realpath(toml) for toml in tomls}) > 1:
-        recorded = {os.path.dirname(toml): _settings(toml) for toml in tomls}
+        recorded = {os.path.dirname(toml): settingsfile.read(toml) for toml in tomls}
         if all("record" in one for one in recorded.values()):
             files.settings = of_hosts(recorded)
             return files

@@ -122,7 +122,7 @@ def test_the_worst_and_the_largest_are_shown(
         assert [int(row[0]) for row in rows] == [3, 7, *range(3), 4, 5, 6, *range(8, 12)]
         assert rows[1][4] == "900"
         assert "... and 28 more" in lines
-        assert "analyze --json has all connections, each with all that is known of it" in lines
+        assert "--conn N tells all of one (tcp.stream eq N in Wireshark); --json has all" in lines
 
 
 def test_with_other_results_the_dictionaries_are_written() -> None:

@@ -89,6 +89,7 @@ ANALYZERS = {
     "host": "multitracer.analyzers.host:ANALYZER",
     "energy": "multitracer.analyzers.energy:ANALYZER",
     "flow_totals": "multitracer.analyzers.flow_totals:ANALYZER",
+    "hops": "multitracer.analyzers.hops:ANALYZER",
     "diagnosis": "multitracer.analyzers.diagnosis:ANALYZER",
     "handshake": "multitracer.analyzers.handshake:ANALYZER",
 }

@@ -71,6 +71,7 @@ QUESTIONS = {
             "air",
             "bearer",
             "host",
+            "hops",
         ),
     ),
     "air": Question(needs=("link_air",), specific=True),

@@ -1,7 +1,8 @@
 """What limited the sender over time: its application, the receiver's window, the congestion window, recovery.
 
 Each pause between two data segments belongs to one limit, by what the sender's capture shows at its start and
-by what ended it. The shares of a connection add up to its transfer time.
+by what ended it: the phases, for a picture and as evidence. The shares of the whole are not counted from
+them: `limits` of an entry has them as `connections` does, from the core or the kernel (docs/limits.md).
 """
 
 from __future__ import annotations
@@ -65,21 +66,17 @@ def _entries(
 ) -> list[dict[str, Any]]:
     count = len(states.connections)
     spent_ns = phases["end_ns"] - phases["t_ns"]
-    sums = np.zeros((count, len(LIMITS)), dtype=np.int64)
-    np.add.at(sums, (of, phases["limit"]), spent_ns)
+    whole_ns = np.zeros(count, dtype=np.int64)
+    np.add.at(whole_ns, of, spent_ns)
     order = np.lexsort((-spent_ns, of))
     bounds = np.searchsorted(of, np.arange(count + 1)).tolist()
     known = states.acks.largest(states.edges, -1) >= 0
     entries = []
     for at, connection in enumerate(states.connections):
-        spent = dict(zip(LIMITS, sums[at].tolist(), strict=True))
-        whole = sum(spent.values())
         entries.append(
             {
                 "conn": connection.index,
-                "seconds": round(whole / 1e9, 6),
-                "share": {name: round(value / whole, 6) if whole else 0.0 for name, value in spent.items()},
-                "mostly": max(spent, key=lambda name: spent[name]) if whole else None,
+                "seconds": round(int(whole_ns[at]) / 1e9, 6),
                 "window_known": bool(known[at]),
                 "kernel": logged.of(connection),
                 "limits": _inferred(m, connection),

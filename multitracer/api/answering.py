@@ -30,6 +30,7 @@ _PROVIDERS = {
     "flow_totals": "totals of flows that a simulator counted (FlowMonitor)",
     "snd": "a capture next to the data sender",
     "rcv": "a capture next to the data receiver",
+    "mid": "a capture taken between both ends",
 }
 
 
@@ -86,6 +87,9 @@ def missing(
                 return reason.removeprefix("needs ")
         elif need in ("snd", "rcv"):
             if getattr(measurement, need) is None:
+                return _PROVIDERS[need]
+        elif need == "mid":
+            if not any(source.point == "mid" for source in measurement.sources):
                 return _PROVIDERS[need]
         elif measurement.summarised and need in ("segments", "arrivals", "retransmissions", "timeouts"):
             return "single segments, which a summary does not keep (large capture): use --full"

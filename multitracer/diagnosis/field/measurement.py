@@ -11,6 +11,7 @@ from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.arrivals import arrivals
 from multitracer.diagnosis.findings.behind_chains import said
 from multitracer.diagnosis.findings.finding import Finding, plot_command
+from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.model.analysis import Result
 from multitracer.model.timeline import Timeline
 
@@ -31,7 +32,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     ----------
     m : Timeline
     results : mapping
-        With that of `connections`, and of `chains` and `timeouts` where they are there.
+        With that of `connections`, and of `chains`, `timeouts` and `hops` where they are there.
 
     Returns
     -------
@@ -53,6 +54,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         found = [replace(found[0], text=found[0].text + looked), *found[1:]]
     if m.summarised:
         return found
+    found = with_hops(m, found, _summary(results, "hops"))
     chains = said(m, _summary(results, "chains").get("chains", []))
     found = _with_records(found, [one for one in chains if one.kind in _BEHIND])
     told = {one.kind for one in found}

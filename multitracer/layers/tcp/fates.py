@@ -144,21 +144,47 @@ def fates(m: Timeline, connection: Connection, reverse: bool = False) -> Fates |
 
 def fates_of(m: Timeline, connections: Sequence[Connection], reverse: bool = False) -> list[AllFates]:
     """`fates` of all connections that have any: those in the way of the measurement, and those against it."""
-    if m.snd is None or m.rcv is None or m.snd == m.rcv:
+    if m.snd is None or m.rcv is None:
         return []
-    both = [at for at, one in enumerate(connections) if m.snd in one.summaries and m.rcv in one.summaries]
     near, far = (m.rcv, m.snd) if reverse else (m.snd, m.rcv)
+    return [known for _, _, known in fates_between(m, connections, near, far, reverse)]
+
+
+def fates_between(
+    m: Timeline, connections: Sequence[Connection], near: int, far: int, reverse: bool = False
+) -> list[tuple[int, int, AllFates]]:
+    """Follow one direction of many connections between any two captures.
+
+    Parameters
+    ----------
+    m : Timeline
+    connections : sequence of Connection
+    near, far : int
+        Sources: the one that most data passes first, and the other.
+    reverse : bool
+        Follow what goes against the bulk of each connection's data.
+
+    Returns
+    -------
+    list of (int, int, AllFates)
+        The capture that these connections pass first, the other, and what became of their data: at most one
+        entry for either way.
+    """
+    if near == far:
+        return []
+    both = [at for at, one in enumerate(connections) if near in one.summaries and far in one.summaries]
     found = _followed(m, connections, np.array(both, dtype=np.int64), near, far, reverse)
     if found is None:
         return []
     against = _against(found)
     if not len(against):
-        return [found]
+        return [(near, far, found)]
     places = found.places[against]
     turned = _followed(m, connections, places, far, near, reverse)
     kept = np.setdiff1d(found.places, places)
     along = _followed(m, connections, kept, near, far, reverse) if len(kept) else None
-    return [part for part in (along, turned) if part is not None]
+    told = ((near, far, along), (far, near, turned))
+    return [(first, last, part) for first, last, part in told if part is not None]
 
 
 def _against(found: AllFates) -> Times:

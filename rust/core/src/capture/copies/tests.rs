@@ -142,3 +142,51 @@ proptest::proptest! {
         proptest::prop_assert!(judge(&seen).iter().all(|copy| !copy));
     }
 }
+
+#[test]
+fn a_copy_thousands_of_packets_later() {
+    // A router's two ports into one mirror, whose buffers put others between a packet and its copy.
+    for (apart, known) in [(50, 0.999), (1000, 0.998), (5000, 0.96)] {
+        let mut copies = Copies::default();
+        let packet = |at: i64| {
+            let flow = (at % 37) as u16;
+            let mut one = data(at * 10_000, (at / 37 + 1) as u16, (at * 1000) as u32);
+            one.source.1 += flow;
+            one
+        };
+        let (count, mut first, mut again) = (40_000, 0, 0);
+        for at in 0..count {
+            first += i64::from(copies.is_copy(&packet(at), 0));
+            if at >= apart {
+                let copy =
+                    Segment { ttl: blank().ttl.wrapping_sub(1), t_ns: at * 10_000 + 5, ..packet(at - apart) };
+                again += i64::from(copies.is_copy(&copy, 0));
+            }
+        }
+        assert_eq!(first, 0);
+        assert!(again as f64 >= known * (count - apart) as f64, "{again} of {}", count - apart);
+    }
+}
+
+#[test]
+fn what_the_network_delivers_twice_arrived_twice() {
+    // A packet in ten comes again at once, of one TTL: it counts.
+    let mut copies = Copies::default();
+    for at in 0..500i64 {
+        let one = data(at * MS, at as u16 + 1, (at * 1000) as u32);
+        assert!(!copies.is_copy(&one, 0));
+        if at % 10 == 9 {
+            assert!(!copies.is_copy(&Segment { t_ns: one.t_ns + 5000, ..one }, 0));
+        }
+    }
+    // Of a mirror that loses a packet in four, each copy is known but the very first.
+    let (mut copies, mut counted) = (Copies::default(), 0);
+    for at in 0..500i64 {
+        let one = data(at * MS, at as u16 + 1, (at * 1000) as u32);
+        assert!(!copies.is_copy(&one, 0));
+        if at % 4 != 3 {
+            counted += i32::from(!copies.is_copy(&Segment { t_ns: one.t_ns + 5000, ..one }, 0));
+        }
+    }
+    assert_eq!(counted, 1);
+}

@@ -101,13 +101,16 @@ impl Sender {
         let end = seq + i64::from(segment.length);
         let stamp = self.ts_last.map(|(val, _)| val);
         // An ACK may have come since, with a later timestamp than the last data.
-        let own = segment.options.timestamps.zip(stamp);
-        let known = own.filter(|((val, _), last)| val.wrapping_sub(*last) as i32 >= 0).map(|(_, last)| last);
-        let last = self.last_out_ns.filter(|_| end == self.snd_max).map(|t_ns| (t_ns, known));
-        let copy = last.or_else(|| self.outstanding.at(seq).map(|run| (run.last_ns, None)));
+        let own = segment.options.timestamps.map(|(val, _)| val);
+        let later =
+            |last: u32| own.is_some_and(|val| end == self.snd_max && (val.wrapping_sub(last) as i32) < 0);
+        let known = stamp.filter(|last| !later(*last));
+        let from = self.snd_max - i64::from(self.largest_segment);
+        let unacked = self.outstanding.at(seq).map(|run| (seq, end, run.last_ns, None));
+        let last = self.last_out_ns.map(|t_ns| (from, self.snd_max, t_ns, known));
         let books = self.books.get_or_insert_default();
         books.stamp(stamp);
-        if let Some((t_ns, ts_val)) = copy {
+        for (seq, end, t_ns, ts_val) in unacked.into_iter().chain(last) {
             books.remember(Seen { seq, end, t_ns, id: None, ts_val, arrival: None });
         }
     }

@@ -17,7 +17,7 @@ const ENOUGH: u16 = 3;
 const USUAL_BYTES: u32 = 1460;
 
 /// What the direction has shown of its numbers, and the next that is expected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ids {
     /// The next number, not wrapped.
     pub(super) next: i64,
@@ -44,12 +44,6 @@ pub enum Step {
     Behind(i64),
     /// Of another counter.
     Strange,
-}
-
-impl Default for Ids {
-    fn default() -> Self {
-        Ids { next: 0, whole: 0, hits: 0, misses: 0, ahead: 0, elsewhere: 0 }
-    }
 }
 
 impl Ids {

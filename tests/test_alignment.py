@@ -83,7 +83,8 @@ class TestSamples:
         for name in CAPTURES:
             (source,) = align(traces(sample, [name])).sources
             assert source.point == name[:3]
-            assert "RTT split" in source.details["point_by"]
+            assert "by all evidence" in source.details["point_by"]
+            assert source.details["point_evidence"]
 
     def test_hours_and_skew_of_a_capture(self, sample: str) -> None:
         for wrong in (Wrong(3 * HOUR + 123_456_789), Wrong(-5 * HOUR, 200e-6), Wrong(-5 * HOUR, -200e-6)):

@@ -12,7 +12,6 @@ NEVER = {
     "asyncio",
     "email",
     "importlib.metadata",
-    "json",
     "logging",
     "numpy",
     "pandas",
@@ -24,7 +23,7 @@ NEVER = {
     "unittest",
     "zipfile",
 }
-"""Libraries that take milliseconds, or more."""
+"""Libraries that take milliseconds, or more; `json` reads what the core tells of single connections."""
 
 NOT_OF_OURS = {
     "multitracer.alignment.assemble",

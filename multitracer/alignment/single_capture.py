@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from multitracer import native
@@ -34,7 +35,9 @@ def align_single(trace: Trace, settings: dict[str, Any]) -> Timeline:
     return Timeline(
         traces=[trace],
         clocks=[clock],
-        connections=Derived(len(known), lambda at: _connection(at, known[at]), origin=known),
+        connections=Derived(
+            len(known), lambda at: _connection(at, known[at]), origin=known, digest=_digest(known)
+        ),
         entities=[],
         tables={},
         snd=0 if source.point == "snd" else None,
@@ -43,6 +46,11 @@ def align_single(trace: Trace, settings: dict[str, Any]) -> Timeline:
         settings=settings,
         summarised=True,
     )
+
+
+def _digest(known: Sequence[dict[str, Any]]) -> Callable[[int], dict[str, Any]] | None:
+    """How the core sums up what it holds; None of plain dictionaries."""
+    return partial(native.digest, known) if native.are_summaries(known) else None
 
 
 def _overview(known: Sequence[dict[str, Any]]) -> tuple[int | None, int | None]:

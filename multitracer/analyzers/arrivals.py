@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.analyzers.connections import vantage
+from multitracer.layers.vantage import vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import DIRECTIONS
 from multitracer.model.schema.results import ARRIVALS

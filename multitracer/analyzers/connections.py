@@ -9,12 +9,11 @@ Reference: Paper section 4.3 (duplicate bytes); RFC 6298 section 3 (Karn).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
-from multitracer import native
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.layers.tcp.onepoint import one_point
+from multitracer.layers.onepoint import one_point
+from multitracer.layers.vantage import far_end, reference_ns, vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
 from multitracer.model.timeline import Connection, Timeline
@@ -32,8 +31,7 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
         return Result("connections", inconclusive="needs a packet capture with TCP segments (pcap, pcapng)")
     known = measurement.connections
     if measurement.summarised:
-        origin = known.origin if isinstance(known, Derived) else None
-        counted = partial(native.digest, origin) if native.are_summaries(origin) else None
+        counted = known.digest if isinstance(known, Derived) else None
         made = Derived(len(known), lambda at: _describe(measurement, known[at]), origin=known, digest=counted)
         return Result("connections", {"connections": made})
     found = [_describe(measurement, connection) for connection in known]
@@ -47,7 +45,8 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
     acks = summary[_DIRECTIONS[1 - connection.data_dir]]
     # What the other end sent again, and why, only the capture next to it can tell: elsewhere a segment that
     # was lost on the way is missing, and the link has changed the times between the others.
-    other = connection.summaries[_far(measurement, connection, source)][_DIRECTIONS[1 - connection.data_dir]]
+    far = far_end(measurement, connection, source)
+    other = connection.summaries[far][_DIRECTIONS[1 - connection.data_dir]]
     return {
         "index": connection.index,
         "endpoints": [endpoint(*end) for end in connection.endpoints],
@@ -115,46 +114,6 @@ def _streams(measurement: Timeline) -> dict[tuple[int, int], int]:
     }
 
 
-def vantage(measurement: Timeline, connection: Connection) -> int:
-    """The source that sees a connection's data best: next to the sender, else any that saw most segments."""
-    ends = (measurement.snd, measurement.rcv)
-    if _from_the_far_end(measurement, connection):
-        ends = ends[::-1]
-    for preferred in ends:
-        if preferred in connection.summaries:
-            assert preferred is not None
-            return preferred
-    return max(
-        connection.summaries,
-        key=lambda source: sum(connection.summaries[source][name]["segments"] for name in _DIRECTIONS),
-    )
-
-
-def _far(measurement: Timeline, connection: Connection, source: int) -> int:
-    """The source at the other end of the path, if it saw the connection, else the one given."""
-    far = measurement.rcv if source == measurement.snd else measurement.snd
-    return source if far is None or far not in connection.summaries else far
-
-
-def _from_the_far_end(measurement: Timeline, connection: Connection) -> bool:
-    """Whether this connection's data comes from the end at which most data of the measurement arrives.
-
-    The SYN passes the capture next to the end that opens the connection first.
-    """
-    snd, rcv = (
-        connection.summaries.get(source) if source is not None else None
-        for source in (measurement.snd, measurement.rcv)
-    )
-    if snd is None or rcv is None or not (snd["handshake"] and rcv["handshake"]):
-        return False
-    assert measurement.snd is not None
-    assert measurement.rcv is not None
-    opened_at_snd = _reference_ns(measurement, measurement.snd, snd["first_ns"]) <= _reference_ns(
-        measurement, measurement.rcv, rcv["first_ns"]
-    )
-    return bool(opened_at_snd != (connection.data_dir == 0))
-
-
 def endpoint(address: str, port: int) -> str:
     """``address:port``, an IPv6 address in brackets."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
@@ -188,11 +147,7 @@ def _rate_bps(direction: Mapping[str, Any], count_bytes: int) -> float | None:
 
 
 def _seconds(measurement: Timeline, source: int, t_ns: int) -> float:
-    return measurement.seconds(_reference_ns(measurement, source, t_ns))
-
-
-def _reference_ns(measurement: Timeline, source: int, t_ns: int) -> int:
-    return t_ns + measurement.clocks[source].offset_ns
+    return measurement.seconds(reference_ns(measurement, source, t_ns))
 
 
 ANALYZER = Analyzer(

@@ -8,11 +8,7 @@ from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import from_captures
-from multitracer.diagnosis.findings.airtime import air
-from multitracer.diagnosis.findings.bearers import bearer
-from multitracer.diagnosis.findings.behind_chains import said
 from multitracer.diagnosis.findings.finding import Finding
-from multitracer.diagnosis.findings.hosts import ALWAYS as HOST_ALWAYS, HARMLESS as HOST_HARMLESS, hosts
 from multitracer.diagnosis.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.timeline import Timeline
@@ -26,17 +22,21 @@ _ALWAYS = (
     "link_loss",
     "link_burst",
     "ack_loss",
-    *HOST_ALWAYS,
+    "host_drops",
 )
-_LINKS_OWN = (
+_OTHERS_OWN = (
     "bearer_repeats",
     "bearer_repeats_back",
     "bearer_discards",
     "air_busy",
     "air_retries",
     "air_slow",
+    "host_queue",
+    "host_busy",
+    "host_writer",
+    "host_reader",
 )
-_HARMLESS = ("link_burst_harmless", "ack_compression", "xoff", "queue", *_LINKS_OWN, *HOST_HARMLESS)
+_HARMLESS = ("link_burst_harmless", "ack_compression", "xoff", "queue", *_OTHERS_OWN)
 _FIRST = ("call_dropped", "unfinished")
 
 
@@ -72,17 +72,28 @@ def _from_captures(
     broken = [] if m.summarised else unfinished(m, connections, _timeouts(results))
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
     whole = headline(m, dict(utilization), connections) if utilization.get("value") is not None else None
-    links_own = [] if m.summarised else [*air(m, results), *bearer(m, results)]
+    others_own = [] if m.summarised else _of_other_layers(m, results)
     rest = [one for one in found if one.kind not in _FIRST]
     if whole is not None:
         # What limited the sender while the link was busy cost nothing: no more than was lost is shared out.
         told = sum(one.cost_s for one in rest)
         part = min(1.0, whole.cost_s / told) if told else 1.0
         rest = [replace(one, cost_s=one.cost_s * part) for one in rest]
-    return [*ended, *([whole] if whole is not None else []), *rest, *links_own]
+    return [*ended, *([whole] if whole is not None else []), *rest, *others_own]
+
+
+def _of_other_layers(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
+    """What the air, radio bearers and recorded hosts show of themselves."""
+    from multitracer.diagnosis.findings.airtime import air
+    from multitracer.diagnosis.findings.bearers import bearer
+    from multitracer.diagnosis.findings.hosts import hosts
+
+    return [*air(m, results), *bearer(m, results), *hosts(m, results)]
 
 
 def _along_the_link(m: Timeline, results: Mapping[str, Result], utilization: dict[str, Any]) -> list[Finding]:
+    from multitracer.diagnosis.findings.behind_chains import said
+
     connections = _summary(results, "connections").get("connections", [])
     chains = _summary(results, "chains").get("chains", [])
     phases = _summary(results, "idle_phases").get("phases", [])
@@ -92,7 +103,7 @@ def _along_the_link(m: Timeline, results: Mapping[str, Result], utilization: dic
     # A queue alone is what fills the link; it hurts where something has to be repaired behind it.
     waiting = queue(m, _summary(results, "queueing")) if any(one.kind in _ALWAYS for one in told) else None
     told += [waiting] if waiting is not None else []
-    told += [*air(m, results), *bearer(m, results), *hosts(m, results)]
+    told += _of_other_layers(m, results)
     if not any(one.kind in _FIRST for one in told):
         told += unfinished(m, connections, _timeouts(results))
     told.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s))

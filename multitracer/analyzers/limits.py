@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.onepoint import one_point
 from multitracer.layers.tcp.flow_batch import Times, batches
-from multitracer.layers.tcp.onepoint import one_point
 from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped

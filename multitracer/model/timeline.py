@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from multitracer.model.errors import Issue
 from multitracer.model.lazy import np
-from multitracer.model.linktype import RLP, LinkType
-from multitracer.model.schema import SCHEMAS
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Source, Trace
+
+if TYPE_CHECKING:
+    from multitracer.model.linktype import LinkType
 
 T = TypeVar("T")
 Grade = Literal["reference", "exact", "accurate", "approximate", "assumed", "unjoined"]
@@ -199,6 +200,8 @@ class Timeline:
 
     def link_type(self, entity: int) -> LinkType:
         """Of what kind the link of an entity is, and what its log cannot tell; RLP where no log says."""
+        from multitracer.model.linktype import RLP
+
         name = self.entities[entity]
         for trace in self.traces:
             if trace.links and name in trace.entities:
@@ -210,6 +213,8 @@ class Timeline:
         found = self.tables.get(name)
         if found is not None:
             return found
+        from multitracer.model.schema import SCHEMAS
+
         return Table.empty(SCHEMAS[name])
 
     def rows(self, *names: str) -> int:

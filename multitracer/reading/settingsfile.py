@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -53,6 +52,8 @@ def read(path: str) -> dict[str, Any]:
     UsageError
         It is no TOML, too large, or says what nobody understands: a name nearly right, a number that is none.
     """
+    import tomllib  # few measurements have settings
+
     try:
         with open(path, "rb") as file:
             content = file.read(LARGEST_BYTES + 1)

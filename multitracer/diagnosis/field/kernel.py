@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.findings.finding import Finding
+from multitracer.model.lazy import np
 from multitracer.model.quantities import count
 from multitracer.model.timeline import Timeline
 
 
 def kernel_retransmissions(m: Timeline) -> dict[int, int]:
     """Retransmissions by the kernel's last word (ss, tcp_info: ``total_retrans``), by connection."""
+    if not m.rows("tcp_states"):
+        return {}
     states = m.table("tcp_states")
     known = states.where((states["retrans_total"] >= 0) & (states["conn"] >= 0))
     directions = {one.index: one.data_dir for one in m.connections} if len(known) else {}

@@ -8,8 +8,6 @@ from typing import Any
 
 from multitracer.diagnosis.field.kernel import kernel_retransmissions
 from multitracer.diagnosis.field.saying import sentences
-from multitracer.diagnosis.findings.arrivals import arrivals
-from multitracer.diagnosis.findings.behind_chains import said
 from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.model.analysis import Result
@@ -54,6 +52,9 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         found = [replace(found[0], text=found[0].text + looked), *found[1:]]
     if m.summarised:
         return found
+    from multitracer.diagnosis.findings.arrivals import arrivals
+    from multitracer.diagnosis.findings.behind_chains import said
+
     found = with_hops(m, found, _summary(results, "hops"))
     chains = said(m, _summary(results, "chains").get("chains", []))
     found = _with_records(found, [one for one in chains if one.kind in _BEHIND])

@@ -7,11 +7,12 @@ import os
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from multitracer.layers.tcp.transit import data_spans
-from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.timeline import Timeline
+
+if TYPE_CHECKING:
+    from multitracer.model.arrays.intervals import Intervals
 
 MOST_EVIDENCE = 12
 
@@ -81,6 +82,9 @@ def plot_command(m: Timeline, start: float | None, end: float | None, kind: str 
 
 def transfer_spans(m: Timeline) -> Intervals:
     """When data was transferred; as a capture on the path saw it, where none is next to the sender."""
+    from multitracer.layers.tcp.transit import data_spans
+    from multitracer.model.arrays.intervals import intervals
+
     found = data_spans(m)
     if len(found):
         return found

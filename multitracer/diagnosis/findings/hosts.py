@@ -22,9 +22,7 @@ from multitracer.model.timeline import Timeline
 
 QUEUE_S = 0.005
 AWAY_SHARE = 0.05
-ALWAYS = ("host_drops",)
 _BYTES = {"write": "bytes_written", "read": "bytes_read"}
-HARMLESS = ("host_queue", "host_busy", "host_writer", "host_reader")
 
 # Packets that a host has no use for: copies, those that came too late, or that are for nobody.
 _NO_USE = frozenset(

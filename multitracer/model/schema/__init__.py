@@ -80,6 +80,7 @@ SCHEMAS: dict[str, Schema] = {
     schema.name: schema
     for schema in (
         SEGMENTS,
+        ARRIVALS,
         RETRANSMISSIONS,
         TIMEOUTS,
         EPISODES,

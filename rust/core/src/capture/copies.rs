@@ -8,7 +8,8 @@
 //!   segment a packet comes by once more behind a router, with a lower TTL. A point sees a packet once: if one
 //!   that saw it sees it again, it was sent again.
 //! * The same point saw it again at once. That is a copy only if identifications mean something in its
-//!   direction: they vary, and no two packets have shared one.
+//!   direction: they vary, and no two packets have shared one. And only if half of its packets come so: a capture
+//!   copies all that it sees, a network now and then one, and what the network delivers twice did arrive twice.
 //!
 //! Without an identification (IPv6, or 0) only the first case counts, and only within a short time.
 //!
@@ -39,7 +40,8 @@ struct Packet {
 }
 
 /// What is known of the identifications of a direction, in one word, which is loaded as it was stored: from the top
-/// 32 bits that tell it from others, two flags, and the last identification.
+/// 32 bits that tell it from others, how many of its last packets came again at once, and how many there were, two
+/// flags, and the last identification.
 #[derive(Debug, Clone, Copy, Default)]
 struct Direction(u64);
 
@@ -76,13 +78,14 @@ impl Copies {
         let [last, before] = &mut self.packets[place as usize % PLACES];
         let ids = &mut self.directions[direction as usize % DIRECTIONS];
         if last.hash == hash {
-            return last.seen_again(segment, point, ids.observe(direction, segment.ip_id, true));
+            ids.observe(direction, segment.ip_id, true);
+            return last.seen_again(segment, point, ids);
         }
         let again = before.hash == hash;
-        let meaningful = ids.observe(direction, segment.ip_id, again);
+        ids.observe(direction, segment.ip_id, again);
         // Where packets share identifications, one that came between makes it a packet of its own.
-        if again && (segment.ip_id == 0 || meaningful) {
-            return before.seen_again(segment, point, meaningful);
+        if again && (segment.ip_id == 0 || ids.tell_apart()) {
+            return before.seen_again(segment, point, ids);
         }
         *before = *last;
         *last = Packet { hash, t_ns: segment.t_ns, points: [point, 0, 0, 0] };
@@ -91,9 +94,9 @@ impl Copies {
 }
 
 impl Packet {
-    /// Whether what is the same as this packet is a copy of it; `meaningful` if identifications tell packets apart.
+    /// Whether what is the same as this packet is a copy of it; `ids` is its direction.
     #[inline(never)]
-    fn seen_again(&mut self, segment: &Segment, point: u16, meaningful: bool) -> bool {
+    fn seen_again(&mut self, segment: &Segment, point: u16, ids: &mut Direction) -> bool {
         let identified = segment.ip_id != 0;
         let age = segment.t_ns.abs_diff(self.t_ns);
         if age > if identified { ELSEWHERE_NS } else { UNIDENTIFIED_NS } {
@@ -101,11 +104,12 @@ impl Packet {
             return false;
         }
         if self.points.contains(&point) {
-            let at_once = identified && age <= AT_ONCE_NS && (meaningful || segment.has(SYN));
-            if !at_once {
+            let at_once = identified && age <= AT_ONCE_NS;
+            let copied = at_once && ids.copied() && (ids.tell_apart() || segment.has(SYN));
+            if !copied {
                 self.renew(segment.t_ns, point);
             }
-            return at_once;
+            return copied;
         }
         match self.points.iter_mut().find(|place| **place == 0) {
             Some(place) => *place = point,
@@ -127,17 +131,49 @@ impl Direction {
     /// Two packets in a row had the same.
     const SHARED: u64 = 1 << 17;
 
-    /// Take note of an identification; whether they mean something.
+    /// Of the last packets, how many there were.
+    const PACKETS: u64 = 0x7f << 18;
+    const ONE: u64 = 1 << 18;
+    /// And how many of them came again, at once and at the same point.
+    const AGAIN: u64 = 0x7f << 25;
+    const ONE_AGAIN: u64 = 1 << 25;
+
+    /// Take note of an identification.
     #[inline(always)]
-    fn observe(&mut self, direction: u64, id: u16, same: bool) -> bool {
+    fn observe(&mut self, direction: u64, id: u16, same: bool) {
         let before = self.0;
         if (before ^ direction) >> 32 != 0 {
-            self.0 = direction & Self::TAG | u64::from(id);
+            self.0 = direction & Self::TAG | Self::ONE | u64::from(id);
         } else if !same {
             let flag = if before as u16 == id { Self::SHARED } else { Self::VARIES };
             self.0 = before & !0xffff | flag | u64::from(id);
+            if before & Self::PACKETS == Self::PACKETS {
+                self.halve();
+            }
+            self.0 += Self::ONE;
         }
+    }
+
+    /// Whether identifications mean something.
+    fn tell_apart(&self) -> bool {
         self.0 & (Self::VARIES | Self::SHARED) == Self::VARIES
+    }
+
+    /// A packet came again at once: whether half of all do.
+    fn copied(&mut self) -> bool {
+        if self.0 & Self::AGAIN == Self::AGAIN {
+            self.halve();
+        }
+        self.0 += Self::ONE_AGAIN;
+        2 * ((self.0 & Self::AGAIN) / Self::ONE_AGAIN) >= (self.0 & Self::PACKETS) / Self::ONE
+    }
+
+    /// What was longer ago counts less.
+    #[cold]
+    fn halve(&mut self) {
+        let counted = self.0 & (Self::PACKETS | Self::AGAIN);
+        self.0 = self.0 & !(Self::PACKETS | Self::AGAIN)
+            | counted >> 1 & (Self::PACKETS | Self::AGAIN) & !(1 << 24);
     }
 }
 

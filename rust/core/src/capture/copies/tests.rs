@@ -167,3 +167,26 @@ fn a_copy_thousands_of_packets_later() {
         assert!(again as f64 >= known * (count - apart) as f64, "{again} of {}", count - apart);
     }
 }
+
+#[test]
+fn what_the_network_delivers_twice_arrived_twice() {
+    // A packet in ten comes again at once, of one TTL: it counts.
+    let mut copies = Copies::default();
+    for at in 0..500i64 {
+        let one = data(at * MS, at as u16 + 1, (at * 1000) as u32);
+        assert!(!copies.is_copy(&one, 0));
+        if at % 10 == 9 {
+            assert!(!copies.is_copy(&Segment { t_ns: one.t_ns + 5000, ..one }, 0));
+        }
+    }
+    // Of a mirror that loses a packet in four, each copy is known but the very first.
+    let (mut copies, mut counted) = (Copies::default(), 0);
+    for at in 0..500i64 {
+        let one = data(at * MS, at as u16 + 1, (at * 1000) as u32);
+        assert!(!copies.is_copy(&one, 0));
+        if at % 4 != 3 {
+            counted += i32::from(!copies.is_copy(&Segment { t_ns: one.t_ns + 5000, ..one }, 0));
+        }
+    }
+    assert_eq!(counted, 1);
+}

@@ -1,6 +1,7 @@
 //! Why a segment was sent again, as far as it shows at a distance: what called for it passed here a round trip before.
 
 use super::judge::TIMER_NS;
+use super::verdict::ArrivalVerdict;
 use crate::segment::Segment;
 use crate::tracker::outcome::Cause;
 use crate::tracker::sender::Sender;
@@ -85,6 +86,10 @@ impl Sender {
             return;
         }
         let Some(books) = &self.books else { return };
+        if books.counts.verdicts[ArrivalVerdict::Reordered as usize] > 0 {
+            // Where packets overtake each other, those left out may yet come.
+            return;
+        }
         let under_way = books.recovery.is_some_and(|(up_to, _)| self.snd_una < up_to || seq < up_to);
         let late = books.gap_at(seq).is_some_and(|gap| segment.t_ns - gap.t_ns >= TIMER_NS);
         if !in_order && (under_way || late && at.quiet_ns < TIMER_NS) {

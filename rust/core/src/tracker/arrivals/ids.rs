@@ -17,7 +17,7 @@ const ENOUGH: u16 = 3;
 const USUAL_BYTES: u32 = 1460;
 
 /// What the direction has shown of its numbers, and the next that is expected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ids {
     /// The next number, not wrapped.
     pub(super) next: i64,
@@ -25,7 +25,7 @@ pub struct Ids {
     whole: u32,
     /// Packets with the number expected.
     hits: u16,
-    /// Packets without.
+    /// Packets without, less those that were only overtaken.
     misses: u16,
     /// Packets a little ahead, as in a counter that others take from.
     ahead: u16,
@@ -44,12 +44,6 @@ pub enum Step {
     Behind(i64),
     /// Of another counter.
     Strange,
-}
-
-impl Default for Ids {
-    fn default() -> Self {
-        Ids { next: 0, whole: 0, hits: 0, misses: 0, ahead: 0, elsewhere: 0 }
-    }
 }
 
 impl Ids {
@@ -102,7 +96,7 @@ impl Ids {
 
     /// The numbers may yet turn out to count.
     pub(super) fn is_plausible(&self) -> bool {
-        self.misses <= self.hits.saturating_add(4)
+        self.misses <= self.hits.saturating_mul(2).saturating_add(16)
     }
 
     /// The numbers count this direction's packets, each once.
@@ -155,10 +149,18 @@ impl Ids {
             self.next += ahead + packets;
             return Step::Ahead(ahead);
         }
-        if !self.counts() {
+        Step::Behind(self.next + ahead)
+    }
+
+    /// A number before the newest: had it been left out, it was overtaken, and its place in the count is found; else
+    /// the numbers do not count, or a packet came twice.
+    pub(super) fn came_late(&mut self, left_out: bool) {
+        if left_out {
+            self.hits = self.hits.saturating_add(1);
+            self.misses = self.misses.saturating_sub(1);
+        } else if !self.counts() {
             self.misses = self.misses.saturating_add(1);
         }
-        Step::Behind(self.next + ahead)
     }
 }
 

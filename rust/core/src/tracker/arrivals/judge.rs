@@ -109,7 +109,7 @@ impl Sender {
             1.. => Some(Retransmission),
             0 => None,
             // Sent before all that is remembered: no answer to any of it.
-            _ if books.oldest().and_then(|seen| seen.ts_val).is_some_and(|oldest| since(oldest) < 0) => {
+            _ if books.oldest().and_then(|seen| seen.ts_val).is_none_or(|oldest| since(oldest) < 0) => {
                 Some(NetworkDuplicate)
             }
             _ => Some(Undecided),

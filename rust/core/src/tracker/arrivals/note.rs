@@ -35,10 +35,14 @@ impl Sender {
     /// Takes the identification of a segment that comes late from those left out; whether it was one of them.
     fn found(&mut self, segment: &Segment, step: Step) -> bool {
         let packets = self.ids.packets(segment);
-        match (step, &mut self.books) {
-            (Step::Behind(id), Some(books)) => books.find(id, packets),
-            _ => false,
+        let Step::Behind(id) = step else { return false };
+        let missed = self.books.as_mut().is_some_and(|books| books.find(id, packets));
+        if let Some(books) = self.books.as_mut().filter(|_| missed) {
+            // What was left out was overtaken, not lost: nothing more follows from it.
+            books.sent_up_to = 0;
         }
+        self.ids.came_late(missed);
+        missed
     }
 
     /// New data that goes on where all that was seen ends.
@@ -79,7 +83,9 @@ impl Sender {
         peer: &Sender,
     ) -> ArrivalVerdict {
         let missed = self.found(segment, step);
-        self.books.get_or_insert_default();
+        if self.books.is_none() {
+            self.begin_books(segment, seq);
+        }
         let fresh = duplicate < segment.length;
         let found = self.judge_below(segment, seq, fresh, step, missed, peer);
         if let (Step::Ahead(left_out), ArrivalVerdict::Retransmission) = (step, found.0) {
@@ -88,6 +94,25 @@ impl Sender {
         let place = self.enter_arrival(segment, seq, found, false, fresh, peer);
         self.remember(segment, seq, step, Some(place));
         found.0
+    }
+
+    /// The first that is not in order: of all before, the last segment and what is not acknowledged are known.
+    fn begin_books(&mut self, segment: &Segment, seq: i64) {
+        let end = seq + i64::from(segment.length);
+        let stamp = self.ts_last.map(|(val, _)| val);
+        // An ACK may have come since, with a later timestamp than the last data.
+        let own = segment.options.timestamps.map(|(val, _)| val);
+        let later =
+            |last: u32| own.is_some_and(|val| end == self.snd_max && (val.wrapping_sub(last) as i32) < 0);
+        let known = stamp.filter(|last| !later(*last));
+        let from = self.snd_max - i64::from(self.largest_segment);
+        let unacked = self.outstanding.at(seq).map(|run| (seq, end, run.last_ns, None));
+        let last = self.last_out_ns.map(|t_ns| (from, self.snd_max, t_ns, known));
+        let books = self.books.get_or_insert_default();
+        books.stamp(stamp);
+        for (seq, end, t_ns, ts_val) in unacked.into_iter().chain(last) {
+            books.remember(Seen { seq, end, t_ns, id: None, ts_val, arrival: None });
+        }
     }
 
     /// The identification of a segment, if it says anything.

@@ -81,7 +81,7 @@ impl<const LOW: u32> Histogram<LOW> {
             f64::from(bucket.and_then(|bucket| self.counts.get(bucket)).copied().unwrap_or(0))
         };
         let around = |bucket: usize| {
-            [bucket.checked_sub(1), Some(bucket), Some(bucket + 1)].map(|bucket| count(bucket))
+            [bucket.checked_sub(1), Some(bucket), Some(bucket + 1)].map(&count)
         };
         let total: f64 = self.counts.iter().map(|&count| f64::from(count)).sum();
         let best = (0..BUCKETS)

@@ -98,9 +98,9 @@ impl Line {
     #[cold]
     fn thin(&mut self) {
         let mut kept = [Heard::default(); PLACES];
-        for place in 0..PLACES / 2 {
+        for (place, kept) in kept.iter_mut().take(PLACES / 2).enumerate() {
             let (old, new) = (self.held[self.at(2 * place as u8)], self.held[self.at(2 * place as u8 + 1)]);
-            kept[place] = Heard {
+            *kept = Heard {
                 since_ns: old.since_ns,
                 ack: old.ack.max(new.ack),
                 edge: old.edge.max(new.edge),

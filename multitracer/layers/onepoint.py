@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.timeline import Connection, Timeline
 
 NETWORK = ("congestion_window", "bandwidth", "loss_recovery")
@@ -56,9 +55,11 @@ def kernel_limits(
     application's. What is neither that nor the receiver's window goes to the rest as `inferred` has them, or
     is unknown.
     """
-    states = m.table("tcp_states")
-    if not len(states):
+    if not m.rows("tcp_states"):
         return None
+    from multitracer.model.arrays.group_by import Grouped
+
+    states = m.table("tcp_states")
     rows = m.once("tcp_states_by_flow", lambda: Grouped(states["conn"], states["dir"])).rows(
         connection.index, connection.data_dir
     )

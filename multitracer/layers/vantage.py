@@ -1,0 +1,52 @@
+"""Which of several captures counts a connection: the one that sees its data best."""
+
+from __future__ import annotations
+
+from multitracer.model.timeline import Connection, Timeline
+
+_DIRECTIONS = ("forward", "reverse")
+
+
+def vantage(measurement: Timeline, connection: Connection) -> int:
+    """The source that sees a connection's data best: next to the sender, else any that saw most segments."""
+    ends = (measurement.snd, measurement.rcv)
+    if _from_the_far_end(measurement, connection):
+        ends = ends[::-1]
+    for preferred in ends:
+        if preferred in connection.summaries:
+            assert preferred is not None
+            return preferred
+    return max(
+        connection.summaries,
+        key=lambda source: sum(connection.summaries[source][name]["segments"] for name in _DIRECTIONS),
+    )
+
+
+def far_end(measurement: Timeline, connection: Connection, source: int) -> int:
+    """The source at the other end of the path, if it saw the connection, else the one given."""
+    far = measurement.rcv if source == measurement.snd else measurement.snd
+    return source if far is None or far not in connection.summaries else far
+
+
+def _from_the_far_end(measurement: Timeline, connection: Connection) -> bool:
+    """Whether this connection's data comes from the end at which most data of the measurement arrives.
+
+    The SYN passes the capture next to the end that opens the connection first.
+    """
+    snd, rcv = (
+        connection.summaries.get(source) if source is not None else None
+        for source in (measurement.snd, measurement.rcv)
+    )
+    if snd is None or rcv is None or not (snd["handshake"] and rcv["handshake"]):
+        return False
+    assert measurement.snd is not None
+    assert measurement.rcv is not None
+    opened_at_snd = reference_ns(measurement, measurement.snd, snd["first_ns"]) <= reference_ns(
+        measurement, measurement.rcv, rcv["first_ns"]
+    )
+    return bool(opened_at_snd != (connection.data_dir == 0))
+
+
+def reference_ns(measurement: Timeline, source: int, t_ns: int) -> int:
+    """A time on a source's own clock, on the reference timeline."""
+    return t_ns + measurement.clocks[source].offset_ns

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from multitracer.api.measurement import Measurement as Measurement, align as align
     from multitracer.api.pipeline import analyze as analyze, plot as plot, read as read
     from multitracer.batch import Batch as Batch, batch as batch
+    from multitracer.model import errors as errors
     from multitracer.reading.opening import open_trace as open_trace
 
     __version__: str
@@ -34,6 +35,8 @@ _LAZY = {
     "Analysis": "multitracer.api.analysis",
 }
 
+_MODULES = {"errors": "multitracer.model.errors"}
+
 __all__ = [
     "Analysis",
     "Batch",
@@ -42,6 +45,7 @@ __all__ = [
     "align",
     "analyze",
     "batch",
+    "errors",
     "open_trace",
     "plot",
     "read",
@@ -58,6 +62,10 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         value = getattr(import_module(_LAZY[name]), name)
+    elif name in _MODULES:
+        from importlib import import_module
+
+        value = import_module(_MODULES[name])
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
@@ -65,4 +73,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, "__version__"})
+    return sorted({*globals(), *_LAZY, *_MODULES, "__version__"})

@@ -95,6 +95,7 @@ def samples(folder: Path) -> Iterator[tuple[str, Path]]:
     yield "pcapng", _written(folder / "snd.pcapng", as_pcapng((MEASURED / "snd.pcap").read_bytes()))
     yield "ftrace", _lines(folder, "tcp_probe.txt.gz")
     yield "ss", _lines(folder, "ss.log.gz")
+    yield "counters", SAMPLES / "host-queue" / "counters.log.gz"
     yield "rlpdump", _lines(folder, "rlp.log.gz")
     bearer = folder / "bearer"
     bearer.mkdir()

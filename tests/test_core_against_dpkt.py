@@ -19,8 +19,11 @@ SAMPLES = sorted(Path(__file__).parent.parent.glob("sample_traces/*/*.pcap"))
 def _by_dpkt(path: Path) -> list[dict[str, int]]:
     rows = []
     with path.open("rb") as file:
-        for number, (_, data) in enumerate(dpkt.pcap.Reader(file), start=1):
-            ip = dpkt.ip.IP(data)
+        reader = dpkt.pcap.Reader(file)
+        ethernet = reader.datalink() == dpkt.pcap.DLT_EN10MB
+        for number, (_, data) in enumerate(reader, start=1):
+            ip = dpkt.ethernet.Ethernet(data).data if ethernet else dpkt.ip.IP(data)
+            assert isinstance(ip, dpkt.ip.IP)
             tcp = ip.data
             assert isinstance(tcp, dpkt.tcp.TCP)
             options = dict(dpkt.tcp.parse_opts(tcp.opts))

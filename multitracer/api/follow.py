@@ -174,7 +174,7 @@ def _counts(sums: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "connections": sums["connections"],
         "bytes": {"sent": sums["data_bytes"], "duplicate": sums["duplicate_bytes"]},
-        "retransmissions": {"total": total, **causes},
+        "retransmissions": {"total": total, **causes, "inferred": sums["inferred"]},
         "timeouts": sums["timeouts"],
     }
 

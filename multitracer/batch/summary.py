@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -50,12 +50,13 @@ def _parquet(table: Any) -> bytes:
 def _table(rows: Sequence[Row], names: Sequence[str]) -> Any:
     import pyarrow as pa
 
-    from multitracer.batch.rows import COLUMNS
+    from multitracer.batch.rows import COLUMNS, DECLARED
 
+    words = _WORDS | {column.name for _, _, column in DECLARED if not column.numeric}
     arrays, fields = [], []
     for name in names:
         values = [row.get(name) for row in rows]
-        kind = _kind(values, known=name in COLUMNS, name=name)
+        kind = _kind(values, known=name in COLUMNS, name=name, words=words)
         if kind == "string":
             values = [None if value is None else _text(value) for value in values]
         elif kind == "double":
@@ -76,10 +77,10 @@ _COUNTS = frozenset(
 )  # fmt: skip
 
 
-def _kind(values: Sequence[Any], known: bool, name: str) -> str:
+def _kind(values: Sequence[Any], known: bool, name: str, words: Collection[str]) -> str:
     """The type of a column: fixed for ours, what all values share for parameters."""
     if known:
-        return "string" if name in _WORDS else "int64" if name in _COUNTS else "double"
+        return "string" if name in words else "int64" if name in _COUNTS else "double"
     kinds = {type(value) for value in values if value is not None}
     if kinds == {bool}:
         return "bool_"

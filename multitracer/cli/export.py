@@ -42,7 +42,12 @@ VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 @click.option("-k", "--kind", metavar="NAME", help="xplot, xgraph, gnuplot, perfetto: which figure.")
 @click.option("--table", metavar="NAME", help="csv, parquet: which table (a file: events; a directory: all).")
 @click.option(
-    "--point", type=click.Choice(["snd", "rcv"]), default="snd", show_default=True, help="pcap: which end."
+    "--end",
+    "side",
+    type=click.Choice(["snd", "rcv"]),
+    default="snd",
+    show_default=True,
+    help="pcap: which end's capture.",
 )
 @click.option("--conn", type=click.IntRange(0), metavar="N", help="pcap and figures: connection.")
 @click.option("--from", "start", type=float, metavar="SECONDS", help="pcap and figures: begin.")
@@ -56,7 +61,7 @@ def command(
     target: str,
     kind: str | None,
     table: str | None,
-    point: str,
+    side: str,
     conn: int | None,
     start: float | None,
     end: float | None,
@@ -70,7 +75,7 @@ def command(
 
     \b
     multitracer export sample_traces/link-resets-vj --to xplot -o resets.xpl
-    multitracer export sample_traces/link-resets-vj --to pcap --verdict damaged --point rcv -o ruined.pcap
+    multitracer export sample_traces/link-resets-vj --to pcap --verdict damaged --end rcv -o ruined.pcap
     multitracer export sample_traces/flow-control --to csv --table link_frames -o frames.csv
     multitracer export sample_traces/link-resets-vj --to errors -o replay.toml
     """
@@ -94,7 +99,7 @@ def command(
         from multitracer.export import pcap
 
         span = window(measurement, start, end)
-        count = pcap.write(analysis, output, point=point, conn=conn, window_ns=span, verdict=verdict)
+        count = pcap.write(analysis, output, point=side, conn=conn, window_ns=span, verdict=verdict)
         written, facts = [output], {"packets": count}
     else:
         from multitracer.export import emulation

@@ -13,6 +13,7 @@ from support_measurement import SAMPLES, sample, sample_folder, sample_timeouts
 
 import multitracer
 from multitracer.analyzers import (
+    connections,
     flow_control,
     idle_phases,
     link_resets,
@@ -33,9 +34,13 @@ def analysed(name: str) -> tuple[Measurement, dict[str, Result]]:
     rows = m.table("segments")
     sent = rows.where((rows["source"] == 0) & (rows["dir"] == 0))
     counts = {"sent": int(sent["length"].sum()), "duplicate": int(sent["duplicate"].sum())}
+    # What else is told of a connection takes the package's own tracker; the bytes are counted here.
+    (entry,) = connections.run(multitracer.read(str(sample_folder(name))), {}).summary["connections"]
     results = {
         "timeouts": sample_timeouts(name, m),
-        "connections": Result("connections", {"connections": [{"bytes": counts}]}),
+        "connections": Result(
+            "connections", {"connections": [{**entry, "bytes": {**entry["bytes"], **counts}}]}
+        ),
     }
     for module in (
         throughput,

@@ -117,6 +117,7 @@ fn sums_to_python<'py>(py: Python<'py>, sums: &Sums) -> PyResult<Bound<'py, PyDi
         causes.set_item(name, count)?;
     }
     d.set_item(intern!(py, "retransmissions"), causes)?;
+    d.set_item(intern!(py, "inferred"), sums.inferred)?;
     let timeouts = PyDict::new(py);
     timeouts.set_item(intern!(py, "total"), sums.timeouts.iter().sum::<u64>())?;
     for (name, count) in ["spurious", "genuine", "inconclusive"].into_iter().zip(sums.timeouts) {

@@ -17,6 +17,8 @@ pub struct Sums {
     pub duplicate_bytes: u64,
     /// Segments with bytes sent before, by [`Cause`](crate::tracker::Cause).
     pub retransmissions: [u64; CAUSES],
+    /// Of them, segments of which no earlier copy was seen here.
+    pub inferred: u64,
     /// Timeouts: spurious, genuine, inconclusive.
     pub timeouts: [u64; 3],
 }
@@ -27,6 +29,7 @@ impl Sums {
         self.connections += other.connections;
         self.data_bytes += other.data_bytes;
         self.duplicate_bytes += other.duplicate_bytes;
+        self.inferred += other.inferred;
         let counts = self.retransmissions.iter_mut().chain(&mut self.timeouts);
         counts
             .zip(other.retransmissions.iter().chain(&other.timeouts))
@@ -44,6 +47,7 @@ impl Sums {
             for (sum, count) in self.retransmissions.iter_mut().zip(sender.retransmission_counts()) {
                 *sum += count;
             }
+            self.inferred += sender.arrival_counts().inferred.iter().sum::<u64>();
             let verdicts = connection.timeout_verdicts(direction);
             self.timeouts.iter_mut().zip(verdicts).for_each(|(sum, count)| *sum += count);
         }

@@ -77,7 +77,7 @@ impl Sender {
         peer: &Sender,
     ) {
         let (data, back) = (self.totals.data_segments, peer.totals.data_segments);
-        if !self.ids.counts() || back.saturating_mul(8) > data {
+        if !self.ids.is_alone() || back.saturating_mul(8) > data {
             // Where ACKs take numbers too, those left out say little of data.
             return;
         }

@@ -104,6 +104,11 @@ impl Ids {
         self.hits >= ENOUGH && self.hits >= self.misses
     }
 
+    /// None but this direction takes the numbers, as far as it shows: those left out were packets of its own.
+    pub(super) fn is_alone(&self) -> bool {
+        self.counts() && self.hits / 2 >= self.misses
+    }
+
     /// The numbers grow with time, whatever else takes some of them.
     pub(super) fn grows(&self) -> bool {
         let steady = u32::from(self.hits) + u32::from(self.ahead);

@@ -69,10 +69,11 @@ impl Sender {
             return Some(NetworkDuplicate);
         }
         if counts && !missed {
-            // That packet was seen: not with other bytes, unless the numbers do not count.
-            return if fresh || copy_id.is_some() { None } else { Some(NetworkDuplicate) };
+            // That packet was seen: not with other bytes, unless the numbers do not count. What was captured before it
+            // was cut into packets the network did not double, and may have taken one number only.
+            let whole = self.ids.packets(segment) > 1;
+            return if fresh || whole || copy_id.is_some() { None } else { Some(NetworkDuplicate) };
         }
-        let _ = segment;
         let above = books.gap_at(seq).map(|gap| gap.id);
         let against = above.flatten().or(copy_id)?;
         Some(if id < against { Reordered } else { Retransmission })

@@ -80,9 +80,7 @@ impl<const LOW: u32> Histogram<LOW> {
         let count = |bucket: Option<usize>| {
             f64::from(bucket.and_then(|bucket| self.counts.get(bucket)).copied().unwrap_or(0))
         };
-        let around = |bucket: usize| {
-            [bucket.checked_sub(1), Some(bucket), Some(bucket + 1)].map(&count)
-        };
+        let around = |bucket: usize| [bucket.checked_sub(1), Some(bucket), Some(bucket + 1)].map(&count);
         let total: f64 = self.counts.iter().map(|&count| f64::from(count)).sum();
         let best = (0..BUCKETS)
             .max_by(|&a, &b| around(a).iter().sum::<f64>().total_cmp(&around(b).iter().sum::<f64>()))?;

@@ -75,10 +75,11 @@ def _from_captures(
     others_own = [] if m.summarised else _of_other_layers(m, results)
     rest = [one for one in found if one.kind not in _FIRST]
     if whole is not None:
-        # What limited the sender while the link was busy cost nothing: no more than was lost is shared out.
-        told = sum(one.cost_s for one in rest)
-        part = min(1.0, whole.cost_s / told) if told else 1.0
-        rest = [replace(one, cost_s=one.cost_s * part) for one in rest]
+        # What repairs cost is known; what limited the sender beside them cost no more than else was lost.
+        repairs = sum(one.cost_s for one in rest if one.chains)
+        limits = sum(one.cost_s for one in rest if not one.chains)
+        part = min(1.0, max(whole.cost_s - repairs, 0.0) / limits) if limits else 1.0
+        rest = [one if one.chains else replace(one, cost_s=one.cost_s * part) for one in rest]
     return [*ended, *([whole] if whole is not None else []), *rest, *others_own]
 
 

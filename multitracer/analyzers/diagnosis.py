@@ -75,11 +75,16 @@ def _from_captures(
     others_own = [] if m.summarised else _of_other_layers(m, results)
     rest = [one for one in found if one.kind not in _FIRST]
     if whole is not None:
-        # What repairs cost is known; what limited the sender beside them cost no more than else was lost.
-        repairs = sum(one.cost_s for one in rest if one.chains)
-        limits = sum(one.cost_s for one in rest if not one.chains)
-        part = min(1.0, max(whole.cost_s - repairs, 0.0) / limits) if limits else 1.0
-        rest = [one if one.chains else replace(one, cost_s=one.cost_s * part) for one in rest]
+        # Costs are no more than what was lost: repairs come first, what limited the sender shares the rest.
+        left = whole.cost_s
+        for repaired in (True, False):
+            costs = sum(one.cost_s for one in rest if bool(one.chains) == repaired)
+            part = min(1.0, left / costs) if costs else 1.0
+            rest = [
+                replace(one, cost_s=one.cost_s * part) if bool(one.chains) == repaired else one
+                for one in rest
+            ]
+            left = max(left - costs, 0.0)
     return [*ended, *([whole] if whole is not None else []), *rest, *others_own]
 
 

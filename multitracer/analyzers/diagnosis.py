@@ -78,7 +78,7 @@ def _from_captures(
         # Costs are no more than what was lost: repairs come first, what limited the sender shares the rest.
         left = whole.cost_s
         for repaired in (True, False):
-            costs = sum(one.cost_s for one in rest if bool(one.chains) == repaired)
+            costs = sum(one.cost_s for one in rest if _repairs(one) == repaired)
             part = min(1.0, left / costs) if costs else 1.0
             rest = [
                 replace(one, cost_s=one.cost_s * part) if bool(one.chains) == repaired else one
@@ -86,6 +86,11 @@ def _from_captures(
             ]
             left = max(left - costs, 0.0)
     return [*ended, *([whole] if whole is not None else []), *rest, *others_own]
+
+
+def _repairs(one: Finding) -> bool:
+    """Whether a sentence is of a chain of its own, not of what limited a sender."""
+    return bool(one.chains) and one.kind not in ("local_drop", "loss", "spurious", "bottleneck", "queue")
 
 
 def _of_other_layers(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:

@@ -82,7 +82,7 @@ pub(crate) struct Bearer {
     last: [[Option<u32>; 3]; 2],
     pub(crate) malformed: u64,
     /// Mode and length of its numbers are in the log, or always the same.
-    pub(crate) told: bool,
+    pub(crate) stated: bool,
     /// It was tried and is none: its PDUs are not looked at any more.
     refuted: bool,
 }
@@ -91,7 +91,7 @@ impl Bearer {
     /// Whether its numbers run as those of a bearer of that mode do.
     fn is_plausible(&self, mode: Mode) -> bool {
         let regular = (self.steps + self.same) * 2 > self.data;
-        self.told
+        self.stated
             || match mode {
                 // Any byte can be a header; an SDU may have many segments of one number.
                 Mode::Unacknowledged => {
@@ -252,7 +252,7 @@ impl Bearers {
         &mut self,
         blank: &Row,
         key: Key,
-        told: bool,
+        stated: bool,
         long_li: bool,
         data: &[u8],
     ) -> Result<(), &'static str> {
@@ -261,7 +261,7 @@ impl Bearers {
             Radio::Nr => nr::decode(data, key.sn_bits),
         };
         let bearer = self.bearers.entry(key).or_default();
-        bearer.told |= told;
+        bearer.stated |= stated;
         match decoded {
             Ok(Rlc::Data(found)) => bearer.data(blank, &found, key.sn_bits),
             Ok(Rlc::Status { ack, nacks }) => {
@@ -281,7 +281,7 @@ impl Bearers {
             }
             Err(why) => {
                 bearer.malformed += 1;
-                return if told { Err(why) } else { Ok(()) };
+                return if stated { Err(why) } else { Ok(()) };
             }
         }
         Ok(())
@@ -291,7 +291,7 @@ impl Bearers {
 impl Bearers {
     fn unacknowledged(&mut self, blank: &Row, key: Key, data: &[u8]) -> Result<(), &'static str> {
         let bearer = self.bearers.entry(key).or_default();
-        bearer.told = true;
+        bearer.stated = true;
         if key.mode == Mode::Transparent {
             bearer.data += 1;
             bearer.bytes += data.len() as u64;
@@ -329,7 +329,7 @@ impl Bearers {
             // PDUs of acknowledged mode that are whole look like segments of the other one, of NR.
             let rank = |one: &Bearer| (one.steps, std::cmp::Reverse(one.malformed));
             let same = |other: &&mut Key| {
-                let alone = one.told && self.bearers[other].told;
+                let alone = one.stated && self.bearers[other].stated;
                 (other.radio, other.ue, other.channel) == (key.radio, key.ue, key.channel)
                     && (!alone || other.mode == key.mode)
             };

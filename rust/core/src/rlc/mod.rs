@@ -8,8 +8,8 @@
 mod bearers;
 pub mod capture;
 pub mod diag;
+mod direction;
 mod framing;
-mod heard;
 mod lte;
 mod mac;
 mod nr;
@@ -17,11 +17,11 @@ pub mod pair;
 pub mod pdcp;
 mod pdu;
 pub mod pdus;
+mod received;
 mod rrc;
 pub mod sdus;
 pub mod track;
 mod um;
-mod way;
 
 pub use framing::Mode;
 

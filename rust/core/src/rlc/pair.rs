@@ -57,8 +57,8 @@ pub fn read(files: [&[PathBuf]; 2], wanted: [&Wanted; 2]) -> Result<Option<Pair>
                 continue;
             }
             let rows = [both[0].rows(one), both[1].rows(other)];
-            let told = [0, 1].map(|at| both[at].view(wanted[at], &rows[at]));
-            let found = relation([&rows[0], &rows[1]], told)
+            let known = [0, 1].map(|at| both[at].view(wanted[at], &rows[at]));
+            let found = relation([&rows[0], &rows[1]], known)
                 .or_else(|| (one.ue == other.ue).then(|| directions([&rows[0], &rows[1]])).flatten());
             if let Some(found) = found
                 && best.is_none_or(|(_, known)| found.shared > known.shared)
@@ -102,8 +102,8 @@ fn once(rows: &[Row]) -> HashMap<Mark, Option<i64>> {
     found
 }
 
-/// What the PDUs that both captures have say; `told`: views that are known.
-fn relation(rows: [&[Row]; 2], told: [View; 2]) -> Option<Relation> {
+/// What the PDUs that both captures have say; `known`: views that are known.
+fn relation(rows: [&[Row]; 2], known: [View; 2]) -> Option<Relation> {
     let (first, second) = (once(rows[0]), once(rows[1]));
     let mut later = [Vec::new(), Vec::new()];
     for (mark, t_ns) in &first {
@@ -118,8 +118,8 @@ fn relation(rows: [&[Row]; 2], told: [View; 2]) -> Option<Relation> {
     later.iter_mut().for_each(|times| times.sort_unstable());
     let middle = |times: &[i64]| times.get(times.len() / 2).copied();
     let (up, down) = (middle(&later[0]), middle(&later[1]));
-    let views = match (told, up, down) {
-        ([View::Ue, View::Bs] | [View::Bs, View::Ue], ..) => told,
+    let views = match (known, up, down) {
+        ([View::Ue, View::Bs] | [View::Bs, View::Ue], ..) => known,
         (_, Some(up), Some(down)) if up - down > APART_NS => [View::Ue, View::Bs],
         (_, Some(up), Some(down)) if down - up > APART_NS => [View::Bs, View::Ue],
         ([View::Ue, _] | [_, View::Bs], ..) => [View::Ue, View::Bs],
@@ -165,7 +165,7 @@ fn merged(rows: [&[Row]; 2], offset_ns: i64) -> Vec<Row> {
     for (at, rows) in rows.into_iter().enumerate() {
         let mut last = i64::MIN;
         for row in rows {
-            // What both saw of the terminal's state is told once.
+            // What both saw of the terminal's state is reported once.
             if at == 1 && !matches!(row.kind, Kind::Data | Kind::Status | Kind::Nack) {
                 continue;
             }
@@ -293,8 +293,11 @@ mod tests {
         let [mine, other] = apart(&all, 1_000_000);
         assert_eq!((mine.frames.t_ns.len(), other.frames.t_ns.len()), (20, 19));
         assert_eq!(mine.frames.action[..4], [0, 1, 0, 1]);
-        let heard: Vec<_> = (0..19).filter(|&at| other.frames.action[at] == 1).collect();
-        assert_eq!(heard.iter().map(|&at| other.frames.offset[at]).take(3).collect::<Vec<_>>(), [0, 80, 120]);
+        let received: Vec<_> = (0..19).filter(|&at| other.frames.action[at] == 1).collect();
+        assert_eq!(
+            received.iter().map(|&at| other.frames.offset[at]).take(3).collect::<Vec<_>>(),
+            [0, 80, 120]
+        );
         assert_eq!(other.frames.t_ns[0], 1_050_000);
         assert!(mine.issues.is_empty() && other.issues.is_empty());
     }

@@ -3,9 +3,9 @@
 //! A status report is an RR whose N(R) is ACK_SN, and a SREJ for each NACK. Entity 0 is the terminal, 1 the
 //! base station.
 
-use super::heard;
+use super::direction::{Piece, Placed, Received, RlcDirection, SMALL};
 use super::pdus::{self, PduRow, Pdus};
-use super::way::{Heard, Piece, Placed, SMALL, Way};
+use super::received;
 use crate::issue::Issues;
 use crate::linktable::{EVT, EventRow, Events, FrameRow, Frames, RCV, SND, cause_code, kind_code};
 
@@ -30,7 +30,7 @@ pub enum Kind {
     Answer,
     /// The terminal has another identity in the cell, or another cell.
     Handover,
-    /// It is told to go to another cell: from now on it stands still.
+    /// It was ordered to go to another cell: from now on it stands still.
     Command,
 }
 
@@ -87,7 +87,7 @@ pub fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> Tracked 
     }
     let mut bearer = Bearer {
         found: Tracked::default(),
-        ways: [Way::new(sn_bits), Way::new(sn_bits)],
+        ways: [RlcDirection::new(sn_bits), RlcDirection::new(sn_bits)],
         seen_sent,
         terminal_tells: rows.iter().any(|row| view(row.interface) == View::Ue),
         ends_tell: rows.iter().any(|row| view(row.interface) != View::Air),
@@ -104,7 +104,7 @@ pub fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> Tracked 
     }
     for way in [0, 1] {
         if !seen_sent[way] && bearer.ways[way].used() {
-            heard::place(&mut bearer.found, 1 - way as i16);
+            received::place(&mut bearer.found, 1 - way as i16);
         }
     }
     bearer.found
@@ -121,9 +121,9 @@ pub(crate) fn sends(view: View, uplink: bool) -> bool {
 
 struct Bearer {
     found: Tracked,
-    ways: [Way; 2],
+    ways: [RlcDirection; 2],
     seen_sent: [bool; 2],
-    /// Whether the log has the terminal's own view: then what it asked and heard counts, not what reached others.
+    /// Whether the log has the terminal's own view: then what it asked and received counts, not what reached others.
     terminal_tells: bool,
     /// Whether it tells what an end received.
     ends_tell: bool,
@@ -183,7 +183,7 @@ impl Bearer {
     /// and a side that gives up anew before data gets through does so in the same trouble. Some time after an
     /// answer, or after who asked has begun anew, it is another one if nobody had anything to send.
     fn is_settled(&self, t_ns: i64) -> bool {
-        let Some((asked, done)) = self.reset else { return self.ways.iter().any(Way::used) };
+        let Some((asked, done)) = self.reset else { return self.ways.iter().any(RlcDirection::used) };
         let long = |since: Option<i64>| since.is_some_and(|since| t_ns - since > SAME_TROUBLE_NS);
         let asker = if self.ways[asked].used() { asked } else { 1 - asked };
         self.works || long(self.answered) || long(self.resumed) || (!self.ends_tell && done[asker])
@@ -218,7 +218,7 @@ impl Bearer {
             Piece { sn: row.sn, start: row.start, length: row.length, last: row.last, hash: row.hash };
         let (place, attempt);
         if action == RCV && self.seen_sent[way] {
-            (place, attempt) = (self.ways[way].hear(&piece), 0);
+            (place, attempt) = (self.ways[way].receive(&piece), 0);
         } else {
             let fresh = !self.ways[way].used();
             let placed = self.ways[way].send(piece, self.is_armed(way));
@@ -240,9 +240,9 @@ impl Bearer {
             }
             // Of what its sender does not tell, the receiver's first line is not always the first transmission.
             attempt = if action == SND { placed.attempt } else { 0 };
-            let had = action == RCV && self.ways[way].hear(&piece).had;
+            let had = action == RCV && self.ways[way].receive(&piece).had;
             let Placed { offset, number, epoch, .. } = placed;
-            place = Heard { offset, number, epoch, had };
+            place = Received { offset, number, epoch, had };
         }
         let begun = self.reset.is_some_and(|(_, done)| done[way]) && place.epoch == self.ways[way].epoch();
         self.works |= if self.ends_tell { action == RCV && begun } else { self.answered.is_some() };
@@ -283,9 +283,9 @@ impl Bearer {
         match &mut self.reset {
             Some((asked, done)) if !done[way] || self.once_more[way] => {
                 self.once_more[way] = false;
-                let told = *asked != way;
+                let reported = *asked != way;
                 done[way] = true;
-                if told {
+                if reported {
                     self.event((row.t_ns, row.record), way, EVT, "reset", -1, "peer");
                 }
             }
@@ -414,8 +414,8 @@ mod tests {
         // What was sent since may be lost; what was received was not.
         let answered = [rows, vec![answer(1320, 0), sent(1340, 1)]].concat();
         assert_eq!(times(&[&answered[..], &[late, ask(1400)]].concat(), ends), [1000]);
-        let heard = Row { hash: 1340, ..sent(1350, 0) };
-        let rows = [answered, vec![heard, late, ask(1400)]].concat();
+        let received = Row { hash: 1340, ..sent(1350, 0) };
+        let rows = [answered, vec![received, late, ask(1400)]].concat();
         assert_eq!(times(&rows, ends), [1000, 1400]);
         // Both have begun anew, and do so again after the second request, long after.
         let twice: Vec<Row> = [
@@ -426,11 +426,12 @@ mod tests {
         .concat();
         let views = |row: Row| Row { interface: u16::from(!row.uplink && row.kind == Kind::Data), ..row };
         let twice: Vec<Row> = twice.into_iter().map(views).collect();
-        let told: Vec<_> = resets(&track(12, &twice, ends)).iter().map(|one| one.2).collect();
-        assert_eq!(told, ["reestablishment", "peer", "peer"]);
-        let told = track(12, &rows, ends).events;
-        let answers = (0..told.t_ns.len()).filter(|&at| KINDS[told.kind[at] as usize] == "UA");
-        let answers: Vec<_> = answers.map(|at| (told.t_ns[at], told.entity[at], told.action[at])).collect();
+        let reported: Vec<_> = resets(&track(12, &twice, ends)).iter().map(|one| one.2).collect();
+        assert_eq!(reported, ["reestablishment", "peer", "peer"]);
+        let reported = track(12, &rows, ends).events;
+        let answers = (0..reported.t_ns.len()).filter(|&at| KINDS[reported.kind[at] as usize] == "UA");
+        let answers: Vec<_> =
+            answers.map(|at| (reported.t_ns[at], reported.entity[at], reported.action[at])).collect();
         assert_eq!(answers, [(1010, 1, SND), (1320, 0, RCV)]);
     }
 
@@ -472,15 +473,15 @@ mod tests {
 
     #[test]
     fn what_a_receiver_has_out_of_order() {
-        let heard = |t_ns, sn, length| Row { length, hash: 0, ..data(t_ns, false, sn) };
+        let received = |t_ns, sn, length| Row { length, hash: 0, ..data(t_ns, false, sn) };
         let rows = [
-            heard(1, 5, 10),
-            heard(2, 8, 40),
+            received(1, 5, 10),
+            received(2, 8, 40),
             Row { length: 1, ..row(3, true, Kind::Nack, 6, 0) },
-            heard(3, 7, 30),
-            heard(4, 6, 20),
-            heard(5, 7, 30),
-            heard(6, 10, 60),
+            received(3, 7, 30),
+            received(4, 6, 20),
+            received(5, 7, 30),
+            received(6, 10, 60),
         ];
         let found = track(10, &rows, |_| View::Ue);
         assert_eq!(found.frames.offset, [0, 60, 30, 10, 30, 140]);

@@ -98,13 +98,13 @@ pub(crate) fn pdcp_numbers(sdu: &[u8]) -> [Option<(u32, u32)>; 2] {
 
 /// What was seen of one direction.
 #[derive(Default)]
-struct Way {
+struct RlcDirection {
     next: Option<u32>,
     number: i64,
     offset: i64,
     /// By number: when it was noticed, the record, and its SN.
     missing: BTreeMap<i64, (i64, i64, u32)>,
-    /// Numbers: where the SDU or PDU begins, how far it goes, what the other end has heard of it.
+    /// Numbers: where the SDU or PDU begins, how far it goes, what the other end has received of it.
     known: BTreeMap<i64, (i64, u32, u32)>,
 }
 
@@ -116,14 +116,17 @@ pub(crate) fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> T
     }
     let modulus = 1_u32 << sn_bits.clamp(1, 18);
     let mut found = Tracked::default();
-    let mut ways = [Way::default(), Way::default()];
+    let mut ways = [RlcDirection::default(), RlcDirection::default()];
     for row in rows.iter().filter(|row| row.kind == Kind::Data) {
         let side = usize::from(!row.uplink);
         let sent = sends(view(row.interface), row.uplink);
         let (entity, action) = if sent { (side, SND) } else { (1 - side, RCV) };
         let way = &mut ways[side];
-        let (number, offset) =
-            if action == RCV && seen_sent[side] { way.heard(row, modulus) } else { way.sent(row, modulus) };
+        let (number, offset) = if action == RCV && seen_sent[side] {
+            way.received(row, modulus)
+        } else {
+            way.sent(row, modulus)
+        };
         let length = row.length.min(i32::MAX as u32);
         let at = (row.t_ns, row.record);
         let ns = if row.sn < modulus { row.sn as i32 } else { -1 };
@@ -152,7 +155,7 @@ pub(crate) fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> T
     found
 }
 
-impl Way {
+impl RlcDirection {
     fn sent(&mut self, row: &Row, modulus: u32) -> (i64, i64) {
         let Some(next) = self.next.filter(|_| row.sn < modulus) else {
             if row.sn < modulus {
@@ -202,8 +205,8 @@ impl Way {
         }
     }
 
-    /// The newest with that number; one without numbers is not told apart.
-    fn heard(&mut self, row: &Row, modulus: u32) -> (i64, i64) {
+    /// The newest with that number; one without numbers is not distinguished.
+    fn received(&mut self, row: &Row, modulus: u32) -> (i64, i64) {
         let Some(next) = self.next.filter(|_| row.sn < modulus) else { return (-1, -1) };
         let behind = next.wrapping_sub(row.sn) & (modulus - 1);
         let number = self.number - i64::from(if behind == 0 { modulus } else { behind });

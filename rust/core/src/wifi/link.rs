@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::header::Mac;
 use super::rows::{Output, RADIO_ROW, RadioRow};
-use super::space::{Place, Space, Unseen};
+use super::sequence_counter::{Place, SequenceCounter, Unseen};
 
 /// A frame that one side sent, however often.
 #[derive(Debug, Clone, Copy)]
@@ -132,7 +132,7 @@ pub(super) struct Link {
     pub sides: [Mac; 2],
     pub infrastructure: bool,
     pub counts: LinkCounts,
-    spaces: HashMap<(u8, u8), Space>,
+    counters: HashMap<(u8, u8), SequenceCounter>,
     units: Vec<Unit>,
     sent: Vec<Sent>,
     heard: Vec<Heard>,
@@ -174,7 +174,7 @@ impl Link {
         }
         let side = usize::from(data.side);
         let counter = data.tid.unwrap_or(SHARED);
-        let space = self.spaces.entry((data.side, counter)).or_default();
+        let space = self.counters.entry((data.side, counter)).or_default();
         let place = space.place(data.at, data.sequence, data.fragment, data.retry, data.tid.is_some());
         self.counts.sent[side] += 1;
         self.counts.retries[side] += u64::from(data.retry);
@@ -261,7 +261,7 @@ impl Link {
         fragments: bool,
         at: (i64, u64),
     ) -> u64 {
-        let Some(space) = self.spaces.get_mut(&(side, tid)) else { return 0 };
+        let Some(space) = self.counters.get_mut(&(side, tid)) else { return 0 };
         let before = self.counts.acknowledged[usize::from(side)];
         let told = if fragments { space.fragments(start, bitmap) } else { space.acknowledged(start, bitmap) };
         for index in told {
@@ -369,7 +369,7 @@ impl Link {
             self.resets.push(reset);
             self.counts.resets += 1;
             self.epoch += 1;
-            self.spaces.values_mut().for_each(Space::restart);
+            self.counters.values_mut().for_each(SequenceCounter::restart);
         }
     }
 
@@ -401,7 +401,7 @@ impl Link {
                 self.heard.push(Heard { at: unit.last, unit: index, again: false });
             }
         }
-        for (&(side, _), space) in &mut self.spaces {
+        for (&(side, _), space) in &mut self.counters {
             space.restart();
             for unseen in &space.unseen {
                 self.counts.not_seen[usize::from(side)] += u64::from(unseen.count);
@@ -444,7 +444,7 @@ impl Link {
             out.event(at, 1, 1, if dozing { "RNR" } else { "RR" }, -1, "", -1);
         }
         let mut gaps: Vec<(u8, Unseen)> = self.shared_unseen.clone();
-        for (&(side, _), space) in &self.spaces {
+        for (&(side, _), space) in &self.counters {
             gaps.extend(space.unseen.iter().map(|unseen| (side, *unseen)));
         }
         gaps.sort_by_key(|(side, unseen)| (unseen.record, *side, unseen.sequence));

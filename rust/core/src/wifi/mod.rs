@@ -20,7 +20,7 @@ mod payload;
 mod radio;
 mod radiotap;
 mod rows;
-mod space;
+mod sequence_counter;
 #[cfg(test)]
 mod tests;
 

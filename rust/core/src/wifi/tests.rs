@@ -6,7 +6,7 @@ use super::he::He;
 use super::header::{Short, decode as decode_header};
 use super::payload::{payload, tag_of};
 use super::radio::{Modulation, Radio, decode as decode_radio};
-use super::space::{Place, Space};
+use super::sequence_counter::{Place, SequenceCounter};
 
 const CHANNEL_5: Radio = Radio {
     tsft_us: None,
@@ -112,7 +112,7 @@ fn the_tag_that_a_network_announces() {
 
 #[test]
 fn a_counter_over_its_end_and_anew() {
-    let mut space = Space::default();
+    let mut space = SequenceCounter::default();
     let at = |n: u64| (n as i64 * 1_000_000, n);
     for (n, sequence) in [4094, 4095, 0, 3].into_iter().enumerate() {
         let Place::New(number) = space.place(at(n as u64), sequence, 0, false, true) else { panic!() };

@@ -40,7 +40,7 @@ struct Known {
     /// Whether the peer has ever asked for it: an answer may still be under way when it has it at last.
     asked: bool,
     /// What the peer has received of it.
-    heard: Vec<(u32, u32)>,
+    received: Vec<(u32, u32)>,
 }
 
 /// Where a piece belongs.
@@ -60,7 +60,7 @@ pub(crate) struct Placed {
 
 /// What a receiver got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct Received {
     /// -1 if it is not known what it is.
     pub(crate) offset: i64,
     pub(crate) number: i64,
@@ -70,7 +70,7 @@ pub(crate) struct Heard {
 }
 
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct RlcDirection {
     modulus: u32,
     next: Option<u32>,
     /// The number that `next` will have.
@@ -86,9 +86,9 @@ pub(crate) struct Way {
     asked: Vec<u32>,
 }
 
-impl Way {
+impl RlcDirection {
     pub(crate) fn new(sn_bits: u32) -> Self {
-        Way {
+        RlcDirection {
             modulus: 1 << sn_bits.clamp(1, 18),
             next: None,
             number: 0,
@@ -184,23 +184,23 @@ impl Way {
     }
 
     /// The peer receives a piece that this entity sent: its place, and whether the peer had it already.
-    pub(crate) fn hear(&mut self, piece: &Piece) -> Heard {
+    pub(crate) fn receive(&mut self, piece: &Piece) -> Received {
         let sn = piece.sn % self.modulus;
         let old = self.before.get_mut(&sn).filter(|known| known.is_same(piece));
         let Some(known) = self.known.get_mut(&sn).filter(|known| known.is_same(piece)).or(old) else {
-            return Heard { offset: -1, number: -1, epoch: self.epoch, had: false };
+            return Received { offset: -1, number: -1, epoch: self.epoch, had: false };
         };
         let (from, to) = (piece.start, piece.start.saturating_add(piece.length));
-        let had = known.heard.iter().any(|&(a, b)| a <= from && to <= b);
+        let had = known.received.iter().any(|&(a, b)| a <= from && to <= b);
         if !had {
-            let room = known.heard.len() < 64;
-            match known.heard.last_mut() {
+            let room = known.received.len() < 64;
+            match known.received.last_mut() {
                 Some(last) if last.1 == from => last.1 = to,
-                _ if room => known.heard.push((from, to)),
+                _ if room => known.received.push((from, to)),
                 _ => {}
             }
         }
-        Heard { offset: known.offset + i64::from(from), number: known.number, epoch: known.epoch, had }
+        Received { offset: known.offset + i64::from(from), number: known.number, epoch: known.epoch, had }
     }
 
     fn restart(&mut self, sn: u32, piece: Piece) -> Placed {
@@ -241,7 +241,7 @@ impl Way {
         self.known.remove(&(sn.wrapping_sub(half) & (self.modulus - 1)));
     }
 
-    /// As [`Way::send`] does, of a further segment of the newest SDU: the stream grows by it.
+    /// As [`RlcDirection::send`] does, of a further segment of the newest SDU: the stream grows by it.
     pub(crate) fn grow(&mut self, piece: &Piece) {
         let newest = self.next.map(|next| next.wrapping_sub(1) & (self.modulus - 1));
         if newest != Some(piece.sn % self.modulus) {
@@ -267,7 +267,7 @@ impl Known {
             number,
             epoch,
             asked: false,
-            heard: Vec::new(),
+            received: Vec::new(),
         }
     }
 
@@ -282,7 +282,7 @@ impl Known {
             number,
             epoch,
             asked: false,
-            heard: Vec::new(),
+            received: Vec::new(),
         }
     }
 
@@ -334,19 +334,19 @@ mod tests {
         Piece { sn, start, length, last: true, hash }
     }
 
-    fn sent(way: &mut Way, sn: u32, hash: u64) -> (i64, i16, u32, bool) {
+    fn sent(way: &mut RlcDirection, sn: u32, hash: u64) -> (i64, i16, u32, bool) {
         let found = way.send(piece(sn, 0, 40, hash), false);
         (found.offset, found.attempt, found.missing, found.restart)
     }
 
-    fn heard(way: &mut Way, sn: u32, hash: u64) -> (i64, i64, bool) {
-        let found = way.hear(&piece(sn, 0, 40, hash));
+    fn received(way: &mut RlcDirection, sn: u32, hash: u64) -> (i64, i64, bool) {
+        let found = way.receive(&piece(sn, 0, 40, hash));
         (found.offset, found.number, found.had)
     }
 
     #[test]
     fn new_again_and_missed() {
-        let mut way = Way::new(10);
+        let mut way = RlcDirection::new(10);
         assert!(!way.used());
         assert_eq!(sent(&mut way, 1022, 1), (0, 0, 0, false));
         assert_eq!(sent(&mut way, 1023, 2), (40, 0, 0, false));
@@ -357,23 +357,23 @@ mod tests {
         assert_eq!(sent(&mut way, 1, 9), (120, 1, 0, false));
         // Before the capture began.
         assert_eq!(sent(&mut way, 900, 9), (-1, 1, 0, false));
-        assert_eq!(heard(&mut way, 1023, 2), (40, 1, false));
-        assert_eq!(heard(&mut way, 1023, 2), (40, 1, true));
-        assert_eq!(heard(&mut way, 500, 2), (-1, -1, false));
+        assert_eq!(received(&mut way, 1023, 2), (40, 1, false));
+        assert_eq!(received(&mut way, 1023, 2), (40, 1, true));
+        assert_eq!(received(&mut way, 500, 2), (-1, -1, false));
         // SN 1023, 0 and 3 are the second, third and sixth; what lies ahead is counted on.
         assert_eq!([1023, 3, 4, 14, 600].map(|sn| way.number_of(sn)), [1, 5, 6, 16, -1]);
     }
 
     #[test]
     fn begun_anew() {
-        let mut way = Way::new(10);
+        let mut way = RlcDirection::new(10);
         for sn in 0..700 {
             sent(&mut way, sn, u64::from(sn));
         }
         assert_eq!(sent(&mut way, 0, 1000), (28000, 0, 0, true));
         assert_eq!(sent(&mut way, 1, 1001), (28040, 0, 0, false));
         // What was on its way when the sender began anew.
-        assert_eq!(heard(&mut way, 699, 699), (27960, 699, false));
+        assert_eq!(received(&mut way, 699, 699), (27960, 699, false));
         assert_eq!((way.epoch(), way.number_of(1)), (1, 701));
         // The same bytes again are no new start; other bytes are.
         assert_eq!(sent(&mut way, 0, 1000), (28000, 1, 0, false));
@@ -389,7 +389,7 @@ mod tests {
         for (acked, asked, expected) in
             [(Some(7), None, true), (Some(7), Some(1), false), (None, None, false)]
         {
-            let mut way = Way::new(10);
+            let mut way = RlcDirection::new(10);
             sent(&mut way, 5, 1);
             sent(&mut way, 6, 2);
             acked.iter().for_each(|sn| way.acknowledged(*sn));
@@ -406,7 +406,7 @@ mod tests {
             (true, false, 40, false),
             (true, true, 40, true),
         ] {
-            let mut way = Way::new(10);
+            let mut way = RlcDirection::new(10);
             for sn in 0..count {
                 sent(&mut way, sn, 0);
             }
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_may_cross_with_its_acknowledgement() {
-        let mut way = Way::new(10);
+        let mut way = RlcDirection::new(10);
         for sn in 0..200 {
             sent(&mut way, sn, 0);
         }
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_pdu() {
-        let mut way = Way::new(12);
+        let mut way = RlcDirection::new(12);
         sent(&mut way, 0, 1);
         let part = |start, length, last| Piece { sn: 0, start, length, last, hash: 5 };
         assert_eq!(way.send(part(0, 25, false), false).attempt, 1);

@@ -34,7 +34,7 @@ pub struct Unseen {
 
 /// One counter of one sender.
 #[derive(Debug, Default)]
-pub struct Space {
+pub struct SequenceCounter {
     newest: Option<i64>,
     /// By number, counted on without end, and fragment: place in the list of frames, and when last seen.
     known: BTreeMap<(i64, u8), (usize, i64)>,
@@ -50,11 +50,11 @@ pub struct Space {
 pub enum Place {
     /// Sent before: its place in the list of frames.
     Again(usize),
-    /// Not seen before; give its place to [`Space::remember`].
+    /// Not seen before; give its place to [`SequenceCounter::remember`].
     New(i64),
 }
 
-impl Space {
+impl SequenceCounter {
     /// Place a frame; `count` says whether gaps before it are frames of this counter that were not seen.
     pub fn place(&mut self, at: (i64, u64), sequence: u16, fragment: u8, retry: bool, count: bool) -> Place {
         let (t_ns, record) = at;

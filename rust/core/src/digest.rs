@@ -1,7 +1,7 @@
 //! What many connections come to together, and which of them to look at first.
 
 use crate::summary::{Closed, retransmissions};
-use crate::tracker::{CAUSES, Connection, Limit, Limits, Shelf};
+use crate::tracker::{CAUSES, Connection, ConnectionStore, Limit, Limits};
 
 /// Over all connections, each by the direction that carries the bulk of its data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,7 +28,7 @@ pub struct Digest {
 
 impl Digest {
     /// Of all; the worst and the largest so many.
-    pub fn of(connections: &Shelf, most: usize) -> Self {
+    pub fn of(connections: &ConnectionStore, most: usize) -> Self {
         let mut digest = Digest::default();
         let (mut worst, mut largest) = (Top::new(most), Top::new(most));
         connections.each(0..connections.len(), |number, connection| {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
 use multitracer_core::input::Kept;
 use multitracer_core::issue::Issues;
-use multitracer_core::tracker::{Columns, Connection, QuotedError, Shelf, track_beside};
+use multitracer_core::tracker::{Columns, Connection, ConnectionStore, QuotedError, track_beside};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -50,7 +50,7 @@ type IpPacket<'py> = (u64, u32, Bound<'py, PyBytes>);
 /// What one pass over a capture gives.
 pub(crate) struct Captured {
     pub(crate) info: CaptureInfo,
-    pub(crate) connections: Shelf,
+    pub(crate) connections: ConnectionStore,
     pub(crate) columns: Option<Columns>,
     pub(crate) icmp_errors: Vec<QuotedError>,
     pub(crate) issues: Issues,

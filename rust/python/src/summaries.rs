@@ -3,7 +3,7 @@
 use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, Telling, told_object};
 use multitracer_core::summary::{Closed, RoundTrips, retransmissions};
-use multitracer_core::tracker::{CAUSES, Connection, Limit, Sender, Shelf, TakenBack};
+use multitracer_core::tracker::{CAUSES, Connection, ConnectionStore, Limit, Sender, TakenBack};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -20,10 +20,10 @@ const ARRIVAL_NAMES: [&str; 5] = ["", "retransmission", "reordered", "network_du
 /// Summaries of connections, each made into a dictionary when it is asked for: a dictionary takes some ten times
 /// the memory of what it is made from, and a capture may hold hundreds of thousands of connections.
 #[pyclass(frozen)]
-pub(crate) struct Summaries(Arc<Shelf>);
+pub(crate) struct Summaries(Arc<ConnectionStore>);
 
 impl Summaries {
-    pub(crate) fn new(connections: Shelf) -> Self {
+    pub(crate) fn new(connections: ConnectionStore) -> Self {
         Summaries(Arc::new(connections))
     }
 

@@ -30,7 +30,7 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new(limits: Limits) -> Self {
         Live {
-            tracker: if limits.keep_segments { Tracker::new(true) } else { Tracker::packing() },
+            tracker: if limits.keep_segments { Tracker::new(true) } else { Tracker::compacting() },
             segments: 0,
             before: Vec::new(),
             resting: Vec::new(),

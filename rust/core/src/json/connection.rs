@@ -6,7 +6,7 @@
 use super::number::{push_int, push_rounded};
 use super::path::push_told;
 use crate::summary::{Closed, RoundTrips, retransmissions};
-use crate::tracker::{ArrivalVerdict, CAUSES, Cause, Connection, Endpoint, Sender, Shelf};
+use crate::tracker::{ArrivalVerdict, CAUSES, Cause, Connection, ConnectionStore, Endpoint, Sender};
 use std::fmt::Write;
 
 /// What an entry says that is not of its connection.
@@ -46,7 +46,12 @@ const NO_TIMEOUTS: &str = "{\n        \"total\": 0,\n        \"spurious\": 0,\n 
 const NO_BYTES: &str = "{\n        \"sent\": 0,\n        \"unique\": 0,\n        \"duplicate\": 0,\n        \"acked\": 0\n      }";
 
 /// Entries in order, from number `first`, so many at most; each but number 0 has a comma before it.
-pub fn connection_entries(connections: &Shelf, first: usize, count: usize, telling: &Telling) -> String {
+pub fn connection_entries(
+    connections: &ConnectionStore,
+    first: usize,
+    count: usize,
+    telling: &Telling,
+) -> String {
     let last = first.saturating_add(count).min(connections.len());
     let mut out = String::with_capacity(last.saturating_sub(first) * USUAL);
     connections.each(first..last, |number, connection| {

@@ -2,7 +2,7 @@
 
 use super::connection::{Telling, connection_entries};
 use super::line::one_line;
-use crate::tracker::Shelf;
+use crate::tracker::ConnectionStore;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -26,7 +26,7 @@ pub struct Entries {
 }
 
 struct Making {
-    connections: Arc<Shelf>,
+    connections: Arc<ConnectionStore>,
     telling: Telling,
     /// Without line breaks.
     flat: bool,
@@ -45,7 +45,7 @@ impl Making {
 
 impl Entries {
     /// Laid out over lines, or `flat`, on one.
-    pub fn new(connections: Arc<Shelf>, telling: Telling, flat: bool) -> Self {
+    pub fn new(connections: Arc<ConnectionStore>, telling: Telling, flat: bool) -> Self {
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
         Entries::on(threads, Making { connections, telling, flat })
     }
@@ -96,8 +96,8 @@ mod tests {
     use crate::segment::{Address, Checksum, Options, Segment, flags};
     use crate::tracker::Tracker;
 
-    fn many(count: usize) -> Arc<Shelf> {
-        let mut tracker = Tracker::packing();
+    fn many(count: usize) -> Arc<ConnectionStore> {
+        let mut tracker = Tracker::compacting();
         for number in 0..count {
             tracker.segment(&Segment {
                 t_ns: number as i64,
@@ -124,7 +124,7 @@ mod tests {
         Telling { source: "\"a\"".to_owned(), point: "null".to_owned(), t0_ns: 0 }
     }
 
-    fn pieces(connections: &Arc<Shelf>, threads: usize, flat: bool) -> Vec<String> {
+    fn pieces(connections: &Arc<ConnectionStore>, threads: usize, flat: bool) -> Vec<String> {
         let making = Making { connections: Arc::clone(connections), telling: telling(), flat };
         Entries::on(threads, making).collect()
     }

@@ -1,14 +1,14 @@
 //! Sets of bytes as disjoint half-open intervals.
 
-use super::packing::{Fields, Walk, walk_over};
-use super::runs::Runs;
+use super::chunked_deque::ChunkedDeque;
+use super::fields::{Fields, Walk, walk_over};
 
 /// Disjoint, sorted, non-touching intervals `[left, right)` of sequence numbers.
 ///
 /// The common case is one interval that grows at its right end, which costs nothing but a comparison.
 #[derive(Debug, Clone, Default)]
 pub struct IntervalSet {
-    intervals: Runs<(i64, i64)>,
+    intervals: ChunkedDeque<(i64, i64)>,
     total: i64,
 }
 

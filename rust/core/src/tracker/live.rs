@@ -2,13 +2,13 @@
 
 use super::Tracker;
 use super::connection::Connection;
+use super::connection_store::ConnectionStore;
 use super::flow::FlowTable;
-use super::shelf::Shelf;
 use crate::issue::Issues;
 
 impl Tracker {
     /// All connections so far, in order of their first segment.
-    pub fn connections(&self) -> &Shelf {
+    pub fn connections(&self) -> &ConnectionStore {
         &self.connections
     }
 

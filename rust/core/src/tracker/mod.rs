@@ -4,27 +4,28 @@
 
 mod acknowledging;
 mod arrivals;
+mod chunked_deque;
 mod columns;
+mod compact;
 mod connection;
+mod connection_store;
 mod episode;
+mod fields;
 mod flow;
 mod history;
 mod interval;
 mod live;
 mod outcome;
 mod outstanding;
-mod packing;
 mod path;
 mod quoted;
 mod recovery;
 mod relay;
 mod rtt;
-mod runs;
 mod selective;
 mod sender;
 mod sending;
 mod sequence;
-mod shelf;
 mod sparse;
 mod tail;
 mod timeout;
@@ -35,6 +36,7 @@ mod verdicts;
 pub use arrivals::{Arrival, ArrivalCounts, ArrivalVerdict, Evidence};
 pub use columns::{Columns, Row};
 pub use connection::Connection;
+pub use connection_store::{ConnectionStore, Overview};
 pub use episode::{Episode, Findings, Trigger};
 pub use flow::Endpoint;
 pub use history::Cap;
@@ -47,7 +49,6 @@ pub use quoted::QuotedError;
 pub use relay::{Relay, track_beside};
 pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};
 pub use sender::Sender;
-pub use shelf::{Overview, Shelf};
 pub use sparse::{Held, Sparse};
 pub use timeout::{Timeout, Verdict, Vote};
 pub use undo::{TAKEN_BACK, TakenBack};
@@ -62,7 +63,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub struct Tracker {
     flows: FlowTable,
-    connections: Shelf,
+    connections: ConnectionStore,
     columns: Option<Columns>,
     icmp_errors: Vec<QuotedError>,
 }
@@ -74,8 +75,8 @@ impl Tracker {
     }
 
     /// Without the segments table, and with connections packed that nothing is heard of.
-    pub fn packing() -> Self {
-        Tracker { connections: Shelf::packing(), ..Tracker::default() }
+    pub fn compacting() -> Self {
+        Tracker { connections: ConnectionStore::compacting(), ..Tracker::default() }
     }
 
     /// All connections in order of their first segment, and the segments table if it was asked for.
@@ -85,7 +86,7 @@ impl Tracker {
     }
 
     /// As [`Tracker::finish`], with packed what is packed.
-    pub fn conclude(mut self, issues: &mut Issues) -> (Shelf, Option<Columns>) {
+    pub fn conclude(mut self, issues: &mut Issues) -> (ConnectionStore, Option<Columns>) {
         self.correct();
         path::find_shared(&mut self.connections);
         self.connections.each_remarkable(|connection| connection.report(issues));

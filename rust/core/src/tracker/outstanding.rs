@@ -1,7 +1,7 @@
 //! What was sent and is not acknowledged yet: the scoreboard (RFC 2018, 6675).
 
-use super::packing::{Fields, Walk, walk_over};
-use super::runs::{Place, Runs};
+use super::chunked_deque::{ChunkedDeque, Place};
+use super::fields::{Fields, Walk, walk_over};
 
 /// Entries kept per direction. Where no ACK is seen (one direction captured) the oldest are given up.
 const CAPACITY: usize = 1 << 18;
@@ -54,7 +54,7 @@ impl Sent {
 /// Sent runs in sequence order, disjoint.
 #[derive(Debug, Clone, Default)]
 pub struct Outstanding {
-    queue: Runs<Sent>,
+    queue: ChunkedDeque<Sent>,
     /// How often a hole was filled, which may have split a stretch of selectively acknowledged runs.
     fillings: u16,
 }
@@ -79,7 +79,7 @@ impl Outstanding {
 
     /// Give back the memory of an empty queue.
     pub fn release(&mut self) {
-        self.queue = Runs::default();
+        self.queue = ChunkedDeque::default();
     }
 
     /// The run that holds a sequence number.

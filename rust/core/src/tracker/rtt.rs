@@ -1,6 +1,6 @@
 //! Round-trip time: samples, and the retransmission timeout as the sending stack keeps it.
 
-use super::packing::{Fields, Walk, walk_over};
+use super::fields::{Fields, Walk, walk_over};
 
 /// Smallest retransmission timeout of Linux (`TCP_RTO_MIN`); RFC 6298 recommends one second.
 pub const RTO_MIN_US: i64 = 200_000;

@@ -5,7 +5,7 @@
 //! many numbers as it becomes packets.
 
 use crate::segment::{Segment, flags};
-use crate::tracker::packing::{Fields, Walk, walk_over};
+use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// A step further than this is no loss but another counter.
 const FAR: i64 = 8192;

@@ -7,7 +7,7 @@ use super::half::Halves;
 use super::limits::Wait;
 use super::line::Line;
 use crate::segment::{Segment, flags};
-use crate::tracker::packing::{Fields, Walk, walk_over};
+use crate::tracker::fields::{Fields, Walk, walk_over};
 use crate::tracker::sender::Sender;
 
 /// A sender silent for so long with more to send waits for its retransmission timer (Linux: `TCP_RTO_MIN`).

@@ -6,7 +6,7 @@
 
 use super::histogram::Histogram;
 use crate::segment::Segment;
-use crate::tracker::packing::{Fields, Walk, walk_over};
+use crate::tracker::fields::{Fields, Walk, walk_over};
 use crate::tracker::sender::Sender;
 
 /// Round trip times in nanoseconds, from a microsecond on.

@@ -1,6 +1,6 @@
 //! How often a quantity was how large, in fixed memory: eight buckets to the octave.
 
-use crate::tracker::packing::{Fields, Walk};
+use crate::tracker::fields::{Fields, Walk};
 
 /// Buckets to the octave, as a power of two.
 const FINE: u32 = 3;

@@ -1,6 +1,6 @@
 //! ACKs on their way to the sender: they passed this point, and the sender learns of them half a round trip later.
 
-use crate::tracker::packing::{Fields, Walk, walk_over};
+use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// ACKs told apart at a time; where more are under way, neighbours count as one, which is heard of as late as the last.
 const PLACES: usize = 12;

@@ -18,7 +18,7 @@ pub use point::{Evidence, Grade, Observation, Point};
 pub use report::{Bottleneck, Told};
 pub(super) use shared::find_shared;
 
-use super::packing::{Fields, Walk, walk_over};
+use super::fields::{Fields, Walk, walk_over};
 use super::sender::Sender;
 use crate::segment::Segment;
 use gaps::Gaps;

@@ -1,7 +1,7 @@
 //! What was delivered and how long the queue was over time, in few bins of widths that fit each other, so that
 //! connections can be laid side by side.
 
-use crate::tracker::packing::{Fields, Walk, walk_over};
+use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// Bins at most; the width doubles when they are full.
 pub(super) const BINS: usize = 64;

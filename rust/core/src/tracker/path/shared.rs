@@ -2,7 +2,7 @@
 
 use super::series::Series;
 use crate::tracker::connection::Connection;
-use crate::tracker::shelf::Shelf;
+use crate::tracker::connection_store::ConnectionStore;
 
 /// Connections compared at most, those that sent most.
 const MOST: usize = 256;
@@ -19,7 +19,7 @@ struct Flow {
 }
 
 /// Find and note them.
-pub(in crate::tracker) fn find_shared(connections: &mut Shelf) {
+pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
     let mut flows = Vec::new();
     connections.each_comparable(|number, connection| flows.extend(flow(number, connection)));
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));

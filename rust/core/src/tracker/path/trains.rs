@@ -3,7 +3,7 @@
 
 use super::half::Halves;
 use super::histogram::Histogram;
-use crate::tracker::packing::{Fields, Walk, walk_over};
+use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// Rates in bytes a second.
 type Rates = Histogram<6>;

@@ -1,36 +1,36 @@
-//! A sorted sequence that is cheap at its ends and not dear in its middle: one deque while it is short, pieces of
-//! bounded length when it is not, so that an insertion never moves more than a piece.
+//! A sorted sequence that is cheap at its ends and not dear in its middle: one deque while it is short, chunks of
+//! bounded length when it is not, so that an insertion never moves more than a chunk.
 
-use super::packing::{Fields, Walk};
+use super::fields::{Fields, Walk};
 use std::collections::VecDeque;
 
-/// Items in a piece at most.
-const PIECE: usize = 512;
+/// Items in a chunk at most.
+const CHUNK: usize = 512;
 /// Items for which room is kept where none are left.
 const FEW: usize = 32;
 
 /// Where an item is; void once anything is inserted or removed before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    piece: usize,
+    chunk: usize,
     offset: usize,
 }
 
-/// Items in order. No piece of `rest` is empty, nor is `head` unless all is.
+/// Items in order. No chunk of `rest` is empty, nor is `head` unless all is.
 #[derive(Debug, Clone)]
-pub struct Runs<T> {
+pub struct ChunkedDeque<T> {
     head: VecDeque<T>,
     rest: Vec<VecDeque<T>>,
     in_rest: usize,
 }
 
-impl<T> Default for Runs<T> {
+impl<T> Default for ChunkedDeque<T> {
     fn default() -> Self {
-        Runs { head: VecDeque::new(), rest: Vec::new(), in_rest: 0 }
+        ChunkedDeque { head: VecDeque::new(), rest: Vec::new(), in_rest: 0 }
     }
 }
 
-impl<T> Runs<T> {
+impl<T> ChunkedDeque<T> {
     /// Remove all, and keep the room for a few.
     pub fn empty(&mut self) {
         self.head.clear();
@@ -76,7 +76,7 @@ impl<T> Runs<T> {
     /// Append.
     #[inline]
     pub fn push_back(&mut self, item: T) {
-        if self.rest.is_empty() && self.head.len() < PIECE {
+        if self.rest.is_empty() && self.head.len() < CHUNK {
             self.head.push_back(item);
         } else {
             self.push_rest(item);
@@ -86,11 +86,11 @@ impl<T> Runs<T> {
     fn push_rest(&mut self, item: T) {
         self.in_rest += 1;
         match self.rest.last_mut() {
-            Some(last) if last.len() < PIECE => last.push_back(item),
+            Some(last) if last.len() < CHUNK => last.push_back(item),
             _ => {
-                let mut piece = VecDeque::with_capacity(PIECE);
-                piece.push_back(item);
-                self.rest.push(piece);
+                let mut chunk = VecDeque::with_capacity(CHUNK);
+                chunk.push_back(item);
+                self.rest.push(chunk);
             }
         }
     }
@@ -110,11 +110,11 @@ impl<T> Runs<T> {
     #[inline]
     pub fn find(&self, before: impl Fn(&T) -> bool) -> Place {
         if self.rest.is_empty() || self.head.back().is_some_and(|last| !before(last)) {
-            return Place { piece: 0, offset: self.head.partition_point(before) };
+            return Place { chunk: 0, offset: self.head.partition_point(before) };
         }
-        let passed = self.rest.partition_point(|piece| piece.back().is_some_and(&before));
-        let offset = self.rest.get(passed).map_or(0, |piece| piece.partition_point(before));
-        Place { piece: passed + 1, offset }
+        let passed = self.rest.partition_point(|chunk| chunk.back().is_some_and(&before));
+        let offset = self.rest.get(passed).map_or(0, |chunk| chunk.partition_point(before));
+        Place { chunk: passed + 1, offset }
     }
 
     /// The place after one.
@@ -126,13 +126,13 @@ impl<T> Runs<T> {
     /// The item at a place.
     #[inline]
     pub fn get(&self, at: Place) -> Option<&T> {
-        self.piece(at.piece)?.get(at.offset)
+        self.chunk(at.chunk)?.get(at.offset)
     }
 
     /// The item at a place, to change.
     #[inline]
     pub fn get_mut(&mut self, at: Place) -> Option<&mut T> {
-        match at.piece {
+        match at.chunk {
             0 => self.head.get_mut(at.offset),
             n => self.rest.get_mut(n - 1)?.get_mut(at.offset),
         }
@@ -140,42 +140,42 @@ impl<T> Runs<T> {
 
     /// Insert before what is at a place; where it is now.
     pub fn insert(&mut self, mut at: Place, item: T) -> Place {
-        if self.piece(at.piece).is_none() {
+        if self.chunk(at.chunk).is_none() {
             self.push_back(item);
-            let piece = self.rest.len();
-            return Place { piece, offset: self.rest.last().unwrap_or(&self.head).len() - 1 };
+            let chunk = self.rest.len();
+            return Place { chunk, offset: self.rest.last().unwrap_or(&self.head).len() - 1 };
         }
-        let piece = if at.piece == 0 { &mut self.head } else { &mut self.rest[at.piece - 1] };
-        if piece.len() < PIECE {
-            piece.insert(at.offset, item);
-            self.in_rest += usize::from(at.piece > 0);
+        let chunk = if at.chunk == 0 { &mut self.head } else { &mut self.rest[at.chunk - 1] };
+        if chunk.len() < CHUNK {
+            chunk.insert(at.offset, item);
+            self.in_rest += usize::from(at.chunk > 0);
             return at;
         }
-        let upper = piece.split_off(PIECE / 2);
-        if at.piece == 0 {
+        let upper = chunk.split_off(CHUNK / 2);
+        if at.chunk == 0 {
             self.in_rest += upper.len();
         }
-        self.rest.insert(at.piece, upper);
-        if at.offset > PIECE / 2 {
-            at = Place { piece: at.piece + 1, offset: at.offset - PIECE / 2 };
+        self.rest.insert(at.chunk, upper);
+        if at.offset > CHUNK / 2 {
+            at = Place { chunk: at.chunk + 1, offset: at.offset - CHUNK / 2 };
         }
         self.insert(at, item)
     }
 
     /// Remove the item at a place; where what followed it is now.
     pub fn remove(&mut self, at: Place) -> Place {
-        if at.piece == 0 {
+        if at.chunk == 0 {
             self.head.remove(at.offset);
             if self.head.is_empty() && !self.rest.is_empty() {
                 self.head = self.rest.remove(0);
                 self.in_rest -= self.head.len();
             }
-        } else if let Some(piece) = self.rest.get_mut(at.piece - 1)
-            && piece.remove(at.offset).is_some()
+        } else if let Some(chunk) = self.rest.get_mut(at.chunk - 1)
+            && chunk.remove(at.offset).is_some()
         {
             self.in_rest -= 1;
-            if self.rest[at.piece - 1].is_empty() {
-                self.rest.remove(at.piece - 1);
+            if self.rest[at.chunk - 1].is_empty() {
+                self.rest.remove(at.chunk - 1);
             }
         }
         self.settled(at)
@@ -193,23 +193,23 @@ impl<T> Runs<T> {
     }
 
     #[inline]
-    fn piece(&self, index: usize) -> Option<&VecDeque<T>> {
+    fn chunk(&self, index: usize) -> Option<&VecDeque<T>> {
         if index == 0 { Some(&self.head) } else { self.rest.get(index - 1) }
     }
 
-    /// Behind the last of a piece is the first of the next.
+    /// Behind the last of a chunk is the first of the next.
     #[inline]
     fn settled(&self, at: Place) -> Place {
-        match self.piece(at.piece) {
-            Some(piece) if at.offset >= piece.len() && at.piece < self.rest.len() => {
-                Place { piece: at.piece + 1, offset: 0 }
+        match self.chunk(at.chunk) {
+            Some(chunk) if at.offset >= chunk.len() && at.chunk < self.rest.len() => {
+                Place { chunk: at.chunk + 1, offset: 0 }
             }
             _ => at,
         }
     }
 }
 
-impl<T: Fields + Default> Fields for Runs<T> {
+impl<T: Fields + Default> Fields for ChunkedDeque<T> {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
         let mut count = self.len() as u64;
         count.walk(walk);
@@ -235,7 +235,7 @@ mod tests {
         /// Whatever is done at whatever places, the items are those of a plain vector.
         #[test]
         fn is_a_sorted_vector(keys in prop::collection::vec((0u32..4000, 0u8..10), 0..6000)) {
-            let (mut runs, mut plain) = (Runs::default(), Vec::new());
+            let (mut runs, mut plain) = (ChunkedDeque::default(), Vec::new());
             for (key, action) in keys {
                 let place = runs.find(|&other| other < key);
                 let index = plain.partition_point(|&other| other < key);

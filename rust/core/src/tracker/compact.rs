@@ -5,6 +5,7 @@
 
 use super::arrivals::Books;
 use super::connection::Connection;
+use super::fields::{Fields, MaybeTime, Time, Walk, walk_over};
 use super::flow::Endpoint;
 use super::history::History;
 use super::outcome::{Retransmission, State, Totals};
@@ -18,123 +19,6 @@ use crate::segment::Address;
 const FEW: usize = 32;
 /// The end of no connection.
 const NOBODY: Endpoint = (Address([0; 16]), 0);
-
-/// Writes numbers, or reads them back in the same order.
-pub(super) trait Walk {
-    /// Whether it reads.
-    const READS: bool;
-
-    /// The next number.
-    fn number(&mut self, value: &mut i64);
-
-    /// The next number, which is a time.
-    fn time(&mut self, value: &mut i64);
-
-    /// The time that all later ones are relative to.
-    fn origin(&mut self, value: &mut i64);
-}
-
-/// What a walk goes over.
-pub(super) trait Fields {
-    /// Goes over the fields.
-    fn walk<W: Walk>(&mut self, walk: &mut W);
-}
-
-/// Goes over several in turn.
-macro_rules! walk_over {
-    ($walk:ident: $($field:expr),+ $(,)?) => { $( $crate::tracker::packing::Fields::walk($field, $walk); )+ };
-}
-pub(super) use walk_over;
-
-impl Fields for i64 {
-    #[inline(always)]
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
-        walk.number(self);
-    }
-}
-
-macro_rules! whole_numbers {
-    ($($kind:ty),+) => { $(
-        impl Fields for $kind {
-            #[inline(always)]
-            fn walk<W: Walk>(&mut self, walk: &mut W) {
-                let mut value = *self as i64;
-                walk.number(&mut value);
-                *self = value as $kind;
-            }
-        }
-    )+ };
-}
-whole_numbers!(u64, u32, u16, u8);
-
-impl Fields for bool {
-    #[inline(always)]
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let mut value = i64::from(*self);
-        walk.number(&mut value);
-        *self = value != 0;
-    }
-}
-
-impl<T: Fields + Default> Fields for Option<T> {
-    #[inline(always)]
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let mut present = self.is_some();
-        present.walk(walk);
-        if present {
-            self.get_or_insert_default().walk(walk);
-        } else if W::READS {
-            *self = None;
-        }
-    }
-}
-
-impl<T: Fields> Fields for Box<T> {
-    #[inline(always)]
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
-        (**self).walk(walk);
-    }
-}
-
-impl<A: Fields, B: Fields> Fields for (A, B) {
-    #[inline(always)]
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
-        walk_over!(walk: &mut self.0, &mut self.1);
-    }
-}
-
-impl<T: Fields, const N: usize> Fields for [T; N] {
-    #[inline(always)]
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
-        self.iter_mut().for_each(|item| item.walk(walk));
-    }
-}
-
-/// A number that is a time.
-struct Time<'a>(&'a mut i64);
-
-impl Fields for Time<'_> {
-    #[inline(always)]
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
-        walk.time(self.0);
-    }
-}
-
-/// The same, if there is one.
-struct MaybeTime<'a>(&'a mut Option<i64>);
-
-impl Fields for MaybeTime<'_> {
-    #[inline(always)]
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let mut present = self.0.is_some();
-        present.walk(walk);
-        if present {
-            walk.time(self.0.get_or_insert_default());
-        } else if W::READS {
-            *self.0 = None;
-        }
-    }
-}
 
 impl Fields for Address {
     fn walk<W: Walk>(&mut self, walk: &mut W) {

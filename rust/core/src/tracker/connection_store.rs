@@ -3,9 +3,9 @@
 //! A connection ready to be tracked takes two kilobytes; packed, one of a few packets takes some two hundred bytes. In
 //! a capture of hundreds of thousands, few are heard of at a time.
 
+use super::compact::{Packed, Scratch};
 use super::connection::Connection;
 use super::flow::Endpoint;
-use super::packing::{Packed, Scratch};
 use super::sender::Sender;
 use crate::segment::Segment;
 use std::cmp::Reverse;
@@ -26,7 +26,7 @@ enum Place {
 
 /// Connections by their number, in order of their first segment.
 #[derive(Default)]
-pub struct Shelf {
+pub struct ConnectionStore {
     ready: Vec<Connection>,
     /// The numbers of those held ready, or [`NOBODY`]; empty where none is ever packed.
     numbers: Vec<u32>,
@@ -71,16 +71,16 @@ impl Overview {
     }
 }
 
-impl From<Vec<Connection>> for Shelf {
+impl From<Vec<Connection>> for ConnectionStore {
     fn from(ready: Vec<Connection>) -> Self {
-        Shelf { ready, ..Shelf::default() }
+        ConnectionStore { ready, ..ConnectionStore::default() }
     }
 }
 
-impl Shelf {
+impl ConnectionStore {
     /// One that packs what is not heard of for longest.
-    pub(super) fn packing() -> Self {
-        Shelf { limit: Some(READY), ..Shelf::default() }
+    pub(super) fn compacting() -> Self {
+        ConnectionStore { limit: Some(READY), ..ConnectionStore::default() }
     }
 
     /// Number of connections.
@@ -93,7 +93,7 @@ impl Shelf {
         self.len() == 0
     }
 
-    /// All of them, of a shelf that packs none.
+    /// All of them, of a store that packs none.
     pub fn as_slice(&self) -> &[Connection] {
         &self.ready
     }
@@ -196,7 +196,7 @@ impl Shelf {
         }
     }
 
-    /// Of a shelf that packs, give up all but the `keep` that were heard of last, after a look at each. Those kept
+    /// Of a store that packs, give up all but the `keep` that were heard of last, after a look at each. Those kept
     /// are numbered anew, in their order; their old numbers.
     pub(super) fn forget(&mut self, keep: usize, mut over: impl FnMut(&Connection)) -> Vec<u32> {
         let mut kept: Vec<u32> = (0..self.places.len() as u32).collect();
@@ -331,7 +331,7 @@ impl Shelf {
     fn pack_half(&mut self) {
         let mut limit = self.limit.unwrap_or(usize::MAX);
         if self.unpacked > limit / 4 {
-            // More take turns than are held: hold more, so that packing costs little for each segment.
+            // More take turns than are held: hold more, so that compacting costs little for each segment.
             limit *= 2;
         }
         self.unpacked = 0;
@@ -429,7 +429,7 @@ mod tests {
         }
     }
 
-    fn told(tracker: Tracker) -> (Shelf, Vec<String>, Vec<String>) {
+    fn told(tracker: Tracker) -> (ConnectionStore, Vec<String>, Vec<String>) {
         let mut issues = Issues::default();
         let (connections, _) = tracker.conclude(&mut issues);
         let issues = issues.iter().map(|(code, seen)| format!("{code} {seen:?}")).collect();
@@ -440,20 +440,20 @@ mod tests {
 
     /// Each takes its turn after all the others, twice: packed and unpacked, they are what they are if they never were.
     #[test]
-    fn packing_changes_nothing() {
+    fn compacting_changes_nothing() {
         const CONNECTIONS: u16 = 3000;
-        let (mut ready, mut packing) = (Tracker::new(false), Tracker::packing());
+        let (mut ready, mut compacting) = (Tracker::new(false), Tracker::compacting());
         for half in 0..2 {
             for port in 0..CONNECTIONS {
                 for step in 1..=20 {
                     let segment = segment(half * 20 + step, 1000 + port);
                     ready.segment(&segment);
-                    packing.segment(&segment);
+                    compacting.segment(&segment);
                 }
             }
         }
         let (ready, expected, issues) = told(ready);
-        let (packed, found, other_issues) = told(packing);
+        let (packed, found, other_issues) = told(compacting);
         let packs = packed.places.iter().filter(|place| matches!(place, Place::Packed(..))).count();
         assert!(packs > usize::from(CONNECTIONS) / 4, "{packs} packed");
         assert_eq!(found, expected);
@@ -467,7 +467,7 @@ mod tests {
     /// A place may then hold an older connection of the same flow, whose segments they are not.
     #[test]
     fn no_place_is_guessed_once_places_changed() {
-        let mut tracker = Tracker::packing();
+        let mut tracker = Tracker::compacting();
         let mut guessed = 0;
         for port in 1..=READY as u16 + 1 {
             tracker.segment(&segment(1, port));
@@ -484,26 +484,26 @@ mod tests {
 
     #[test]
     fn holds_more_ready_where_more_take_turns() {
-        let mut tracker = Tracker::packing();
+        let mut tracker = Tracker::compacting();
         for step in 1..=20 {
             for port in 0..5000 {
                 tracker.segment(&segment(step, 1000 + port));
             }
         }
-        let (shelf, _) = tracker.conclude(&mut Issues::default());
-        assert!(shelf.limit > Some(5000));
+        let (store, _) = tracker.conclude(&mut Issues::default());
+        assert!(store.limit > Some(5000));
     }
 
     #[test]
     fn one_that_is_not_heard_of_takes_little() {
-        let mut tracker = Tracker::packing();
+        let mut tracker = Tracker::compacting();
         for port in 0..4 * READY as u16 {
             for step in 1..=9 {
                 tracker.segment(&segment(step, 1000 + 3 * port));
             }
         }
-        let (shelf, _) = tracker.conclude(&mut Issues::default());
-        let sizes = shelf.places.iter().filter_map(|place| match place {
+        let (store, _) = tracker.conclude(&mut Issues::default());
+        let sizes = store.places.iter().filter_map(|place| match place {
             Place::Packed(packed, _) => Some(packed.size()),
             Place::Ready(_) => None,
         });

@@ -66,6 +66,10 @@ impl Sender {
         let id = self.number(segment, step);
         self.found(segment, step);
         let (from, t_ns) = (self.snd_max, segment.t_ns);
+        let timestamps = segment.options.timestamps.is_some();
+        if step == Step::Ahead(self.ids.packets_of(seq - from, timestamps)) {
+            self.ids.accounts_for();
+        }
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let books = self.books.get_or_insert_default();
         books.open_gap(from, Gap { end: seq, t_ns, id, ts_val });

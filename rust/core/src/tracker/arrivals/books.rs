@@ -1,5 +1,6 @@
 //! What is kept of a direction in which something was missing, late or there twice.
 
+use super::cause::Call;
 use super::verdict::{Arrival, ArrivalVerdict};
 use crate::tracker::CAUSES;
 use std::collections::{BTreeMap, VecDeque};
@@ -67,6 +68,8 @@ pub struct Books {
     pub(super) sent_up_to: i64,
     /// Recovery as it shows here: up to where, and whether a timer began it.
     pub(super) recovery: Option<(i64, bool)>,
+    /// The last that called for retransmissions.
+    pub(super) call: Option<Call>,
     /// Latest TSval.
     pub(super) ts_newest: Option<u32>,
 }

@@ -6,31 +6,85 @@ use crate::segment::Segment;
 use crate::tracker::outcome::Cause;
 use crate::tracker::sender::Sender;
 
+/// From this round trip of the path before this point on, what the sender knew is no longer what was seen here.
+const DISTANT_NS: i64 = 5_000_000;
+/// Ticks of a sender's clock from which on its pace is known.
+const TICKS: i64 = 100;
+
+/// What called for retransmissions when it passed here: duplicate ACKs, or SACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Call {
+    pub t_ns: i64,
+    /// What was acknowledged, and what had been sent.
+    pub una: i64,
+    pub high: i64,
+}
+
 /// What was to be seen around a retransmission.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Surroundings {
     seq: i64,
     end: i64,
-    /// How long neither side had been heard of, less the round trip of the path before this point.
+    /// How long the sender had neither sent nor heard, at most.
     quiet_ns: i64,
-    /// Duplicate ACKs or SACK blocks call for it.
+    /// Duplicate ACKs or SACK blocks call for it, or did when the sender saw them.
     called: bool,
 }
 
 impl Surroundings {
     pub(super) fn of(sender: &Sender, segment: &Segment, seq: i64, peer: &Sender) -> Self {
-        let last_ns = sender.last_in_ns.max(sender.last_out_ns).unwrap_or(segment.t_ns);
         let before_ns = peer.rtt.min().unwrap_or(0);
+        let since_ns = |last: Option<i64>| last.map_or(0, |last_ns| segment.t_ns.saturating_sub(last_ns));
+        let heard_ns = sender.last_in_ns.map_or(i64::MAX, |_| since_ns(sender.last_in_ns) - before_ns);
+        let sent_ns = sender.silence_by_clock(segment).unwrap_or(since_ns(sender.last_out_ns) - before_ns);
+        let call = sender.books.as_ref().and_then(|books| books.call);
+        let now = sender.dupacks >= 3 || sender.sacked.highest().is_some_and(|high| high > seq);
+        let then = call.is_some_and(|call| {
+            (call.una..call.high).contains(&seq) && segment.t_ns - call.t_ns >= before_ns / 10 * 9
+        });
         Surroundings {
             seq,
             end: seq + i64::from(segment.length),
-            quiet_ns: segment.t_ns - last_ns - before_ns,
-            called: sender.dupacks >= 3 || sender.sacked.highest().is_some_and(|high| high > seq),
+            quiet_ns: heard_ns.min(sent_ns),
+            called: now || then,
         }
     }
 }
 
 impl Sender {
+    /// How long the sender had been silent by its own clock (RFC 7323), which no queue on the path delays; `None`
+    /// without timestamps, and while the pace of the clock is not known.
+    fn silence_by_clock(&self, segment: &Segment) -> Option<i64> {
+        let (ts_val, _) = segment.options.timestamps?;
+        let newest = self.books.as_ref().and_then(|books| books.ts_newest)?;
+        let ((first, first_ns), (last, last_ns)) = (self.ts_first?, self.ts_last?);
+        let ticks = i64::from(last.wrapping_sub(first) as i32);
+        let silent = i64::from(ts_val.wrapping_sub(newest) as i32);
+        if ticks < TICKS || last_ns <= first_ns {
+            return None;
+        }
+        // By the clock, up to a tick is missing.
+        (silent + 1).checked_mul((last_ns - first_ns) / ticks)
+    }
+
+    /// Duplicate ACKs or SACK pass that call for retransmissions.
+    pub(in crate::tracker) fn note_call(&mut self, t_ns: i64) {
+        let (una, high) = (self.snd_una, self.snd_max);
+        if self.dupacks < 3 && !self.sack_permitted {
+            return;
+        }
+        let Some(books) = &mut self.books else { return };
+        match &mut books.call {
+            Some(call) if call.una == una => call.high = high,
+            call => *call = Some(Call { t_ns, una, high }),
+        }
+    }
+
+    /// Whether the sender's own state, as it shows here, is not what it was when it sent what passes.
+    pub(in crate::tracker) fn is_distant(&self, seq: i64, peer: &Sender) -> bool {
+        seq < self.snd_una || peer.rtt.min().is_some_and(|before_ns| before_ns >= DISTANT_NS)
+    }
+
     /// The cause, and what it makes of the recovery under way.
     pub(super) fn cause_of_arrival(&mut self, at: &Surroundings) -> Cause {
         let (snd_una, snd_max) = (self.snd_una, self.snd_max);

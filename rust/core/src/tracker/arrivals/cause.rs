@@ -1,6 +1,6 @@
 //! Why a segment was sent again, as far as it shows at a distance: what called for it passed here a round trip before.
 
-use super::judge::TIMER_NS;
+use super::judge::{DUPACK_THRESHOLD, TIMER_NS};
 use super::verdict::ArrivalVerdict;
 use crate::segment::Segment;
 use crate::tracker::outcome::Cause;
@@ -29,6 +29,8 @@ pub(super) struct Surroundings {
     quiet_ns: i64,
     /// Duplicate ACKs or SACK blocks call for it, or did when the sender saw them.
     called: bool,
+    /// It is the first that is not acknowledged, and has been for longer than a timer since it was called for or sent again.
+    overdue: bool,
 }
 
 impl Surroundings {
@@ -37,16 +39,15 @@ impl Surroundings {
         let since_ns = |last: Option<i64>| last.map_or(0, |last_ns| segment.t_ns.saturating_sub(last_ns));
         let heard_ns = sender.last_in_ns.map_or(i64::MAX, |_| since_ns(sender.last_in_ns) - before_ns);
         let sent_ns = sender.silence_by_clock(segment).unwrap_or(since_ns(sender.last_out_ns) - before_ns);
-        let call = sender.books.as_ref().and_then(|books| books.call);
-        let now = sender.dupacks >= 3 || sender.sacked.highest().is_some_and(|high| high > seq);
-        let then = call.is_some_and(|call| {
-            (call.una..call.high).contains(&seq) && segment.t_ns - call.t_ns >= before_ns / 10 * 9
-        });
+        let now = sender.dupacks >= DUPACK_THRESHOLD as u32
+            || sender.sacked.highest().is_some_and(|high| high > seq);
+        let until_ns = segment.t_ns - before_ns / 10 * 9;
         Surroundings {
             seq,
             end: seq + i64::from(segment.length),
             quiet_ns: heard_ns.min(sent_ns),
-            called: now || then,
+            called: now || sender.was_called_for(seq, until_ns),
+            overdue: sender.is_overdue(segment.t_ns, seq, peer),
         }
     }
 }
@@ -67,16 +68,38 @@ impl Sender {
         (silent + 1).checked_mul((last_ns - first_ns) / ticks)
     }
 
+    /// Whether something called for it until then, although it may have come since.
+    fn was_called_for(&self, seq: i64, until_ns: i64) -> bool {
+        let Some(books) = &self.books else { return false };
+        let needed = if self.sack_permitted { 1 } else { DUPACK_THRESHOLD };
+        books.calls.iter().any(|call| (call.una..call.high).contains(&seq) && call.t_ns <= until_ns)
+            || books
+                .gap_at(seq)
+                .and_then(|gap| books.nth_since(gap.t_ns, needed))
+                .is_some_and(|called_ns| called_ns <= until_ns)
+    }
+
+    /// Whether only a timer can repeat the first segment that is not acknowledged (RFC 6582): without SACK no ACK tells
+    /// that what was sent again is lost again.
+    fn is_overdue(&self, t_ns: i64, seq: i64, peer: &Sender) -> bool {
+        if self.sack_permitted || seq != self.snd_una {
+            return false;
+        }
+        let loop_ns = self.loop_ns(peer).unwrap_or(0);
+        let again_ns = self.outstanding.at(seq).filter(|run| run.transmissions > 1).map(|run| run.last_ns);
+        let calls = self.books.iter().flat_map(|books| &books.calls);
+        let called_ns = calls.rev().find(|call| call.una == seq).map(|call| call.t_ns + loop_ns);
+        again_ns.or(called_ns).is_some_and(|since_ns| t_ns - since_ns >= TIMER_NS)
+    }
+
     /// Duplicate ACKs or SACK pass that call for retransmissions.
     pub(in crate::tracker) fn note_call(&mut self, t_ns: i64) {
         let (una, high) = (self.snd_una, self.snd_max);
-        if self.dupacks < 3 && !self.sack_permitted {
+        if self.dupacks < DUPACK_THRESHOLD as u32 && !self.sack_permitted {
             return;
         }
-        let Some(books) = &mut self.books else { return };
-        match &mut books.call {
-            Some(call) if call.una == una => call.high = high,
-            call => *call = Some(Call { t_ns, una, high }),
+        if let Some(books) = &mut self.books {
+            books.call(Call { t_ns, una, high });
         }
     }
 
@@ -102,8 +125,10 @@ impl Sender {
             {
                 Cause::TailLossProbe
             }
-            _ if timer => Cause::Timeout,
+            _ if timer || at.overdue => Cause::Timeout,
             Some((_, true)) => Cause::SlowStart,
+            // Without SACK, fast recovery sends nothing again but what is first (RFC 6582).
+            Some((_, false)) if !sack && at.seq > snd_una => Cause::SlowStart,
             Some((_, false)) => Cause::Fast,
             None if at.called => Cause::Fast,
             None if sack && at.end >= snd_max => Cause::TailLossProbe,
@@ -111,7 +136,7 @@ impl Sender {
         };
         let up_to = snd_max.max(at.end);
         books.recovery = match cause {
-            Cause::Timeout => Some((up_to, true)),
+            Cause::Timeout | Cause::SlowStart => Some((up_to, true)),
             Cause::Fast if recovery.is_none() => Some((up_to, false)),
             _ => recovery,
         };

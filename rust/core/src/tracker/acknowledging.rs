@@ -86,6 +86,9 @@ impl Sender {
             outcome.kind = AckKind::Duplicate;
             self.dupacks += 1;
             self.totals.duplicate_acks += 1;
+            if self.books.is_some() {
+                self.note_call(t_ns);
+            }
         } else if segment.length == 0 && window_changed && !control {
             outcome.kind = AckKind::WindowUpdate;
             self.totals.window_updates += 1;

@@ -181,8 +181,7 @@ impl Sender {
         if (duplicate > 0 && arrival != ArrivalVerdict::Reordered) || control_again {
             let before = self.outstanding.at(seq).copied();
             outcome.transmission = before.map_or(2, |run| run.transmissions.saturating_add(1));
-            outcome.cause = self.send_again(segment, seq, end, duplicate, before.as_ref());
-            self.note_cause(segment, outcome.cause);
+            outcome.cause = self.send_again(segment, seq, end, duplicate, before.as_ref(), peer);
         } else {
             if seq < self.snd_max && length > 0 {
                 self.totals.out_of_order += 1;
@@ -244,6 +243,7 @@ impl Sender {
         end: i64,
         duplicate: u32,
         before: Option<&Sent>,
+        peer: &Sender,
     ) -> Cause {
         let t_ns = segment.t_ns;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
@@ -253,7 +253,7 @@ impl Sender {
         if self.confirm_taken_back(true, found.0 != Cause::Unknown) {
             found = self.why_again(segment, seq, end, before);
         }
-        let (cause, alternative) = found;
+        let (cause, alternative) = self.agree_on_cause(segment, seq, found, peer);
         let segments = self.wire_segments(segment.length);
         self.totals.retransmissions[cause as usize] += segments;
         let rto_ns = if self.rto.measured() { self.rto.rto_us() * 1000 } else { -1 };

@@ -1,5 +1,6 @@
 //! What is kept of a direction in which something was missing, late or there twice.
 
+use super::cause::Call;
 use super::verdict::{Arrival, ArrivalVerdict};
 use crate::tracker::CAUSES;
 use std::collections::{BTreeMap, VecDeque};
@@ -8,6 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 const RECENT: usize = 32;
 /// Gaps remembered, filled ones too.
 const GAPS: usize = 4096;
+/// Calls for retransmissions remembered.
+const CALLS: usize = 16;
 /// Runs of missing identifications remembered.
 const MISSING: usize = 4096;
 /// Identifications further back than this cannot be told from later ones.
@@ -67,6 +70,8 @@ pub struct Books {
     pub(super) sent_up_to: i64,
     /// Recovery as it shows here: up to where, and whether a timer began it.
     pub(super) recovery: Option<(i64, bool)>,
+    /// What called for retransmissions lately.
+    pub(super) calls: VecDeque<Call>,
     /// Latest TSval.
     pub(super) ts_newest: Option<u32>,
 }
@@ -125,6 +130,19 @@ impl Books {
             self.missing.insert(id + packets, to);
         }
         true
+    }
+
+    /// Something calls for a retransmission.
+    pub(super) fn call(&mut self, call: Call) {
+        match self.calls.back_mut() {
+            Some(last) if last.una == call.una => last.high = call.high,
+            _ => {
+                if self.calls.len() >= CALLS {
+                    self.calls.pop_front();
+                }
+                self.calls.push_back(call);
+            }
+        }
     }
 
     pub(super) fn remember(&mut self, seen: Seen) {

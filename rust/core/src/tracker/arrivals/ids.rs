@@ -109,6 +109,12 @@ impl Ids {
         self.counts() && self.hits / 2 >= self.misses
     }
 
+    /// As many numbers were left out as packets of sequence numbers were: that is what numbers that count do.
+    pub(super) fn accounts_for(&mut self) {
+        self.hits = self.hits.saturating_add(1);
+        self.misses = self.misses.saturating_sub(1);
+    }
+
     /// The numbers grow with time, whatever else takes some of them.
     pub(super) fn grows(&self) -> bool {
         let steady = u32::from(self.hits) + u32::from(self.ahead);

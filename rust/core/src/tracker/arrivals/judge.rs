@@ -7,7 +7,7 @@ use crate::segment::Segment;
 use crate::tracker::sender::Sender;
 
 /// Duplicate ACKs that call for a retransmission (RFC 5681 section 3.2).
-const DUPACK_THRESHOLD: usize = 3;
+pub(super) const DUPACK_THRESHOLD: usize = 3;
 /// No stack in wide use fires its retransmission timer sooner.
 pub(super) const TIMER_NS: i64 = 180_000_000;
 /// Of round trips shorter than two ticks of the usual clock a timestamp does not tell the copies apart.

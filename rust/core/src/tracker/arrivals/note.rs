@@ -66,6 +66,10 @@ impl Sender {
         let id = self.number(segment, step);
         self.found(segment, step);
         let (from, t_ns) = (self.snd_max, segment.t_ns);
+        let timestamps = segment.options.timestamps.is_some();
+        if step == Step::Ahead(self.ids.packets_of(seq - from, timestamps)) {
+            self.ids.accounts_for();
+        }
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let books = self.books.get_or_insert_default();
         books.open_gap(from, Gap { end: seq, t_ns, id, ts_val });
@@ -184,14 +188,28 @@ impl Sender {
         books.arrivals.len() as u32 - 1
     }
 
-    /// The cause that the sender's own state gave a segment just noted.
-    pub(in crate::tracker) fn note_cause(&mut self, segment: &Segment, cause: Cause) {
-        if let Some(row) = self.books.as_mut().and_then(|books| books.arrivals.last_mut())
-            && row.record == segment.record
-            && !matches!(cause, Cause::Unknown | Cause::None)
-        {
-            row.cause = cause;
+    /// The cause of a segment just noted that was seen before: its sender's state tells, if what is known of that here
+    /// is what the sender knew; else what passed here before.
+    pub(in crate::tracker) fn agree_on_cause(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        found: (Cause, Cause),
+        peer: &Sender,
+    ) -> (Cause, Cause) {
+        let distant = self.is_distant(seq, peer);
+        let rows = self.books.as_mut().map(|books| &mut books.arrivals);
+        let Some(row) = rows.and_then(|rows| rows.last_mut()).filter(|row| row.record == segment.record) else {
+            return found;
+        };
+        let unknown = |cause: Cause| matches!(cause, Cause::Unknown | Cause::None);
+        if !unknown(row.cause) && (distant || unknown(found.0)) {
+            return (row.cause, Cause::None);
         }
+        if !unknown(found.0) {
+            row.cause = found.0;
+        }
+        found
     }
 
     /// The verdict of an earlier arrival put right by what followed.

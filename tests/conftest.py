@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase, ReadOnlyDatabase
-from support_samples import PATIENCE_S, SAMPLE_NAMES, SAMPLES, Run
+from support_samples import SAMPLE_NAMES, SAMPLES, Run, command
 
 # The tests try the same cases every time, wherever they run. `make explore` looks for new ones (CASES=new).
 # What fails is kept in tests/found/, which belongs to the repository: `make test` tries that again, mended or
@@ -59,9 +59,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.fixture(scope="module")
+def kernel_to_itself() -> Iterator[None]:
+    """One module at a time that measures with the kernel: tracepoints name no namespace, and pointers return.
+
+    Tests run in several processes (``-n``); the lock is of the system, and goes with its process.
+    """
+    path = Path(tempfile.gettempdir()) / f"multitracer-tests-{os.geteuid()}.lock"
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="session")
 def samples() -> Path:
-    """The five measurements of this repository."""
+    """The measurements of this repository."""
     return SAMPLES
 
 
@@ -98,12 +110,5 @@ def analyzed() -> Callable[[str], dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def run() -> Run:
-    """``run(*arguments)``: the command line in a process of its own."""
-
-    def call(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, "-m", "multitracer", *map(str, arguments)]
-        return subprocess.run(
-            words, capture_output=True, text=True, timeout=PATIENCE_S, check=False, **options
-        )
-
-    return call
+    """``run(*arguments)``: the command line, with its status and what it printed."""
+    return command

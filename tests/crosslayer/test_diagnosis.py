@@ -93,7 +93,7 @@ def test_the_answer_is_printed_once(run: Run) -> None:
 
 
 def test_the_first_words_on_the_terminal(run: Run) -> None:
-    done = run("analyze", SAMPLES / "link-resets-vj", env={**os.environ, "COLUMNS": "200"})
+    done = run("analyze", SAMPLES / "link-resets-vj", columns=200)
     first = [line.rstrip() for line in done.stdout.split("\n\n")[0].strip().splitlines()]
     assert first[:2] == [
         "In short",

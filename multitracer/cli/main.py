@@ -82,10 +82,10 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
 )
 def group() -> None:
-    """Say why a TCP transfer was slow.
+    """Explain why a TCP transfer was slow.
 
     MultiTracer puts packet captures, kernel TCP logs and link-layer logs of one transfer on one timeline and
-    explains what it sees: throughput, utilization, retransmissions by cause, spurious timeouts, link resets.
+    reports throughput, utilization, retransmissions by cause, spurious timeouts, link resets.
 
     \b
     multitracer info sample_traces/flow-control

@@ -176,11 +176,11 @@ def test_multilayer_puts_the_same_segments_there():
         for one in figure("corrupted-segments", "link-resets-vj").panel("sequence").marks
         if one.role == "corrupted_true"
     )
-    belong = ruined["TcpRcv_ruined_true"]
+    belong = ruined["TcpRcv_corrupted_true"]
     assert {*zip(shown.x.tolist(), shown.y.tolist(), strict=True)} <= {
         *zip(belong.x.tolist(), belong.y.tolist(), strict=True)
     }
-    assert len(belong.x) == len(ruined["TcpRcv_ruined"].x) == 22
+    assert len(belong.x) == len(ruined["TcpRcv_corrupted"].x) == 22
 
 
 def test_corrupted_segments_checksum_is_no_formality():

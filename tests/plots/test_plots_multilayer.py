@@ -111,7 +111,7 @@ def test_without_verdicts_the_retransmission_itself_is_marked():
 
 def test_ruined_segments_are_marked_and_not_drawn_as_data():
     figure = build()
-    assert marks(figure, "TcpRcv_ruined").y.tolist() == [1 + MSS * 10]
+    assert marks(figure, "TcpRcv_corrupted").y.tolist() == [1 + MSS * 10]
     assert 10.2 not in series(figure, "TcpRcv_data").x
 
 

@@ -29,7 +29,7 @@ FORMATS = ("xplot", "xgraph", "gnuplot", "csv", "parquet", "pcap", "perfetto", "
 VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 
 
-@click.command()
+@click.command(short_help="Convert results for other tools.")
 @paths_argument
 @format_option
 @filter_option

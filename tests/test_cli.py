@@ -138,7 +138,7 @@ def test_min_utilization(run: Run, samples: Path) -> None:
     path = samples / "link-resets-vj"
     assert run("analyze", path, "--min-utilization", "1").returncode == 0
     refused(run("analyze", path, "--min-utilization", "99"), 5, "utilization is", "99 %")
-    refused(run("analyze", path / "rlp.log.gz", "--min-utilization", "1"), 5, "cannot be told")
+    refused(run("analyze", path / "rlp.log.gz", "--min-utilization", "1"), 5, "is unknown")
     assert run("analyze", path, "--min-utilization", "101").returncode == 2
 
 

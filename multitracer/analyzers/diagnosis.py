@@ -81,8 +81,7 @@ def _from_captures(
             costs = sum(one.cost_s for one in rest if _repairs(one) == repaired)
             part = min(1.0, left / costs) if costs else 1.0
             rest = [
-                replace(one, cost_s=one.cost_s * part) if _repairs(one) == repaired else one
-                for one in rest
+                replace(one, cost_s=one.cost_s * part) if _repairs(one) == repaired else one for one in rest
             ]
             left = max(left - costs, 0.0)
     return [*ended, *([whole] if whole is not None else []), *rest, *others_own]

@@ -170,7 +170,7 @@ def _causes(found: Batch) -> Markup:
     rows = [
         (
             spelled(one["cause"]),
-            "bytes sent twice" if one["kind"] == "bytes" else "link idle",
+            "duplicate bytes" if one["kind"] == "bytes" else "link idle",
             (one["measurements"], f"{one['measurements']:,} of {known:,}"),
             (one["s"], duration(one["s"]) if one["kind"] != "bytes" else ""),
             (sum(one["shares"]) / known, share(sum(one["shares"]) / known)),
@@ -265,8 +265,8 @@ def _all(found: Batch) -> Markup:
     flagged = {record["name"] for record in found.flagged}
     choices = {name: _choices(found.done, name) for name in names}
     headings = [
-        "measurement", "state", "utilization", "goodput", "bytes", "sent twice", "segments again", "timeouts",
-        "spurious", "round trip", "lost most to", *names,
+        "measurement", "state", "utilization", "goodput", "bytes", "duplicate bytes", "retransmissions",
+        "timeouts", "spurious", "RTT", "main loss", *names,
     ]  # fmt: skip
     rows = (
         _row(record, "flagged" if record["name"] in flagged else record["status"], names) for record in shown

@@ -103,7 +103,7 @@ class LocalStore:
 
     def prepare(self) -> None:
         """Make the directory, try it, and clear temporary files."""
-        self.write("batch.txt", b"Results of multitracer batch; run the same command again to go on.\n")
+        self.write("batch.txt", b"Results of multitracer batch; run the same command again to resume.\n")
         for directory, _, files in os.walk(self.where):
             for name in files:
                 if name.startswith(TEMPORARY):
@@ -214,4 +214,4 @@ class RemoteStore:
 
     def prepare(self) -> None:
         """Show that the place can be written to."""
-        self.write("batch.txt", b"Results of multitracer batch; run the same command again to go on.\n")
+        self.write("batch.txt", b"Results of multitracer batch; run the same command again to resume.\n")

@@ -1,4 +1,4 @@
-"""Who had the air, in words: lines and rows of the summary."""
+"""Use of the radio channel in words: lines and rows of the summary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lines(air: Object) -> Iterator[tuple[str, str]]:
     if silent["count"]:
         longest = silent["longest"]
         yield (
-            "Nothing heard",
+            "Silence",
             f"{words.count(silent['count'], 'time')}, {words.duration(silent['s'])} in all; "
             f"longest {words.duration(longest['s'])} from {longest['t']:.1f} s",
         )
@@ -39,7 +39,7 @@ def lines(air: Object) -> Iterator[tuple[str, str]]:
 
 
 def rates(air: Object, shown: int) -> list[tuple[str, ...]]:
-    """From whom, rate, MCS, transmissions, their share, how many of them again, and their airtime."""
+    """Station, rate, MCS, transmissions, their share, share of retries, and airtime."""
     return [
         (
             entity["entity"],
@@ -59,11 +59,11 @@ def rates(air: Object, shown: int) -> list[tuple[str, ...]]:
 def _side(found: Object) -> str:
     """Retries, airtime, rates, signal and channel of one side."""
     sent = found["transmissions"]
-    parts = [f"{words.count(sent, 'transmission')} of data, {found['retry_share']:.1%} again"]
+    parts = [f"{words.count(sent, 'transmission')} of data, {found['retry_share']:.1%} retries"]
     if found["airtime_share"] is not None:
         again = found["retry_airtime_s"] / found["airtime_s"] if found["airtime_s"] else 0.0
         parts.append(
-            f"{found['airtime_share']:.1%} of the air" + (f", {again:.1%} of it again" if again else "")
+            f"{found['airtime_share']:.1%} of the air" + (f", {again:.1%} of it retries" if again else "")
         )
     if found["signal_dbm"] is not None:
         low, middle, high = (found["signal_dbm"][key] for key in ("p10", "median", "p90"))

@@ -26,33 +26,31 @@ if TYPE_CHECKING:
     from multitracer.api.measurement import Measurement
 
 
-@click.command()
+@click.command(short_help="Explain why a transfer was slow: the whole answer.")
 @paths_argument
 @format_option
 @conn_option
 @filter_option
 @point_option
 @json_option
-@click.option(
-    "--strict", is_flag=True, help="Exit with status 4 if anything was lost on the way into the results."
-)
+@click.option("--strict", is_flag=True, help="Exit with status 4 if any input was damaged, cut or skipped.")
 @click.option(
     "--min-utilization",
     type=click.FloatRange(0, 100),
     metavar="PERCENT",
-    help="Exit with status 5 if TCP used less of the link than this (or if it cannot be told).",
+    help="Exit with status 5 if TCP used less of the link than this (or if it is unknown).",
 )
 @click.option(
     "--full/--summary",
     "full",
     default=None,
-    help="Keep every segment, or only what sums up each connection. Left open, a lone capture above 64 MiB is"
-    " summed up.",
+    help="Keep every segment, or only a summary of each connection. By default a single capture above"
+    " 64 MiB is summarised.",
 )
 @click.option(
     "--follow",
     is_flag=True,
-    help="Read one capture while it is written: print how it goes, and all in the end (docs/live.md).",
+    help="Read one capture while it is written: print a running summary, then everything (docs/live.md).",
 )
 @click.option(
     "--interval",
@@ -64,7 +62,7 @@ if TYPE_CHECKING:
     "--max-connections",
     type=click.IntRange(min=1),
     metavar="N",
-    help="With --follow: connections to keep; beyond, the longest silent are left out. 100,000 by default.",
+    help="With --follow: connections to keep; beyond, those idle longest are dropped. 100,000 by default.",
 )
 @click.option("--explain", is_flag=True, help="Print the chains of events behind the diagnosis too.")
 @click.pass_context
@@ -125,7 +123,7 @@ def command(
     if min_utilization is not None:
         value = contract["utilization"]["value"]
         if value is None or 100 * value < min_utilization:
-            told = "cannot be told" if value is None else f"is {100 * value:.1f} %"
+            told = "is unknown" if value is None else f"is {100 * value:.1f} %"
             say(f"multitracer: utilization {told}, the threshold is {min_utilization:g} %", err=True)
             ctx.exit(THRESHOLD_MISSED)
 

@@ -23,11 +23,19 @@ LINE_EVERY_S = 30.0
 SHOWN = 20
 
 
-@click.command()
+@click.command(short_help="Analyse a directory of measurements.")
 @click.argument("root", metavar="ROOT")
 @json_option
-@click.option("-o", "--output", metavar="DIR", required=True, help="Where to write; a path of fsspec also.")
-@click.option("-j", "--processes", type=click.IntRange(1), metavar="N", help="Processes; as many as cores.")
+@click.option(
+    "-o", "--output", metavar="DIR", required=True, help="Directory for the results; fsspec URLs work too."
+)
+@click.option(
+    "-j",
+    "--processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Worker processes; by default one per core.",
+)
 @click.option(
     "--pages",
     type=click.Choice(["all", "flagged", "none"]),
@@ -41,7 +49,7 @@ SHOWN = 20
     default=95.0,
     show_default=True,
     metavar="PERCENT",
-    help="Flag measurements that used so much of their link, or less.",
+    help="Flag measurements with this utilization or less.",
 )
 @click.option(
     "--param", "params", multiple=True, metavar="PATTERN", help=r"Parameter in the names: 'mtu=(\d+)'."
@@ -62,18 +70,20 @@ SHOWN = 20
     help="Write a Parquet data set too, partitioned by this column.",
 )
 @click.option(
-    "--time-limit", type=float, default=600.0, show_default=True, metavar="SECONDS", help="For each."
+    "--time-limit", type=float, default=600.0, show_default=True, metavar="SECONDS", help="Per measurement."
 )
 @click.option(
-    "--memory-limit", metavar="SIZE", help="For each, as 2GiB; 0 for none. Its share of 80 % of all."
+    "--memory-limit",
+    metavar="SIZE",
+    help="Per measurement, e.g. 2GiB; 0: none. Default: an equal share of 80 % of the memory.",
 )
-@click.option("--dask", type=click.IntRange(1), metavar="N", help="Run on a Dask cluster of N workers here.")
+@click.option("--dask", type=click.IntRange(1), metavar="N", help="Run on a local Dask cluster of N workers.")
 @click.option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster at tcp://host:port.")
 @click.option(
     "--min-utilization",
     type=click.FloatRange(0, 100),
     metavar="PERCENT",
-    help="Exit with status 5 if a measurement used less (or it cannot be told).",
+    help="Exit with status 5 if a measurement used less (or if it is unknown).",
 )
 @click.option(
     "--max-spurious",
@@ -106,7 +116,7 @@ def command(
 ) -> None:
     """Analyse every measurement under ROOT: summary, a page for each, an index page over all.
 
-    A run that was ended goes on where it stopped when the same command is given again.
+    An interrupted run resumes when the same command is given again.
 
     \b
     multitracer batch runs -o results
@@ -165,7 +175,7 @@ def _missed(found: Batch, least: float | None) -> list[str]:
     for record in found.records:
         value = record["utilization"]["value"] if record["status"] == "done" else None
         if value is None or 100 * value < least:
-            told = "cannot be told" if value is None else f"is {100 * value:.1f} %"
+            told = "is unknown" if value is None else f"is {100 * value:.1f} %"
             lines.append(f"{record['name']}: utilization {told}, the threshold is {least:g} %")
     return lines
 
@@ -174,7 +184,7 @@ def _print(found: Batch, seconds: float) -> None:
     computed = len(found.records) - found.cached
     say(
         f"{len(found.records):,} measurements in {seconds:,.1f} s: "
-        f"{computed:,} computed, {found.cached:,} kept from before"
+        f"{computed:,} computed, {found.cached:,} reused"
     )
     say(f"  done     {len(found.done):,}")
     say(f"  flagged  {len(found.flagged):,}  (utilization of {found.flag_below:g} % or less)")

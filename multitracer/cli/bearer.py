@@ -16,11 +16,11 @@ def lines(found: Object) -> Iterator[tuple[str, str]]:
         name = way["entity"]
         pdus = way["pdus"]
         if pdus is None:
-            yield f"  {name}", "seen at its receiver only: how often PDUs were sent is not in the log"
+            yield f"  {name}", "logged at the receiver only: transmissions per PDU are unknown"
         else:
             yield f"  {name}", _repeated("PDU", pdus) + _cut(way["segmentation"])
             if way["sdus"] is not None and way["sdus"]["again"]:
-                yield "", _repeated("packet", way["sdus"]) + " (its part sent most often)"
+                yield "", _repeated("packet", way["sdus"]) + " (by the segment sent most often)"
         yield from (("", text) for text in _told(way) if text)
 
 
@@ -38,42 +38,46 @@ def _told(way: Object) -> Iterator[str]:
     order = way["reordering"]
     if order is not None and order["overtaken"]:
         yield (
-            f"{words.count(order['overtaken'], 'PDU')} overtaken on the way, {order['filled']:,} of them came"
+            f"{words.count(order['overtaken'], 'PDU')} out of order, {order['filled']:,} of them arrived"
             + _after("after", order["delay_ms"])
             + _after("reported missing after", order["reported_ms"], "; ")
         )
-        yield f"{words.count(order['pdus_held'], 'PDU')} held back for them" + _after("for", order["held_ms"])
+        yield f"{words.count(order['pdus_held'], 'PDU')} held in the reordering buffer" + _after(
+            "for", order["held_ms"]
+        )
     given_up = way["discards"]
     if given_up["total"]:
         sure = given_up["certain"]
         parts = {
-            "unsent": "before it was sent (PDCP number skipped)"
+            "unsent": "before transmission (PDCP sequence number skipped)"
             if sure
-            else "with a PDCP number that is skipped",
+            else "with a PDCP sequence number that is skipped",
             "reset": "in a reset",
-            "held": "received before a reset, behind what was not",
-            "unfilled": "that never came",
+            "held": "received before a reset, behind a sequence gap",
+            "unfilled": "that never arrived",
         }
         why = ", ".join(f"{given_up[key]:,} {text}" for key, text in parts.items() if given_up[key])
-        what = "given up" if sure else "given up, or not in the log"
+        what = "Discarded" if sure else "Discarded, or not in the log"
         yield f"{what}: {words.count(given_up['total'], 'packet')}: {why}"
     harq = way["harq"]
     if harq is not None and harq["blocks"]:
-        again = f"{harq['again']:,} of them again, {words.count(harq['attempts_max'], 'attempt')} at most"
+        again = f"{harq['again']:,} retransmitted, at most {words.count(harq['attempts_max'], 'attempt')}"
         blocks = words.count(harq["blocks"], "transport block")
-        yield f"HARQ: {blocks}, {again if harq['again'] else 'none of them again'}"
+        yield f"HARQ: {blocks}, {again if harq['again'] else 'none retransmitted'}"
 
 
 def _repeated(what: str, sent: Object) -> str:
     counts = {int(times): count for times, count in sent["by_transmissions"].items()}
-    twice = ", ".join(f"{count:,} sent {times} times" for times, count in sorted(counts.items()) if times > 1)
-    return f"{words.count(sent['sent'], what)}" + (f": {twice}" if twice else ", each sent once")
+    twice = ", ".join(
+        f"{count:,} transmitted {times} times" for times, count in sorted(counts.items()) if times > 1
+    )
+    return f"{words.count(sent['sent'], what)}" + (f": {twice}" if twice else ", each transmitted once")
 
 
 def _cut(found: Object | None) -> str:
     if found is None or not (found["segmented"] or found["resegmented"]):
         return ""
-    return f"; {found['segmented']:,} cut when sent first, {found['resegmented']:,} cut again"
+    return f"; {found['segmented']:,} segmented, {found['resegmented']:,} resegmented"
 
 
 def _after(word: str, spread: Object | None, before: str = " ") -> str:

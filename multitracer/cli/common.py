@@ -67,7 +67,7 @@ def format_option(command: F) -> F:
         "formats",
         multiple=True,
         metavar="[FILE=]NAME",
-        help="Read all files, or one, as this format whatever their content says. Repeatable.",
+        help="Read all files, or one file, as this format instead of recognising it. Repeatable.",
     )(command)
 
 
@@ -80,7 +80,7 @@ def point_option(command: F) -> F:
         metavar="[FILE=]snd|rcv|mid",
         expose_value=False,
         callback=_keep_points,
-        help="Where captures were taken, whatever they show: at the sender, receiver, between. Repeatable.",
+        help="Where captures were taken (sender, middle, receiver), instead of inferring it. Repeatable.",
     )(command)
 
 
@@ -93,7 +93,7 @@ def filter_option(command: F) -> F:
         metavar="EXPRESSION",
         expose_value=False,
         callback=_kept(_FILTER),
-        help="Only connections that match, in pcap-filter's words: 'host 10.0.0.2 and port 443'; host, net, "
+        help="Only connections that match, in pcap-filter syntax: 'host 10.0.0.2 and port 443'; host, net, "
         "port, portrange, and, or, not, parentheses.",
     )(command)
 

@@ -100,7 +100,7 @@ def chains(contract: Object, console: Console | None = None) -> None:
         price = [
             f"{words.duration(chain['cost_s'])} of the link" if chain["cost_s"] else "",
             f"idle {words.duration(chain['idle_s'])}" if chain["idle_s"] else "",
-            f"{chain['duplicate_bytes']:,} bytes sent twice" if chain["duplicate_bytes"] else "",
+            f"{chain['duplicate_bytes']:,} duplicate bytes" if chain["duplicate_bytes"] else "",
         ]
         lines.line(console, "Cost", ", ".join(part for part in price if part) or "none")
         table = lines.table("#event", "#after", "#at", "what", "#byte", "where", "why")

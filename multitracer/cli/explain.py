@@ -17,7 +17,7 @@ from multitracer.cli.common import (
 from multitracer.cli.visible import say
 
 
-@click.command()
+@click.command(short_help="Explain one retransmission or idle phase.")
 @click.argument("paths", nargs=-1, metavar="[PATH...]", type=click.Path(readable=False))
 @format_option
 @filter_option
@@ -27,7 +27,11 @@ from multitracer.cli.visible import say
     "--conn", type=click.IntRange(min=0), metavar="N", help="Connection; needed if there are several."
 )
 @click.option(
-    "--at", "at_s", type=float, metavar="SECONDS", help="What happened then, from the first TCP event."
+    "--at",
+    "at_s",
+    type=float,
+    metavar="SECONDS",
+    help="What happened at this time, counted from the first TCP event.",
 )
 @click.option(
     "--packet", type=click.IntRange(min=1), metavar="NUMBER", help="Packet in the sender's capture."
@@ -35,7 +39,7 @@ from multitracer.cli.visible import say
 @click.option(
     "--sentence",
     metavar="KIND",
-    help="When the diagnosis says a sentence of this kind, how its numbers are measured, and the source of "
+    help="When the diagnosis uses a sentence of this kind, how its numbers are measured, and the source of "
     'its terms; "all" for every kind. Needs no files.',
 )
 def command(
@@ -47,7 +51,7 @@ def command(
     packet: int | None,
     sentence: str | None,
 ) -> None:
-    """Tell why a segment was sent again, or why nothing was sent: packets, frames, rule, evidence.
+    """Explain why a segment was retransmitted, or why the sender was idle: packets, frames, rule, evidence.
 
     \b
     multitracer explain sample_traces/spurious-timeouts --conn 0 --at 20

@@ -29,7 +29,7 @@ FORMATS = ("xplot", "xgraph", "gnuplot", "csv", "parquet", "pcap", "perfetto", "
 VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 
 
-@click.command()
+@click.command(short_help="Convert results for other tools.")
 @paths_argument
 @format_option
 @filter_option
@@ -67,7 +67,7 @@ def command(
     end: float | None,
     verdict: str | None,
 ) -> None:
-    """Write what MultiTracer knows for other tools.
+    """Convert results for other tools.
 
     xplot, gnuplot, xgraph: any figure. csv, parquet: any table. pcap: selected packets. perfetto: the
     timeline for ui.perfetto.dev. mahimahi: the link's capacity for mm-link. errors: a scenario that replays
@@ -75,7 +75,7 @@ def command(
 
     \b
     multitracer export sample_traces/link-resets-vj --to xplot -o resets.xpl
-    multitracer export sample_traces/link-resets-vj --to pcap --verdict damaged --end rcv -o ruined.pcap
+    multitracer export sample_traces/link-resets-vj --to pcap --verdict damaged --end rcv -o corrupted.pcap
     multitracer export sample_traces/flow-control --to csv --table link_frames -o frames.csv
     multitracer export sample_traces/link-resets-vj --to errors -o replay.toml
     """

@@ -14,20 +14,18 @@ from multitracer.cli.common import (
 )
 
 
-@click.command()
+@click.command(short_help="Describe each file.")
 @paths_argument
 @format_option
-@click.option(
-    "--details", is_flag=True, help="Also what a table has no room for; always shown for a single file."
-)
+@click.option("--details", is_flag=True, help="Show all details of each file; the default for a single file.")
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, paths: tuple[str, ...], formats: tuple[str, ...], details: bool, as_json: bool
 ) -> None:
-    """Say what each file is: format, layer, observation point, records, time span, damage.
+    """Describe each file: format, layer, observation point, records, time span, damage.
 
-    A file that cannot be read does not hide the others.
+    An unreadable file does not stop the others.
 
     \b
     multitracer info sample_traces/flow-control

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from multitracer.lab.runner import Progress
 
 
-@click.group("lab")
+@click.group("lab", short_help="Measure real TCP over a simulated link.")
 def command() -> None:
-    """Measure: real TCP between two network namespaces over a link of known faults.
+    """Measure real TCP between two network namespaces over a link with known faults.
 
     Needs root, /dev/net/tun, ip and tcpdump; nothing outside its own namespaces is touched.
 
@@ -36,7 +36,7 @@ lab = command
 @command.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """Show the built-in scenarios: name, estimated seconds, what a run shows.
+    """List the built-in scenarios: name, estimated seconds, what a run shows.
 
     \b
     multitracer lab list
@@ -57,7 +57,7 @@ def list_command(as_json: bool) -> None:
 @command.command("run")
 @click.argument("scenario", metavar="SCENARIO")
 @click.option("-o", "--output", required=True, type=click.Path(), help="Directory to make; must not exist.")
-@click.option("--seed", default=1, show_default=True, help="Of everything random on the link.")
+@click.option("--seed", default=1, show_default=True, help="Seed of all random behaviour of the link.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting. Repeatable.")
 @click.option("--quiet", is_flag=True, help="No progress on the terminal.")
 @json_option
@@ -95,7 +95,7 @@ def run_command(
 @command.command("fleet")
 @click.argument("file", metavar="FILE")
 @click.option("-o", "--output", required=True, type=click.Path(), help="Directory for the measurements.")
-@click.option("-j", "--jobs", default=8, show_default=True, help="Measurements at a time.")
+@click.option("-j", "--jobs", default=8, show_default=True, help="Measurements in parallel.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be run.")
 @click.option("--quiet", is_flag=True, help="No progress on the terminal.")
 @json_option
@@ -103,9 +103,9 @@ def run_command(
 def fleet_command(
     ctx: click.Context, file: str, output: str, jobs: int, dry_run: bool, quiet: bool, as_json: bool
 ) -> None:
-    """Make many measurements side by side: scenario x parameters x seeds, out of a TOML FILE.
+    """Make many measurements in parallel: scenario x parameters x seeds, from a TOML file.
 
-    Measurements that are already there are skipped, so that an interrupted fleet goes on where it stopped.
+    Measurements that are already there are skipped, so that an interrupted fleet resumes.
     Exit status 4: some runs failed; the others were made.
 
     \b

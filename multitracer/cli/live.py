@@ -51,13 +51,13 @@ def drawn(name: str, found: Object, width: int = 120, height: int = 40) -> Group
             f"{now['connections']:,} active of {found['connections']:,}"
             + (f", {found['forgotten_connections']:,} forgotten" if found["forgotten_connections"] else ""),
         ),
-        ("sent again", words.causes(found["retransmissions"])),
+        ("retransmitted", words.causes(found["retransmissions"])),
         ("timeouts", words.verdicts(found["timeouts"])),
     ):
         grid.add_row(Text(label, "cyan"), Text(text))
     # The ends of a connection are what no row can do without: the rest is left out where there is no room.
     roomy = width >= _ROOMY
-    lines = rows_of("=from", "=to", "#rate", "#again", "#RTT", *(_MORE if roomy else ()))
+    lines = rows_of("=from", "=to", "#rate", "#retr.", "#RTT", *(_MORE if roomy else ()))
     for one in now["busiest"][: max(height - 12, 1)]:
         more = (
             f"{one['timeouts']['total']:,}",

@@ -1,4 +1,4 @@
-"""More connections than anyone reads: what they come to, the worst and the largest of them."""
+"""Many connections: totals, and the worst and largest of them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     heading(console, words.count(len(found), "connection"))
     line(console, "Data", words.data(told["bytes"]))
     repeating = f", on {words.count(told['repeating'], 'connection')}" if told["repeating"] else ""
-    line(console, "Sent again", words.causes(told["retransmissions"]) + repeating)
+    line(console, "Retransmitted", words.causes(told["retransmissions"]) + repeating)
     line(console, "Timeouts", words.verdicts(told["timeouts"]))
     if held := _held(told["limits"]):
         line(console, "Limited by", held)
     ends = [f"{number:,} {ENDS[word]}" for word, number in told["closed"].items() if number]
     if told["without_handshake"]:
-        ends.append(f"{told['without_handshake']:,} begun before the capture")
+        ends.append(f"{told['without_handshake']:,} already open when the capture began")
     line(console, "Ends", ", ".join(ends))
     if told["worst"]:
-        _table(console, found, told["worst"], "Most timeouts and segments sent again", told["repeating"])
+        _table(console, found, told["worst"], "Most timeouts and retransmissions", told["repeating"])
     sending = [place for place in told["largest"] if place not in told["worst"]]
     if sending:
         others = ", of the others" if told["worst"] else ""
         _table(console, found, sending, f"Most data{others}", len(found) - len(told["worst"]))
-    console.print(Text("--conn N tells all of one (tcp.stream eq N in Wireshark); --json has all", "dim"))
+    console.print(
+        Text("--conn N shows one connection in full (tcp.stream eq N in Wireshark); --json has all", "dim")
+    )
 
 
 def _held(limits: Mapping[str, Mapping[str, int]]) -> str:
@@ -51,16 +53,21 @@ def _held(limits: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _table(console: Console, found: Sequence[Object], places: Sequence[int], title: str, of: int) -> None:
-    shown = table("#no.", title, "#bytes", "#again", "#timeouts", "#RTT", "#goodput", "=limited by")
+    """One line a connection: columns of zeros only are left out, long addresses cut if there is no room."""
+    repeating = any(found[place]["retransmissions"]["total"] for place in places)
+    timeouts = any(found[place]["timeouts"]["total"] for place in places)
+    counts = [*(["#retr."] if repeating else []), *(["#RTOs"] if timeouts else [])]
+    shown = table("#no.", title, "#bytes", *counts, "#RTT", "#goodput", "=limited by")
+    shown.columns[1].no_wrap, shown.columns[1].overflow = True, "ellipsis"
     for place in places:
         one = found[place]
         rtt = one["rtt_ms"]
         shown.add_row(
             f"{one['index']:,}",
             words.ends(one),
-            f"{one['bytes']['unique']:,}",
-            f"{one['retransmissions']['total']:,}",
-            f"{one['timeouts']['total']:,}",
+            words.size(one["bytes"]["unique"]),
+            *([f"{one['retransmissions']['total']:,}"] if repeating else []),
+            *([f"{one['timeouts']['total']:,}"] if timeouts else []),
             "" if rtt is None else words.duration(rtt["mean"] / 1e3),
             "" if one["goodput_bps"] is None else words.rate(one["goodput_bps"]).partition(" (")[0],
             dominating(one).replace("_", " ") if one["bytes"]["sent"] else "",

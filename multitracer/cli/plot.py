@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ENDINGS = (".png", ".svg", ".pdf")
 
 
-@click.command()
+@click.command(short_help="Draw a figure.")
 @click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path(readable=False))
 @format_option
 @filter_option
@@ -43,7 +43,7 @@ ENDINGS = (".png", ".svg", ".pdf")
     default=10_000,
     show_default=True,
     metavar="BYTES",
-    help="Distance between the graphs of different layers; 0 draws true values.",
+    help="Distance between the graphs of different layers; 0: true values.",
 )
 @click.option(
     "--conn", type=click.IntRange(0), metavar="N", help="Connection; by default that with most data."
@@ -52,9 +52,9 @@ ENDINGS = (".png", ".svg", ".pdf")
     "--fold",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Cut stretches longer than this in which nothing happens.",
+    help="Cut out idle periods longer than this.",
 )
-@click.option("--dark", is_flag=True, help="Light on dark.")
+@click.option("--dark", is_flag=True, help="Dark theme.")
 def command(
     paths: tuple[str, ...],
     formats: tuple[str, ...],
@@ -71,14 +71,13 @@ def command(
 ) -> None:
     """Draw a figure of a measurement: the multi-layer time/sequence plot, or any other of --list.
 
-    Seconds count from the first TCP event. Graphs of different layers are moved apart by the offset, so that
-    they do not hide each other. The kinds compare, cdf and utilization take several measurements, each PATH
-    one.
+    Seconds count from the first TCP event. An offset separates the graphs of different layers. The kinds
+    compare, cdf and utilization take several measurements, one per PATH.
 
     \b
     multitracer plot sample_traces/link-resets-vj -o resets.png
     multitracer plot sample_traces/link-resets-vj --from 25 --to 60 -o gap.pdf
-    multitracer plot sample_traces/link-resets-vj -k corrupted-segments -o ruined.png
+    multitracer plot sample_traces/link-resets-vj -k corrupted-segments -o corrupted.png
     multitracer plot sample_traces/link-resets-vj --fold 3 -o folded.png
     multitracer plot sample_traces/flow-control --offset 0 --dark -o xoff.svg
     multitracer plot sample_traces/* -k compare -o all.png

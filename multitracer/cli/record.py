@@ -18,16 +18,25 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-@click.command("record", context_settings={"ignore_unknown_options": False})
+@click.command(
+    "record",
+    context_settings={"ignore_unknown_options": False},
+    short_help="Record every layer of this host.",
+)
 @click.option("-o", "--output", type=click.Path(), help="Directory to make; must not exist.")
 @click.option("-i", "--interface", default="", help="Interface; by default that of the default route.")
-@click.option("--filter", "rule", default="", metavar="EXPR", help="Which packets, in tcpdump's language.")
+@click.option("--filter", "rule", default="", metavar="EXPR", help="Which packets, in pcap-filter syntax.")
 @click.option(
-    "--for", "duration", metavar="TIME", help="How long (30s, 5m); else until Ctrl-C or COMMAND ends."
+    "--for",
+    "duration",
+    metavar="TIME",
+    help="Duration (30s, 5m); by default until Ctrl-C or until COMMAND ends.",
 )
-@click.option("--interval", default="100ms", show_default=True, help="Between two samples of counters.")
+@click.option("--interval", default="100ms", show_default=True, help="Time between two samples of counters.")
 @click.option("--snaplen", default=128, show_default=True, help="Bytes kept of each packet; 0: all.")
-@click.option("--max-size", default="2G", show_default=True, help="End when the recording is so large.")
+@click.option(
+    "--max-size", default="2G", show_default=True, help="Stop when the recording reaches this size."
+)
 @click.option("--buffer", default="8M", show_default=True, help="Kernel buffers: capture, and trace per CPU.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be switched on.")
 @click.option("--quiet", is_flag=True, help="No progress on the terminal.")
@@ -51,8 +60,8 @@ def command(
 ) -> None:
     """Record every layer of this host: application, TCP, queue, device, drops, wire and counters.
 
-    Needs root for packets and tracepoints; without, counters are recorded and what is missing is said. Only
-    headers are kept unless --snaplen says otherwise. Exit status 4: something was lost.
+    Needs root for packets and tracepoints; without, only counters are recorded and the rest is listed as
+    missing. Only headers are kept unless --snaplen is larger. Exit status 4: something was lost.
 
     \b
     sudo multitracer record -o run1 --for 30s
@@ -103,12 +112,12 @@ def command(
         ctx.exit(DATA_LOSS)
 
 
-@click.command("doctor")
+@click.command("doctor", short_help="Show what this host can record.")
 @click.option("-i", "--interface", default="", help="Interface; by default that of the default route.")
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, interface: str, as_json: bool) -> None:
-    """Tell what `multitracer record` can record on this host, and how to get what is missing.
+    """Show what `multitracer record` can record on this host, and how to get the rest.
 
     \b
     sudo multitracer doctor
@@ -134,7 +143,7 @@ def seconds(text: str, option: str) -> float:
     """
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|min|m|h)?", text.strip())
     if match is None or not float(match[1]):
-        raise UsageError(f"{option} {text!r}: say 30s, 5m, 1h or 100ms")
+        raise UsageError(f"{option} {text!r}: write 30s, 5m, 1h or 100ms")
     return float(match[1]) * _UNITS[match[2] or ""]
 
 
@@ -147,7 +156,7 @@ def size(text: str, option: str) -> int:
     """
     match = re.fullmatch(r"(\d{1,12})\s*([KMGT]?)i?B?", text.strip(), re.IGNORECASE)
     if match is None:
-        raise UsageError(f"{option} {text!r}: say 2G, 500M or a number of bytes")
+        raise UsageError(f"{option} {text!r}: write 2G, 500M or a number of bytes")
     return int(match[1]) * _SIZES[match[2].upper()]
 
 

@@ -1,4 +1,4 @@
-"""Results as an expert would tell them: tables and sentences on the terminal.
+"""Results on the terminal: tables and sentences.
 
 Loaded only when something is printed for people; everything here works on the JSON objects, so that text and
 JSON cannot disagree.
@@ -120,7 +120,7 @@ def summary(contract: Object, console: Console | None = None) -> None:
     _utilization(console, contract)
     _clocks(console, contract["clocks"])
     _observation(console, contract["other"].get("observation", {}))
-    _inconclusive(console, contract["inconclusive"])
+    _inconclusive(console, unanswered(contract))
     _issues(console, contract["issues"])
 
 
@@ -162,9 +162,9 @@ def _totals(console: Console, flows: list[Object]) -> None:
                 parts.append(f"{flow[key]:,} {word}")
         text = ", ".join(parts)
         if flow["delay_ms"] is not None:
-            text += f"; {flow['delay_ms']:.3g} ms on their way on average"
+            text += f"; mean delay {flow['delay_ms']:.3g} ms"
         if flow["agrees"] is not None:
-            text += "; as captured" if flow["agrees"] else "; the captures have other numbers"
+            text += "; equal to the captures" if flow["agrees"] else "; the captures differ"
         _line(console, f"Flow {number}", f"{flow['source']} -> {flow['destination']}: {text}")
     more(console, flows, SHOWN, "flows")
 
@@ -175,24 +175,24 @@ def _connection(console: Console, found: Object) -> None:
     _line(console, "Data", words.data(found["bytes"]))
     span = words.duration(found["end"] - found["start"])
     rates = f"throughput {words.rate(found['throughput_bps'])}, goodput {words.rate(found['goodput_bps'])}"
-    _line(console, "Speed", f"{rates}, over {span}")
-    _line(console, "Sent again", words.causes(found["retransmissions"]))
+    _line(console, "Rate", f"{rates}, over {span}")
+    _line(console, "Retransmitted", words.causes(found["retransmissions"]))
     timeouts = found["timeouts"]
-    _line(console, "Timeouts", words.verdicts(timeouts))
+    _line(console, "Timeouts", words.timeouts(found))
     _timeouts(console, timeouts.get("events", []))
-    _line(console, "Round trip", words.round_trip(found["rtt_ms"]))
+    _line(console, "RTT", words.rtt(found))
     if told := words.losses(found):
         _line(console, "Losses", told)
     if told := words.limits(found.get("limits")):
         _line(console, "Limited by", told)
-    if told := words.bottleneck(found.get("bottleneck")):
+    if told := words.bottleneck(found):
         _line(console, "Bottleneck", told)
 
 
 def _timeouts(console: Console, events: Sequence[Object]) -> None:
     if not events:
         return
-    table = _table("#at", "=verdict", "#silent for", "timer", "#byte", "#packet", "evidence")
+    table = _table("#at", "=verdict", "#idle before", "#RTO", "#byte", "#packet", "evidence")
     for event in events[:SHOWN]:
         table.add_row(
             f"{event['t']:.3f} s",
@@ -214,7 +214,7 @@ def _link(console: Console, contract: Object) -> None:
     _heading(console, "Link")
     share = link["retransmitted"] / link["frames"] if link["frames"] else 0.0
     _line(
-        console, "Frames", f"{link['frames']:,} sent, {link['retransmitted']:,} of them again ({share:.1%})"
+        console, "Frames", f"{link['frames']:,} sent, {link['retransmitted']:,} retransmitted ({share:.1%})"
     )
     for entity in link["retransmissions"].get("entities", []):
         _line(console, f"  {entity['entity']}", words.entity(entity))
@@ -223,7 +223,7 @@ def _link(console: Console, contract: Object) -> None:
         _line(console, "Flow control", words.flow_control(link["flow_control"]))
     _line(console, "Resets", words.count(len(link["resets"]), "link reset"))
     if link["resets"]:
-        table = _table("#at", "=by", "=cause", "#gap", "what it took")
+        table = _table("#at", "=by", "=cause", "#gap", "effect on TCP")
         for reset in link["resets"][:SHOWN]:
             gap = "none" if reset.get("gap_s") is None else words.duration(reset["gap_s"])
             table.add_row(f"{reset['t']:.3f} s", reset["entity"], reset["cause"], gap, words.toll(reset))
@@ -255,7 +255,7 @@ def _air(console: Console, found: Object | None) -> None:
         _line(console, label, text)
     rows = air.rates(found, SHOWN)
     if rows:
-        table = _table("=from", "#rate", "#MCS", "#sent", "#share", "#again", "#airtime")
+        table = _table("=from", "#rate", "#MCS", "#sent", "#share", "#retries", "#airtime")
         for row in rows:
             table.add_row(*row)
         console.print(table)
@@ -279,16 +279,14 @@ def _dccp(console: Console, contract: Object, found: Object) -> None:
     _line(console, "Not in capture", f"{found['missing']} sequence numbers")
     if found["rtt"] is not None:
         low, middle, high = (words.duration(found["rtt"][f"{name}_s"]) for name in ("min", "median", "max"))
-        _line(console, "Round trip", f"{low} least, {middle} median, {high} most")
+        _line(console, "RTT", f"min {low}, median {middle}, max {high}")
     if found["queue_packets"] is not None:
-        _line(console, "Queue", f"some {found['queue_packets']:.0f} packets at the longest round trip")
+        _line(console, "Queue", f"about {found['queue_packets']:.0f} packets at the largest RTT")
     if found["loss_event_rate"] is not None:
         _line(console, "Loss event rate", f"{found['loss_event_rate']:.3%} in the last report")
     if found["late_notice_s"] is not None:
         late = words.duration(found["late_notice_s"])
-        _line(
-            console, "Late notice", f"first loss reported {late} after the queue had doubled the round trip"
-        )
+        _line(console, "Loss report", f"first loss reported {late} after the queue had doubled the RTT")
     if found["x_calc"]["bps"] is not None:
         _line(console, "X_calc", f"{found['x_calc']['bps'] / 1e3:.0f} kbit/s by the throughput equation")
 
@@ -301,17 +299,19 @@ def _utilization(console: Console, contract: Object) -> None:
     low = found["value"] <= 0.95
     style = "bold red" if low else "bold green"
     verdict = (
-        "TCP left the link idle or sent data twice" if low else "TCP used nearly all that the link offered"
+        "TCP left the link idle or sent duplicate bytes"
+        if low
+        else "TCP used nearly all of the link's capacity"
     )
     console.print(Text(verdict, style))
     _line(console, "Link idle", f"{found['idle_share']:.1%} of the time in which it could have sent")
-    _line(console, "Sent twice", f"{found['duplicate_share']:.1%} of the bytes")
-    _line(console, "Told from", str(found["basis"]).replace("_", " "))
+    _line(console, "Duplicates", f"{found['duplicate_share']:.1%} of the bytes")
+    _line(console, "Source", str(found["basis"]).replace("_", " "))
     causes: dict[str, list[float]] = {}
     for phase in contract["idle_phases"]:
         causes.setdefault(phase["cause"], []).append(phase["end"] - phase["start"])
     if causes:
-        table = _table("=idle because of", "#phases", "#in all", "#longest")
+        table = _table("=idle because of", "#phases", "#total", "#longest")
         for cause, lengths in sorted(causes.items(), key=lambda item: -sum(item[1])):
             table.add_row(
                 cause.replace("_", " "),
@@ -329,37 +329,48 @@ def _clocks(console: Console, clocks: Sequence[Object]) -> None:
     references = [os.path.basename(clock["source"]) for clock in clocks if clock["grade"] == "reference"]
     _heading(console, f"Clocks, against {references[0]}" if len(references) == 1 else "Clocks")
     skewed = any(clock["skew_ppm"] for clock in joined)
-    table = _table("file", "=is", "#offset", "#known to", *(["#skew"] if skewed else []), "=by")
+    table = _table("file", "=grade", "#offset", "#bound", *(["#skew"] if skewed else []), "=method")
     rows = []
     for clock in joined:
         skew = [f"{clock['skew_ppm']:.2f} ppm"] if skewed else []
         offset = words.offset(clock["offset_s"]) if clock["grade"] != "unjoined" else ""
         name, known_to = os.path.basename(clock["source"]), words.uncertainty(clock["uncertainty_s"])
         rows.append((name, clock["grade"], offset, known_to, *skew, clock["method"]))
-    # A file with several links has as many clocks: those alike are told once.
+    # A file with several links has as many clocks: equal ones are printed once.
     for row in dict.fromkeys(rows):
         table.add_row(*row)
     console.print(table)
 
 
 def _observation(console: Console, found: Object) -> None:
-    """What the captures cannot tell, for where they were taken and what they miss."""
+    """The limits of the captures: where they were taken, what they miss."""
     statements = found.get("statements", [])
     if not statements:
         return
-    _heading(console, "What these captures cannot tell")
+    _heading(console, "Limits of these captures")
     of: dict[str, list[Object]] = {}
     for one in statements:
         of.setdefault(one["code"] if one["conn"] is not None else one["text"], []).append(one)
     for alike in list(of.values())[:SHOWN]:
         text, conns = alike[0]["text"], {one["conn"] for one in alike}
         where = "all" if None in conns else f"connection {alike[0]['conn']}"
-        same = "so" if all(one["text"] == text for one in alike) else "the like"
-        others = (
-            f" (and {same} of {words.count(len(conns) - 1, 'other connection')})" if len(conns) > 1 else ""
-        )
+        same = "the same" if all(one["text"] == text for one in alike) else "similar"
+        others = f" ({same} for {words.count(len(conns) - 1, 'other connection')})" if len(conns) > 1 else ""
         _line(console, where, text + others)
     more(console, list(of), SHOWN, "statements")
+
+
+def unanswered(contract: Object) -> dict[str, str]:
+    """Analyses without an answer, with the reason; not those whose answer was inferred from one capture."""
+    connections = contract["connections"]
+    queues = [one for one in connections if (one.get("bottleneck") or {}).get("standing_queue_ms")]
+    inferred = {
+        "goodput": any(one["goodput_bps"] is not None for one in connections),
+        "limits": any(one.get("limits") for one in connections),
+        "losses": any(one.get("losses") for one in connections),
+        "queueing": bool(queues),
+    }
+    return {name: text for name, text in contract["inconclusive"].items() if not inferred.get(name)}
 
 
 def _inconclusive(console: Console, reasons: Object) -> None:

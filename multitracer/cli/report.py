@@ -20,7 +20,7 @@ from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
 
-@click.command()
+@click.command(short_help="Write one HTML page.")
 @paths_argument
 @format_option
 @conn_option
@@ -33,7 +33,7 @@ from multitracer.model.errors import UsageError
     "--fold",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Begin with stretches folded that last longer than this and in which nothing happens.",
+    help="Start with idle periods longer than this folded.",
 )
 def command(
     paths: tuple[str, ...],
@@ -43,9 +43,9 @@ def command(
     title: str | None,
     fold: float | None,
 ) -> None:
-    """Write one page with the diagnosis, the figure to zoom into, the tables and the sources.
+    """Write one HTML page with the diagnosis, an interactive figure, tables and sources.
 
-    The page holds everything it shows: it opens from disk, without a network, and can be mailed.
+    The page is self-contained: it opens from disk, without a network, and can be mailed.
 
     \b
     multitracer report sample_traces/link-resets-vj -o resets.html

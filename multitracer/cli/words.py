@@ -13,12 +13,16 @@ from multitracer.output.digest import LIMITS
 Object = Mapping[str, Any]
 
 CAUSES = {
-    "timeout": "after a timeout",
-    "fast": "by fast retransmit",
-    "slow_start": "in the slow start behind a timeout",
-    "tail_loss_probe": "as tail loss probe",
-    "unknown": "for an unknown cause",
+    "timeout": "RTO",
+    "fast": "fast retransmit",
+    "slow_start": "slow start after an RTO (go-back-N)",
+    "tail_loss_probe": "tail loss probe",
+    "unknown": "unclassified",
 }
+
+
+_SOME = 0.05
+"""Share of the time from which on the bottleneck limited the sender."""
 
 
 def count(number: int, thing: str) -> str:
@@ -28,8 +32,9 @@ def count(number: int, thing: str) -> str:
 
 def data(counts: Object) -> str:
     """Bytes of a connection, or of many."""
-    again = f"{counts['duplicate']:,} of them sent before" if counts["duplicate"] else "none of them twice"
-    return f"{counts['unique']:,} bytes, {counts['acked']:,} acknowledged; {counts['sent']:,} sent, {again}"
+    acked = "all" if counts["acked"] == counts["unique"] else f"{counts['acked']:,}"
+    duplicate = f"{counts['duplicate']:,}" if counts["duplicate"] else "no"
+    return f"{counts['unique']:,} bytes, {acked} acknowledged; {duplicate} duplicate bytes"
 
 
 def ends(connection: Object) -> str:
@@ -56,6 +61,9 @@ def size(count_bytes: int) -> str:
 def causes(counts: Object) -> str:
     """Retransmissions by cause."""
     parts = [f"{counts[key]:,} {text}" for key, text in CAUSES.items() if counts.get(key)]
+    inferred = counts.get("inferred", 0)
+    if inferred:
+        parts.append(f"{'all' if inferred == counts['total'] else f'{inferred:,}'} inferred")
     return f"{count(counts['total'], 'segment')}{': ' if parts else ''}{', '.join(parts)}"
 
 
@@ -65,12 +73,25 @@ def verdicts(counts: Object) -> str:
     return f"{count(counts['total'], 'timeout')}{': ' if parts else ''}{', '.join(parts)}"
 
 
-def round_trip(rtt_ms: Object | None) -> str:
-    """RTT samples."""
-    if rtt_ms is None:
+def timeouts(connection: Object) -> str:
+    """Timeouts by verdict; the receiver's capture does not show the sender's timer."""
+    counts = connection["timeouts"]
+    if connection["point"] != "rcv" or counts["total"]:
+        return verdicts(counts)
+    return "unknown from the receiver's capture"
+
+
+def rtt(found: Object) -> str:
+    """RTT of a connection: of the whole path where both halves were measured, else of the data's side."""
+    whole, samples = found.get("rtt"), found["rtt_ms"]
+    if whole and whole["base_ms"] is not None and whole["median_ms"] is not None:
+        base, median, p95 = (duration(whole[f"{key}_ms"] / 1e3) for key in ("base", "median", "p95"))
+        return f"min {base}, median {median}, 95th percentile {p95}"
+    if samples is None:
         return "no sample"
-    low, mean, high = (duration(rtt_ms[key] / 1e3) for key in ("min", "mean", "max"))
-    return f"{low} to {high}, {mean} on average ({rtt_ms['samples']:,} samples)"
+    low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))
+    far = "" if found["point"] == "snd" else " between this capture and the receiver"
+    return f"min {low}, mean {mean}, max {high} ({samples['samples']:,} samples{far})"
 
 
 def losses(connection: Object) -> str:
@@ -78,7 +99,10 @@ def losses(connection: Object) -> str:
     lost, arrived = connection.get("losses") or {}, connection.get("arrivals") or {}
     parts = [
         f"{lost[side]:,} {words_}"
-        for side, words_ in (("upstream", "before this capture"), ("downstream", "behind it (or their ACKs)"))
+        for side, words_ in (
+            ("upstream", "upstream of this capture"),
+            ("downstream", "downstream of it (or their ACKs)"),
+        )
         if lost.get(side)
     ]
     text = f"{', '.join(parts)}" if parts else ""
@@ -91,7 +115,7 @@ def losses(connection: Object) -> str:
 
 
 def limits(found: Object | None) -> str:
-    """What held the sender, by share of the time: ``bandwidth 93%, loss recovery 5%``."""
+    """What limited the sender, by share of the time: ``bandwidth 93%, loss recovery 5%``."""
     if not found:
         return ""
     shares = {name: found[name] for name in LIMITS if found[name] >= 0.005}
@@ -102,47 +126,40 @@ def limits(found: Object | None) -> str:
     return f"{', '.join(parts)} of {duration(found['seconds'])} ({found['method']})"
 
 
-def bottleneck(found: Object | None) -> str:
-    """Rate, how often it was full, and its queue; empty where it was never seen full."""
-    if not found or not found["full_share"]:
+def bottleneck(connection: Object) -> str:
+    """Rate and queue of the bottleneck; empty where it did not limit the sender, or was never seen full."""
+    found, limits_ = connection.get("bottleneck"), connection.get("limits")
+    if not found or not found["full_share"] or (limits_ and limits_["bandwidth"] < _SOME):
         return ""
-    parts = [f"full for {found['full_share']:.0%} of the time with data under way"]
-    if found["rate_bps"] is not None:
-        parts.insert(0, quantities.rate(found["rate_bps"]))
-    if found["standing_queue_ms"] is not None and found["base_rtt_ms"] is not None:
-        median, p95, base = (
-            duration(value / 1e3)
-            for value in (
-                found["standing_queue_ms"]["median"],
-                found["standing_queue_ms"]["p95"],
-                found["base_rtt_ms"],
-            )
-        )
-        parts.append(f"queue {median} (median; 95th percentile {p95}) over a base RTT of {base}")
+    parts = [] if found["rate_bps"] is None else [quantities.rate(found["rate_bps"])]
+    queue = found["standing_queue_ms"]
+    if queue is not None:
+        median, p95 = (duration(queue[key] / 1e3) for key in ("median", "p95"))
+        parts.append(f"queueing delay median {median}, 95th percentile {p95}")
     if found["shared_with"]:
         parts.append(f"shared with {count(found['shared_with'], 'other connection')}")
     return "; ".join(parts)
 
 
 def timer(backoff: int, rto_s: float | None) -> str:
-    """What the timer had been set to."""
-    times = f"{2 ** min(backoff, 62):,} RTO" if backoff else "RTO"
-    return times if rto_s is None else f"{times} of {duration(rto_s)}"
+    """What the retransmission timer had been set to, with its backoff: ``2.86 s x4``."""
+    times = f" x{2 ** min(backoff, 62):,}" if backoff else ""
+    return f"unknown{times}" if rto_s is None else f"{duration(rto_s)}{times}"
 
 
 def entity(found: Object) -> str:
     """One end of the link."""
-    # Of a sender that nobody listened to, what arrived is known.
-    unheard = found.get("seen_by") == "receiver"
+    # Of a sender without a monitor of its own, what arrived is known.
+    arrived = found.get("seen_by") == "receiver"
     parts = [
-        f"{count(found['frames'], 'frame')}{' that arrived' if unheard else ''}, {found['retransmitted']:,} "
-        f"{'known to be sent ' if unheard else ''}again"
+        f"{count(found['frames'], 'frame')}{' received' if arrived else ''}, "
+        f"{'at least ' if arrived else ''}{found['retransmitted']:,} retransmitted"
     ]
     if found.get("rate_bytes_per_s") is not None:
         parts.append(f"{found['rate_bytes_per_s']:,.0f} bytes/s of new data")
     burst = found.get("longest_burst")
     if burst:
-        parts.append(f"longest burst of retransmissions {duration(burst['duration_ms'] / 1e3)}")
+        parts.append(f"longest retransmission burst {duration(burst['duration_ms'] / 1e3)}")
     return "; ".join(parts)
 
 
@@ -150,7 +167,8 @@ def flow_control(found: Object) -> str:
     """XOFF intervals of the data-sending entity."""
     if not found["count"]:
         return "none"
-    text = f"{found['entity']} held off {found['count']:,} times, {found['share']:.1%} of the transfer"
+    times = quantities.count(found["count"], "time")
+    text = f"{found['entity']} stopped by XOFF {times}, {found['share']:.1%} of the transfer"
     gaps, rates = found["gap_ms"], found["rate_bytes_per_s"]
     if gaps:
         text += f"; gaps of {gaps['min']:,.0f} to {gaps['max']:,.0f} ms"
@@ -164,8 +182,8 @@ def toll(reset: Object) -> str:
     parts = []
     for key, thing in (
         ("segments_lost", "{} lost"),
-        ("segments_discarded", "{} discarded as damaged"),
-        ("acks_lost", "{} of the other direction lost"),
+        ("segments_discarded", "{} discarded as corrupted"),
+        ("acks_lost", "{} lost in the reverse direction"),
         ("timeouts", "{} in the gap"),
     ):
         number = reset.get(key)
@@ -175,7 +193,7 @@ def toll(reset: Object) -> str:
 
 
 def offset(seconds: float) -> str:
-    """How far a clock is off; zero if it is the same clock."""
+    """Offset of a clock; zero if it is the same clock."""
     if seconds == 0:
         return "0"
     if abs(seconds) >= 1e6:

@@ -32,7 +32,7 @@ COLORS: dict[Role, str] = {
     "timeout_genuine": "red",
     "timeout_inconclusive": "red",
     "fast_retransmit": "red",
-    "slow_start_refill": "red",
+    "slow_start_retransmission": "red",
     "tail_loss_probe": "red",
     "other_retransmission": "red",
     "corrupted": "orange",

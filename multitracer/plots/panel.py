@@ -37,7 +37,7 @@ Role = Literal[
     "timeout_genuine",
     "timeout_inconclusive",
     "fast_retransmit",
-    "slow_start_refill",
+    "slow_start_retransmission",
     "tail_loss_probe",
     "other_retransmission",
     "corrupted",

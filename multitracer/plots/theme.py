@@ -77,7 +77,7 @@ def _looks(ink: str, link: str, rcv_ack: str, flight: str) -> dict[Role, Look]:
         "timeout_genuine": Look(VERMILION, "s", 6.5),
         "timeout_inconclusive": Look(VERMILION, "s", 6.5, hollow=True, dash="dotted", width=1.4),
         "fast_retransmit": Look(VERMILION, "^", 5.5),
-        "slow_start_refill": Look(PURPLE, "v", 4.5),
+        "slow_start_retransmission": Look(PURPLE, "v", 4.5),
         "tail_loss_probe": Look(ORANGE, "P", 5.5),
         "other_retransmission": Look(GREY, "X", 5.5),
         "corrupted": Look(VERMILION, "x", 5.0, width=1.3),

@@ -143,10 +143,10 @@ def _diagnosis(contract: Object, found: list[Fact]) -> Markup:
             tag(
                 "div",
                 tag("strong", share(used["value"]), class_="bad" if low else "good"),
-                tag("span", "of what the link offered was used"),
+                tag("span", "of the link capacity was used"),
                 tag(
                     "p",
-                    f"{' '.join(said)} Told from: {str(used['basis']).replace('_', ' ')}.",
+                    f"{' '.join(said)} Source: {str(used['basis']).replace('_', ' ')}.",
                 ),
                 class_="used",
             )

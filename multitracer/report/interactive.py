@@ -157,7 +157,7 @@ def _legend(figure: Figure, drawn: list[Layer]) -> Markup:
         [
             tag(
                 "fieldset",
-                tag("legend", group or "What held when"),
+                tag("legend", group or "Events"),
                 [
                     tag(
                         "button",

@@ -32,7 +32,7 @@ def _air(found: Object | None) -> Markup:
         for name, part in found["shares"].items()
         if part
     )
-    note = "Of the frames that the monitor heard: noise and stations out of its reach are in none."
+    note = "Of the frames that the monitor received: noise and stations out of range are not included."
     return sortable("air", "Who had the air", ("frames of", "share", "for"), rows, note)
 
 
@@ -53,7 +53,7 @@ def _rates(found: Object | None) -> Markup:
                         )
                     )
 
-    headings = ("from", "rate", "MCS", "frames sent", "share", "of them again", "airtime")
+    headings = ("from", "rate", "MCS", "frames sent", "share", "retries", "airtime")
     return sortable("air-rates", "Rates on the air", headings, rows())
 
 
@@ -75,7 +75,7 @@ def _bearer(found: Object | None) -> Markup:
         for one in (found or {}).get("directions") or ()
     )
     headings = (
-        "direction", "PDUs", "sent again", "most often", "longest poll", "status reports", "NACKs",
+        "direction", "PDUs", "retransmitted", "most transmissions", "longest poll", "status reports", "NACKs",
         "longest missing", "given up or not in the log",
     )  # fmt: skip
     return sortable("bearer", "Radio bearer", headings, rows)

@@ -54,8 +54,8 @@ def _connections(found: Sequence[Object]) -> Markup:
         for one in found
     )
     headings = (
-        "connection", "from → to", "bytes", "sent twice", "segments again", "timeouts", "throughput",
-        "goodput", "round trip",
+        "connection", "from → to", "bytes", "duplicate bytes", "retransmissions", "timeouts", "throughput",
+        "goodput", "RTT",
     )  # fmt: skip
     return sortable("connections", "Connections", headings, rows)
 
@@ -110,7 +110,7 @@ def _timeouts(connections: Sequence[Object]) -> Markup:
                     (event["t"] - event["silence_s"], event["t"]),
                 )
 
-    headings = ("at", "verdict", "evidence", "silent for", "timer", "byte", "packet", "connection")
+    headings = ("at", "verdict", "evidence", "idle before RTO", "RTO", "byte", "packet", "connection")
     return sortable("timeouts", "Timeouts", headings, rows())
 
 
@@ -156,7 +156,7 @@ def _local_drops(found: Sequence[Object]) -> Markup:
         )
         for drop in found
     )
-    headings = ("at", "byte", "length", "packet", "known from", "sent again by", "sent again at")
+    headings = ("at", "byte", "length", "packet", "evidence", "retransmitted by", "retransmitted at")
     return sortable("local-drops", "Dropped by the sender's own queue", headings, rows)
 
 
@@ -175,7 +175,7 @@ def _entities(found: Sequence[Object]) -> Markup:
         )
         for one in found
     )
-    return sortable("entities", "Ends of the link", ("end", "frames", "sent again", "new data"), rows)
+    return sortable("entities", "Ends of the link", ("end", "frames", "retransmitted", "new data"), rows)
 
 
 def sources(contract: Object) -> Markup:

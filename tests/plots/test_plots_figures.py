@@ -176,11 +176,11 @@ def test_multilayer_puts_the_same_segments_there():
         for one in figure("corrupted-segments", "link-resets-vj").panel("sequence").marks
         if one.role == "corrupted_true"
     )
-    belong = ruined["TcpRcv_ruined_true"]
+    belong = ruined["TcpRcv_corrupted_true"]
     assert {*zip(shown.x.tolist(), shown.y.tolist(), strict=True)} <= {
         *zip(belong.x.tolist(), belong.y.tolist(), strict=True)
     }
-    assert len(belong.x) == len(ruined["TcpRcv_ruined"].x) == 22
+    assert len(belong.x) == len(ruined["TcpRcv_corrupted"].x) == 22
 
 
 def test_corrupted_segments_checksum_is_no_formality():
@@ -226,7 +226,7 @@ def test_rto_backoff_follows_a_timer_that_doubles_from_segment_to_segment():
     built = figure("rto-backoff", "backoff")
     waits = [float(lengths(one)[0]) for one in all_pieces(built, "wait")]
     assert waits == pytest.approx([1.46, 2.96, 5.92], abs=0.01)
-    assert "bytes 1, 4,721, 5,193, no round trip was measured in between" in built.notes[0]
+    assert "bytes 1, 4,721, 5,193, no RTT was measured in between" in built.notes[0]
     assert "4 times" in built.notes[0]
 
 
@@ -262,7 +262,7 @@ def test_flow_control_shows_both_slopes_and_the_gaps():
     [
         ("local-drop", "flow-control", "no segment was dropped"),
         ("reset-gaps", "flow-control", "no link reset"),
-        ("corrupted-segments", "link-resets-sack", "no segment arrived ruined"),
+        ("corrupted-segments", "link-resets-sack", "no segment was corrupted"),
         ("rto-backoff", "flow-control", "no retransmission timeout"),
         ("flow-control", "local-drops", "no XOFF"),
     ],

@@ -111,7 +111,7 @@ def test_without_verdicts_the_retransmission_itself_is_marked():
 
 def test_ruined_segments_are_marked_and_not_drawn_as_data():
     figure = build()
-    assert marks(figure, "TcpRcv_ruined").y.tolist() == [1 + MSS * 10]
+    assert marks(figure, "TcpRcv_corrupted").y.tolist() == [1 + MSS * 10]
     assert 10.2 not in series(figure, "TcpRcv_data").x
 
 
@@ -187,7 +187,7 @@ def test_title_tells_the_transfer():
     figure = build()
     assert figure.title == "192.0.2.1:1024 → [2001:db8::1]:80"
     assert figure.subtitle.startswith("10,000 bytes in 19.4 s")
-    assert figure.subtitle.endswith("1 segment sent again, utilization 62.5 %")
+    assert figure.subtitle.endswith("1 retransmission, utilization 62.5 %")
     assert figure.notes == ()
 
 

@@ -26,7 +26,7 @@ def marks(figure: Figure) -> dict[str, int]:
     [
         ("flow-control", {}),
         ("link-resets-sack", {"RlpSnd_rst": 3, "timeout:genuine": 1, "retransmission:fast": 6}),
-        ("link-resets-vj", {"RlpSnd_rst": 3, "TcpRcv_ruined": 22, "retransmission:slow_start": 32}),
+        ("link-resets-vj", {"RlpSnd_rst": 3, "TcpRcv_corrupted": 22, "retransmission:slow_start": 32}),
         ("local-drops", {"TcpSnd_local_drop": 10, "retransmission:fast": 10}),
         ("spurious-timeouts", {"timeout:spurious": 1}),
     ],

@@ -18,7 +18,7 @@ WORDS = {
     "length": ("length", "@length{0,0} bytes"),
     "transmission": ("transmission", "@transmission{0,0}"),
     "flight": ("in flight after it", "@flight{0,0} bytes"),
-    "attempt": ("sent again", "@attempt{0,0} times"),
+    "attempt": ("retransmitted", "@attempt{0,0} times"),
     "ns": ("N(S)", "@ns"),
     "nr": ("N(R)", "@nr"),
 }

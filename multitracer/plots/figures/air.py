@@ -1,4 +1,4 @@
-"""The air over time, as a monitor heard it: who had it, how often and how fast frames were sent."""
+"""The air over time, as a monitor received it: who used it, how often and how fast frames were sent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     lines = tuple(reset_marks(resets(selection, results, selection.link("link_events")), "", "Wifi"))
     panels = [tcp, Panel("air", Axis("On the air", "%"), tuple(shares), lines, zero=True)]
     panels += _radio(selection, measurement, radio)
-    notes = [f"shares of the air: averages over {step:g} s of the frames that the monitor heard"]
+    notes = [f"shares of the air: averages over {step:g} s of the frames that the monitor received"]
     return base.figure(PLOT.name, selection, results, panels, window, options, notes=notes)
 
 
@@ -79,7 +79,7 @@ def _panel(selection: Selection, rows: Table, column: str, title: str, unit: str
     series = []
     for name, role, words, kept in (
         ("first", "link_data", "sent for the first time", rows["attempt"] <= 0),
-        ("again", "link_retransmission", "sent again", rows["attempt"] > 0),
+        ("again", "link_retransmission", "retry", rows["attempt"] > 0),
     ):
         some = rows.where(kept)
         if len(some):

@@ -1,4 +1,4 @@
-"""Distributions: round-trip time, one-way delay and frame delay of one measurement, or RTT of several."""
+"""Distributions: RTT, one-way delay and frame delay of one measurement, or RTT of several."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     selection = select(measurement, options)
     low, high = base.asked(options)
     acks, rtt = samples(selection)
-    found = [("rtt", "round-trip time", selection.seconds(acks["t_ns"]), rtt)]
+    found = [("rtt", "RTT", selection.seconds(acks["t_ns"]), rtt)]
     found += [
         (name, "one-way, " + words.partition(":")[0], t, values)
         for name, _, words, t, values in delays(selection)
@@ -62,7 +62,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
 
 
 def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
-    """Round-trip times of several measurements; of one, all its delays."""
+    """RTTs of several measurements; of one, all its delays."""
     if len(subjects) == 1:
         return build(subjects[0].measurement, subjects[0].results, options)
     found = []
@@ -73,7 +73,7 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
         low, high = base.asked(options)
         found.append((subject.name, subject.name, rtt[(t >= low) & (t <= high)]))
     known = [(name, words, values) for name, words, values in found if len(values)]
-    return _figure(f"Round-trip times of {len(known):,} measurements", "", known, options)
+    return _figure(f"RTTs of {len(known):,} measurements", "", known, options)
 
 
 def _figure(title: str, facts: str, found: Sequence[tuple[str, str, Floats]], options: PlotOptions) -> Figure:

@@ -1,4 +1,4 @@
-"""Several measurements in one figure: progress, utilization in words, and round-trip times."""
+"""Several measurements in one figure: progress, utilization in words, and RTTs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
     Raises
     ------
     UsageError
-        If no measurement has data, or there are more than curves that can be told apart.
+        If no measurement has data, or there are more than curves that can be drawn.
     """
     if len(subjects) > len(CURVES):
         raise base.nothing(
-            PLOT.name, f"at most {len(CURVES)} measurements can be told apart, {len(subjects)} given"
+            PLOT.name, f"at most {len(CURVES)} measurements can be drawn, {len(subjects)} given"
         )
     progress, trips = [], []
     for rank, subject in enumerate(subjects):
@@ -59,7 +59,7 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
             )
             for name, role, x, rtt in trips
         )
-        panels.append(Panel("rtt", Axis("Round-trip time", unit), lines, height=0.6, zero=True))
+        panels.append(Panel("rtt", Axis("RTT", unit), lines, height=0.6, zero=True))
     window = base.window_of(progress, progress, options)
     return Figure(
         PLOT.name,

@@ -29,14 +29,14 @@ SMALL = 200_000  # packets of a capture in which single packets are looked up
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
-    """Both ends around the reset gap with the most ruined segments."""
+    """Both ends around the reset gap with the most corrupted segments."""
     selection = select(measurement, options)
     answer = base.answered(PLOT.name, results, "link_resets")
     if selection.rcv is None:
         raise base.nothing(PLOT.name, "needs a capture at the data receiver")
     entry = _worst(answer.summary.get("resets") or (), options)
     if entry is None:
-        raise base.nothing(PLOT.name, "no segment arrived ruined behind a link reset")
+        raise base.nothing(PLOT.name, "no segment was corrupted by header decompression after a link reset")
     start, end = float(entry["gap_start"]), float(entry["gap_end"])
     found = corruption_between(selection, start, end)
     sent = selection.seconds(found.lost["t_ns"][:1])
@@ -94,11 +94,11 @@ def _marks(selection: Selection, found: Corruption) -> list[Marks]:
         )
     marks.append(
         Marks(
-            "TcpRcv_ruined",
+            "TcpRcv_corrupted",
             "corrupted",
             t,
             found.segments["seq"].astype(np.float64),
-            label="ruined, as its header reads",
+            label="corrupted (sequence number as received)",
             group=RCV,
             details=tuple(
                 f"bad checksum, header says byte {seq:,}" for seq in found.segments["seq"].tolist()
@@ -125,7 +125,10 @@ def _shifts(selection: Selection, found: Corruption) -> list[Pieces]:
 def _arithmetic(selection: Selection, found: Corruption) -> list[str]:
     """The shift in words: what was under way, what was lost, and the proof by checksum."""
     if found.true is None:
-        return [f"{len(found.segments)} segments arrived ruined; which ones they were cannot be told"]
+        return [
+            f"{len(found.segments)} segments were corrupted by header decompression;"
+            " their true sequence numbers are unknown"
+        ]
     off = found.true - found.segments["seq"]
     lost = int(found.lost["length"].sum())
     sizes = np.unique(found.lost["length"])
@@ -135,7 +138,7 @@ def _arithmetic(selection: Selection, found: Corruption) -> list[str]:
     notes = [
         f"{len(found.lost) + len(found.segments)} segments never reached TCP: "
         f"{len(found.lost)} lost in the reset "
-        f"({product} = {lost:,} bytes), {len(found.segments)} arrived ruined"
+        f"({product} = {lost:,} bytes), {len(found.segments)} corrupted"
     ]
     shown = f"{int(off[0]):,}" if len(np.unique(off)) == 1 else f"{int(off.min()):,} to {int(off.max()):,}"
     relation = "exactly the bytes lost" if np.all(off == lost) else "not the bytes lost alone"
@@ -195,6 +198,6 @@ def _sums_to_zero(data: bytes) -> bool:
 
 PLOT = Plot(
     "corrupted-segments",
-    "Segments ruined by a failed header decompressor, where they belong, with the sum (Figure 9)",
+    "Segments corrupted by header decompression, at their true sequence numbers (Figure 9)",
     build,
 )

@@ -40,7 +40,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         raise base.nothing(PLOT.name, "neither a sender's capture nor a kernel log of its windows")
     window = base.window_of(panel.series, panel.series, options)
     data = selection.segments(selection.snd, data=True)
-    marks = tuple(tcp_layer.retransmission_marks(selection, 0, "sent again"))
+    marks = tuple(tcp_layer.retransmission_marks(selection, 0, "retransmission"))
     flight = base.by_name(panel.series, "TcpSnd_flight")
     if flight is not None and len(data):
         # At the flight of their time: the panel's unit is bytes in flight, not sequence numbers.

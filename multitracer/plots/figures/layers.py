@@ -65,7 +65,7 @@ def _spans(selection: Selection) -> tuple[Table, Table]:
 
 
 def _begin(selection: Selection, path: LinkPath, data: Table) -> tuple[float, float]:
-    """Some seconds around the first frame sent again while packets were under way; else the beginning."""
+    """Some seconds around the first retransmitted frame while packets were in flight; else the beginning."""
     again = path.sent["t_ns"][(path.sent["attempt"] > 0) & (path.sent["t_ns"] >= data["t_ns"][0])]
     start = float(selection.seconds(data["t_ns"][:1])[0])
     if len(again):
@@ -140,7 +140,7 @@ def _frames(selection: Selection, path: LinkPath) -> list[Pieces]:
     delay = float(np.median((end - t)[~lost])) if (~lost).any() else 0.2
     looks = (
         ("frames", "packet_path", ~again & ~lost, "frame"),
-        ("again", "packet_again", again & ~lost, "frame sent again"),
+        ("again", "packet_again", again & ~lost, "frame retransmitted"),
         ("lost", "packet_lost", lost, "frame lost on the air"),
     )
     pieces = []

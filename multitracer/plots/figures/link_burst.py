@@ -41,7 +41,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     low, high = base.asked(options)
     bursts = bursts[clear & (bursts[:, 0] >= low) & (bursts[:, 1] <= high)] if len(bursts) else bursts
     if not len(bursts):
-        raise base.nothing(PLOT.name, "the link sent no two frames again in a row, but where it was reset")
+        raise base.nothing(PLOT.name, "the link retransmitted no two frames in a row, except around resets")
     start, end = (float(value) for value in bursts[int(np.argmax(bursts[:, 1] - bursts[:, 0]))])
     wide = max(end - start, 0.5)
     zoomed = base.zoomed(options, start - 3 * wide, end + 4 * wide)
@@ -68,7 +68,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
 def _bursts(
     selection: Selection, frames: Table, entity: int
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Runs of frames sent again without a new one between them: start and end, in seconds."""
+    """Runs of retransmitted frames without a new one between them: start and end, in seconds."""
     sent = frames.where((frames["entity"] == entity) & (frames["action"] == frames.code("action", "snd")))
     edges = np.diff((sent["attempt"] > 0).astype(np.int8), prepend=np.int8(0), append=np.int8(0))
     starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
@@ -103,7 +103,7 @@ def _measured(
     data = base.by_name(series, "TcpRcv_data")
     if data is not None and hole is not None:
         level = float(data.y[int(np.searchsorted(data.x, hole[0]))]) - 900.0
-        words = f"hole of {duration_words(hole[1] - hole[0])}"
+        words = f"gap of {duration_words(hole[1] - hole[0])}"
         pieces.append(base.dimension("hole", (hole[0], level), (hole[1], level), words))
     return pieces
 
@@ -113,7 +113,7 @@ def _words(
 ) -> str:
     words = f"link burst {1e3 * (burst[1] - burst[0]):,.0f} ms"
     if hole is not None:
-        words += f", hole at the TCP receiver {1e3 * (hole[1] - hole[0]):,.0f} ms"
+        words += f", gap at the TCP receiver {1e3 * (hole[1] - hole[0]):,.0f} ms"
     rows = result_marks.timeout_rows(selection, results)
     until = max(burst[1], hole[1] if hole is not None else burst[1])
     t = selection.seconds(rows["t_ns"]) if rows is not None else np.empty(0)
@@ -124,5 +124,5 @@ def _words(
 
 
 PLOT = Plot(
-    "link-burst", "A burst of link retransmissions and the hole it leaves, both measured (Figure 11)", build
+    "link-burst", "A burst of link retransmissions and the gap at the TCP receiver (Figure 11)", build
 )

@@ -77,7 +77,7 @@ def _repair(
     if drops["recovered_ns"][row] < 0:
         return ()
     level = float(drops["seq"][row] + shift)
-    words = f"dropped, sent again after {duration_words(float(repaired[row] - t[row]))}"
+    words = f"dropped, retransmitted after {duration_words(float(repaired[row] - t[row]))}"
     return (base.dimension("repair", (float(t[row]), level), (float(repaired[row]), level), words),)
 
 

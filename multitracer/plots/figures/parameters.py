@@ -60,7 +60,7 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
     curves = list(dict.fromkeys(point.curve for point in points))
     if len(curves) > len(CURVES):
         raise base.nothing(
-            "chart", f"{len(curves)} values of {curve_name}, at most {len(CURVES)} curves can be told apart"
+            "chart", f"{len(curves)} values of {curve_name}, at most {len(CURVES)} curves can be drawn"
         )
     named = any(isinstance(point.x, str | bool) for point in points)
     shown, unit = _quantity(metric)

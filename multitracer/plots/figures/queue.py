@@ -24,7 +24,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     selection = select(measurement, options)
     acks, rtt = samples(selection)
     if not len(acks):
-        raise base.nothing(PLOT.name, "no round-trip time was measured")
+        raise base.nothing(PLOT.name, "no RTT was measured")
     x = selection.seconds(acks["t_ns"])
     waiting = rtt - rtt.min()
     unit, size = base.time_unit(waiting)
@@ -45,14 +45,14 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         notes.append("no link log: its rate is not known, so the queue is not shown in bytes")
     else:
         queued = Series(
-            "pipe queue", "cwnd", x, waiting * rate, kind="steps", label="queue: delay x link's rate"
+            "bdp queue", "cwnd", x, waiting * rate, kind="steps", label="queue: delay x link rate"
         )
         windows = window_panel(selection)
         flight = base.by_name(windows.series, "TcpSnd_flight") if windows is not None else None
         shown = (queued,) if flight is None else (queued, flight)
         panels.append(Panel("queue", Axis("On the way", "bytes"), shown, height=0.7, zero=True))
         pipe = rate * float(rtt.min())
-        notes.append(f"link {rate:,.0f} bytes/s: the pipe holds {pipe:,.0f} bytes, the rest queues")
+        notes.append(f"link {rate:,.0f} bytes/s: BDP {pipe:,.0f} bytes, the rest is queued")
         worst = float(waiting.max())
         notes.append(f"the fullest queue takes {worst:,.1f} s to drain")
     return base.figure(PLOT.name, selection, results, panels, window, options, notes=notes)

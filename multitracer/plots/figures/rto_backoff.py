@@ -49,7 +49,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     factor = _factors(rows)[-1]
     seq = np.unique(rows["seq"]).tolist()
     what = f"byte {seq[0]:,}" if len(seq) == 1 else f"bytes {', '.join(f'{one:,}' for one in seq)}"
-    between = "" if len(seq) == 1 else ", no round trip was measured in between"
+    between = "" if len(seq) == 1 else ", no RTT was measured in between"
     words = f"{len(rows)} timeouts in a row of {what}{between}: the timer reached {factor} times its value"
     return replace(full, name=PLOT.name, panels=panels, notes=(words, *full.notes))
 

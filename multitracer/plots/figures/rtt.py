@@ -65,19 +65,17 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         x = np.array([max(window[0], float(series[0].x[0])), float(series[0].x[-1])])
         label = f"smallest sample: {low:,.3g} {unit}"
         series.append(Series("TcpSnd_min_rtt", "bound", x, np.full(2, low), kind="line", label=label))
-    panel = Panel(
-        "rtt", Axis("Round-trip time", unit), tuple(series), tuple(_timeouts(selection, results)), zero=True
-    )
+    panel = Panel("rtt", Axis("RTT", unit), tuple(series), tuple(_timeouts(selection, results)), zero=True)
     notes = []
     if len(states) == 0 or not np.any(states["rto_ns"] >= 0):
         notes.append("no kernel log with SRTT and RTO")
     if selection.snd is None:
-        notes.append("no capture at the sender: round trips as its other end saw them")
+        notes.append("no capture at the sender: ACK delays as seen at the other end")
     return base.figure(PLOT.name, selection, results, (panel,), window, options, notes=notes)
 
 
 def _by_timestamp(selection: Selection, results: Results, size: float) -> Iterator[Series]:
-    """Samples of what was sent again, by echoed timestamps: where Karn's rule has none."""
+    """Samples of retransmissions, by echoed timestamps: where Karn's rule has none."""
     found = results.get("round_trips")
     rows = found.tables.get("rtt_samples") if found is not None else None
     if rows is None or selection.snd is None or selection.connection is None:
@@ -90,7 +88,7 @@ def _by_timestamp(selection: Selection, results: Results, size: float) -> Iterat
             "curve_5",
             selection.seconds(rows["t_ns"]),
             rows["rtt_ns"] / 1e9 * size,
-            label="of what was sent again (timestamps)",
+            label="of retransmissions (timestamps)",
             record=rows["record"],
             source=selection.snd,
         )
@@ -117,4 +115,4 @@ def _timeouts(selection: Selection, results: Results) -> Iterator[Marks]:
         yield Marks("timeouts", "timeout", selection.seconds(rows["t_ns"]), label="timeouts", texts=verdicts)
 
 
-PLOT = Plot("rtt", "Round-trip time samples with the kernel's SRTT and RTO", build)
+PLOT = Plot("rtt", "RTT samples with the kernel's SRTT and RTO", build)

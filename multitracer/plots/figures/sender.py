@@ -80,7 +80,7 @@ def _begin(selection: Selection, data: Table, acks: Table) -> tuple[float, float
 def _phases(
     selection: Selection, data: Table, acks: Table, window: tuple[float, float]
 ) -> tuple[list[Spans], list[str]]:
-    """Slow start, and the longest pause of the sender while data was outstanding."""
+    """Slow start, and the longest pause of the sender while data was in flight."""
     spans, missing = [], []
     t = selection.seconds(data["t_ns"])
     again = np.flatnonzero(data["duplicate"] > 0)
@@ -133,7 +133,7 @@ def _pause(
 
 
 def _measured(selection: Selection, data: Table, acks: Table, window: tuple[float, float]) -> list[Pieces]:
-    """Bytes outstanding at one time, and the RTT of one segment, as lines to measure by."""
+    """Bytes in flight at one time, and the RTT of one segment, as lines to measure by."""
     if not len(acks):
         return []
     again = np.flatnonzero(data["duplicate"] > 0)
@@ -160,7 +160,7 @@ def _measured(selection: Selection, data: Table, acks: Table, window: tuple[floa
     low = float(reached[una]) if una >= 0 else float(clean["seq"][0])
     high = float(ends[: other + 1].max())
     flight = base.dimension(
-        "outstanding", (float(t[other]), low), (float(t[other]), high), f"{high - low:,.0f} bytes outstanding"
+        "outstanding", (float(t[other]), low), (float(t[other]), high), f"{high - low:,.0f} bytes in flight"
     )
     return [rtt, flight]
 

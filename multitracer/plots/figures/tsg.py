@@ -20,7 +20,7 @@ from multitracer.plots.series import tcp_layer
 from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 
-DATA, ANSWERS = "data", "the other side's answers"
+DATA, ANSWERS = "data", "ACKs"
 DUPACKS = 3  # RFC 5681: the third duplicate ACK calls for a fast retransmit
 DETAILED = 20_000  # marks from which nobody reads the words behind each
 
@@ -103,7 +103,7 @@ def _bars(selection: Selection, data: Table) -> Iterator[Pieces]:
 
 
 def _again(selection: Selection, data: Table) -> Iterator[Marks]:
-    """R over every segment sent again."""
+    """R over every retransmission."""
     rows = data.where(data["duplicate"] > 0)
     if not len(rows):
         return
@@ -113,9 +113,9 @@ def _again(selection: Selection, data: Table) -> Iterator[Marks]:
         selection.seconds(rows["t_ns"]),
         (rows["seq"] + rows["length"]).astype(np.float64),
         letter="R",
-        label="R: sent again",
+        label="R: retransmission",
         group=DATA,
-        details=_details(rows, "sent again because of {}", rows.words("cause")),
+        details=_details(rows, "retransmitted: {}", rows.words("cause")),
     )
 
 
@@ -128,7 +128,12 @@ def _arrived(selection: Selection, source: int | None) -> Iterator[Marks]:
     table = table.where(keep & (table["source"] == source))
     verdicts = table.words("verdict")
     for letter, verdict, wanted, words in (
-        ("R", "retransmission", table["fresh"] == 1, "R: sent again, the first copy never came by"),
+        (
+            "R",
+            "retransmission",
+            table["fresh"] == 1,
+            "R: retransmission whose first copy is not in this capture",
+        ),
         ("O", "reordered", np.ones(len(table), dtype=bool), "O: overtaken on its way"),
         ("D", "network_duplicate", np.ones(len(table), dtype=bool), "D: the same packet twice"),
     ):

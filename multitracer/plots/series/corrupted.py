@@ -64,17 +64,17 @@ def corruption_between(selection: Selection, start: float, end: float) -> Corrup
 def true_marks(
     selection: Selection, corruptions: Sequence[Corruption], shift: int, group: str
 ) -> Iterator[Marks]:
-    """Ruined segments where they belong, moved up by `shift` bytes, as far as that can be told."""
+    """Corrupted segments at their true sequence numbers where known, moved up by `shift` bytes."""
     told = [(one.segments["t_ns"], one.true) for one in corruptions if one.true is not None and len(one.true)]
     if not told:
         return
     true = np.concatenate([one for _, one in told])
     yield Marks(
-        "TcpRcv_ruined_true",
+        "TcpRcv_corrupted_true",
         "corrupted_true",
         selection.seconds(np.concatenate([t_ns for t_ns, _ in told])),
         (true + shift).astype(np.float64),
-        label="ruined, where it belongs",
+        label="corrupted by header decompression (true sequence number)",
         group=group,
         details=tuple(f"really byte {seq:,}" for seq in true.tolist()),
     )

@@ -35,7 +35,7 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
         if seconds > 0:
             yield f"{rate_words(unique / seconds)} on average"
         again = int(np.count_nonzero(data["duplicate"] > 0))
-        yield f"{again:,} segments sent again" if again != 1 else "1 segment sent again"
+        yield f"{again:,} retransmissions" if again != 1 else "1 retransmission"
     value = number(summary(results, "utilization").get("value"))
     if value is not None:
         yield f"utilization {100 * value:.1f} %"

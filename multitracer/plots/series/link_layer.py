@@ -41,7 +41,7 @@ def frame_series(
     base = int(during.min()) if len(during) else int(sent["offset"].min())
     looks: tuple[tuple[str, Role, Array, str], ...] = (
         ("RlpSnd_data", "link_data", sent["attempt"] == 0, "frames"),
-        ("RlpSnd_rexmt", "link_retransmission", sent["attempt"] > 0, "sent again"),
+        ("RlpSnd_rexmt", "link_retransmission", sent["attempt"] > 0, "retransmitted"),
     )
     for name, role, wanted, words in looks:
         rows = sent.where(wanted)

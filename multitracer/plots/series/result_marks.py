@@ -78,7 +78,7 @@ def timeout_rows(selection: Selection, results: Results) -> Table | None:
 
 
 def timeout_marks(selection: Selection, rows: Table, shift: int, group: str) -> Iterator[Marks]:
-    """Timeouts by verdict, at the segment that was sent again (Paper 5.4)."""
+    """Timeouts by verdict, at the retransmitted segment (Paper 5.4)."""
     verdicts = rows.words("verdict")
     for verdict, (role, words) in VERDICT_LOOKS.items():
         some = rows.where(verdicts == verdict)

@@ -1,4 +1,4 @@
-"""Series and marks of the TCP layer: TcpSnd_*, TcpRcv_*, and why segments were sent again."""
+"""Series and marks of the TCP layer: TcpSnd_*, TcpRcv_*, and retransmissions by cause."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Look(NamedTuple):
 
 
 RETRANSMISSION_LOOKS: dict[str, Look] = {
-    "timeout": Look("timeout", "R", "sent again by a timeout"),
+    "timeout": Look("timeout", "R", "RTO retransmission"),
     "fast": Look("fast_retransmit", "3", "fast retransmit"),
-    "slow_start": Look("slow_start_refill", "r", "refill after a timeout"),
+    "slow_start": Look("slow_start_retransmission", "r", "slow-start retransmission"),
     "tail_loss_probe": Look("tail_loss_probe", "P", "tail loss probe"),
     "unneeded_probe": Look("other_retransmission", "K", "keep-alive or window probe"),
-    "unknown": Look("other_retransmission", "?", "sent again, cause unknown"),
+    "unknown": Look("other_retransmission", "?", "retransmission, unclassified"),
 }
 
 
@@ -111,7 +111,7 @@ def corrupted_marks(selection: Selection, shift: int, group: str) -> Iterator[Ma
     corrupted = data.where(data.words("checksum") == BAD_CHECKSUM)
     if len(corrupted):
         yield Marks(
-            "TcpRcv_ruined",
+            "TcpRcv_corrupted",
             "corrupted",
             selection.seconds(corrupted["t_ns"]),
             (corrupted["seq"] + shift).astype(np.float64),

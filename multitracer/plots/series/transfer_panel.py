@@ -1,4 +1,4 @@
-"""TCP above what its link did: the data at both ends, what was sent again, the timeouts."""
+"""TCP above what its link did: the data at both ends, retransmissions, timeouts."""
 
 from __future__ import annotations
 

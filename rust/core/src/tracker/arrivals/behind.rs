@@ -87,14 +87,17 @@ impl Sender {
         }
         let later = behind.unanswered.split_off(&ack);
         let covered = std::mem::replace(&mut behind.unanswered, later);
+        // As long as later data waits for what is missing, the receiver acknowledges at once what fills a gap (RFC 5681
+        // section 4.2), so that its ACKs stop before each.
         let top = covered.values().map(|doubt| doubt.end).max().unwrap_or(ack);
+        let at_once = ack > top || books.calls.iter().any(|call| call.high >= ack);
         let mut arrived = 0;
         for (seq, doubt) in covered {
             let too_soon = segment.t_ns - doubt.t_ns < far_ns / 10 * 9;
             let older = segment.options.timestamps.zip(doubt.ts_val).is_some_and(|((_, ecr), val)| {
                 !reports && seq <= snd_una && (ecr.wrapping_sub(val) as i32) < 0
             });
-            let waiting = !sack && seq > snd_una && ack > top;
+            let waiting = !sack && seq > snd_una && at_once;
             if too_soon || older || waiting {
                 arrived += doubt.segments;
             } else if sack {

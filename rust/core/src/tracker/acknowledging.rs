@@ -100,6 +100,9 @@ impl Sender {
         }
         self.heard(segment, fresh_sack || matches!(outcome.kind, AckKind::Advance | AckKind::Duplicate));
         brought.kind = outcome.kind;
+        if outcome.kind == AckKind::Advance && self.books.is_some() {
+            self.settle_behind(segment, brought.snd_una, ack, brought.dsack.is_some());
+        }
         if self.probe_out && ack >= self.probe_high {
             self.answer_probe(ack, &brought);
         }

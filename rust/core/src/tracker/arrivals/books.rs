@@ -1,5 +1,6 @@
 //! What is kept of a direction in which something was missing, late or there twice.
 
+use super::behind::Behind;
 use super::cause::Call;
 use super::verdict::{Arrival, ArrivalVerdict};
 use crate::tracker::CAUSES;
@@ -72,6 +73,8 @@ pub struct Books {
     pub(super) recovery: Option<(i64, bool)>,
     /// What called for retransmissions lately.
     pub(super) calls: VecDeque<Call>,
+    /// What may have been lost behind this point.
+    pub(super) behind: Behind,
     /// Latest TSval.
     pub(super) ts_newest: Option<u32>,
 }

@@ -95,9 +95,24 @@ impl Sender {
         if let (Step::Ahead(left_out), ArrivalVerdict::Retransmission) = (step, found.0) {
             self.sent_unseen(segment, seq, left_out, false, peer);
         }
+        if found.0 == ArrivalVerdict::Reordered && !fresh {
+            self.original_came(seq);
+        }
         let place = self.enter_arrival(segment, seq, found, false, fresh, peer);
         self.remember(segment, seq, step, Some(place));
         found.0
+    }
+
+    /// What was taken for lost before this point was overtaken by its retransmission.
+    fn original_came(&mut self, seq: i64) {
+        let Some(books) = &mut self.books else { return };
+        let copy = books.copy_of(seq).and_then(|copy| copy.arrival);
+        if let Some(row) = copy.and_then(|place| books.arrivals.get(place as usize))
+            && row.fresh
+            && row.verdict == ArrivalVerdict::Retransmission
+        {
+            books.counts.upstream = books.counts.upstream.saturating_sub(u64::from(row.segments));
+        }
     }
 
     /// The first that is not in order: of all before, the last segment and what is not acknowledged are known.
@@ -169,8 +184,6 @@ impl Sender {
             if fresh {
                 books.counts.inferred[cause as usize] += segments;
                 books.counts.upstream += segments;
-            } else if !acked {
-                books.counts.downstream += segments;
             }
         }
         books.arrivals.push(Arrival {
@@ -185,7 +198,11 @@ impl Sender {
             in_order,
             fresh,
         });
-        books.arrivals.len() as u32 - 1
+        let place = books.arrivals.len() as u32 - 1;
+        if verdict == ArrivalVerdict::Retransmission && !fresh && !acked {
+            self.suspect_behind(segment, seq, segments);
+        }
+        place
     }
 
     /// The cause of a segment just noted that was seen before: its sender's state tells, if what is known of that here
@@ -223,7 +240,7 @@ impl Sender {
         books.counts.verdicts[verdict as usize] += 1;
         if row.verdict == ArrivalVerdict::Retransmission && row.fresh {
             books.counts.inferred[row.cause as usize] -= u64::from(row.segments);
-            books.counts.upstream -= u64::from(row.segments);
+            books.counts.upstream = books.counts.upstream.saturating_sub(u64::from(row.segments));
         }
         (row.verdict, row.evidence, row.cause) = (verdict, evidence, Cause::None);
     }

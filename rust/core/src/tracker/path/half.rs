@@ -20,6 +20,8 @@ pub(super) struct Halves {
     /// Smallest toward the receiver, and toward the sender; `i64::MAX` if none was measured.
     far_min_ns: i64,
     near_min_ns: i64,
+    /// The same, 0 if it was not measured.
+    near_best_ns: i64,
     /// The last of each; -1 if there is none.
     far_ns: i64,
     near_last_ns: i64,
@@ -43,6 +45,7 @@ impl Default for Halves {
         Halves {
             far_min_ns: i64::MAX,
             near_min_ns: i64::MAX,
+            near_best_ns: 0,
             far_ns: -1,
             near_last_ns: -1,
             probe_ns: -1,
@@ -63,6 +66,7 @@ impl Fields for Halves {
         let Halves {
             far_min_ns,
             near_min_ns,
+            near_best_ns,
             far_ns,
             near_last_ns,
             probe_ns,
@@ -76,7 +80,7 @@ impl Fields for Halves {
             whole,
         } = self;
         walk.time(probe_ns);
-        walk_over!(walk: far_min_ns, near_min_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
+        walk_over!(walk: far_min_ns, near_min_ns, near_best_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
         walk_over!(walk: quick_ns, slack_ns, far, near, whole);
     }
 }
@@ -96,7 +100,7 @@ impl Halves {
     /// What it takes to the sender and back at least; 0 if nothing tells.
     #[inline(always)]
     pub fn near_ns(&self) -> i64 {
-        if self.near_min_ns == i64::MAX { 0 } else { self.near_min_ns }
+        self.near_best_ns
     }
 
     /// The same as it is now, with what waits in a queue before this point, as far as echoes tell.
@@ -133,6 +137,7 @@ impl Halves {
         [&mut self.far, &mut self.near, &mut self.whole].into_iter().for_each(Histogram::fill);
     }
 
+    #[cold]
     fn bounds_changed(&mut self) {
         let base_ns = self.base_ns();
         self.quick_ns = (base_ns / 8).clamp(QUICK_NS.0, QUICK_NS.1);
@@ -147,19 +152,17 @@ impl Halves {
         }
     }
 
-    /// The smallest that the other direction measured, if it did.
-    #[inline]
-    pub fn near_least(&mut self, rtt_ns: Option<i64>) {
-        if let Some(rtt_ns) = rtt_ns
-            && (0..self.near_min_ns).contains(&rtt_ns)
-        {
-            self.near_min_ns = rtt_ns;
+    /// It took no longer than this.
+    #[inline(always)]
+    pub fn near_least(&mut self, rtt_ns: i64) {
+        if (0..self.near_min_ns).contains(&rtt_ns) {
+            (self.near_min_ns, self.near_best_ns) = (rtt_ns, rtt_ns);
             self.bounds_changed();
         }
     }
 
     /// An ACK measured the half toward the receiver.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledged(&mut self, rtt_ns: i64, counts: bool) {
         if !(0..DAY_NS).contains(&rtt_ns) {
             return;
@@ -168,12 +171,12 @@ impl Halves {
         self.far_ns = rtt_ns;
         if counts {
             self.far.add(rtt_ns);
-            self.whole.add(rtt_ns + if self.near_last_ns >= 0 { self.near_last_ns } else { self.near_ns() });
+            self.whole.add(rtt_ns + self.near_now_ns());
         }
     }
 
     /// An ACK passes on its way to the sender: wait for its echo, if for none yet.
-    #[inline]
+    #[inline(always)]
     pub fn probe(&mut self, segment: &Segment) {
         let Some((val, _)) = segment.options.timestamps else { return };
         if self.probe_ns < 0 && self.seen_val.is_some_and(|seen| (val.wrapping_sub(seen) as i32) > 0) {
@@ -183,7 +186,7 @@ impl Halves {
     }
 
     /// Data passes: the echo that was waited for, perhaps. If the application made it `wait`, only its bound counts.
-    #[inline]
+    #[inline(always)]
     pub fn echoed(&mut self, segment: &Segment, waited: bool, counts: bool) {
         let Some((_, ecr)) = segment.options.timestamps else { return };
         if self.probe_ns < 0 {
@@ -198,7 +201,7 @@ impl Halves {
         if beyond > 0 || !(0..DAY_NS).contains(&took_ns) {
             return;
         }
-        self.near_least(Some(took_ns));
+        self.near_least(took_ns);
         self.echoes = self.echoes.saturating_add(1);
         if !waited {
             self.near_last_ns = took_ns;

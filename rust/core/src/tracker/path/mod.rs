@@ -21,7 +21,7 @@ pub(super) use shared::find_shared;
 use super::fields::{Fields, Walk, walk_over};
 use super::sender::Sender;
 use crate::segment::Segment;
-use gaps::Gaps;
+use gaps::{Circumstances, Gaps};
 use half::Halves;
 use series::Series;
 use trains::Trains;
@@ -31,6 +31,8 @@ use trains::Trains;
 const FEW: u64 = 4;
 /// Data segments from which on distributions are kept.
 const SOME: u32 = 16;
+/// Duplicate ACKs that tell of a loss (RFC 5681 section 3.2).
+const DUPLICATES: u32 = 3;
 
 /// A direction with data, seen from one point.
 #[derive(Debug, Clone, Default)]
@@ -79,11 +81,14 @@ pub(super) fn observe(
     rtt_ns: Option<i64>,
 ) {
     if ack >= 0 && peer.path.is_some() {
-        acknowledge(peer, own, segment, (ack, window), rtt_ns);
+        let edge = if window >= 0 { ack + window } else { -1 };
+        acknowledge(peer, segment, ack, edge, rtt_ns.unwrap_or(-1));
+        own.ttl = segment.ttl;
     }
     if segment.length > 1 {
         if own.path.is_some() {
-            send(own, peer, segment, seq);
+            let answered_ns = peer.rtt.min().unwrap_or(i64::MAX);
+            send(own, segment, seq, answered_ns);
         } else if own.totals.data_segments >= FEW {
             begin(own, segment, seq);
         }
@@ -108,52 +113,52 @@ fn begin(own: &mut Sender, segment: &Segment, seq: i64) {
     own.path = Some(path);
 }
 
-#[inline]
-fn send(own: &mut Sender, peer: &mut Sender, segment: &Segment, seq: i64) {
-    let unit = own.unit();
-    let (recovering, una) = (own.state != super::State::Open, own.snd_una);
+/// `answered_ns` is the least that the other direction measured (`i64::MAX`: nothing).
+#[inline(never)]
+fn send(own: &mut Sender, segment: &Segment, seq: i64, answered_ns: i64) {
     let Some(path) = &mut own.path else { return };
     path.segments = path.segments.saturating_add(1);
     path.ip_bytes += u64::from(segment.ip_length);
     path.payload += u64::from(segment.length);
-    path.halves.near_least(peer.rtt.min());
-    let waited = path.gaps.send(segment, seq, una, unit, &path.halves, recovering);
-    if waited {
-        path.trains.cut();
+    path.halves.near_least(answered_ns);
+    let recovering = own.state != super::State::Open;
+    let mut waited = false;
+    if !path.gaps.follows(segment, recovering, path.halves.quick_ns) {
+        let unit = full_segment(own.mss, own.timestamps, own.largest_segment);
+        let circumstances = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments };
+        waited = path.gaps.judge(segment, seq, &circumstances, &path.halves);
+        if waited {
+            path.trains.cut();
+        }
     }
+    path.gaps.keep(segment, seq);
     path.halves.echoed(segment, waited, path.segments >= SOME);
 }
 
-#[inline]
-fn acknowledge(
-    data: &mut Sender,
-    acks: &mut Sender,
-    segment: &Segment,
-    (ack, window): (i64, i64),
-    rtt_ns: Option<i64>,
-) {
-    let unit = data.unit();
+/// `edge` and `rtt_ns` are -1 where they are unknown.
+#[inline(never)]
+fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns: i64) {
     let arrived = data.snd_una + data.sacked.total();
-    let (suspects, high) = (data.dupacks >= 3, data.snd_max);
     let Some(path) = &mut data.path else { return };
-    let edge = if window >= 0 { ack + window } else { -1 };
-    path.gaps.hear(segment, ack, edge, path.halves.near_ns(), suspects.then_some(high));
-    if let Some(rtt_ns) = rtt_ns {
-        path.halves.acknowledged(rtt_ns, path.segments >= SOME);
+    path.gaps.hear(segment, ack, edge, path.halves.near_ns());
+    if data.dupacks >= DUPLICATES {
+        path.gaps.suspect(ack, data.snd_max);
+    }
+    let counts = path.segments >= SOME;
+    if rtt_ns >= 0 {
+        path.halves.acknowledged(rtt_ns, counts);
     }
     path.halves.probe(segment);
+    let unit = || full_segment(data.mss, data.timestamps, data.largest_segment);
     let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());
-    if path.segments >= SOME && fresh > 0 {
+    if counts && fresh > 0 {
         path.series.add(segment.t_ns, fresh, path.halves.queued_ns());
     }
-    acks.ttl = segment.ttl;
 }
 
-impl Sender {
-    /// Payload of a full segment: what was agreed, else the largest seen; 0 if nothing is known.
-    #[inline]
-    pub(super) fn unit(&self) -> i64 {
-        let (agreed, largest) = (i64::from(self.segment_size()), i64::from(self.largest_segment));
-        if agreed > 0 { agreed } else { largest }
-    }
+/// Payload of a full segment: what was agreed, else the largest seen; 0 if nothing is known.
+#[inline(always)]
+fn full_segment(mss: Option<u16>, timestamps: bool, largest: u32) -> i64 {
+    let agreed = super::sender::segment_size(mss, timestamps);
+    i64::from(if agreed > 0 { agreed } else { largest })
 }

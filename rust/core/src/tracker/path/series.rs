@@ -13,22 +13,22 @@ const FIRST: u32 = 20;
 pub(super) struct Bin {
     /// Bytes that arrived.
     pub bytes: u64,
-    /// Sum of what the round trip took over its smallest, microseconds, and of how many ACKs.
-    pub queued_us: u64,
+    /// Sum of what the round trip took over its smallest, nanoseconds, and of how many ACKs.
+    pub queued_ns: u64,
     pub acks: u32,
 }
 
 impl Fields for Bin {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Bin { bytes, queued_us, acks } = self;
-        walk_over!(walk: bytes, queued_us, acks);
+        let Bin { bytes, queued_ns, acks } = self;
+        walk_over!(walk: bytes, queued_ns, acks);
     }
 }
 
 impl Bin {
     fn take_in(&mut self, other: Bin) {
         self.bytes = self.bytes.saturating_add(other.bytes);
-        self.queued_us = self.queued_us.saturating_add(other.queued_us);
+        self.queued_ns = self.queued_ns.saturating_add(other.queued_ns);
         self.acks = self.acks.saturating_add(other.acks);
     }
 }
@@ -55,8 +55,21 @@ impl Fields for Series {
 
 impl Series {
     /// So many bytes arrived, while so much was queued.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, t_ns: i64, bytes: i64, queued_ns: i64) {
+        let place = (t_ns >> self.width).wrapping_sub(self.first) as usize;
+        let bin = match self.bins.get_mut(place) {
+            Some(bin) => bin,
+            None => self.bin_at(t_ns),
+        };
+        bin.bytes = bin.bytes.saturating_add(bytes.max(0) as u64);
+        bin.queued_ns = bin.queued_ns.saturating_add(queued_ns.max(0) as u64);
+        bin.acks = bin.acks.saturating_add(1);
+    }
+
+    /// The bin of a time for which there is none yet.
+    #[cold]
+    fn bin_at(&mut self, t_ns: i64) -> &mut Bin {
         if self.bins.is_empty() {
             (self.width, self.first) = (FIRST, t_ns >> FIRST);
         }
@@ -69,10 +82,7 @@ impl Series {
         if place >= self.bins.len() {
             self.bins.resize(place + 1, Bin::default());
         }
-        let bin = &mut self.bins[place];
-        bin.bytes = bin.bytes.saturating_add(bytes.max(0) as u64);
-        bin.queued_us = bin.queued_us.saturating_add((queued_ns.max(0) / 1000) as u64);
-        bin.acks = bin.acks.saturating_add(1);
+        &mut self.bins[place]
     }
 
     /// Twice the width.

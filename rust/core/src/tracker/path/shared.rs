@@ -86,7 +86,7 @@ fn alike(a: &Flow, b: &Flow) -> bool {
     for at in begin..begin + super::series::BINS as i64 {
         let get = |series: &Series| {
             let bin = usize::try_from(at - series.first).ok().and_then(|place| series.bins.get(place))?;
-            (bin.acks > 0).then(|| bin.queued_us as f64 / f64::from(bin.acks))
+            (bin.acks > 0).then(|| bin.queued_ns as f64 / 1000.0 / f64::from(bin.acks))
         };
         if let (Some(x), Some(y)) = (get(&one), get(&two)) {
             pairs.push((x, y));

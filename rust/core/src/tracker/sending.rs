@@ -61,7 +61,7 @@ impl Sender {
     }
 
     /// What [`Sender::send_any`] does with a segment that [`goes_on`](Sender::goes_on).
-    #[inline]
+    #[inline(always)]
     fn send_next(&mut self, segment: &Segment, seq: i64, ts_val: Option<u32>) -> SendOutcome {
         let (t_ns, end) = (segment.t_ns, seq + i64::from(segment.length));
         self.count_data(segment);

@@ -148,7 +148,7 @@ impl Gaps {
     }
 
     /// A data segment passes after a pause; whether the application made it wait.
-    #[inline(never)]
+    #[inline(always)]
     pub fn judge(&mut self, segment: &Segment, seq: i64, now: &Circumstances, halves: &Halves) -> bool {
         let gap_ns = segment.t_ns.saturating_sub(self.last_ns).max(0);
         let waited = self.blame(segment, seq, gap_ns, now, halves);

@@ -7,7 +7,6 @@
 use super::histogram::Histogram;
 use crate::segment::Segment;
 use crate::tracker::fields::{Fields, Walk, walk_over};
-use crate::tracker::sender::Sender;
 
 /// Round trip times in nanoseconds, from a microsecond on.
 pub(super) type Times = Histogram<10>;
@@ -91,9 +90,12 @@ const SLACK_NS: (i64, i64) = (300_000, 5_000_000);
 
 impl Halves {
     /// What the connection has measured already.
-    pub fn begin(&mut self, own: &Sender) {
-        if let Some(min_ns) = own.rtt.min() {
-            self.far_least(min_ns);
+    pub fn begin(&mut self, far_ns: Option<i64>, near_ns: Option<i64>) {
+        if let Some(far_ns) = far_ns {
+            self.far_least(far_ns);
+        }
+        if let Some(near_ns) = near_ns {
+            self.near_least(near_ns);
         }
     }
 

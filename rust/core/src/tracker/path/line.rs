@@ -72,7 +72,7 @@ impl Line {
     #[inline(always)]
     pub fn push(&mut self, t_ns: i64, ack: i64, edge: i64, ts_val: u32, half_ns: i64) {
         if self.count == 0 {
-            self.apart_ns = half_ns / STEPS;
+            self.apart_ns = half_ns.max(0) / STEPS;
         } else {
             let last = self.at(self.count - 1);
             let last = &mut self.held[last];

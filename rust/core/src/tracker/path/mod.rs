@@ -85,12 +85,16 @@ pub(super) fn observe(
         acknowledge(peer, segment, ack, edge, rtt_ns.unwrap_or(-1));
         own.ttl = segment.ttl;
     }
+    if let Some(answered_ns) = rtt_ns
+        && let Some(path) = &mut own.path
+    {
+        path.halves.near_least(answered_ns);
+    }
     if segment.length > 1 {
         if own.path.is_some() {
-            let answered_ns = peer.rtt.min().unwrap_or(i64::MAX);
-            send(own, segment, seq, answered_ns);
+            send(own, segment, seq);
         } else if own.totals.data_segments >= FEW {
-            begin(own, segment, seq);
+            begin(own, peer, segment, seq);
         }
     }
 }
@@ -104,39 +108,44 @@ impl Path {
 
 /// Look at a direction from now on.
 #[cold]
-fn begin(own: &mut Sender, segment: &Segment, seq: i64) {
+fn begin(own: &mut Sender, peer: &Sender, segment: &Segment, seq: i64) {
     let mut path = Box::<Path>::default();
     let end = seq.wrapping_add(i64::from(segment.length)).max(own.snd_max);
     path.gaps.begin(segment, end, own);
-    path.halves.begin(own);
+    path.halves.begin(own.rtt.min(), peer.rtt.min());
     own.ttl = segment.ttl;
     own.path = Some(path);
 }
 
-/// `answered_ns` is the least that the other direction measured (`i64::MAX`: nothing).
-#[inline(never)]
-fn send(own: &mut Sender, segment: &Segment, seq: i64, answered_ns: i64) {
+#[inline(always)]
+fn send(own: &mut Sender, segment: &Segment, seq: i64) {
+    let recovering = own.state != super::State::Open;
     let Some(path) = &mut own.path else { return };
     path.segments = path.segments.saturating_add(1);
     path.ip_bytes += u64::from(segment.ip_length);
     path.payload += u64::from(segment.length);
-    path.halves.near_least(answered_ns);
-    let recovering = own.state != super::State::Open;
-    let mut waited = false;
-    if !path.gaps.follows(segment, recovering, path.halves.quick_ns) {
-        let unit = full_segment(own.mss, own.timestamps, own.largest_segment);
-        let circumstances = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments };
-        waited = path.gaps.judge(segment, seq, &circumstances, &path.halves);
-        if waited {
-            path.trains.cut();
-        }
-    }
+    let waited = !path.gaps.follows(segment, recovering, path.halves.quick_ns) && pause(own, segment, seq);
+    let Some(path) = &mut own.path else { return };
     path.gaps.keep(segment, seq);
     path.halves.echoed(segment, waited, path.segments >= SOME);
 }
 
-/// `edge` and `rtt_ns` are -1 where they are unknown.
+/// A segment that does not follow the one before closely; whether the application made it wait.
 #[inline(never)]
+fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
+    let recovering = own.state != super::State::Open;
+    let unit = full_segment(own.mss, own.timestamps, own.largest_segment);
+    let Some(path) = &mut own.path else { return false };
+    let now = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments };
+    let waited = path.gaps.judge(segment, seq, &now, &path.halves);
+    if waited {
+        path.trains.cut();
+    }
+    waited
+}
+
+/// `edge` and `rtt_ns` are -1 where they are unknown.
+#[inline(always)]
 fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns: i64) {
     let arrived = data.snd_una + data.sacked.total();
     let Some(path) = &mut data.path else { return };

@@ -250,11 +250,15 @@ pub struct RoundTrip {
 
 impl RoundTrip {
     /// What a path tells, whose other direction measured at least `answered`, of `answers` samples.
-    pub(super) fn of(halves: &Halves, answered: Option<i64>, answers: u64) -> Self {
+    ///
+    /// `alone`: the handshake was seen, and no other connection kept the queue of this one filled.
+    pub(super) fn of(halves: &Halves, answered: Option<i64>, answers: u64, alone: bool) -> Self {
         let quantiles = |times: &Times| (times.quantile(0.5), times.quantile(0.95));
         let half = |min_ns: Option<i64>, times: &Times, samples: u32| {
             let (median_ns, p95_ns) = quantiles(times);
-            Half { min_ns, median_ns, p95_ns, samples, bound_ns: min_ns.map(bound) }
+            let common = alone && times.samples >= COMMON;
+            let bound_ns = min_ns.map(|min_ns| bound(min_ns, median_ns.filter(|_| common)));
+            Half { min_ns, median_ns, p95_ns, samples, bound_ns }
         };
         let near_ns = [halves.near_min_ns(), answered].into_iter().flatten().min();
         let far = half(halves.far_min_ns(), &halves.far, halves.far.samples);
@@ -278,11 +282,18 @@ impl RoundTrip {
     /// A half of which only the smallest is known.
     pub(super) fn of_least(min_ns: Option<i64>, samples: u64) -> Half {
         let samples = u32::try_from(samples).unwrap_or(u32::MAX);
-        Half { min_ns, samples, bound_ns: min_ns.map(bound), ..Half::default() }
+        Half { min_ns, samples, bound_ns: min_ns.map(|min_ns| bound(min_ns, None)), ..Half::default() }
     }
 }
 
-/// A host takes up to a millisecond, or a quarter of the whole, to answer; never less than nothing.
-fn bound(min_ns: i64) -> (i64, i64) {
-    ((min_ns - (min_ns / 4).max(1_000_000)).max(0), min_ns)
+/// Samples of which the half may be near the smallest by more than chance.
+const COMMON: u32 = 16;
+
+/// What the path takes at its best lies between. A host takes up to a millisecond, or a quarter of the whole, to answer,
+/// and if half of all samples (`median_ns`) are no further than that from the smallest, the queues were empty then.
+/// Where they are not, or are few, all may have been queued: the least that is sure is nothing.
+fn bound(min_ns: i64, median_ns: Option<f64>) -> (i64, i64) {
+    let host_ns = (min_ns / 4).max(1_000_000);
+    let settled = median_ns.is_some_and(|median_ns| median_ns <= (min_ns + host_ns) as f64);
+    (if settled { (min_ns - host_ns).max(0) } else { 0 }, min_ns)
 }

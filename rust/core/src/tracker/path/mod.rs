@@ -10,6 +10,7 @@ mod point;
 mod report;
 mod series;
 mod shared;
+mod together;
 mod trains;
 
 pub use half::{Half, RoundTrip};
@@ -43,17 +44,38 @@ pub struct Path {
     series: Series,
     /// Data segments since this began.
     segments: u32,
-    /// Bytes of their IP packets, and of their payload.
+    /// Bytes of their IP packets, and of their payload; what of that had passed at the last ACK.
     ip_bytes: u64,
     payload: u64,
+    noted: u64,
     /// Other connections found to queue at the same place, once all were compared.
     shared: Option<u32>,
+    /// The full link that it shares with them, if what they bring together shows it.
+    link: Option<Link>,
+}
+
+/// A link that several connections fill together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Link {
+    /// Payload of all of them.
+    bytes_per_s: u64,
+    /// How much of the time that one was there with others it was full.
+    full_permille: u32,
+    /// This one got half of its fair share or more: what kept it from more were the others.
+    fair: bool,
+}
+
+impl Fields for Link {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Link { bytes_per_s, full_permille, fair } = self;
+        walk_over!(walk: bytes_per_s, full_permille, fair);
+    }
 }
 
 impl Fields for Path {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Path { gaps, halves, trains, series, segments, ip_bytes, payload, shared } = self;
-        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, shared);
+        let Path { gaps, halves, trains, series, segments, ip_bytes, payload, noted, shared, link } = self;
+        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, noted, shared, link);
     }
 }
 
@@ -65,7 +87,8 @@ impl Path {
         path.gaps.fill();
         path.halves.fill();
         path.trains.fill();
-        (0..64).for_each(|at| path.series.add(at << 20, 1, 1));
+        (0..64).for_each(|at| path.series.add(at << 20, 1, 1, 1));
+        path.link = Some(Link::default());
         path
     }
 }
@@ -160,8 +183,14 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     path.halves.probe(segment);
     let unit = || full_segment(data.mss, data.timestamps, data.largest_segment);
     let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());
-    if counts && fresh > 0 {
-        path.series.add(segment.t_ns, fresh, path.halves.queued_ns());
+    if counts {
+        let passed = path.payload - path.noted;
+        path.noted = path.payload;
+        if fresh > 0 {
+            path.series.add(segment.t_ns, fresh, path.halves.queued_ns(), passed);
+        } else {
+            path.series.pass(segment.t_ns, passed);
+        }
     }
 }
 

@@ -11,8 +11,9 @@ const FIRST: u32 = 20;
 /// One bin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Bin {
-    /// Bytes that arrived.
+    /// Bytes that arrived, by ACKs, and payload that passed here.
     pub bytes: u64,
+    pub passed: u64,
     /// Sum of what the round trip took over its smallest, nanoseconds, and of how many ACKs.
     pub queued_ns: u64,
     pub acks: u32,
@@ -20,14 +21,15 @@ pub(super) struct Bin {
 
 impl Fields for Bin {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Bin { bytes, queued_ns, acks } = self;
-        walk_over!(walk: bytes, queued_ns, acks);
+        let Bin { bytes, passed, queued_ns, acks } = self;
+        walk_over!(walk: bytes, passed, queued_ns, acks);
     }
 }
 
 impl Bin {
     fn take_in(&mut self, other: Bin) {
         self.bytes = self.bytes.saturating_add(other.bytes);
+        self.passed = self.passed.saturating_add(other.passed);
         self.queued_ns = self.queued_ns.saturating_add(other.queued_ns);
         self.acks = self.acks.saturating_add(other.acks);
     }
@@ -54,17 +56,26 @@ impl Fields for Series {
 }
 
 impl Series {
-    /// So many bytes arrived, while so much was queued.
+    /// An ACK: so many bytes arrived, while so much was queued, and so much passed since the ACK before.
     #[inline(always)]
-    pub fn add(&mut self, t_ns: i64, bytes: i64, queued_ns: i64) {
-        let place = (t_ns >> self.width).wrapping_sub(self.first) as usize;
-        let bin = match self.bins.get_mut(place) {
-            Some(bin) => bin,
-            None => self.bin_at(t_ns),
-        };
+    pub fn add(&mut self, t_ns: i64, bytes: i64, queued_ns: i64, passed: u64) {
+        let bin = self.at(t_ns);
+        bin.passed = bin.passed.saturating_add(passed);
         bin.bytes = bin.bytes.saturating_add(bytes.max(0) as u64);
         bin.queued_ns = bin.queued_ns.saturating_add(queued_ns.max(0) as u64);
         bin.acks = bin.acks.saturating_add(1);
+    }
+
+    /// An ACK that brought nothing new.
+    pub fn pass(&mut self, t_ns: i64, passed: u64) {
+        let bin = self.at(t_ns);
+        bin.passed = bin.passed.saturating_add(passed);
+    }
+
+    #[inline(always)]
+    fn at(&mut self, t_ns: i64) -> &mut Bin {
+        let place = (t_ns >> self.width).wrapping_sub(self.first) as usize;
+        if place < self.bins.len() { &mut self.bins[place] } else { self.bin_at(t_ns) }
     }
 
     /// The bin of a time for which there is none yet.
@@ -109,7 +120,7 @@ mod tests {
         fn all_is_counted(steps in prop::collection::vec((any::<i64>(), 0i64..1 << 40), 1..200)) {
             let (mut series, mut sum) = (Series::default(), 0u64);
             for (t_ns, bytes) in steps {
-                series.add(t_ns, bytes, 0);
+                series.add(t_ns, bytes, 0, 0);
                 sum += bytes as u64;
                 prop_assert!(series.bins.len() <= BINS);
             }
@@ -122,7 +133,7 @@ mod tests {
             let (mut series, mut t_ns, mut all) = (Series::default(), 1 << 50, Vec::new());
             for later in steps {
                 t_ns += later;
-                series.add(t_ns, 1, 0);
+                series.add(t_ns, 1, 0, 0);
                 all.push(t_ns);
             }
             for (place, bin) in series.bins.iter().enumerate() {

@@ -58,6 +58,8 @@ class Flow:
         By the kernel's own counter, at its last sample; with those that its own queue refused.
     complete : bool
         Whether the capture dropped no packet that passed it, as far as its file tells.
+    guessed : bool
+        Whether the observation point is a guess: nothing follows from it then.
     """
 
     index: int
@@ -93,6 +95,7 @@ class Flow:
     answered: bool
     kernel_retransmissions: int | None = None
     complete: bool = True
+    guessed: bool = False
 
     @property
     def lost(self) -> int | None:
@@ -116,7 +119,7 @@ class Flow:
 
         Where the kernel counted more retransmissions than came by, at least these were dropped or refused.
         """
-        if self.point != "snd" or not self.complete:
+        if self.point != "snd" or self.guessed or not self.complete:
             return 0
         return self.upstream or max((self.kernel_retransmissions or 0) - self.retransmissions, 0)
 
@@ -189,6 +192,7 @@ def flow(entry: Object, kernel: int | None = None, *, complete: bool = True) -> 
         answered=bool(entry["packets"]["received"]),
         kernel_retransmissions=kernel,
         complete=complete,
+        guessed=(entry.get("observation") or {}).get("grade") == "guess",
     )
 
 

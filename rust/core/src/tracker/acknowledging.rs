@@ -38,7 +38,7 @@ impl Sender {
     }
 
     /// What [`Sender::on_any_ack`] does with a plain ACK of some of what was sent, while nothing has disturbed.
-    #[inline]
+    #[inline(always)]
     fn on_next_ack(&mut self, segment: &Segment, ack: i64) -> AckOutcome {
         let sent_ns = self.deliver_in_order(ack);
         let rtt_ns = self.measure(segment, ack, sent_ns, None);

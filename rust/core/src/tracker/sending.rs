@@ -20,7 +20,8 @@ impl Sender {
         let t_ns = segment.t_ns;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let plain = PLAIN || segment.flags & CONTROL == 0;
-        let step = if self.ids.goes_on(segment) { Step::Next } else { self.stray(segment) };
+        let idle = self.ids.goes_on(segment) || self.ids.is_idle();
+        let step = if idle { Step::Next } else { self.stray(segment) };
         let outcome = if plain && segment.length == 0 {
             if step != Step::Next {
                 self.note_empty(segment, step);
@@ -60,7 +61,7 @@ impl Sender {
     }
 
     /// What [`Sender::send_any`] does with a segment that [`goes_on`](Sender::goes_on).
-    #[inline]
+    #[inline(always)]
     fn send_next(&mut self, segment: &Segment, seq: i64, ts_val: Option<u32>) -> SendOutcome {
         let (t_ns, end) = (segment.t_ns, seq + i64::from(segment.length));
         self.count_data(segment);

@@ -88,10 +88,11 @@ impl Ids {
         if timestamps && limit > 12 { limit - 12 } else { limit }
     }
 
-    /// Whether nothing is to be learned from the numbers.
+    /// Whether nothing is to be learned from the numbers. One hit may be the first packet's, whose number was not
+    /// expected: all are 0 then.
     #[inline(always)]
     pub(in crate::tracker) fn is_idle(&self) -> bool {
-        self.misses >= PATIENCE && self.hits == 0 && self.ahead == 0
+        self.misses >= PATIENCE && self.hits <= 1 && self.ahead == 0
     }
 
     /// The numbers may yet turn out to count.

@@ -9,12 +9,9 @@ use crate::tracker::outcome::Cause;
 use crate::tracker::sender::Sender;
 
 impl Sender {
-    /// Where the IP identification of a segment stands that does not go on.
+    /// Where the IP identification of a segment stands that does not go on, if there is anything to learn from it.
     #[inline(never)]
     pub(in crate::tracker) fn stray(&mut self, segment: &Segment) -> Step {
-        if self.ids.is_idle() {
-            return Step::Next;
-        }
         let step = self.ids.see(segment);
         if let Step::Ahead(left_out) = step
             && self.ids.is_plausible()

@@ -51,7 +51,7 @@ def drawn(name: str, found: Object, width: int = 120, height: int = 40) -> Group
             f"{now['connections']:,} active of {found['connections']:,}"
             + (f", {found['forgotten_connections']:,} forgotten" if found["forgotten_connections"] else ""),
         ),
-        ("sent again", words.causes(found["retransmissions"])),
+        ("retransmitted", words.causes(found["retransmissions"])),
         ("timeouts", words.verdicts(found["timeouts"])),
     ):
         grid.add_row(Text(label, "cyan"), Text(text))

@@ -23,7 +23,7 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     heading(console, words.count(len(found), "connection"))
     line(console, "Data", words.data(told["bytes"]))
     repeating = f", on {words.count(told['repeating'], 'connection')}" if told["repeating"] else ""
-    line(console, "Sent again", words.causes(told["retransmissions"]) + repeating)
+    line(console, "Retransmitted", words.causes(told["retransmissions"]) + repeating)
     line(console, "Timeouts", words.verdicts(told["timeouts"]))
     if held := _held(told["limits"]):
         line(console, "Limited by", held)
@@ -32,7 +32,7 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
         ends.append(f"{told['without_handshake']:,} begun before the capture")
     line(console, "Ends", ", ".join(ends))
     if told["worst"]:
-        _table(console, found, told["worst"], "Most timeouts and segments sent again", told["repeating"])
+        _table(console, found, told["worst"], "Most timeouts and retransmissions", told["repeating"])
     sending = [place for place in told["largest"] if place not in told["worst"]]
     if sending:
         others = ", of the others" if told["worst"] else ""

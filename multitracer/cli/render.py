@@ -176,7 +176,7 @@ def _connection(console: Console, found: Object) -> None:
     span = words.duration(found["end"] - found["start"])
     rates = f"throughput {words.rate(found['throughput_bps'])}, goodput {words.rate(found['goodput_bps'])}"
     _line(console, "Speed", f"{rates}, over {span}")
-    _line(console, "Sent again", words.causes(found["retransmissions"]))
+    _line(console, "Retransmitted", words.causes(found["retransmissions"]))
     timeouts = found["timeouts"]
     _line(console, "Timeouts", words.verdicts(timeouts))
     _timeouts(console, timeouts.get("events", []))

@@ -13,11 +13,11 @@ from multitracer.output.digest import LIMITS
 Object = Mapping[str, Any]
 
 CAUSES = {
-    "timeout": "after a timeout",
+    "timeout": "by RTO",
     "fast": "by fast retransmit",
-    "slow_start": "in the slow start behind a timeout",
+    "slow_start": "in slow start (go-back-N)",
     "tail_loss_probe": "as tail loss probe",
-    "unknown": "for an unknown cause",
+    "unknown": "unclassified",
 }
 
 
@@ -28,7 +28,7 @@ def count(number: int, thing: str) -> str:
 
 def data(counts: Object) -> str:
     """Bytes of a connection, or of many."""
-    again = f"{counts['duplicate']:,} of them sent before" if counts["duplicate"] else "none of them twice"
+    again = f"{counts['duplicate']:,} duplicate bytes" if counts["duplicate"] else "no duplicate bytes"
     return f"{counts['unique']:,} bytes, {counts['acked']:,} acknowledged; {counts['sent']:,} sent, {again}"
 
 
@@ -56,7 +56,10 @@ def size(count_bytes: int) -> str:
 def causes(counts: Object) -> str:
     """Retransmissions by cause."""
     parts = [f"{counts[key]:,} {text}" for key, text in CAUSES.items() if counts.get(key)]
-    return f"{count(counts['total'], 'segment')}{': ' if parts else ''}{', '.join(parts)}"
+    text = f"{count(counts['total'], 'segment')}{': ' if parts else ''}{', '.join(parts)}"
+    if not counts.get("inferred"):
+        return text
+    return f"{text}; {counts['inferred']:,} inferred, as their first copies never passed this capture"
 
 
 def verdicts(counts: Object) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from multitracer.diagnosis.field.causes import causes
-from multitracer.diagnosis.field.facts import flow
+from multitracer.diagnosis.field.facts import KernelCounts, flow
 from multitracer.diagnosis.field.groups import groups
 from multitracer.diagnosis.field.offered import offered_bps
 from multitracer.diagnosis.field.saying import sentences
@@ -82,8 +82,9 @@ def test_a_full_link_with_losses_is_the_bottleneck() -> None:
     (found,) = sentences([one])
     assert found.kind == "bottleneck"
     assert found.text == (
-        "the link was full: 11.6 Mbit/s, for 93% of the transfer; the queue added 37 ms (median; 95th "
-        "percentile 41 ms) to a base RTT of 1.2 ms; 1.4% of the segments were lost (14 of 1,000)"
+        "the link was full: 11.6 Mbit/s, for 93% of the time with data under way; the queue added 37 ms "
+        "(median; 95th percentile 41 ms) to a base RTT of 1.2 ms; 1.4% of the segments were lost "
+        "(14 of 1,000)"
     )
     assert found.cost_s == 0
 
@@ -179,10 +180,12 @@ def test_a_connection_counts_by_its_data() -> None:
 
 
 def test_the_kernels_count_overrules() -> None:
-    first, second, *_ = sentences([entry(**FULL, point="snd")], kernel={0: 367})
+    first, second, *_ = sentences([entry(**FULL, point="snd")], kernel={0: KernelCounts(367)})
     assert (first.kind, second.kind) == ("local_drop", "kernel_count")
     assert "the kernel counted 367 retransmissions, the capture shows 0" in second.text
-    assert not any(one.kind == "kernel_count" for one in sentences([entry(**FULL)], kernel={0: 0}))
+    assert not any(
+        one.kind == "kernel_count" for one in sentences([entry(**FULL)], kernel={0: KernelCounts(0)})
+    )
 
 
 def test_nothing_is_well_without_proof() -> None:

@@ -73,6 +73,7 @@ def _from_captures(
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
     whole = headline(m, dict(utilization), connections) if utilization.get("value") is not None else None
     others_own = [] if m.summarised else _of_other_layers(m, results)
+    found, others_own = _said_once(found, others_own)
     rest = [one for one in found if one.kind not in _FIRST]
     if whole is not None:
         # Costs are no more than what was lost: repairs come first, what limited the sender shares the rest.
@@ -85,6 +86,30 @@ def _from_captures(
             ]
             left = max(left - costs, 0.0)
     return [*ended, *([whole] if whole is not None else []), *rest, *others_own]
+
+
+_SAME = {"host_drops": "local_drop", "host_writer": "idle_application"}
+"""What the kernel's log of a host tells, and what captures alone say of the same."""
+
+
+def _said_once(found: list[Finding], own: list[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """What a recorded host tells of what is said by captures alone, in its place: the kernel decides.
+
+    Drops give their records to the sentence of the queue that dropped, which has their number.
+    """
+    for kind, same in _SAME.items():
+        mine = next((one for one in own if one.kind == kind and "data sender" in one.text), None)
+        place = next((at for at, one in enumerate(found) if one.kind == same), None)
+        if mine is None or place is None:
+            continue
+        said = found[place]
+        if kind == "host_drops":
+            said = replace(said, evidence=mine.evidence, command=mine.command)
+        else:
+            said = replace(mine, cost_s=said.cost_s)
+        found = [*found[:place], said, *found[place + 1 :]]
+        own = [one for one in own if one is not mine]
+    return found, own
 
 
 def _repairs(one: Finding) -> bool:

@@ -10,7 +10,7 @@ from multitracer.diagnosis.field.measurement import MOST
 from multitracer.diagnosis.field.offered import TWICE, offered_bps
 from multitracer.layers.link.path import link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
-from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns
+from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns, why_no_bottleneck
 from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.intervals import intersect, intervals, subtract, total, union
@@ -107,9 +107,7 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
 
 
 def _why_not(m: Timeline, results: Mapping[str, Result]) -> str:
-    if bottleneck(m) is None:
-        return "needs a link log, or a capture at the data sender"
-    return "needs a link log: the captures do not show what the path offers"
+    return why_no_bottleneck(m) or ("needs a link log: the captures do not show what the path offers")
 
 
 def _chosen(connections: Result) -> list[dict[str, Any]]:

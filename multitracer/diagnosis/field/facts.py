@@ -17,6 +17,22 @@ ACK_DELAY_MS = 500.0  # the longest that a receiver may withhold an ACK (RFC 929
 
 
 @dataclass(frozen=True)
+class KernelCounts:
+    """What the sender's kernel counted.
+
+    Attributes
+    ----------
+    retransmissions : int or None
+        At its last sample.
+    dropped : int or None
+        Packets that its own queue dropped, by the kernel's log; None if it was not recorded or dropped none.
+    """
+
+    retransmissions: int | None = None
+    dropped: int | None = None
+
+
+@dataclass(frozen=True)
 class Flow:
     """One connection that carried data, as its entry has it.
 
@@ -55,7 +71,10 @@ class Flow:
     answered : bool
         Whether both directions were captured.
     kernel_retransmissions : int or None
-        By the kernel's own counter, at its last sample; with those that its own queue refused.
+        By the kernel's own counter, at its last sample; with those that its own queue refused, unless a
+        recording of the host tells how many these were.
+    kernel_drops : int or None
+        Packets that the sender's own queue dropped, by the kernel's log.
     complete : bool
         Whether the capture dropped no packet that passed it, as far as its file tells.
     guessed : bool
@@ -94,6 +113,7 @@ class Flow:
     end_s: float
     answered: bool
     kernel_retransmissions: int | None = None
+    kernel_drops: int | None = None
     complete: bool = True
     guessed: bool = False
 
@@ -119,6 +139,8 @@ class Flow:
 
         Where the kernel counted more retransmissions than came by, at least these were dropped or refused.
         """
+        if self.kernel_drops is not None:
+            return self.kernel_drops
         if self.point != "snd" or self.guessed or not self.complete:
             return 0
         return self.upstream or max((self.kernel_retransmissions or 0) - self.retransmissions, 0)
@@ -140,14 +162,13 @@ class Flow:
         return self.zero_windows == 0 and self.has_queue and (self.queue_ms or (0.0,))[0] >= ACK_DELAY_MS
 
 
-def flow(entry: Object, kernel: int | None = None, *, complete: bool = True) -> Flow | None:
+def flow(entry: Object, kernel: KernelCounts | None = None, *, complete: bool = True) -> Flow | None:
     """The facts of an entry of ``connections``; None if it carried no data.
 
     Parameters
     ----------
     entry : mapping
-    kernel : int, optional
-        Retransmissions by the kernel's own counter.
+    kernel : KernelCounts, optional
     complete : bool
         Whether the capture dropped no packet.
     """
@@ -190,7 +211,8 @@ def flow(entry: Object, kernel: int | None = None, *, complete: bool = True) -> 
         start_s=entry["start"],
         end_s=entry["end"],
         answered=bool(entry["packets"]["received"]),
-        kernel_retransmissions=kernel,
+        kernel_retransmissions=None if kernel is None else kernel.retransmissions,
+        kernel_drops=None if kernel is None else kernel.dropped,
         complete=complete,
         guessed=(entry.get("observation") or {}).get("grade") == "guess",
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from multitracer.diagnosis.field.kernel import kernel_retransmissions
+from multitracer.diagnosis.field.kernel import kernel_counts
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
@@ -42,7 +42,8 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     if not entries:
         return []
     complete = not any(issue.code in _DROPPED for trace in m.traces for issue in trace.issues)
-    found = sentences(entries, plot_command(m, None, None), kernel_retransmissions(m), complete=complete)
+    counts = kernel_counts(m, _summary(results, "host"))
+    found = sentences(entries, plot_command(m, None, None), counts, complete=complete)
     if not found:
         return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
     if len(entries) < len(every):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from multitracer.diagnosis.field.facts import Object, flow
+from multitracer.diagnosis.field.facts import KernelCounts, Object, flow
 from multitracer.diagnosis.field.groups import groups
 from multitracer.diagnosis.field.kernel import contradiction
 from multitracer.diagnosis.field.sentences import text
@@ -16,7 +16,7 @@ _OF_LOSS = ("loss", "spurious", "local_drop", "bottleneck", "queue")
 def sentences(
     entries: Iterable[Object],
     command: str = "",
-    kernel: Mapping[int, int] | None = None,
+    kernel: Mapping[int, KernelCounts] | None = None,
     *,
     complete: bool = True,
 ) -> list[Finding]:
@@ -28,8 +28,8 @@ def sentences(
         Of ``connections`` (docs/json.md).
     command : str
         Draws the measurement.
-    kernel : mapping of int to int, optional
-        Retransmissions by the kernel's own counters, by connection.
+    kernel : mapping of int to KernelCounts, optional
+        What the kernel of each connection's sender counted.
     complete : bool
         Whether the captures dropped no packet, as far as their files tell.
 

@@ -53,7 +53,9 @@ def _bufferbloat(group: Group) -> str:
 
 def _local_drop(group: Group) -> str:
     drops = sum(flow.own_drops for flow in group.flows)
-    said = f"the sender's own queue dropped {count(drops, 'segment')} (they never reached this capture)"
+    counted = any(flow.kernel_drops for flow in group.flows)
+    dropped = f"{count(drops, 'packet')} by the kernel's log" if counted else count(drops, "segment")
+    said = f"the sender's own queue dropped {dropped} (they never reached this capture)"
     full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
     return f"{said}; the link behind it was full{_fullness(group)}" if full else said
 
@@ -154,7 +156,7 @@ _SAY_LOSS = ("bottleneck", "queue", "idle_receiver_window", "idle_application")
 
 
 def _fullness(group: Group) -> str:
-    """``: 11.6 Mbit/s, for 93 % of the transfer``, ``, shared by 5 connections``."""
+    """``: 11.6 Mbit/s, for 93 % of the time with data under way``, ``, shared by 5 connections``."""
     flows = group.flows
     if len(flows) > 1:
         shared = sum(flow.shared for flow in flows)
@@ -167,7 +169,7 @@ def _fullness(group: Group) -> str:
     (only,) = flows
     said = "" if only.rate_bps is None else f": {rate(only.rate_bps)}"
     if only.full_share is not None:
-        said += f"{',' if said else ''} for {_percent(only.full_share)} of the transfer"
+        said += f"{',' if said else ''} for {_percent(only.full_share)} of the time with data under way"
     return said
 
 

@@ -23,6 +23,13 @@ _FEW = 8
 _SHARE = 0.5
 _MOST_PAIRS = 200_000_000
 
+_TOO_FEW = "too few data segments with an ACK or an arrival"
+_PASSED = "packets had passed the bottleneck before they were captured (the sender's own queue)"
+_TOO_SOON = 0.1
+"""If more packets than this part came out in less than half of the time that the rate needs to carry them,
+nothing behind the capture has that rate: they had passed the bottleneck before (the sender's own queue).
+"""
+
 
 @dataclass(frozen=True)
 class Passage:
@@ -102,28 +109,45 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
 
 
 def bottleneck(m: Timeline) -> Bottleneck | None:
-    """Find the bottleneck's rate, and when it had nothing to do; None if the captures show too little."""
+    """Find the bottleneck's rate, and when it had nothing to do.
+
+    None if the captures show too little, or if packets had passed the bottleneck before they were captured:
+    Linux captures behind the sender's own queue.
+    """
+    found = _bottleneck_or_why(m)
+    return found if isinstance(found, Bottleneck) else None
+
+
+def why_no_bottleneck(m: Timeline) -> str:
+    """Why `bottleneck` has no answer, for a reader; empty if it has one."""
+    found = _bottleneck_or_why(m)
+    return found if isinstance(found, str) else ""
+
+
+def _bottleneck_or_why(m: Timeline) -> Bottleneck | str:
     return m.once("bottleneck", lambda: _found(m))
 
 
-def _found(m: Timeline) -> Bottleneck | None:
+def _found(m: Timeline) -> Bottleneck | str:
     if not len(m.table("segments")) or (m.snd is None and m.rcv is not None):
-        return None
+        return "needs a link log, or a capture at the data sender"
     parts = [one for some in flow_batch.batches(m) for one in _passages(m, some)]
     if not parts:
-        return None
+        return _TOO_FEW
     order = np.argsort(np.concatenate([one.in_ns for one in parts]), kind="stable")
     in_ns, out_ns, size = (
         np.concatenate([getattr(one, name) for one in parts])[order] for name in ("in_ns", "out_ns", "size")
     )
     known = out_ns >= 0
     if np.count_nonzero(known) < _FEW:
-        return None
+        return _TOO_FEW
     delay = out_ns[known] - in_ns[known]
     smallest = int(delay.min())
     rate = _rate(in_ns[known], out_ns[known], size[known], smallest)
     if rate <= 0:
-        return None
+        return _TOO_FEW
+    if np.mean(2 * delay < size[known] * (1e9 / rate)) > _TOO_SOON:
+        return _PASSED
     packet_ns = min(round(float(np.median(size)) / rate * 1e9), smallest)
     span = data_spans(m)
     rest = smallest - packet_ns

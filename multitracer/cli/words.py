@@ -97,15 +97,8 @@ def rtt(found: Object) -> str:
 def losses(connection: Object) -> str:
     """On which side of the capture segments were lost, what came out of order; empty if nothing."""
     lost, arrived = connection.get("losses") or {}, connection.get("arrivals") or {}
-    parts = [
-        f"{lost[side]:,} {words_}"
-        for side, words_ in (
-            ("upstream", "upstream of this capture"),
-            ("downstream", "downstream of it (or their ACKs)"),
-        )
-        if lost.get(side)
-    ]
-    text = f"{', '.join(parts)}" if parts else ""
+    parts = [f"{lost[side]:,} {side}" for side in ("upstream", "downstream") if lost.get(side)]
+    text = f"{', '.join(parts)} of this capture" if parts else ""
     others = [
         f"{arrived[verdict]:,} {verdict.replace('_', ' ')}"
         for verdict in ("reordered", "network_duplicate", "undecided")

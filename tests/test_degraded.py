@@ -245,7 +245,7 @@ def test_people_are_told_too(run: Run) -> None:
     done = run("analyze", SAMPLES / "link-resets-sack" / "rcv.pcap")
     assert done.returncode == 0
     text = " ".join(done.stdout.split())
-    assert "What these captures cannot tell" in text
-    assert "from the receiver's capture: retransmissions whose first copy was lost" in text
+    assert "Limits of these captures" in text
+    assert "from the receiver's capture: retransmissions of lost segments" in text
     whole = run("analyze", SAMPLES / "link-resets-sack")
-    assert "What these captures cannot tell" not in whole.stdout
+    assert "Limits of these captures" not in whole.stdout

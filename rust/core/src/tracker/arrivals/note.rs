@@ -67,8 +67,9 @@ impl Sender {
         self.found(segment, step);
         let (from, t_ns) = (self.snd_max, segment.t_ns);
         let timestamps = segment.options.timestamps.is_some();
-        if step == Step::Ahead(self.ids.packets_of(seq - from, timestamps)) {
-            self.ids.accounts_for();
+        let packets = self.ids.packets_of(seq - from, timestamps);
+        if step == Step::Ahead(packets) {
+            self.ids.accounts_for(packets);
         }
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let books = self.books.get_or_insert_default();

@@ -13,9 +13,6 @@ use std::collections::BTreeMap;
 /// Segments that are waited for, and as many that a duplicate may yet be reported of.
 const DOUBTS: usize = 1024;
 
-/// A round trip toward the receiver that is shorter than this, on average, has no queue in it.
-const NEAR_NS: i64 = 1_000_000;
-
 /// A segment that came by again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Doubt {
@@ -80,10 +77,14 @@ impl Sender {
     }
 
     /// An ACK advances from `snd_una`, with a report of duplicates or without.
-    pub(in crate::tracker) fn settle_behind(&mut self, segment: &Segment, snd_una: i64, ack: i64, reports: bool) {
+    pub(in crate::tracker) fn settle_behind(
+        &mut self,
+        segment: &Segment,
+        snd_una: i64,
+        ack: i64,
+        reports: bool,
+    ) {
         let far_ns = self.rtt.min().unwrap_or(0);
-        // Farther away, what is acknowledged at once comes in bursts.
-        let near_receiver = self.rtt.count > 0 && self.rtt.sum_ns / (self.rtt.count as i64) < NEAR_NS;
         let sack = self.sack_permitted;
         let Some(books) = &mut self.books else { return };
         let behind = &mut books.behind;
@@ -92,17 +93,15 @@ impl Sender {
         }
         let later = behind.unanswered.split_off(&ack);
         let covered = std::mem::replace(&mut behind.unanswered, later);
-        // As long as later data waits for what is missing, the receiver acknowledges at once what fills a gap (RFC 5681
-        // section 4.2), so that its ACKs stop before each.
         let top = covered.values().map(|doubt| doubt.end).max().unwrap_or(ack);
-        let at_once = ack > top || near_receiver && books.calls.iter().any(|call| call.high >= ack);
         let mut arrived = 0;
         for (seq, doubt) in covered {
             let too_soon = segment.t_ns - doubt.t_ns < far_ns / 10 * 9;
             let older = segment.options.timestamps.zip(doubt.ts_val).is_some_and(|((_, ecr), val)| {
                 !reports && seq <= snd_una && (ecr.wrapping_sub(val) as i32) < 0
             });
-            let waiting = !sack && seq > snd_una && at_once;
+            // More than was sent again: it had waited for the first of it.
+            let waiting = !sack && seq > snd_una && ack > top;
             if too_soon || older || waiting {
                 arrived += doubt.segments;
             } else if sack {

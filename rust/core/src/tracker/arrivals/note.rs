@@ -217,7 +217,8 @@ impl Sender {
     ) -> (Cause, Cause) {
         let distant = self.is_distant(seq, peer);
         let rows = self.books.as_mut().map(|books| &mut books.arrivals);
-        let Some(row) = rows.and_then(|rows| rows.last_mut()).filter(|row| row.record == segment.record) else {
+        let Some(row) = rows.and_then(|rows| rows.last_mut()).filter(|row| row.record == segment.record)
+        else {
             return found;
         };
         let unknown = |cause: Cause| matches!(cause, Cause::Unknown | Cause::None);

@@ -77,7 +77,13 @@ impl Sender {
     }
 
     /// An ACK advances from `snd_una`, with a report of duplicates or without.
-    pub(in crate::tracker) fn settle_behind(&mut self, segment: &Segment, snd_una: i64, ack: i64, reports: bool) {
+    pub(in crate::tracker) fn settle_behind(
+        &mut self,
+        segment: &Segment,
+        snd_una: i64,
+        ack: i64,
+        reports: bool,
+    ) {
         let far_ns = self.rtt.min().unwrap_or(0);
         let sack = self.sack_permitted;
         let Some(books) = &mut self.books else { return };
@@ -87,17 +93,15 @@ impl Sender {
         }
         let later = behind.unanswered.split_off(&ack);
         let covered = std::mem::replace(&mut behind.unanswered, later);
-        // As long as later data waits for what is missing, the receiver acknowledges at once what fills a gap (RFC 5681
-        // section 4.2), so that its ACKs stop before each.
         let top = covered.values().map(|doubt| doubt.end).max().unwrap_or(ack);
-        let at_once = ack > top || books.calls.iter().any(|call| call.high >= ack);
         let mut arrived = 0;
         for (seq, doubt) in covered {
             let too_soon = segment.t_ns - doubt.t_ns < far_ns / 10 * 9;
             let older = segment.options.timestamps.zip(doubt.ts_val).is_some_and(|((_, ecr), val)| {
                 !reports && seq <= snd_una && (ecr.wrapping_sub(val) as i32) < 0
             });
-            let waiting = !sack && seq > snd_una && at_once;
+            // More than was sent again: it had waited for the first of it.
+            let waiting = !sack && seq > snd_una && ack > top;
             if too_soon || older || waiting {
                 arrived += doubt.segments;
             } else if sack {

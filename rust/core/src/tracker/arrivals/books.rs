@@ -69,6 +69,8 @@ pub struct Books {
     recent: VecDeque<Seen>,
     /// Up to where the sender had surely sent by then, although nothing was seen of it.
     pub(super) sent_up_to: i64,
+    /// Packets of new data taken for lost because their numbers are missing.
+    pub(super) claimed: i64,
     /// Recovery as it shows here: up to where, and whether a timer began it.
     pub(super) recovery: Option<(i64, bool)>,
     /// What called for retransmissions lately.

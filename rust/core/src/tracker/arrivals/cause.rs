@@ -182,9 +182,13 @@ impl Sender {
         let attempts = i64::from((at.quiet_ns.max(0) / TIMER_NS + 1).ilog2());
         let by_timer = if attempts > 0 { attempts - 1 + i64::from(self.sack_permitted) } else { 0 };
         let new = (left_out - into_gaps - by_timer).max(i64::from(in_order));
+        // What the sender's own queue refuses takes numbers too, and is sent later as if for the first time; but never
+        // leaves a hole behind. Only where holes are as many is a number that is missing taken for lost.
         if let Some(books) = &mut self.books
             && new > 0
+            && books.claimed + new <= self.ids.holes()
         {
+            books.claimed += new;
             books.sent_up_to = books.sent_up_to.max(self.snd_max + new * self.ids.payload(timestamps));
         }
     }

@@ -31,6 +31,8 @@ pub struct Ids {
     ahead: u16,
     /// Where a strange number was expected to go on.
     elsewhere: u16,
+    /// Packets of which both the number and the sequence numbers were left out.
+    holes: u16,
 }
 
 /// Where a number stands.
@@ -111,9 +113,15 @@ impl Ids {
     }
 
     /// As many numbers were left out as packets of sequence numbers were: that is what numbers that count do.
-    pub(super) fn accounts_for(&mut self) {
+    pub(super) fn accounts_for(&mut self, packets: i64) {
+        self.holes = self.holes.saturating_add(u16::try_from(packets).unwrap_or(u16::MAX));
         self.hits = self.hits.saturating_add(1);
         self.misses = self.misses.saturating_sub(1);
+    }
+
+    /// How many packets were lost before this point while later ones were on their way.
+    pub(super) fn holes(&self) -> i64 {
+        i64::from(self.holes)
     }
 
     /// The numbers grow with time, whatever else takes some of them.
@@ -178,7 +186,7 @@ impl Ids {
 
 impl Fields for Ids {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Ids { next, whole, hits, misses, ahead, elsewhere } = self;
-        walk_over!(walk: next, whole, hits, misses, ahead, elsewhere);
+        let Ids { next, whole, hits, misses, ahead, elsewhere, holes } = self;
+        walk_over!(walk: next, whole, hits, misses, ahead, elsewhere, holes);
     }
 }

@@ -64,8 +64,9 @@ impl Sender {
         self.found(segment, step);
         let (from, t_ns) = (self.snd_max, segment.t_ns);
         let timestamps = segment.options.timestamps.is_some();
-        if step == Step::Ahead(self.ids.packets_of(seq - from, timestamps)) {
-            self.ids.accounts_for();
+        let packets = self.ids.packets_of(seq - from, timestamps);
+        if step == Step::Ahead(packets) {
+            self.ids.accounts_for(packets);
         }
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let books = self.books.get_or_insert_default();
@@ -213,7 +214,8 @@ impl Sender {
     ) -> (Cause, Cause) {
         let distant = self.is_distant(seq, peer);
         let rows = self.books.as_mut().map(|books| &mut books.arrivals);
-        let Some(row) = rows.and_then(|rows| rows.last_mut()).filter(|row| row.record == segment.record) else {
+        let Some(row) = rows.and_then(|rows| rows.last_mut()).filter(|row| row.record == segment.record)
+        else {
             return found;
         };
         let unknown = |cause: Cause| matches!(cause, Cause::Unknown | Cause::None);

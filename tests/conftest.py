@@ -53,6 +53,48 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What `make check` leaves out: files that run processes, the kernel, a browser, notebooks or tshark, or whose
+# tests take more than 5 s together on two cores (`make test DURATIONS=0`). Single tests are marked slow.
+SLOW = (
+    "batch/",
+    "crosslayer/test_subsets.py",
+    "export/",
+    "lab/test_interfaces_run.py",
+    "lab/test_lab_rlp.py",
+    "lab/test_replay_run.py",
+    "lab/test_runner.py",
+    "plots/test_plots_experts.py",
+    "plots/test_plots_mpl.py",
+    "record/test_record.py",
+    "report/test_notebooks.py",
+    "report/test_report_hostile.py",
+    "report/test_report_page.py",
+    "studies/",
+    "test_capture_sources.py",
+    "test_containers.py",
+    "test_disagreements.py",
+    "test_every_command.py",
+    "test_follow.py",
+    "test_output_streams.py",
+    "test_readme.py",
+    "test_rlc_layouts.py",
+    "test_rlc_pair.py",
+    "test_start.py",
+    "test_streamed_json.py",
+    "test_time_spans.py",
+    "test_wifi.py",
+    "test_wifi_air.py",
+    "test_wifi_clocks.py",
+)
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(_HERE) and str(item.path.relative_to(_HERE)).startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/golden/ from the present results"

@@ -14,20 +14,8 @@ from multitracer import registry
 from multitracer.model.errors import ISSUE_KINDS, MultiTracerError
 from multitracer.model.table import Table
 
-FORMATS = (
-    "iperf3",
-    "tcpinfo",
-    "ndt7",
-    "bcc",
-    "csv",
-    "tcpprobe",
-    "siftr",
-    "ns3-ascii",
-    "ns3-series",
-    "flowmonitor",
-    "ns3-lena",
-    "omnetpp",
-)
+FORMATS = [name for name in registry.PARSERS if (made.FOLDER / name).is_dir()]
+"""Those with a constructed sample."""
 STRANGE = st.one_of(
     st.none(),
     st.booleans(),

@@ -12,7 +12,7 @@ from multitracer.layers.tcp.flow_batch import FlowBatch, batches, valid_acks
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.statistics import smoothed
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema.studies import RTT_SAMPLES
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
@@ -54,7 +54,7 @@ def _measured(acks: FlowBatch) -> tuple[Table, dict[int, dict[str, Any]]]:
     before, varies, timer = (np.empty(len(rtt)) for _ in range(3))
     told: dict[int, dict[str, Any]] = {}
     # Connections with as many samples are rows of one array.
-    for size in distinct(acks.sizes[acks.sizes > 0]).tolist():
+    for size in sorted_unique(acks.sizes[acks.sizes > 0]).tolist():
         alike = np.flatnonzero(acks.sizes == size)
         rows = acks.bounds[alike][:, None] + np.arange(size)
         before[rows], varies[rows], timer[rows] = _estimates(rtt[rows])

@@ -17,7 +17,7 @@ from multitracer.layers.tcp.losses import arrival_ns
 from multitracer.layers.tcp.transit import Times, data_at, near_sender, valid_acks
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema.chains import PACKET_SPANS
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
@@ -114,7 +114,7 @@ class Evidence:
         rows = rows.where((rows["source"] == self.source) & (rows["duplicate"] > 0)).sorted_by("t_ns")
         found = []
         grouped = Grouped(rows["conn"], rows["dir"])
-        for conn in distinct(rows["conn"]).tolist():
+        for conn in sorted_unique(rows["conn"]).tolist():
             connection = self._connection(conn)
             if connection is None:
                 continue

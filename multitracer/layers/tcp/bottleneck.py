@@ -15,7 +15,7 @@ from multitracer.layers.tcp.flow_batch import Flags, GroupedSearch, Times, flows
 from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import data_spans, near_sender
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, subtract, total, union
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -99,7 +99,7 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
     out = np.where(at < acks.bounds[data.of + 1], np.append(acks["t_ns"], -1)[at], -1)
     out[out < data["t_ns"]] = -1
     # The ACK of a first copy says nothing about the second, and one that had to wait for a repair little.
-    for flow in distinct(data.of[data["duplicate"] > 0]).tolist():
+    for flow in sorted_unique(data.of[data["duplicate"] > 0]).tolist():
         mine = slice(*data.bounds[flow : flow + 2])
         out[mine][_repaired(data.one(flow), out[mine])] = -1
     answered = (acks.sizes > 0)[data.of]

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -189,7 +189,7 @@ class GroupedSearch:
         self._values: Times | None = None
         if filled and self._span * max(count, 1) >= _COUNTABLE:
             # Too far apart to be numbered through: their ranks stand for them, odd ones for those known.
-            self._values = distinct(np.concatenate(filled))
+            self._values = sorted_unique(np.concatenate(filled))
             self._span = 2 * len(self._values) + 2
 
     def at(self, of: Times, number: Times) -> Times:

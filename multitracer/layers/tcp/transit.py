@@ -10,7 +10,7 @@ import numpy as np
 from multitracer.layers.tcp import flow_batch
 from multitracer.layers.tcp.flow_batch import Flags as Flags, Times as Times
 from multitracer.model.arrays.intervals import Intervals, intervals
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -155,7 +155,7 @@ def in_order(m: Timeline, connection: Connection) -> Delivery:
     if not len(data):
         return Delivery(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     starts, ends = data["seq"], data["seq"] + data["length"]
-    edges = distinct(np.concatenate([starts, ends]))
+    edges = sorted_unique(np.concatenate([starts, ends]))
     low, high = np.searchsorted(edges, starts), np.searchsorted(edges, ends)
     # One entry per elementary piece of each segment. Pieces come from partial overlaps, so there are few,
     # unless the capture is made up: then the receiver's ACKs say nearly the same, later by its delayed ACKs.

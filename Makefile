@@ -16,7 +16,7 @@ MINUTES ?= 60
 PARALLEL := -n auto --dist loadfile $(if $(DURATIONS),--durations=$(DURATIONS))
 
 .PHONY: help demo samples build test test-rust test-python check explore golden map lint format bench bench-rust \
-  instructions fuzz clean
+  instructions fuzz docs clean
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
@@ -33,6 +33,7 @@ help:
 	@echo "make bench-rust    decoding, tracking, text scanners, a serial line, each alone (criterion)"
 	@echo "make instructions  hold the instructions a packet takes against those recorded (valgrind)"
 	@echo "make fuzz     damaged files of every format to every command, for FUZZ_SECONDS (180)"
+	@echo "make docs     the documentation as a site, into site/; a broken link fails"
 	@echo "make clean    remove everything that was made"
 
 demo: build
@@ -96,8 +97,12 @@ instructions: build
 fuzz: build
 	$(BIN)/python scripts/fuzz.py --seconds $(or $(FUZZ_SECONDS),180)
 
+docs: build .venv/dev
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d site/.doctrees docs site
+	@echo "open site/index.html"
+
 clean:
-	rm -rf .venv target demo-output remade-samples dist build benchmarks/data multitracer/_core*.so
+	rm -rf .venv target site demo-output remade-samples dist build benchmarks/data multitracer/_core*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

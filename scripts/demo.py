@@ -48,7 +48,7 @@ def _overview(found: dict[str, dict[str, Any]]) -> Table:
         "measurement",
         "link used",
         "bytes",
-        "sent twice",
+        "duplicate",
         "timeouts",
         "spurious",
         "resets",

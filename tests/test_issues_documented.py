@@ -14,12 +14,12 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "issues.md"
 HEAD = """# Issues
 
-What is found in files and between them without stopping the work, by code. Each issue says how often it was
-seen, the first record (packet or line number, from 1; 0 if no single one is to blame) and words about it;
-`multitracer info` and `multitracer analyze` print them, worst first, and `--json` has them all. With
-`--strict`, an issue by which data was lost ends in exit status 4.
+An issue is damage or doubt, in a file or between files, that does not stop the work. Each has a code, how often it was
+seen, its first record (packet or line number, from 1; 0 if no single record is the cause) and a description.
+`multitracer info` and `multitracer analyze` print issues, the most severe first; `--json` has all of them. With
+`--strict`, an issue of lost data ends in [status 4](exit-status.md).
 
-Made from `ISSUE_KINDS` in `multitracer/model/errors.py`;
+This page is made from `ISSUE_KINDS` in `multitracer/model/errors.py`;
 `pytest tests/test_issues_documented.py --update-golden` writes it anew.
 """
 

@@ -1,4 +1,4 @@
-"""The README tells the truth: its commands print what it shows, its Python runs, the demo works."""
+"""README and tour tell the truth: their commands print what they show, the Python runs, the demo works."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from pathlib import Path
 import pytest
 from support_samples import PATIENCE_S, ROOT, SAMPLE_NAMES, SAMPLES, Run
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+PAGES = ("README.md", "docs/tour.md")
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in re.findall(
+        r"^```(\w*)\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+]
 COMMANDS = [body for _, body in BLOCKS if body.startswith("$ multitracer ")]
 PYTHON = [body for language, body in BLOCKS if language == "python"]
 
@@ -33,7 +39,7 @@ def in_order(lines: list[str], printed: list[str]) -> str | None:
 @pytest.mark.parametrize("block", COMMANDS, ids=lambda block: str(block).split("\n")[0][2:40])
 def test_command(block: str, here: Path, run: Run) -> None:
     command, *shown = block.rstrip("\n").split("\n")
-    done = run(*shlex.split(command)[2:], cwd=here, columns=100)
+    done = run(*shlex.split(command)[2:], cwd=here, columns=80)
     assert done.returncode == 0, done.stderr
     printed = [line.rstrip() for line in done.stdout.splitlines()]
     assert in_order([line for line in shown if line], printed) is None, done.stdout

@@ -80,8 +80,8 @@ RULES = {
     ),
     "well": SentenceRule(
         "All is well",
-        f"a log of the link shows that utilization is above {_percent(GOOD)}, no queue stood, and no sentence "
-        "tells of a cost; captures alone are no proof: then the limit is named, or unknown",
+        f"a log of the link shows that utilization is above {_percent(GOOD)}, no queue stood, and no "
+        "sentence tells of a cost; captures alone are no proof: then the limit is named, or unknown",
         "as utilization, by the log of the link",
         f"{_PAPER}, section 4.3",
     ),

@@ -75,6 +75,8 @@ class Flow:
         recording of the host tells how many these were.
     kernel_drops : int or None
         Packets that the sender's own queue dropped, by the kernel's log.
+    certain_lost : int or None
+        Data segments that passed the sender's capture and never the receiver's; None without both.
     complete : bool
         Whether the capture dropped no packet that passed it, as far as its file tells.
     guessed : bool
@@ -114,12 +116,15 @@ class Flow:
     answered: bool
     kernel_retransmissions: int | None = None
     kernel_drops: int | None = None
+    certain_lost: int | None = None
     complete: bool = True
     guessed: bool = False
 
     @property
     def lost(self) -> int | None:
-        """Segments lost on either side of the capture; None where that is unknown."""
+        """Segments lost: by both captures, else on either side of the one; None where that is unknown."""
+        if self.certain_lost is not None:
+            return (self.upstream or 0) + self.certain_lost
         if self.upstream is None and self.downstream is None:
             return None
         # What a spurious timeout sent again had not been lost.
@@ -162,7 +167,9 @@ class Flow:
         return self.zero_windows == 0 and self.has_queue and (self.queue_ms or (0.0,))[0] >= ACK_DELAY_MS
 
 
-def flow(entry: Object, kernel: KernelCounts | None = None, *, complete: bool = True) -> Flow | None:
+def flow(
+    entry: Object, kernel: KernelCounts | None = None, *, complete: bool = True, lost: int | None = None
+) -> Flow | None:
     """The facts of an entry of ``connections``; None if it carried no data.
 
     Parameters
@@ -171,6 +178,8 @@ def flow(entry: Object, kernel: KernelCounts | None = None, *, complete: bool = 
     kernel : KernelCounts, optional
     complete : bool
         Whether the capture dropped no packet.
+    lost : int, optional
+        Segments lost between both captures.
     """
     if not entry["bytes"]["sent"]:
         return None
@@ -213,6 +222,7 @@ def flow(entry: Object, kernel: KernelCounts | None = None, *, complete: bool = 
         answered=bool(entry["packets"]["received"]),
         kernel_retransmissions=None if kernel is None else kernel.retransmissions,
         kernel_drops=None if kernel is None else kernel.dropped,
+        certain_lost=lost,
         complete=complete,
         guessed=(entry.get("observation") or {}).get("grade") == "guess",
     )

@@ -17,6 +17,7 @@ def sentences(
     entries: Iterable[Object],
     command: str = "",
     kernel: Mapping[int, KernelCounts] | None = None,
+    lost: Mapping[int, int] | None = None,
     *,
     complete: bool = True,
 ) -> list[Finding]:
@@ -30,6 +31,8 @@ def sentences(
         Draws the measurement.
     kernel : mapping of int to KernelCounts, optional
         What the kernel of each connection's sender counted.
+    lost : mapping of int to int, optional
+        Segments lost between both captures, by connection.
     complete : bool
         Whether the captures dropped no packet, as far as their files tell.
 
@@ -38,8 +41,11 @@ def sentences(
     list of Finding
         Empty if none carried data.
     """
-    known = kernel or {}
-    known_flows = (flow(entry, known.get(entry["index"]), complete=complete) for entry in entries)
+    known, gone = kernel or {}, lost or {}
+    known_flows = (
+        flow(entry, known.get(entry["index"]), complete=complete, lost=gone.get(entry["index"]))
+        for entry in entries
+    )
     flows = [one for one in known_flows if one is not None]
     found = groups(flows)
     # What was lost of a connection is said once: by the first sentence that is about it, else by the first.

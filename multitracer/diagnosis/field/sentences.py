@@ -39,7 +39,8 @@ def losses(flows: tuple[Flow, ...]) -> str:
     if not lost:
         return f"no loss, {count(again, 'retransmission')}" if again else "no loss"
     # Behind a timeout, a sender also repeats what had arrived (go-back-N).
-    most = "at most " if any(flow.slow_start and flow.downstream for flow in flows) else ""
+    unsure = any(flow.slow_start and flow.downstream and flow.certain_lost is None for flow in flows)
+    most = "at most " if unsure else ""
     return f"{most}{_percent(lost / sent)} of the segments were lost ({lost:,} of {sent:,})"
 
 

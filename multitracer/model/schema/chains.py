@@ -99,6 +99,7 @@ CHAIN_KINDS = (
     "loss",
     "xoff",
     "call_dropped",
+    "standstill",
 )
 
 RESET_LOSSES = Schema(

@@ -404,15 +404,21 @@ impl Sender {
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let rto_ns = match (self.expiries, self.timeouts.last()) {
             (1.., Some(first)) => first.rto_ns,
-            _ if self.rto.measured() => self.rto.rto_us() * 1000,
+            _ if self.rto.measured() => self.rto.bare_us() * 1000,
             _ => -1,
+        };
+        let waited_ns = segment.t_ns - self.timer_start_ns;
+        let backoff = match self.timeouts.first() {
+            _ if !segment.has(flags::SYN) => self.expiries.max(self.rto.doublings()),
+            Some(first) => doublings_shown(first.waited_ns, waited_ns),
+            None => 0,
         };
         Timeout {
             t_ns: segment.t_ns,
             record: segment.record,
             seq,
             length: segment.length,
-            backoff: self.expiries,
+            backoff,
             silence_ns: segment.t_ns - self.last_out_ns.unwrap_or(segment.t_ns),
             rto_ns,
             ts_val,
@@ -425,11 +431,18 @@ impl Sender {
             dsack: Vote::Abstains,
             frto: Vote::Abstains,
             ack_path: Vote::Abstains,
-            waited_ns: segment.t_ns - self.timer_start_ns,
+            waited_ns,
             rto_max_ns: self.rto.capped_us().map_or(-1, |cap_us| cap_us * 1000),
             followed: false,
             // In fast recovery, ACKs of what was sent again before say nothing about this expiry.
             settled: self.state == State::Recovery,
         }
     }
+}
+
+/// How often a timer of a SYN was doubled, by how long it ran: Linux 6.5 and later does not back off at first
+/// (`tcp_syn_linear_timeouts`), so that expiries cannot be counted for it.
+fn doublings_shown(first_ns: i64, waited_ns: i64) -> u16 {
+    let (first_ns, waited_ns) = (first_ns.max(1), waited_ns.max(1));
+    (0..16).find(|&times| waited_ns / 3 * 2 <= first_ns.saturating_mul(1 << times)).unwrap_or(16)
 }

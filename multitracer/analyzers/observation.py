@@ -130,7 +130,7 @@ def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> lis
         found.append(
             (
                 "holes_filled",
-                f"{undecided:,} segments came behind later ones, and what was seen does not decide whether "
+                f"{undecided:,} segments arrived out of order; the capture does not decide whether "
                 "they were retransmitted or reordered",
             )
         )

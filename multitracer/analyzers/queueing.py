@@ -38,7 +38,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         rows.append(table)
         entries.append(_words(connection, table, found))
     if not entries:
-        return Result("queueing", inconclusive="no round trip times of data")
+        return Result("queueing", inconclusive="no RTT of data was measured")
     summary = {
         "rate_bytes_per_s": round(found.rate, 3),
         "rate_basis": found.basis,

@@ -42,7 +42,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
             tables.append(table)
             entries += [{"conn": some[at].index, **told[at]} for at in sorted(told)]
     if not entries:
-        return Result("rtt_deviation", inconclusive="needs a round trip that the ACKs of a capture measure")
+        return Result("rtt_deviation", inconclusive="needs an RTT sample in a capture")
     return Result(
         "rtt_deviation", {"connections": entries}, {"rtt_samples": Table.concat(RTT_SAMPLES, tables)}
     )
@@ -114,7 +114,7 @@ def _ms(time_ns: float) -> float:
 
 ANALYZER = Analyzer(
     name="rtt_deviation",
-    question="How far were round trips from what TCP expected of them?",
+    question="How far did RTTs deviate from the smoothed RTT?",
     run=run,
     **QUESTIONS["rtt_deviation"]._asdict(),
 )

@@ -154,7 +154,7 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[i
     length = int(state.data["length"][row])
     una = state.snd_una(start_ns)
     if edge is not None and edge - nxt < length:
-        return "receiver_window", f"{nxt - una} bytes outstanding, window open for {max(edge - nxt, 0)} more"
+        return "receiver_window", f"{nxt - una} bytes in flight, window open for {max(edge - nxt, 0)} more"
     # What no ACK released may have waited for one: a tail loss probe may carry new data (RFC 8985, 7.3).
     if una >= nxt or not (clocked or reasons.had_data(state, start_ns, wake_ns, nxt - una)):
         return "application", f"no data until {reasons.seconds(wake_ns)}, though TCP could have sent"
@@ -162,7 +162,7 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[i
         return "application", f"no data until {reasons.seconds(wake_ns)}, though cwnd had room"
     lost_ns = state.last_retransmission(start_ns)
     if lost_ns is None:
-        return "handshake/slow_start", f"{nxt - una} bytes outstanding before any loss"
+        return "handshake/slow_start", f"{nxt - una} bytes in flight before any loss"
     return "recovery_stall", f"congestion window reduced by the loss repaired at {reasons.seconds(lost_ns)}"
 
 

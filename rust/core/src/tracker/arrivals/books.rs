@@ -178,6 +178,11 @@ impl Books {
         })
     }
 
+    /// Whether any of what is remembered above a byte is so.
+    pub(super) fn any_above(&self, seq: i64, is: impl Fn(&Seen) -> bool) -> bool {
+        self.recent.iter().any(|seen| seen.seq > seq && is(seen))
+    }
+
     /// The first data segment that is remembered.
     pub(super) fn oldest(&self) -> Option<&Seen> {
         self.recent.front()

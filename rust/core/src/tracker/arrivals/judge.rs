@@ -89,7 +89,11 @@ impl Sender {
             return if fresh || whole || copy_id.is_some() { None } else { Some(NetworkDuplicate) };
         }
         let above = books.gap_at(seq).map(|gap| gap.id);
-        let against = above.flatten().or(copy_id)?;
+        let Some(against) = above.flatten().or(copy_id) else {
+            // What lies above it had left before.
+            let later = books.any_above(seq, |seen| seen.id.is_some_and(|other| other < id));
+            return later.then_some(Retransmission);
+        };
         Some(if id < against { Reordered } else { Retransmission })
     }
 
@@ -126,6 +130,9 @@ impl Sender {
             // Sent before all that is remembered: no answer to any of it.
             _ if books.oldest().and_then(|seen| seen.ts_val).is_none_or(|oldest| since(oldest) < 0) => {
                 Some(NetworkDuplicate)
+            }
+            _ if books.any_above(seq, |seen| seen.ts_val.is_some_and(|other| since(other) > 0)) => {
+                Some(Retransmission)
             }
             _ => Some(Undecided),
         }

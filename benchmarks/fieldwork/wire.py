@@ -256,9 +256,9 @@ def halves(
 ) -> Halves | None:
     """Time from a tap to an end of the path and back, without what the host there adds.
 
-    The data's packets are matched by ID and sequence number; so are the acknowledgements. A SYN counts where it was
-    captured once at both: of copies with the same ID, nobody knows which is which. `from_snd`: packets of `key` go
-    from "snd" to "rcv".
+    The data's packets are matched by ID and sequence number; so are the acknowledgements. A SYN counts
+    where it was captured once at both: of copies with the same ID, nobody knows which is which. `from_snd`:
+    packets of `key` go from "snd" to "rcv".
     """
     there, back = [], []
     near = {_name(packet): packet.t_ns for packet in reversed(captures[point])}

@@ -115,6 +115,13 @@ def test_drops_in_the_senders_own_queue_show_at_the_sender_only() -> None:
     assert "1.7% of the segments were lost (17 of 1,017)" in theirs.text
 
 
+def test_a_guess_at_the_point_blames_no_queue() -> None:
+    one = entry(**FULL, lost=(17, 0), point="snd")
+    guessed = one | {"observation": {"point": "snd", "grade": "guess", "evidence": {}}}
+    assert sentences([one])[0].kind == "local_drop"
+    assert sentences([guessed])[0].kind == "bottleneck"
+
+
 def test_losses_on_a_link_that_was_not_full() -> None:
     again = {"fast": 30, "timeout": 2}
     one = entry(

@@ -13,8 +13,8 @@ const FEW: usize = 10;
 const ENOUGH: f64 = 24_000.0;
 /// What the sum may vary by (mean distance from its median, as a part of that)...
 const STEADY: f64 = 0.12;
-/// ...and as a part of what as many independent ones would, squared.
-const DEPENDENT: f64 = 0.2;
+/// ...and at most as a part of what as many independent ones would, squared.
+const DEPENDENT: f64 = 0.25;
 /// A bin with this part of the usual sum is one in which the link was full.
 const FULL: f64 = 0.85;
 
@@ -91,6 +91,13 @@ fn spread(values: &[f64]) -> (f64, f64) {
     (median, values.iter().map(|value| (value - median).abs()).sum::<f64>() / count)
 }
 
+/// What of a variance chance never leaves in a sample of so many values (the quantile of the chi-squared distribution
+/// five standard deviations below, by Wilson and Hilferty 1931); no more than [`DEPENDENT`].
+fn by_chance(values: usize) -> f64 {
+    let part = 2.0 / (9.0 * values.max(1) as f64);
+    (1.0 - part - 5.0 * part.sqrt()).max(0.0).powi(3).min(DEPENDENT)
+}
+
 fn judge(rows: &[Row], times: &[i64], width: u32) -> Option<Vec<Option<Link>>> {
     let sums: Vec<f64> = times.iter().map(|&at| rows.iter().map(|row| row.at(at) as f64).sum()).collect();
     let (usual, varies) = spread(&sums);
@@ -101,7 +108,7 @@ fn judge(rows: &[Row], times: &[i64], width: u32) -> Option<Vec<Option<Link>>> {
             spread(&own).1.powi(2)
         })
         .sum();
-    if usual < ENOUGH || varies > STEADY * usual || varies.powi(2) > DEPENDENT * alone {
+    if usual < ENOUGH || varies > STEADY * usual || varies.powi(2) > by_chance(times.len()) * alone {
         return None;
     }
     let seconds = (1u64 << width) as f64 / 1e9;

@@ -263,3 +263,16 @@ def test_whatever_the_facts_there_is_an_answer_in_words(some: list[Object]) -> N
     assert not any(word in one.text for one in found for word in ("None", "nan", "  "))
     flows = [one for one in map(flow, some) if one is not None]
     assert sum(group.weight for group in groups(flows)) <= 1 + 1e-6
+
+
+def test_a_standing_queue_is_said_whatever_limited_the_sender() -> None:
+    one = entry(receiver_window=1.0, full=0.8, queue=(140.0, 190.0), base=40.0)
+    first, second = sentences([one])
+    assert (first.kind, second.kind) == ("idle_receiver_window", "queue")
+    assert second.text == (
+        "a standing queue (bufferbloat) added 140 ms (median; 95th percentile 190 ms) to a base RTT of 40 ms"
+    )
+    assert second.cost_s == 0
+    for less in ({"queue": (29.0, 60.0)}, {"full": 0.2}):
+        facts = {"full": 0.8, "queue": (140.0, 190.0), "base": 40.0} | less
+        assert all(found.kind != "queue" for found in sentences([entry(receiver_window=1.0, **facts)]))

@@ -127,7 +127,8 @@ def test_every_number_of_a_sentence_stands_in_the_json(name: str) -> None:
 
 
 def test_everyday_captures(shared: Path) -> None:
-    for capture in sorted((shared / "everyday").glob("*/*.pcap.gz")):
+    captures = [*(shared / "everyday").glob("*/*.pcap.gz"), *(shared / "random").glob("*/*.pcap*")]
+    for capture in sorted(captures):
         numbers_agree(json.loads(mt.analyze(mt.read(capture)).to_json()))
 
 

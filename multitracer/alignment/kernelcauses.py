@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.schema.tcp import CAUSES, KERNEL_EVENTS
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Clock, Connection
@@ -45,14 +46,18 @@ def by_kernel(
     on_time = [at for at, one in enumerate(clocks) if _within(one, SAME_NS)]
     events = events.where(np.isin(events["source"], on_time)).sorted_by("t_ns")
     causes = rows["cause"].copy()
+    logged = Grouped(events["conn"], events["dir"])
+    captured = Grouped(rows["conn"], rows["dir"])
     for one in connections:
         for direction, source in ((one.data_dir, near[0]), (1 - one.data_dir, near[1])):
             if source is None:
                 continue
-            mine = events.where((events["conn"] == one.index) & (events["dir"] == direction))
-            own = (rows["conn"] == one.index) & (rows["dir"] == direction) & (rows["source"] == source)
-            at = np.flatnonzero(own)
-            states = _states(mine, rows["t_ns"][at])
+            mine = logged.rows(one.index, direction)
+            at = captured.rows(one.index, direction)
+            at = at[rows["source"][at] == source]
+            if not len(mine) or not len(at):
+                continue
+            states = _states(events.where(mine), rows["t_ns"][at])
             judged = np.isin(causes[at], _JUDGED)
             causes[at[judged & (states == RECOVERY)]] = CAUSES.index("fast")
             causes[at[judged & (states == LOSS)]] = CAUSES.index("slow_start")

@@ -16,6 +16,7 @@ from multitracer.export import conditions
 from multitracer.export.files import writing
 from multitracer.layers.link import airtime
 from multitracer.layers.link.path import link_path
+from multitracer.layers.link.resetlog import handshakes
 from multitracer.model.arrays.intervals import Intervals, contains, intervals
 from multitracer.model.errors import UsageError
 from multitracer.model.table import Array
@@ -194,6 +195,15 @@ def write_errors(measurement: Timeline, path: str) -> dict[str, int]:
             file.writelines(_rows(trace))
             file.write("]\n")
     return {side: sum(trace) for side, trace in found.items()}
+
+
+def resets_to_lose(measurement: Timeline) -> int:
+    """Link resets of a measurement, which a replay of its air may not have.
+
+    The air is replayed, slot by slot; a reset needs one frame to fail N2 times in a row, and which frame is
+    in a slot depends on what TCP sends meanwhile.
+    """
+    return len(handshakes(measurement))
 
 
 def _senders(measurement: Timeline) -> set[int]:

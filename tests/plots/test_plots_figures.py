@@ -110,6 +110,17 @@ def test_utilization_counts_and_ranges():
         utilization.build_rows([{"utilization": None}])
 
 
+def test_dropped_calls_are_no_transfers():
+    rows = [
+        {"name": "a", "utilization": 0.99, "goodput_bps": 7000.0},
+        {"name": "b", "utilization": 0.98, "goodput_bps": 900.0, "call_dropped": 1},
+    ]
+    built = utilization.build_rows(rows)
+    assert built.title == "Utilization of 1 transfer"
+    assert any("1 measurements whose call was dropped" in note for note in built.notes)
+    assert [panel.y.label for panel in built.panels][-1] == "Goodput"
+
+
 def test_utilization_of_several_measurements():
     subjects = [
         Subject(name, analysis(name).measurement, analysis(name).results)

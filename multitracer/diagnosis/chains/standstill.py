@@ -7,7 +7,8 @@ import numpy as np
 from multitracer.diagnosis.chains.chain import Chain, Event
 from multitracer.diagnosis.chains.evidence import Episode, Evidence
 from multitracer.diagnosis.chains.recovery import add_episode
-from multitracer.layers.tcp.losses import arrival_ns
+from multitracer.layers.tcp.flow_batch import batches, flows
+from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import Times, data_at
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, longer_than
 from multitracer.model.table import Table
@@ -64,11 +65,13 @@ def _still(evidence: Evidence, *, reverse: bool) -> Intervals:
     m = evidence.m
     near, far = (m.rcv, m.snd) if reverse else (m.snd, m.rcv)
     sent_ns, came_ns = [], []
-    for connection in m.connections:
-        sent = data_at(m, connection, near, reverse=reverse)
-        came = arrival_ns(sent, data_at(m, connection, far, reverse=reverse))
+    for some in batches(m):
+        sent = flows(m, some, near, reverse=reverse)
+        came = arrivals_ns(sent, flows(m, some, far, reverse=reverse))
         sent_ns.append(sent["t_ns"][came >= 0])
         came_ns.append(came[came >= 0])
+    if not sent_ns:
+        return intervals()
     left, arrived = np.concatenate(sent_ns), np.concatenate(came_ns)
     if len(arrived) < 3:
         return intervals()

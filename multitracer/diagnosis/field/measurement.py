@@ -13,6 +13,7 @@ from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.layers.tcp.fates import ARRIVED, UNKNOWN
 from multitracer.model.analysis import Result
+from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.lazy import np
 from multitracer.model.timeline import Timeline
 
@@ -83,8 +84,9 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
         return {}
     fates = losses.tables["fates"]
     gone = fates.where(~np.isin(fates["fate"], (ARRIVED, UNKNOWN)) & (fates["length"] > 0))
+    grouped = Grouped(gone["conn"], gone["dir"])
     return {
-        one.index: int(np.count_nonzero((gone["conn"] == one.index) & (gone["dir"] == one.data_dir)))
+        one.index: len(grouped.rows(one.index, one.data_dir))
         for one in m.connections
         if m.snd in one.summaries and m.rcv in one.summaries
     }

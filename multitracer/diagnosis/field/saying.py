@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from multitracer.diagnosis.field.facts import KernelCounts, Object, flow
-from multitracer.diagnosis.field.groups import groups
+from multitracer.diagnosis.field.causes import FULL
+from multitracer.diagnosis.field.facts import Flow, KernelCounts, Object, flow
+from multitracer.diagnosis.field.groups import Group, groups
 from multitracer.diagnosis.field.kernel import contradiction
-from multitracer.diagnosis.field.sentences import text
+from multitracer.diagnosis.field.sentences import queue_words, text
 from multitracer.diagnosis.findings.finding import Finding
 
+_QUEUE_SAID = ("bottleneck", "queue")
 _OF_LOSS = ("loss", "spurious", "local_drop", "bottleneck", "queue")
 
 
@@ -58,5 +60,19 @@ def sentences(
         sentences.append(Finding(text(group, with_loss=with_loss), group.cost_s, group.kind, command))
         if with_loss:
             told |= mine
+    waiting = _standing(flows, found)
+    sentences += [waiting] if waiting is not None else []
     overruled = contradiction(flows)
     return [*sentences[:1], overruled, *sentences[1:]] if overruled is not None else sentences
+
+
+def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
+    """The queue of a connection of which no sentence tells it: whatever limited it, its data waited."""
+    said = {one.index for group in found if group.kind in _QUEUE_SAID for one in group.flows}
+    left = [
+        one for one in flows if one.has_queue and (one.full_share or 0.0) >= FULL and one.index not in said
+    ]
+    if not left or any(group.kind == "queue" for group in found):
+        return None
+    largest = max(left, key=lambda one: one.unique_bytes)
+    return Finding(f"a standing queue (bufferbloat){queue_words(largest)}", 0.0, "queue")

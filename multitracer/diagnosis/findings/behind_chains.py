@@ -19,6 +19,7 @@ from multitracer.diagnosis.findings.finding import (
 )
 from multitracer.layers import framemap
 from multitracer.layers.tcp.transit import near_sender, valid_acks
+from multitracer.model.table import Array
 from multitracer.model.timeline import Timeline
 
 Chain = dict[str, Any]
@@ -346,23 +347,27 @@ def _waits(m: Timeline, chains: Sequence[Chain], every: Sequence[Chain], *, coun
     ]
     if inflated:
         text += f", {spread(inflated)} of it because the queue had inflated the timer"
-    early = sum(
-        _samples_before(m, chain["conn"], event["t"]) < CONVERGED
-        for chain in chains
-        for event in chain["events"]
-        if event["what"] == "timeout" and event["cause"] == "spurious"
-    )
+    early = 0
+    for conn in sorted({chain["conn"] for chain in chains if chain["conn"] is not None}):
+        fired = [
+            event["t"]
+            for chain in chains
+            for event in chain["events"]
+            if chain["conn"] == conn and event["what"] == "timeout" and event["cause"] == "spurious"
+        ]
+        early += int(np.count_nonzero(_samples_before(m, conn, fired) < CONVERGED)) if fired else 0
     if early:
         of = "" if early == len(timeouts) else f" of {early} of them"
         text += f"; the RTO{of} had not converged (fewer than {CONVERGED} RTT samples)"
     return text
 
 
-def _samples_before(m: Timeline, conn: int, t_s: float) -> int:
-    """RTT samples of a connection that its sender had by a time (Karn's rule)."""
+def _samples_before(m: Timeline, conn: int, times_s: Sequence[float]) -> Array:
+    """RTT samples of a connection that its sender had by each time (Karn's rule)."""
     connection = next(one for one in m.connections if one.index == conn)
     acks = valid_acks(m, connection, near_sender(m))
-    return int(np.count_nonzero((acks["rtt_ns"] > 0) & ((acks["t_ns"] - m.t0_ns) / 1e9 < t_s)))
+    sampled_s = (acks["t_ns"][acks["rtt_ns"] > 0] - m.t0_ns) / 1e9
+    return np.searchsorted(sampled_s, np.array(times_s))
 
 
 def _price(chains: Sequence[Chain]) -> str:

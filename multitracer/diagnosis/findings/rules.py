@@ -53,6 +53,11 @@ _IDLE = {
     "recovery_stall": ("recovery stall", "the sender was in recovery from a loss"),
     "local_drop": ("local drop", "the sender was in recovery from a drop in front of the link"),
     "power_save": ("power save", "the station slept while the ACK that it awaited was at its access point"),
+    "probe_rtt": (
+        "ProbeRTT of BBR",
+        "the kernel held cwnd at four segments, far below what it had been and without a loss, to measure "
+        "the min RTT",
+    ),
     "unknown": ("unknown", "no capture shows why"),
 }
 

@@ -18,7 +18,8 @@ _OVERLOAD = 2.0
 _IDLE = {
     "receiver_window": "the window that the receiver offered was full",
     "application": "the application gave TCP no data, or all was sent and its ACKs were awaited",
-    "handshake/slow_start": "the congestion window was full: it had not grown to the pipe yet",
+    "handshake/slow_start": "the congestion window was full: cwnd still below the BDP",
+    "probe_rtt": "BBR held cwnd at four segments to measure the min RTT (ProbeRTT)",
     "unknown": "no capture shows why",
     "timeout_wait": "TCP waited for its timer",
     "recovery_stall": "TCP was in recovery from a loss",

@@ -15,6 +15,7 @@ IDLE_CAUSES = (
     "local_drop",
     "recovery_stall",
     "power_save",
+    "probe_rtt",
 )
 DROP_EVIDENCE = ("queue_log", "captures")
 FATES = ("lost", "arrived", "damaged", "unknown")

@@ -48,13 +48,41 @@ class Delivery:
 
 
 def data_at(m: Timeline, connection: Connection, source: int | None, reverse: bool = False) -> Table:
-    """Segments of the data direction (or the other) at one capture, in time order."""
+    """Segments of the data direction (or the other) at one capture, in time order.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    source : int or None
+        Index of the capture; None gives no rows.
+    reverse : bool
+        The direction against the bulk of the data.
+
+    Returns
+    -------
+    Table
+        Rows of `segments`.
+    """
     direction = 1 - connection.data_dir if reverse else connection.data_dir
     return m.flow(connection.index, direction, source)
 
 
 def valid_acks(m: Timeline, connection: Connection, source: int | None) -> Table:
-    """Segments with an ACK for the data direction at one capture, without those damaged on the way."""
+    """Segments with an ACK for the data direction at one capture, without those damaged on the way.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    source : int or None
+        Index of the capture; None gives no rows.
+
+    Returns
+    -------
+    Table
+        Rows of `segments` of the other direction, in time order.
+    """
     rows = data_at(m, connection, source, reverse=True)
     return rows.where((rows["ack"] > 0) & ~damaged(rows))
 

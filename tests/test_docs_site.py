@@ -90,7 +90,7 @@ def test_the_glossary_defines_each_term_once_with_its_source() -> None:
 
 @pytest.mark.timeout(2 * PATIENCE_S)
 def test_the_site_builds(tmp_path: Path) -> None:
-    """Warnings are errors: a broken link, a page that no navigation has, a docstring that is no valid text."""
+    """Warnings are errors: a broken link, a page without navigation, a docstring that is no valid text."""
     for module in ("sphinx", "myst_parser", "furo"):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed: the documentation site is not built")

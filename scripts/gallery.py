@@ -46,6 +46,7 @@ PICTURES: dict[str, tuple[str, dict[str, float]]] = {
     "queue": ("local-drops", {}),
     "owd": ("link-resets-vj", {}),
     "layers": ("local-drops", {}),
+    "host": ("host-queue", {}),
     "idle": ("link-resets-vj", {}),
     "cdf": ("link-*", {}),
     "compare": ("link-*", {}),

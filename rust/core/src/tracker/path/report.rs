@@ -72,8 +72,8 @@ fn round_trip(connection: &Connection, direction: usize) -> Option<RoundTrip> {
     let none = super::Halves::default();
     let halves = path.map_or(&none, |path| &path.halves);
     // The first round trip met no packet of this connection; of others that share its queue it may have met any.
-    let alone =
-        connection.handshake() && !path.is_some_and(|path| path.shared.is_some_and(|others| others > 0));
+    let others = path.and_then(|path| path.shared).unwrap_or(0);
+    let alone = connection.handshake() && others == 0;
     let mut told = RoundTrip::of(halves, acks.rtt.min(), acks.rtt.count, alone);
     if told.toward_receiver.min_ns.is_none() || told.toward_receiver.samples == 0 {
         let far = RoundTrip::of_least(data.rtt.min(), data.rtt.count);

@@ -50,17 +50,20 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
     }
 }
 
+/// Sender and receiver that some have in common; `None`: any.
+type Hosts = [Option<Address>; 2];
+
 /// The full links that several fill together: those of one sender, of one receiver, between the same hosts, or all.
 fn full_links(flows: &[Flow], group: &mut [usize]) -> Vec<Option<Link>> {
     let mut links: Vec<Option<Link>> = vec![None; flows.len()];
-    let sets: [fn(&Flow) -> [Option<Address>; 2]; 4] = [
+    let sets: [fn(&Flow) -> Hosts; 4] = [
         |flow| flow.hosts.map(Some),
         |flow| [Some(flow.hosts[0]), None],
         |flow| [None, Some(flow.hosts[1])],
         |_| [None; 2],
     ];
     for of in sets {
-        let mut by_hosts: BTreeMap<[Option<Address>; 2], Vec<usize>> = BTreeMap::new();
+        let mut by_hosts: BTreeMap<Hosts, Vec<usize>> = BTreeMap::new();
         for (place, flow) in flows.iter().enumerate() {
             by_hosts.entry(of(flow)).or_default().push(place);
         }

@@ -96,7 +96,7 @@ impl Sender {
         let top = covered.values().map(|doubt| doubt.end).max().unwrap_or(ack);
         let mut arrived = 0;
         for (seq, doubt) in covered {
-            let too_soon = segment.t_ns - doubt.t_ns < far_ns / 10 * 9;
+            let too_soon = segment.t_ns.saturating_sub(doubt.t_ns) < far_ns / 10 * 9;
             let older = segment.options.timestamps.zip(doubt.ts_val).is_some_and(|((_, ecr), val)| {
                 !reports && seq <= snd_una && (ecr.wrapping_sub(val) as i32) < 0
             });

@@ -29,7 +29,7 @@ pub(super) struct Surroundings {
     quiet_ns: i64,
     /// Duplicate ACKs or SACK blocks call for it, or did when the sender saw them.
     called: bool,
-    /// It is the first that is not acknowledged, and has been for longer than a timer since it was called for or sent again.
+    /// It is the first that is not acknowledged, and a timer has passed since it was sent again.
     overdue: bool,
 }
 
@@ -37,17 +37,20 @@ impl Surroundings {
     pub(super) fn of(sender: &Sender, segment: &Segment, seq: i64, peer: &Sender) -> Self {
         let before_ns = peer.rtt.min().unwrap_or(0);
         let since_ns = |last: Option<i64>| last.map_or(0, |last_ns| segment.t_ns.saturating_sub(last_ns));
-        let heard_ns = sender.last_in_ns.map_or(i64::MAX, |_| since_ns(sender.last_in_ns) - before_ns);
-        let sent_ns = sender.silence_by_clock(segment).unwrap_or(since_ns(sender.last_out_ns) - before_ns);
+        let heard_ns =
+            sender.last_in_ns.map_or(i64::MAX, |_| since_ns(sender.last_in_ns).saturating_sub(before_ns));
+        let sent_ns = sender
+            .silence_by_clock(segment)
+            .unwrap_or(since_ns(sender.last_out_ns).saturating_sub(before_ns));
         let now = sender.dupacks >= DUPACK_THRESHOLD as u32
             || sender.sacked.highest().is_some_and(|high| high > seq);
-        let until_ns = segment.t_ns - before_ns / 10 * 9;
+        let until_ns = segment.t_ns.saturating_sub(before_ns / 10 * 9);
         Surroundings {
             seq,
             end: seq + i64::from(segment.length),
             quiet_ns: heard_ns.min(sent_ns),
             called: now || sender.was_called_for(seq, until_ns),
-            overdue: sender.is_overdue(segment.t_ns, seq, peer),
+            overdue: sender.is_overdue(segment.t_ns, seq),
         }
     }
 }
@@ -65,7 +68,7 @@ impl Sender {
             return None;
         }
         // By the clock, up to a tick is missing.
-        (silent + 1).checked_mul((last_ns - first_ns) / ticks)
+        (silent + 1).checked_mul(last_ns.saturating_sub(first_ns) / ticks)
     }
 
     /// Whether something called for it until then, although it may have come since.
@@ -81,15 +84,11 @@ impl Sender {
 
     /// Whether only a timer can repeat the first segment that is not acknowledged (RFC 6582): without SACK no ACK tells
     /// that what was sent again is lost again.
-    fn is_overdue(&self, t_ns: i64, seq: i64, peer: &Sender) -> bool {
-        if self.sack_permitted || seq != self.snd_una {
-            return false;
-        }
-        let loop_ns = self.loop_ns(peer).unwrap_or(0);
-        let again_ns = self.outstanding.at(seq).filter(|run| run.transmissions > 1).map(|run| run.last_ns);
-        let calls = self.books.iter().flat_map(|books| &books.calls);
-        let called_ns = calls.rev().find(|call| call.una == seq).map(|call| call.t_ns + loop_ns);
-        again_ns.or(called_ns).is_some_and(|since_ns| t_ns - since_ns >= TIMER_NS)
+    fn is_overdue(&self, t_ns: i64, seq: i64) -> bool {
+        let again = self.outstanding.at(seq).filter(|run| run.transmissions > 1);
+        !self.sack_permitted
+            && seq == self.snd_una
+            && again.is_some_and(|run| t_ns.saturating_sub(run.last_ns) >= TIMER_NS)
     }
 
     /// Duplicate ACKs or SACK pass that call for retransmissions.

@@ -54,7 +54,7 @@ test-python: build .venv/dev
 	$(BIN)/python -m pytest $(PARALLEL)
 	@test ! -d tests/found || CASES=kept $(BIN)/python -m pytest $(PARALLEL) -m hypothesis
 
-# What to run before a commit: seconds of Rust once it is built, two minutes of Python.
+# What to run before a commit.
 check: build .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

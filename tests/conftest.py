@@ -65,6 +65,7 @@ SLOW = (
     "lab/test_runner.py",
     "plots/test_plots_experts.py",
     "plots/test_plots_mpl.py",
+    "plots/test_plots_samples.py",
     "record/test_record.py",
     "report/test_notebooks.py",
     "report/test_report_hostile.py",

@@ -120,6 +120,7 @@ def test_shapes_that_break_readers(name: str, text: str, tmp_path: Path) -> None
     read(name, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 @QUICK
 @given(data=st.data())

@@ -1,4 +1,4 @@
-"""`_core.pyi` is what the compiled core offers: names, parameters, defaults (and stubtest in `make lint`)."""
+"""`_core.pyi` is what the compiled core offers: names, parameters, defaults (`make lint` runs stubtest)."""
 
 from __future__ import annotations
 

@@ -140,7 +140,8 @@ fn scan(c: &mut Criterion) {
     group.throughput(Throughput::Elements(u64::from(LINES)));
     for scanner in SCANNERS {
         let log: String = (0..LINES).map(|number| (scanner.line)(number) + "\n").collect();
-        assert!((scanner.scan)(&mut log.as_bytes()).is_ok_and(|found| found.issues.is_empty()));
+        let found = (scanner.scan)(&mut log.as_bytes()).expect("memory");
+        assert!(found.issues.iter().all(|(code, _)| code == "missing-handshake"), "{}", scanner.name);
         group.bench_function(scanner.name, |b| b.iter(|| (scanner.scan)(&mut log.as_bytes())));
     }
     let kernel = text::scanner("ftrace").expect("a scanner");

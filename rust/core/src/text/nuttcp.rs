@@ -298,7 +298,9 @@ mod tests {
 
     #[test]
     fn faults() {
-        let code = |line: &str| scan(format!("{line}\n").as_bytes()).unwrap().issues.iter().next().map(|(code, _)| code);
+        let code = |line: &str| {
+            scan(format!("{line}\n").as_bytes()).unwrap().issues.iter().next().map(|(code, _)| code)
+        };
         for line in ["hello", "1.0 MB / 1.00 sec", "megabytes=1.0 real_sec=1.0"] {
             assert_eq!(code(line), Some("unparsed-line"), "{line}");
         }

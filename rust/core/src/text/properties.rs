@@ -206,7 +206,9 @@ fn lines_of_the_table_are_read_whole() {
     for scanner in SCANNERS {
         let log: String = (0..200).map(|n| (scanner.line)(n) + "\n").collect();
         let found = (scanner.scan)(&mut log.as_bytes()).expect("memory");
-        assert!(found.issues.is_empty(), "{}: {:?}", scanner.name, found.issues);
+        // A connection that began before the log is no damage.
+        let whole = found.issues.iter().all(|(code, _)| code == "missing-handshake");
+        assert!(whole, "{}: {:?}", scanner.name, found.issues);
         assert!(found.facts.iter().any(|(_, value)| *value != Value::None), "{}", scanner.name);
         let rows: usize = found.tables.iter().map(|(_, columns)| columns[0].1.len()).sum();
         assert!(

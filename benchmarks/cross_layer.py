@@ -95,7 +95,7 @@ def compare(run: Path) -> tuple[Counts, tuple[float, ...] | None]:
         side = ("ms", "iwf").index(measurement.entities[path.sender])
         ruined = sum(event["what"] == "packet_ruined" and event["side"] == side for event in events)
         chains = results["chains"].summary["chains"]
-        found = sum(e["what"] == "segment_ruined" for chain in chains for e in chain["events"])
+        found = sum(e["what"] == "segment_corrupted" for chain in chains for e in chain["events"])
         counts["data segments ruined"] = found, ruined
         counts.update(_xoff(measurement, results, events, side))
         idle = total(true_idle(measurement, results, events, side)) / 1e9

@@ -81,7 +81,7 @@ def test_stall_before_a_timeout() -> None:
     found = story("spurious-timeouts", at_s=timeout.t_s - 0.3)
     assert found.record == 149
     assert found.kind == "stall"
-    assert "waited for ACKs until it sent again" in said(found, "why")
+    assert "waited for ACKs until it retransmitted" in said(found, "why")
     assert said(found, "verdict")
 
 
@@ -149,7 +149,7 @@ def test_how_the_link_carried_a_packet(sample: Path) -> None:
         assert f"carried it in {len(frames)} frame" in told
         assert f"(rlp.log.gz, records {first:,} to {last:,})" in told
         again, most = int((frames["attempts"] > 1).sum()), int(frames["attempts"].max())
-        words = f"{again} of these frames had to be sent again; a frame was sent up to {most} times"
+        words = f"{again} of these frames had to be retransmitted; one was transmitted up to {most} times"
         assert (words in told) == (again > 0)
 
 

@@ -46,6 +46,7 @@ def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", *
         "retransmissions": {"total": sum(again.values()) - again["unneeded_probe"], **again, "handshake": 0},
         "timeouts": {"total": 0, "spurious": 0, "genuine": 0, "inconclusive": 0} | facts.pop("timeouts", {}),
         "losses": {"upstream": lost[0], "downstream": lost[1]},
+        "damaged_segments": 0,
         "zero_windows": facts.pop("zero_windows", 0),
         "max_window_bytes": 65_535,
         "handshake": True,

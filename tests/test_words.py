@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,24 +17,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
-MADE_FROM_CODE = {
-    "docs/diagnosis.md": "## Every kind",
-    "docs/issues.md": "## Errors",
-}
-"""Pages of which a part is made from strings of rooms below: from this heading on."""
-
-NOT_YET = ("analyzers", "diagnosis", "model", "layers")
-"""Rooms whose strings are not yet all in these terms; take one out when it is."""
-
-STILL_OLD = {
-    "plots/figures/link_burst.py": {"hole"},
-    "plots/figures/multilayer.py": {"offset of its group"},
-    "plots/figures/reset_gaps.py": {"Gaps behind", "behind link resets"},
-    "report/stills.py": {"behind a link reset", "Gaps behind", "behind link resets"},
-}
-"""Old words of the other rooms that are still there, by file."""
-
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in NOT_YET)
+FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 def name_of(page: Path) -> str:
@@ -44,15 +28,8 @@ def said(findings: list[tuple[int, str, str]]) -> str:
     return "\n".join(f"line {line}: {word!r}: say {say}" for line, word, say in findings)
 
 
-def written(page: Path) -> str:
-    """The text of a page, without what is made from code."""
-    text = page.read_text(encoding="utf-8")
-    begin = MADE_FROM_CODE.get(name_of(page))
-    if begin is None:
-        return text
-    head, found, _ = text.partition(f"\n{begin}\n")
-    assert found, f"{name_of(page)} has no {begin!r} any more"
-    return head
+def is_command(function: ast.FunctionDef) -> bool:
+    return any(re.search(r"command|group", ast.unparse(one)) for one in function.decorator_list)
 
 
 def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -60,7 +37,7 @@ def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     inner = set()
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
-        if not isinstance(body, list) or (isinstance(node, ast.FunctionDef) and node.decorator_list):
+        if not isinstance(body, list) or (isinstance(node, ast.FunctionDef) and is_command(node)):
             continue  # click prints the docstring of a command
         inner |= {id(line.value) for line in body if isinstance(line, ast.Expr)}
     for node in ast.walk(tree):
@@ -70,28 +47,23 @@ def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_docs_are_in_the_fields_terms(page: Path) -> None:
-    found = old_words(written(page))
+    found = old_words(page.read_text(encoding="utf-8"))
     assert not found, said([tuple(one) for one in found])
 
 
 @pytest.mark.parametrize("file", FILES, ids=name_of)
 def test_strings_are_in_the_fields_terms(file: Path) -> None:
-    known = STILL_OLD.get(str(file.relative_to(PACKAGE)), set())
     found = [
         (line, one.word, one.say)
         for line, text in strings(ast.parse(file.read_text(encoding="utf-8")))
         for one in old_words(text)
-        if one.word not in known
     ]
     assert not found, said(found)
 
 
 def test_rooms_are_there() -> None:
-    assert {"cli", "plots", "report", "batch", "export"} <= {
-        path.relative_to(PACKAGE).parts[0] for path in FILES
-    }
-    assert all((PACKAGE / room).is_dir() for room in NOT_YET)
-    assert all((PACKAGE / file).is_file() for file in STILL_OLD)
+    rooms = {path.relative_to(PACKAGE).parts[0] for path in FILES}
+    assert {"cli", "diagnosis", "analyzers", "plots", "report", "batch", "export"} <= rooms
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How the receiver acknowledged: how often, how late, in bunches, and what its window did."""
+"""How the receiver acknowledged: how often, how late, compressed, and what its window did."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
                 )
     if not entries:
         return Result("acks", inconclusive="needs data and its ACKs in one capture")
-    return Result("acks", {"connections": entries}, {"bunches": Table.concat(ACK_BUNCHES, tables)})
+    return Result("acks", {"connections": entries}, {"compressed_runs": Table.concat(ACK_BUNCHES, tables)})
 
 
 def _kinds(both: TwoWay) -> list[dict[str, int]]:
@@ -100,7 +100,7 @@ def _compression(m: Timeline, both: TwoWay) -> tuple[Table, list[dict[str, Any]]
     np.maximum.at(longest, of[first], last - first + 1)
     counts = (both.counted(of[:-1][pairs]), both.counted(of[:-1][close]), both.counted(of[first]), longest)
     found = []
-    for source, judged, compressed, bunches, most in zip(
+    for source, judged, compressed, runs, most in zip(
         both.sources, *(count.tolist() for count in counts), strict=True
     ):
         near = m.sources[source].point == "snd"
@@ -109,7 +109,7 @@ def _compression(m: Timeline, both: TwoWay) -> tuple[Table, list[dict[str, Any]]
                 "pairs": judged,
                 "compressed": compressed,
                 "share": round(compressed / judged, 6) if judged else 0.0,
-                "bunches": bunches,
+                "compressed_runs": runs,
                 "longest": most,
                 "basis": "sender's capture" if near else "not seen at the sender: a lower bound",
             }

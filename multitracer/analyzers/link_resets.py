@@ -20,7 +20,7 @@ from multitracer.model.timeline import Timeline
 COUNTED = {
     "segment_lost": "segments_lost",
     "ack_lost": "acks_lost",
-    "segment_ruined": "segments_discarded",
+    "segment_corrupted": "segments_discarded",
 }
 
 

@@ -30,7 +30,7 @@ def test_bunch_of_acks() -> None:
     found = entry(rows)["compression"]
     assert found["pairs"] == 7
     assert found["compressed"] == 4
-    assert found["bunches"] == 1
+    assert found["compressed_runs"] == 1
     assert found["longest"] == 5
 
 

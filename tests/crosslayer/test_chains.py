@@ -60,7 +60,7 @@ def test_events_follow_from_earlier_ones_by_a_rule(name: str, analyses: dict[str
 def test_the_three_resets_with_compression(analyses: dict[str, Analysis]) -> None:
     found = chains(analyses["link-resets-vj"], "link_reset")
     assert [len(events(chain, "segment_lost")) for chain in found] == [2, 7, 2]
-    assert [len(events(chain, "segment_ruined")) for chain in found] == [8, 0, 14]
+    assert [len(events(chain, "segment_corrupted")) for chain in found] == [8, 0, 14]
     assert [len(events(chain, "timeout")) for chain in found] == [1, 1, 1]
     assert sum(len(events(chain, "slow_start")) for chain in found) == 3
     cut = events(found[0], "segment_lost")[0]
@@ -76,7 +76,7 @@ def test_chains_and_resets_count_the_same_losses(name: str, analyses: dict[str, 
     for reset, chain in zip(resets, found, strict=True):
         counted = [reset[key] for key in ("segments_lost", "acks_lost", "segments_discarded")]
         assert counted == [
-            len(events(chain, what)) for what in ("segment_lost", "ack_lost", "segment_ruined")
+            len(events(chain, what)) for what in ("segment_lost", "ack_lost", "segment_corrupted")
         ]
 
 
@@ -88,7 +88,7 @@ def test_a_burst_that_fires_a_timer_and_bursts_that_do_not(analyses: dict[str, A
     late = [chain for chain in chains(analyses["spurious-timeouts"], "ack_path") if events(chain, "timeout")]
     assert len(late) == 1
     assert "spurious" in events(late[0], "timeout")[0]["rule"]
-    assert all("frames sent again" in event["rule"] for event in events(late[0], "ack_late"))
+    assert all("frames retransmitted" in event["rule"] for event in events(late[0], "ack_late"))
 
 
 def test_a_segment_under_repair_while_others_go_on_makes_a_hole() -> None:
@@ -218,9 +218,9 @@ def test_ruined_segments_are_known_from_a_cut_capture_too(tmp_path: Any) -> None
         paths.append(tmp_path / name)
     analysis = mt.analyze(mt.read(*paths, sample / "rlp.log.gz"))
     found = chains(analysis, "link_reset")
-    assert [len(events(chain, "segment_ruined")) for chain in found] == [8, 0, 14]
+    assert [len(events(chain, "segment_corrupted")) for chain in found] == [8, 0, 14]
     assert [len(events(chain, "segment_lost")) for chain in found] == [2, 7, 2]
-    assert "never acknowledged" in events(found[0], "segment_ruined")[0]["rule"]
+    assert "never acknowledged" in events(found[0], "segment_corrupted")[0]["rule"]
 
 
 def test_what_is_sent_again_outside_a_recovery_belongs_to_what_was_just_before() -> None:

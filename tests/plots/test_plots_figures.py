@@ -243,7 +243,7 @@ def test_rto_backoff_follows_a_timer_that_doubles_from_segment_to_segment():
 
 def test_link_burst_measures_burst_and_hole():
     built = figure("link-burst", "link-resets-sack")
-    burst, hole = pieces(built, "burst"), pieces(built, "hole")
+    burst, hole = pieces(built, "burst"), pieces(built, "gap")
     again = series(built, "RlpSnd_rexmt")
     new = series(built, "RlpSnd_data")
     inside = (burst.x[0], burst.x_end[0])

@@ -36,7 +36,7 @@ def ack_loss_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[C
         for row in range(min(len(acks), MOST_EVENTS)):
             late = (int(arrived[row]) - episode.start_ns) / 1e9
             lost = arrived[row] < 0
-            again = f", its frames sent again {int(repeated[row])} times" if repeated[row] else ""
+            again = f", its frames retransmitted {int(repeated[row])} times" if repeated[row] else ""
             last = chain.add(
                 Event(
                     "ack_lost" if lost else "ack_late",

@@ -49,7 +49,7 @@ def burst_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chai
                 add_episode(evidence, chain, episode, len(chain.events))
                 left.remove(episode)
             if not mine and not _expired(evidence, connection.index, start, end):
-                rule = "no timer of TCP expired in the hole: the link's recovery was enough"
+                rule = "no RTO fired in the gap: the link's recovery was enough"
                 chain.add(Event("no_timeout", end, rule, len(chain.events), conn=connection.index))
             chains.append(chain)
     return chains, _late_timers(evidence, chains, left)
@@ -96,7 +96,7 @@ def _hole(evidence: Evidence, conn: int, seq: int, start: int, end: int) -> Chai
         Event(
             "burst",
             int(sent["t_ns"][again[0]]),
-            f"{len(again)} of {len(inside)} frames sent again in {burst / 1e9:.2f} s",
+            f"{len(again)} of {len(inside)} frames retransmitted in {burst / 1e9:.2f} s",
             end_ns=int(sent["t_ns"][again[-1]]),
             source=int(sent["source"][again[0]]),
             record=int(sent["record"][again[0]]),
@@ -105,7 +105,7 @@ def _hole(evidence: Evidence, conn: int, seq: int, start: int, end: int) -> Chai
     )
     chain.add(
         Event(
-            "hole",
+            "delivery_gap",
             start,
             f"nothing in order reached the receiver for {(end - start) / 1e9:.2f} s",
             first,
@@ -139,7 +139,7 @@ def _late_timers(evidence: Evidence, chains: list[Chain], episodes: list[Episode
             Event(
                 "burst",
                 episode.copy_ns,
-                f"frames of the data and its ACKs were sent again {extra} times while TCP waited",
+                f"frames of the data and its ACKs were retransmitted {extra} times while TCP waited",
                 end_ns=episode.start_ns,
                 conn=episode.conn,
                 seq=int(episode.repeats["seq"][0]),
@@ -193,7 +193,7 @@ def xoff_chains(evidence: Evidence) -> list[Chain]:
                     Event(
                         "rtt",
                         int(samples["t_ns"][index]),
-                        f"a segment that waited through it measured a round trip of {rtt / 1e9:.2f} s",
+                        f"a segment that waited through it measured an RTT of {rtt / 1e9:.2f} s",
                         number,
                         source=int(samples["source"][index]),
                         record=int(samples["record"][index]),

@@ -141,7 +141,7 @@ def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
             Event(
                 "sent",
                 episode.copy_ns,
-                "the data that was sent again had been sent at this time",
+                "first transmission of the retransmitted data",
                 conn=episode.conn,
                 seq=int(episode.repeats["seq"][0]),
                 length=int(episode.repeats["length"][0]),
@@ -204,7 +204,7 @@ def queue_chains(evidence: Evidence) -> list[Chain]:
             Event(
                 "queueing",
                 int(last["t_ns"][-1]),
-                f"round trip of {sample / 1e9:.2f} s, the smallest was {smallest / 1e9:.2f} s",
+                f"RTT of {sample / 1e9:.2f} s, min RTT {smallest / 1e9:.2f} s",
                 source=int(last["source"][-1]),
                 record=int(last["record"][-1]),
                 conn=conn,
@@ -214,7 +214,7 @@ def queue_chains(evidence: Evidence) -> list[Chain]:
             Event(
                 "rto",
                 int(last["t_ns"][-1]),
-                f"the timer follows the round trip: {rto / 1e9:.2f} s, {bare / 1e9:.2f} s without the queue",
+                f"the RTO follows the RTT: {rto / 1e9:.2f} s, {bare / 1e9:.2f} s without the queue",
                 first,
                 conn=conn,
             )

@@ -127,7 +127,7 @@ def _taken(evidence: Evidence, chain: Chain, row: int, first: int) -> int:
     last = first
     for what in RESET_LOSSES.by_name["what"].categories or ():
         mine = taken.where(taken["what"] == taken.code("what", what))
-        parent = last if what == "segment_ruined" else first
+        parent = last if what == "segment_corrupted" else first
         for index in range(min(len(mine), MOST_EVENTS)):
             number = chain.add(
                 Event(
@@ -150,7 +150,7 @@ def _taken(evidence: Evidence, chain: Chain, row: int, first: int) -> int:
 def _rule(taken: Table, row: int) -> str:
     basis = str(taken.words("basis")[row])
     if basis in _REFUSED:
-        return f"arrived behind the loss and was discarded: {_REFUSED[basis]} (header decompressor, RFC 1144)"
+        return f"arrived after the loss and was discarded: {_REFUSED[basis]} (header decompressor, RFC 1144)"
     if taken["missing"][row] == 0:
         return "came whole behind the rest of a cut one, which nothing had ended: both failed one FCS"
     if taken["whole"][row] < 0:

@@ -7,27 +7,27 @@ from multitracer.model import schema
 from multitracer.model.table import Table
 
 ARRIVED = {
-    "retransmission": "sent again, the first copy never came by",
-    "reordered": "overtaken on its way",
-    "network_duplicate": "the same packet once more",
-    "undecided": "sent again or overtaken",
+    "retransmission": "retransmitted; the first copy is not in this capture",
+    "reordered": "reordered by the network",
+    "network_duplicate": "a duplicate made by the network",
+    "undecided": "retransmitted or reordered",
 }
 
 _VERDICTS = {
     "retransmission": "a retransmission",
-    "reordered": "reordered by the network: sent before what came by first",
+    "reordered": "reordered by the network: transmitted before packets that arrived earlier",
     "network_duplicate": "a duplicate: the network delivered, or the capture holds, one packet twice",
-    "undecided": "a retransmission, or reordered: what was seen does not decide",
+    "undecided": "a retransmission, or reordered: the capture does not decide",
 }
 
 _EVIDENCE = {
     "ip_id": "its IP identification, which counts this sender's packets",
     "timestamp": "its TSval (RFC 7323)",
     "ip_id_and_timestamp": "its IP identification and its TSval, which agree",
-    "duplicate_acks": "duplicate ACKs or SACK that passed at least a round trip before (likely, not certain)",
+    "duplicate_acks": "duplicate ACKs or SACK that passed at least one RTT earlier (likely, not certain)",
     "silence": "the time since the other copy or the gap, long enough for a timer (likely, not certain)",
-    "too_soon": "how soon it came: nothing could have called for it (likely, not certain)",
-    "missing_ids": "IP identifications that never came by, more than can be missing besides new data",
+    "too_soon": "how soon it came: nothing could have triggered it (likely, not certain)",
+    "missing_ids": "missing IP identifications, more than new data can account for",
     "followed": "the other copy that came after or before it (likely, not certain)",
 }
 

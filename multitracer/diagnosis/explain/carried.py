@@ -18,7 +18,7 @@ _FATES = {
     "flushed": "a reset threw it away",
     "dropped": "no frame of the link carried it: it was dropped in front of the link",
     "waiting": "it never left the link's queue",
-    "spoiled": "it came behind the rest of a packet that a reset had cut, and was spoiled with it",
+    "spoiled": "it followed the rest of a packet that a reset had cut, and was corrupted with it",
 }
 
 
@@ -48,9 +48,11 @@ def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
         text += f", sent from {span_text(waited)} after TCP had sent it"
     yield text
     if again and kind.tells("attempts"):
-        which = f"that {unit} was sent {most} times"
+        which = f"that {unit} was transmitted {most} times"
         if count > 1:
-            which = f"{again:,} of these {unit}s had to be sent again; a {unit} was sent up to {most} times"
+            which = (
+                f"{again:,} of these {unit}s had to be retransmitted; one was transmitted up to {most} times"
+            )
         yield which
     yield from _arrival(span, mine["heard_ns"].tolist(), unit)
     if fate in _FATES:

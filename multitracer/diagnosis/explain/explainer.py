@@ -51,7 +51,9 @@ class Explainer:
         arrived = found.where(found["record"] == self.record)
         arrival = schema.ARRIVALS_ARE[int(arrived["verdict"][0])] if len(arrived) else ""
         verb = (
-            f"sent again ({RULES[cause].name})" if cause else ARRIVED.get(arrival, "sent for the first time")
+            f"retransmitted ({RULES[cause].name})"
+            if cause
+            else ARRIVED.get(arrival, "sent for the first time")
         )
         title = f"Packet {self.record:,} at {self._at(self.t_ns)}: {what}" + (
             f", {verb}" if length or cause else ""
@@ -142,7 +144,7 @@ class Explainer:
             story.add(
                 "episode",
                 f"loss recovery {value['episode']} of this direction, {self._at(begin)} to {self._at(end)}: "
-                f"{len(episode)} segments sent again ({counts}); this is number {number}",
+                f"{len(episode)} segments retransmitted ({counts}); this is number {number}",
                 int(episode["record"][0]),
                 int(episode["record"][-1]),
             )
@@ -267,7 +269,7 @@ class Explainer:
             "old": "is older than an ACK that came before",
         }.get(kind, "carries no ACK that could be judged")
         window = int(self.rows["window"][self.row])
-        offered = f"; it offers {window:,} bytes" if window >= 0 else ""
+        offered = f"; it advertises a window of {window:,} bytes" if window >= 0 else ""
         story.add("says", f"acknowledges up to byte {int(self.rows['ack'][self.row]) - 1:,}; {says}{offered}")
 
     def _stall(self, story: Explanation) -> None:
@@ -315,7 +317,9 @@ def _why(state: SenderState, begin: int, end: int, again: bool) -> str:
     edge = state.right_edge(moment)
     size = int(state.data["length"].max())
     if again:
-        return f"{max(flight, 0):,} bytes were outstanding and the sender waited for ACKs until it sent again"
+        return (
+            f"{max(flight, 0):,} bytes were in flight and the sender waited for ACKs until it retransmitted"
+        )
     if flight <= 0:
         return "all data was acknowledged: the application had nothing to send"
     if edge is not None and edge - state.snd_nxt(begin) < size:

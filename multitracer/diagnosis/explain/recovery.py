@@ -76,7 +76,7 @@ def timer_sentence(timeouts: Table, row: int) -> str:
     backoff = int(timeouts["backoff"][row])
     times = f", doubled {backoff} times" if backoff > 1 else ", doubled once" if backoff else ""
     rto_ns, waited_ns = int(timeouts["rto_ns"][row]), int(timeouts["waited_ns"][row])
-    text = f"the sender had been silent for {span_text(int(timeouts['silence_ns'][row]))}"
+    text = f"the sender had been idle for {span_text(int(timeouts['silence_ns'][row]))}"
     if rto_ns >= 0:
         text += f"; the timer was {span_text(rto_ns)}{times}"
         if abs(waited_ns - (rto_ns << backoff)) > (rto_ns << backoff) // 5:

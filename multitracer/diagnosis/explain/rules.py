@@ -15,41 +15,41 @@ class Rule(NamedTuple):
 
 RULES = {
     "timeout": Rule(
-        "after a timeout",
-        "the retransmission timer expired: the oldest segment not acknowledged is sent again, and no ACK had "
-        "come to trigger it",
+        "RTO",
+        "the retransmission timer expired: the oldest unacknowledged segment is retransmitted, and no ACK "
+        "had triggered it",
         "RFC 6298 section 5",
     ),
     "fast": Rule(
         "fast retransmit",
-        "ACKs told that later data had arrived: three duplicate ACKs, selective acknowledgments above it, or "
-        "a segment sent later that was delivered",
+        "ACKs showed that later data had arrived: three duplicate ACKs, selective acknowledgments above it, "
+        "or a segment sent later that was delivered",
         "RFC 5681 section 3.2, RFC 6675, RFC 8985",
     ),
     "slow_start": Rule(
-        "refill after a timeout",
-        "after a timeout all that was outstanding counts as lost and is sent again as ACKs come in; so does "
-        "data that a SYN carried and its answer did not acknowledge",
+        "slow-start (go-back-N) retransmission",
+        "after an RTO all data in flight counts as lost and is retransmitted as ACKs arrive; so is data that "
+        "a SYN carried and its SYN-ACK did not acknowledge",
         "RFC 5681 section 3.1, RFC 6675 section 5.1, RFC 7413 section 4.2.1",
     ),
     "tail_loss_probe": Rule(
         "tail loss probe",
-        "two round-trip times passed without an ACK, so the last segment is sent again to provoke one",
+        "two RTTs passed without an ACK, so the last segment is retransmitted to trigger one",
         "RFC 8985 section 7",
     ),
     "unneeded_probe": Rule(
         "keep-alive or window probe",
-        "it carries a byte that was acknowledged, or that the window forbids, to make the other side answer",
+        "it carries a byte that was acknowledged, or that the window forbids, to make the peer answer",
         "RFC 9293 sections 3.8.4 and 3.8.6.1",
     ),
     "unknown": Rule(
         "cause unknown",
-        "neither a timer that was due nor an ACK that calls for it was seen from here",
+        "neither an expired timer nor an ACK that triggers it is visible here",
         "no rule applies",
     ),
     "handshake": Rule(
         "answer to a repeated SYN",
-        "the other side sent its SYN again, so the answer is sent again",
+        "the peer retransmitted its SYN, so the SYN-ACK is retransmitted",
         "RFC 9293 section 3.10.7.4",
     ),
 }
@@ -64,12 +64,12 @@ VOTES = {
         "genuine": "the receiver reported no duplicate (RFC 2883)",
     },
     "frto": {
-        "spurious": "the next ACKs advanced over data that was not sent again (RFC 5682)",
-        "genuine": "the next ACK was a duplicate: the originals behind it did not arrive (RFC 5682)",
+        "spurious": "the next ACKs advanced over data that was not retransmitted (RFC 5682)",
+        "genuine": "the next ACK was a duplicate: the originals after it did not arrive (RFC 5682)",
     },
     "too_early": {
-        "spurious": "the ACK came sooner after the retransmission than the smallest round trip allows",
-        "genuine": "the ACK came no sooner than the smallest round trip allows",
+        "spurious": "the ACK came sooner after the retransmission than the min RTT allows",
+        "genuine": "the ACK came no sooner than the min RTT allows",
     },
     "receiver": {
         "spurious": "an earlier copy had arrived at the receiver's capture and its ACK was on the way",

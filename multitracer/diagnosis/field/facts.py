@@ -54,8 +54,10 @@ class Flow:
         Segments, by cause.
     timeouts, spurious : int
         Expiries of the retransmission timer, and how many of them were spurious.
+    corrupted : int
+        Segments that failed their checksum: lost to the receiver's TCP.
     upstream, downstream : int or None
-        Segments lost before and behind the capture.
+        Segments lost before and after the capture.
     rate_bps, full_share : float or None
         Of the bottleneck; the share of the time with data under way in which it was full.
     queue_ms : tuple of float or None
@@ -99,6 +101,7 @@ class Flow:
     tail_loss_probe: int
     timeouts: int
     spurious: int
+    corrupted: int
     upstream: int | None
     downstream: int | None
     rate_bps: float | None
@@ -131,7 +134,8 @@ class Flow:
         needless = (
             self.timeouts > 0 and self.spurious == self.timeouts and not (self.fast or self.tail_loss_probe)
         )
-        return (self.upstream or 0) + (0 if needless else self.downstream or 0)
+        corrupted = 0 if self.point == "snd" else self.corrupted
+        return (self.upstream or 0) + (0 if needless else self.downstream or 0) + corrupted
 
     @property
     def sent(self) -> int:
@@ -205,6 +209,7 @@ def flow(
         tail_loss_probe=again["tail_loss_probe"],
         timeouts=entry["timeouts"]["total"],
         spurious=entry["timeouts"]["spurious"],
+        corrupted=entry["damaged_segments"],
         upstream=losses.get("upstream"),
         downstream=losses.get("downstream"),
         rate_bps=bottleneck.get("rate_bps"),

@@ -73,9 +73,9 @@ def contradiction(flows: Sequence[Flow]) -> Finding | None:
     kernel = sum(flow.kernel_retransmissions or 0 for flow in missing)
     seen = sum(flow.retransmissions for flow in missing)
     why = (
-        "the others never left the sender's own queue"
+        "the others were dropped in the sender's own queue, or look like new data"
         if all(flow.point == "snd" for flow in missing)
-        else "the others never passed this capture, or look like new data here"
+        else "the others did not pass this capture, or look like new data"
     )
     text = f"the kernel counted {count(kernel, 'retransmission')}, the capture shows {seen:,}: {why}"
     return Finding(text, 0.0, "kernel_count")

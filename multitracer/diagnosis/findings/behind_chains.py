@@ -60,17 +60,18 @@ def _finding(m: Timeline, kind: str, text: str, chains: Sequence[Chain], picture
 
 def _resets(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     causes = {event["cause"] for chain in mine for event in chain["events"] if event["what"] == "reset"}
-    lost, ruined, acks = (_count(mine, what) for what in ("segment_lost", "segment_ruined", "ack_lost"))
+    names = ("segment_lost", "segment_corrupted", "ack_lost")
+    lost, corrupted, acks = (_count(mine, what) for what in names)
     flushed = sum(_lengths(mine, "flush"))
     took = [several(lost, "segment"), several(acks, "ACK") if acks else ""]
     text = f"{several(len(mine), 'link reset')} ({joined(sorted(causes))})"
     if any(m.link_type(entity).tells("flushes") for entity in range(len(m.entities))):
         text += f" flushed {flushed:,} bytes and"
     text += f" lost {joined(took)}" if lost or acks else " lost nothing that TCP missed"
-    if ruined:
+    if corrupted:
         text += (
-            f"; {several(ruined, 'segment')} behind the loss arrived and had to be discarded, as the header "
-            "decompressor had lost its state"
+            f"; {several(corrupted, 'segment')} after the loss arrived corrupted by header decompression "
+            "and were discarded"
         )
     text += _waits(m, mine, every)
     gaps = _gaps(mine)
@@ -120,11 +121,11 @@ def _bursts(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
         text += _again(fired) + _price(fired)
         found.append(_finding(m, "link_burst", text, fired, "multilayer", "burst", "timeout"))
     if quiet:
-        holes = [chain["silence_s"] for chain in quiet]
+        gaps = [chain["silence_s"] for chain in quiet]
         text = (
             f"{several(len(quiet), 'burst')} of link retransmissions left "
-            f"{'a hole' if len(quiet) == 1 else 'holes'} of {spread(holes)} at the receiver; "
-            "no timer of TCP fired"
+            f"{'a gap' if len(quiet) == 1 else 'gaps'} of {spread(gaps)} in delivery to the receiver; "
+            "no RTO fired"
         )
         found.append(_finding(m, "link_burst_harmless", text, quiet, "multilayer", "burst"))
     return found
@@ -262,7 +263,7 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
                 for event in chain["events"]
                 if event["what"] == "ack_late"
             )
-            text += f", {again} in frames that the link sent again)" if again else ")"
+            text += f", {again} in frames that the link retransmitted)" if again else ")"
         text += _again(repeated) + _waits(m, repeated, every) + _price(repeated)
         found.append(_finding(m, "ack_loss", text, repeated, "multilayer", "ack_lost", "ack_late", "timeout"))
     bunched = [chain for chain in mine if _count([chain], "acks_compressed")]

@@ -43,12 +43,12 @@ _PAPER = "Ludwig and others, SIGMETRICS 1999"
 _STILL_MS = f"{bearers.STILL_NS / 1e6:g} ms"
 
 _IDLE = {
-    "receiver_window": ("receiver window", "the window that the receiver had offered had no room"),
+    "receiver_window": ("receiver window", "the advertised receive window had no room"),
     "application": (
         "application",
         "all data handed over was sent and acknowledged, or only its ACK was awaited",
     ),
-    "handshake_slow_start": ("handshake, slow start", "the congestion window had not grown to the pipe yet"),
+    "handshake_slow_start": ("handshake, slow start", "cwnd still below the BDP"),
     "timeout_wait": ("timeout wait", "the sender waited for its retransmission timer"),
     "recovery_stall": ("recovery stall", "the sender was in recovery from a loss"),
     "local_drop": ("local drop", "the sender was in recovery from a drop in front of the link"),
@@ -131,20 +131,20 @@ RULES = {
     ),
     "link_burst": SentenceRule(
         "The link's recovery against TCP's timer",
-        "a timer of TCP fired for data that the link was still sending again (if the data had arrived, and "
+        "a timer of TCP fired for data that the link was still retransmitting (if the data had arrived, and "
         "its ACK was late: ack_loss)",
-        "hole in delivery in order with mostly repeated frames in it, or ended by a segment that was under "
-        f"repair for half of it; {_CHAIN}",
+        "gap in delivery in order with mostly retransmitted frames in it, or ended by a segment that was "
+        f"under repair for half of it; {_CHAIN}",
         f"{_PAPER}, section 5.4",
     ),
     "link_burst_harmless": SentenceRule(
         "Bursts of link retransmissions",
-        "repeated frames of the link left a hole in delivery, and no timer fired",
+        "link retransmissions left a gap in delivery, and no RTO fired",
         f"as link_burst; {_CHAIN}",
         f"{_PAPER}, section 5.4, Figure 11",
     ),
     "loss": SentenceRule(
-        "Lost on the way",
+        "Packet loss",
         "TCP recovered from a loss that no log of the link explains; from captures alone: loss recovery and "
         "the congestion window that a loss left small limited the sender, and the link was full for less "
         f"than {_percent(FULL)} of that time",
@@ -182,7 +182,7 @@ RULES = {
     ),
     "ack_loss": SentenceRule(
         "Acknowledgements lost or late",
-        "data was sent again although it had arrived, as its ACKs were lost or came too late",
+        "data was retransmitted although it had arrived, as its ACKs were lost or late",
         f"ACKs in both captures; {_CHAIN}",
         f"{_PAPER}, section 5.3",
     ),
@@ -194,7 +194,7 @@ RULES = {
         "Gurtov, Ludwig: Responding to spurious timeouts in TCP, INFOCOM 2003",
     ),
     "ack_compression": SentenceRule(
-        "Acknowledgements in bunches",
+        "ACK compression",
         "four and more ACKs in a row came closer than half of the spacing in which they left the receiver",
         "departure of each ACK in the receiver's capture, its arrival in the sender's",
         "Zhang, Shenker, Clark: Observations on the Dynamics of a Congestion Control Algorithm, SIGCOMM 1991",
@@ -226,13 +226,13 @@ RULES = {
         for cause, (title, why) in _IDLE.items()
     },
     "bearer_repeats": SentenceRule(
-        "Radio bearer: sent again",
+        "Radio bearer: retransmissions",
         f"missing PDUs held data back for {_STILL_MS} at once or for {_percent(bearers.STILL_SHARE)} of the "
-        f"transfer; without a log at the receiver: {_percent(bearers.AGAIN_SHARE)} of the PDUs were sent "
-        f"again. A poll is told of if it waited {bearers.POLL_NS / 1e6:g} ms, {bearers.POLL_TIMES:g} times "
-        "the median",
-        "held back: from the first PDU behind a missing one until all of the missing one is there, "
-        "overlapping times counted once; poll: until a status report on all that was sent by then",
+        f"transfer; without a log at the receiver: {_percent(bearers.AGAIN_SHARE)} of the PDUs were "
+        f"retransmitted. A poll is reported if it waited {bearers.POLL_NS / 1e6:g} ms, "
+        f"{bearers.POLL_TIMES:g} times the median",
+        "held back: from the first PDU after a missing one until the missing one is complete, "
+        "overlapping times counted once; poll: until a status report on all PDUs transmitted by then",
         "3GPP TS 36.322, 38.322, section 5.2",
     ),
     "bearer_repeats_back": SentenceRule(
@@ -289,10 +289,10 @@ RULES = {
         "IEEE 802.11-2020 section 9.4.2.27 (channel load)",
     ),
     "air_retries": SentenceRule(
-        "The air: sent again",
+        "The air: retries",
         f"{_percent(airtime.RETRY_SHARE)} of the data sender's airtime and {_percent(airtime.SPAN_SHARE)} of "
-        "the transfer went into frames sent again",
-        "airtime of the data sender's frames with the retry bit, or whose number had been sent before",
+        "the transfer went into retries",
+        "airtime of the data sender's frames with the retry bit, or with a repeated sequence number",
         "IEEE 802.11-2020 sections 9.2.4.1.7, 10.3",
     ),
     "air_slow": SentenceRule(

@@ -16,8 +16,8 @@ _OVERLOAD = 2.0
 """What is in flight is in a queue only if it is more than this many times the BDP."""
 
 _IDLE = {
-    "receiver_window": "the window that the receiver offered was full",
-    "application": "the application gave TCP no data, or all was sent and its ACKs were awaited",
+    "receiver_window": "the advertised receive window was full",
+    "application": "the application gave TCP no data, or everything was sent and the last ACKs were pending",
     "handshake/slow_start": "the congestion window was full: cwnd still below the BDP",
     "probe_rtt": "BBR held cwnd at four segments to measure the min RTT (ProbeRTT)",
     "unknown": "no capture shows why",
@@ -52,13 +52,15 @@ def headline(m: Timeline, utilization: Summary, chains: list[Summary]) -> Findin
         if twice
         else "",
     ]
-    text = f"utilization {told}" + (f": {joined(parts)}" if any(parts) else ": TCP used all the link offered")
+    text = f"utilization {told}" + (
+        f": {joined(parts)}" if any(parts) else ": TCP used the whole link capacity"
+    )
     return Finding(text, lost, "utilization", plot_command(m, None, None))
 
 
 def well(m: Timeline, utilization: Summary) -> Finding:
     """Say the one sentence for a transfer without anything to find: the log of the link proves it."""
-    text = f"TCP used {utilization['value']:.1%} of what the link offered: all is well"
+    text = f"TCP used {utilization['value']:.1%} of the link capacity: all is well"
     return Finding(text, 0.0, "well", plot_command(m, None, None))
 
 

@@ -187,7 +187,7 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[i
         return "application", f"no data until {reasons.seconds(wake_ns)}, though cwnd had room"
     lost_ns = state.last_retransmission(start_ns)
     if reasons.probes_rtt(state, span_ns, lost_ns):
-        return "probe_rtt", f"{nxt - una} bytes outstanding, cwnd {PROBE_RTT_CWND} without a loss (ProbeRTT)"
+        return "probe_rtt", f"{nxt - una} bytes in flight, cwnd {PROBE_RTT_CWND} without a loss (ProbeRTT)"
     if lost_ns is None:
         return "handshake/slow_start", f"{nxt - una} bytes in flight before any loss"
     return "recovery_stall", f"congestion window reduced by the loss repaired at {reasons.seconds(lost_ns)}"

@@ -45,14 +45,14 @@ def reset_losses(
     losses : Table
         `RESET_LOSSES`.
     known : dict
-        For ``segment_lost``, ``ack_lost`` and ``segment_ruined``: whether the sources can tell.
+        For ``segment_lost``, ``ack_lost`` and ``segment_corrupted``: whether the sources can tell.
 
     References
     ----------
     Paper 5.3, Figures 8 to 10; RFC 1144 (decompressor failure).
     """
     rows: list[Row] = []
-    known = dict.fromkeys(("segment_lost", "ack_lost", "segment_ruined"), False)
+    known = dict.fromkeys(("segment_lost", "ack_lost", "segment_corrupted"), False)
     if not found or not len(m.table("segments")):
         return Table.filled(RESET_LOSSES, 0, {}), known
     dropped = [drop.segment["record"] for drop in queue_drops(m, path) if drop.segment is not None]
@@ -65,7 +65,7 @@ def reset_losses(
                 known[what] = True
                 rows += [{**row, "what": what} for row in lost]
         if m.rcv is not None:
-            known["segment_ruined"] = True
+            known["segment_corrupted"] = True
             rows += _corrupted(m, connection, found, gap_end_ns)
     order = {what: place for place, what in enumerate(known)}
     rows.sort(key=lambda row: (row["reset"], order[row["what"]], row["t_ns"], row["record"]))
@@ -143,7 +143,7 @@ def _corrupted(
         for at in inside.tolist():
             checked = bad["checksum"][at] == bad.code("checksum", "bad")
             row = _row(m, bad, at, number, -1, "checksum" if checked else "acks")
-            rows.append({**row, "what": "segment_ruined"})
+            rows.append({**row, "what": "segment_corrupted"})
     return rows
 
 

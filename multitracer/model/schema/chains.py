@@ -113,7 +113,7 @@ RESET_LOSSES = Schema(
             "",
             "data lost, a segment of the other direction lost, or arrived and refused",
             "Paper 5.3, RFC 1144",
-            ("segment_lost", "ack_lost", "segment_ruined"),
+            ("segment_lost", "ack_lost", "segment_corrupted"),
         ),
         _T,
         _SOURCE,

@@ -217,7 +217,7 @@ LIMIT_PHASES = Schema(
 )
 
 ACK_BUNCHES = Schema(
-    "bunches",
+    "compressed_runs",
     "ACKs that arrived closer together than half the spacing of the data that they acknowledge.",
     (
         _START,

@@ -104,7 +104,7 @@ def _measured(
     if data is not None and hole is not None:
         level = float(data.y[int(np.searchsorted(data.x, hole[0]))]) - 900.0
         words = f"gap of {duration_words(hole[1] - hole[0])}"
-        pieces.append(base.dimension("hole", (hole[0], level), (hole[1], level), words))
+        pieces.append(base.dimension("gap", (hole[0], level), (hole[1], level), words))
     return pieces
 
 

@@ -12,13 +12,17 @@ SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wild
 
 MINUTES ?= 60
 
-.PHONY: help demo samples build test test-rust test-python explore golden map lint format bench bench-rust \
+# Tests of one file stay in one process: they share what the file's fixtures make.
+PARALLEL := -n auto --dist loadfile $(if $(DURATIONS),--durations=$(DURATIONS))
+
+.PHONY: help demo samples build test test-rust test-python check explore golden map lint format bench bench-rust \
   instructions fuzz docs clean
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
 	@echo "make build    the package with its Rust core, into .venv/"
 	@echo "make test     cargo test, then pytest; the same cases every time"
+	@echo "make check    the fast lane: style, cargo test, what pytest needs no process, browser or kernel for"
 	@echo "make explore  new random cases for MINUTES=60; what fails is kept and tried again by make test"
 	@echo "make samples  measure sample_traces/fleet.toml anew, into remade-samples/ (root, tun, tcpdump)"
 	@echo "make golden   rewrite tests/golden/ from what the code says now; read the difference before committing"
@@ -47,8 +51,16 @@ test-rust: .venv/tools
 	PROPTEST_RNG_SEED=1 cargo test --quiet --package multitracer-core
 
 test-python: build .venv/dev
-	$(BIN)/python -m pytest
-	@test ! -d tests/found || CASES=kept $(BIN)/python -m pytest -m hypothesis
+	$(BIN)/python -m pytest $(PARALLEL)
+	@test ! -d tests/found || CASES=kept $(BIN)/python -m pytest $(PARALLEL) -m hypothesis
+
+# What to run before a commit.
+check: build .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	cargo fmt --all --check
+	PROPTEST_RNG_SEED=1 cargo test --quiet --package multitracer-core
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
 explore: build .venv/dev
 	$(BIN)/python scripts/explore.py --minutes $(MINUTES)
@@ -63,6 +75,8 @@ lint: build .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
+	@echo multitracer._core.__all__ > target/unstubbed
+	$(BIN)/python -m mypy.stubtest multitracer._core --concise --allowlist target/unstubbed
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 

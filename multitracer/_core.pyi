@@ -1,7 +1,7 @@
 """What the compiled core offers. All times are nanoseconds; OSError and ValueError are its only errors."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias, overload
+from typing import Any, Self, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,94 +18,61 @@ _Ints: TypeAlias = npt.NDArray[np.int64]
 _Issue: TypeAlias = tuple[str, int, int, str]
 """Code, count, first record, detail."""
 
-TextScan: TypeAlias = tuple[dict[str, _Columns], list[_Issue], dict[str, Any]]
+_TextScan: TypeAlias = tuple[dict[str, _Columns], list[_Issue], dict[str, Any]]
 """Columns by table, issues, facts (always ``lines`` and ``resolution_ns``)."""
 
 def head(path: str, count: int) -> bytes: ...
 def forget(path: str) -> None: ...
-def scan_rlpdump(path: str) -> TextScan:
-    """Facts: entities (list of str), version (int or None), settings (list of (key, value))."""
 
-def scan_ftrace(path: str) -> TextScan:
-    """Facts: flows (list of (address, port, address, port)), tracepoints and ignored (counts by name).
+TEXT_SCANNERS: list[str]
 
-    Also header_lengths (rows whose payload is unknown) and ticks (times are not seconds).
+def scan_text(name: str, path: str) -> _TextScan:
+    """A log through one of TEXT_SCANNERS, with usual settings.
+
+    Tables and facts are those that the scanner's file in ``rust/core/src/text/`` makes a ``Found`` of.
+    Flows are a list of (address, port, address, port), local end first.
     """
 
-def scan_ss(path: str) -> TextScan:
-    """Facts: flows (as above), stamps, zoneless_stamps, without_info, other_sockets."""
+def scan_tcpprobe(path: str, columns: list[str] | None = None) -> _TextScan:
+    """Table tcp_states; facts: flows, columns (how many the first line has)."""
 
-def scan_tcpprobe(path: str, columns: list[str] | None = None) -> TextScan:
-    """Facts: flows (as above), columns (how many the first line has)."""
-
-def scan_siftr(path: str) -> TextScan:
-    """Facts: flows (as above), enabled and disabled (lists of (key, value)), hashed."""
-
-def scan_ns2(path: str, header_bytes: int, keep: bool) -> TextScan:
+def scan_ns2(path: str, header_bytes: int, keep: bool) -> _TextScan:
     """Tables frames, events and energy.
 
     Facts: ends (sender's and receiver's, as `read_capture` has them), below_agents, segment_bytes,
     without_syn, unplaced, entities, reasons, kinds, formats, packets, remarks, span.
     """
 
-def scan_ns2_variables(path: str) -> TextScan:
-    """Table variables; facts: flows (as above), names."""
-
-def scan_ns3(path: str) -> TextScan:
+def scan_ns3(path: str) -> _TextScan:
     """Table drops: t_ns, record, place, length.
 
     Facts: hosts (node, addresses, and what `read_capture` has of its connections), places, dropped_at,
     digits, span, counts.
     """
 
-def scan_ns3_series(path: str) -> TextScan:
-    """Table series: t_ns, record, value; facts: columns (lines with two, with three), digits."""
-
-def scan_omnetpp(path: str) -> TextScan:
-    """Tables vectors (t_ns, record, vector, value) and scalars (record, value).
-
-    Facts: vectors (list of (module, name)), scalars (modules, names), blocks (of an index: record, count,
-    min, max, sum), is_index, run, attributes, bins, undefined, span.
-    """
-
-def scan_bcc(path: str) -> TextScan:
-    """Table kernel_events.
-
-    Facts: flows (as above), kinds (retransmissions, tail loss probes, changes of state), of_day, days.
-    """
-
-def scan_tcpinfo(path: str) -> TextScan:
-    """Table tcp_states; facts: flows (as above), uuid, congestion_control, without_info, largest."""
-
-def scan_lena(path: str, columns: list[tuple[float, float | None]]) -> TextScan:
+def scan_lena(path: str, columns: list[tuple[float, float | None]]) -> _TextScan:
     """Table bearer_totals: record, and columns by their number as text."""
 
-def scan_iperf3(path: str) -> TextScan:
-    """Table tcp_states; facts: flows (as above), start_ns, has_base, intervals, start, end, error (JSON)."""
+def read_iperf3(text: bytes) -> _TextScan:
+    """Table tcp_states of documents.
 
-def read_iperf3(text: bytes) -> TextScan:
-    """The same of documents."""
-
-def read_ndt7(text: bytes) -> TextScan:
-    """Table tcp_states, with test, elapsed_ns and socket; facts: is_whole, about, tests, sockets (JSON)."""
-
-def scan_srsran(path: str) -> TextScan:
-    """No table; facts: bearers.
-
-    A list of (ue, name, columns as those of track_rlc, records of status reports without ACK_SN, bytes,
-    highest).
+    Facts: flows, start_ns, has_base, intervals, start, end, error (JSON).
     """
 
-def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> TextScan:
+def read_ndt7(text: bytes) -> _TextScan:
+    """Table tcp_states, with test, elapsed_ns and socket; facts: is_whole, about, tests, sockets (JSON)."""
+
+def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> _TextScan:
     """Table csv: t_ns, record, and columns by their number among those read, as text.
 
     Facts: words (list of (number, list of words that the column indexes)), zoneless_stamps.
     """
 
+@final
 class TextLines:
     """Lines of a file."""
 
-    def __init__(self, path: str, longest: int | None = None) -> None: ...
+    def __new__(cls, path: str, longest: int | None = None) -> Self: ...
     def batch(self, bytes: int) -> list[tuple[int, bytes]]:
         """Some more lines with their numbers; none at the end."""
 
@@ -114,33 +81,32 @@ class TextLines:
 # captures of link frames
 
 def sniff_dccp(head: bytes) -> bool: ...
-def read_dccp(path: str) -> TextScan: ...
-def scan_dccpprobe(path: str) -> TextScan: ...
+def read_dccp(path: str) -> _TextScan: ...
 def sniff_gsmtap(head: bytes) -> bool: ...
-def read_gsmtap(path: str, uplink_is_mobile: bool, n2: int | None = None) -> TextScan:
+def read_gsmtap(path: str, uplink_is_mobile: bool, n2: int | None = None) -> _TextScan:
     """Facts: rlp_frames, held_off, other_types, tcp (packets)."""
 
 def sniff_pppd(head: bytes) -> bool: ...
-def scan_pppd(path: str) -> TextScan:
+def scan_pppd(path: str) -> _TextScan:
     """Facts: protocols (frames by name), octets and wrong_headers ([sent, received]), started."""
 
 # captures
 
 def sniff_diag(head: bytes) -> bool: ...
-def read_diag(path: str, xml: bool) -> TextScan:
+def read_diag(path: str, xml: bool) -> _TextScan:
     """Table pdus; facts: messages (by code or name), sn_bits (by ue and bearer)."""
 
 def sniff_rlc(head: bytes) -> bool: ...
 def read_rlc(
     paths: list[str], ue: int | None = None, bearer: str | None = None, view: str | None = None
-) -> TextScan:
+) -> _TextScan:
     """Tables link_frames, link_events, link_radio; facts: counts, bearer, bearers, views, packets, tcp."""
 
 def continuation_rlc(paths: list[str]) -> list[int] | None: ...
 def read_rlc_pair(
     paths: tuple[list[str], list[str]],
     choices: tuple[tuple[int | None, str | None, str | None], tuple[int | None, str | None, str | None]],
-) -> tuple[TextScan, TextScan] | None:
+) -> tuple[_TextScan, _TextScan] | None:
     """As read_rlc, of two captures of one bearer; facts: shared_pdus besides."""
 
 def track_rlc(
@@ -153,11 +119,11 @@ def track_rlc(
     sn: npt.NDArray[np.int64],
     start: npt.NDArray[np.int64],
     length: npt.NDArray[np.int64],
-) -> TextScan:
+) -> _TextScan:
     """Tables link_frames, link_events."""
 
 def sniff_wifi(head: bytes) -> bool: ...
-def read_wifi(paths: list[str], station: bytes | None = None, retry_limit: int | None = None) -> TextScan:
+def read_wifi(paths: list[str], station: bytes | None = None, retry_limit: int | None = None) -> _TextScan:
     """Tables link_frames, link_events, link_radio, link_air.
 
     Facts: counts, links, link_count, retry_limit, repeats, span, arrivals, air_step_ns.
@@ -172,10 +138,11 @@ def read_capture(
 ) -> dict[str, Any]:
     """Keys: info (dict), issues (of _Issue), connections (dicts; a list with `keep_segments`), tables."""
 
+@final
 class Follow:
     """A capture that is followed while it is written; `connections` is how many are kept at most."""
 
-    def __init__(self, path: str, keep_segments: bool, connections: int) -> None: ...
+    def __new__(cls, path: str, keep_segments: bool, connections: int) -> Self: ...
     def wait(self, seconds: float) -> bool:
         """Whether the end has come."""
 
@@ -192,14 +159,15 @@ class Follow:
 
     def close(self) -> None: ...
 
+@final
 class Summaries(Sequence[dict[str, Any]]):
     """The connections of a capture that was read without tables; each dictionary is made at every access."""
 
     def __len__(self) -> int: ...
     @overload
-    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    def __getitem__(self, index: int, /) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, index: slice, /) -> list[dict[str, Any]]: ...
     def overview(self) -> tuple[int | None, int | None]:
         """Time of the first segment, index of the one with most payload in one direction."""
 

@@ -35,6 +35,7 @@ PARSERS = {
     "iperf3": "multitracer.parsers.iperf3:PARSER",
     "tcpinfo": "multitracer.parsers.tcpinfo:PARSER",
     "ndt7": "multitracer.parsers.ndt7:PARSER",
+    "nuttcp": "multitracer.parsers.nuttcp:PARSER",
     "bcc": "multitracer.parsers.bcc:PARSER",
     "rlpdump": "multitracer.parsers.rlpdump:PARSER",
     "gsmtap": "multitracer.parsers.gsmtap:PARSER",

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase, ReadOnlyDatabase
-from support_samples import PATIENCE_S, SAMPLE_NAMES, SAMPLES, Run
+from support_samples import SAMPLE_NAMES, SAMPLES, Run, command
 
 # The tests try the same cases every time, wherever they run. `make explore` looks for new ones (CASES=new).
 # What fails is kept in tests/found/, which belongs to the repository: `make test` tries that again, mended or
@@ -53,15 +53,70 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What `make check` leaves out: files that run processes, the kernel, a browser, notebooks or tshark, or whose
+# tests take more than 5 s together on two cores (`make test DURATIONS=0`). Single tests are marked slow.
+SLOW = (
+    "batch/",
+    "crosslayer/test_subsets.py",
+    "export/",
+    "lab/test_interfaces_run.py",
+    "lab/test_lab_rlp.py",
+    "lab/test_replay_run.py",
+    "lab/test_runner.py",
+    "plots/test_plots_experts.py",
+    "plots/test_plots_mpl.py",
+    "plots/test_plots_samples.py",
+    "record/test_record.py",
+    "report/test_notebooks.py",
+    "report/test_report_hostile.py",
+    "report/test_report_page.py",
+    "studies/",
+    "test_capture_sources.py",
+    "test_containers.py",
+    "test_disagreements.py",
+    "test_every_command.py",
+    "test_follow.py",
+    "test_output_streams.py",
+    "test_readme.py",
+    "test_rlc_layouts.py",
+    "test_rlc_pair.py",
+    "test_start.py",
+    "test_streamed_json.py",
+    "test_time_spans.py",
+    "test_wifi.py",
+    "test_wifi_air.py",
+    "test_wifi_clocks.py",
+)
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(_HERE) and str(item.path.relative_to(_HERE)).startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/golden/ from the present results"
     )
 
 
+@pytest.fixture(scope="module")
+def kernel_to_itself() -> Iterator[None]:
+    """One module at a time that measures with the kernel: tracepoints name no namespace, and pointers return.
+
+    Tests run in several processes (``-n``); the lock is of the system, and goes with its process.
+    """
+    path = Path(tempfile.gettempdir()) / f"multitracer-tests-{os.geteuid()}.lock"
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="session")
 def samples() -> Path:
-    """The five measurements of this repository."""
+    """The measurements of this repository."""
     return SAMPLES
 
 
@@ -98,12 +153,5 @@ def analyzed() -> Callable[[str], dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def run() -> Run:
-    """``run(*arguments)``: the command line in a process of its own."""
-
-    def call(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, "-m", "multitracer", *map(str, arguments)]
-        return subprocess.run(
-            words, capture_output=True, text=True, timeout=PATIENCE_S, check=False, **options
-        )
-
-    return call
+    """``run(*arguments)``: the command line, with its status and what it printed."""
+    return command

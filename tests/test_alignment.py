@@ -116,6 +116,7 @@ class TestSamples:
         assert not any(outside.values())
         assert measurement.clocks[4].method == "ack-match"
 
+    @pytest.mark.slow
     def test_every_subset_is_aligned(self, sample: str) -> None:
         for count in range(1, len(FILES) + 1):
             for files in itertools.combinations(FILES, count):

@@ -97,7 +97,7 @@ def test_a_bomb_is_given_up_and_may_be_allowed(tmp_path: Path, monkeypatch: pyte
     lines = bz2.compress(b"# rlpdump 1\n")
     packer = bz2.BZ2Compressor()
     log.write_bytes(lines + (packer.compress(b"\n" * (8 << 20)) + packer.flush()) * 36)
-    issues = {issue.code: issue for issue in native.scan_rlpdump(str(log)).issues}
+    issues = {issue.code: issue for issue in native.scan("rlpdump", str(log)).issues}
     assert "MULTITRACER_MAX_RATIO" in issues["decompression-limit"].detail
 
 

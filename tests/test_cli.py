@@ -1,4 +1,4 @@
-"""The command line as a user meets it: in a process of its own, on good input and bad."""
+"""The command line as a user meets it, on good input and bad."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_min_utilization(run: Run, samples: Path) -> None:
     path = samples / "link-resets-vj"
     assert run("analyze", path, "--min-utilization", "1").returncode == 0
     refused(run("analyze", path, "--min-utilization", "99"), 5, "utilization is", "99 %")
-    refused(run("analyze", path / "rlp.log.gz", "--min-utilization", "1"), 5, "cannot be told")
+    refused(run("analyze", path / "rlp.log.gz", "--min-utilization", "1"), 5, "is unknown")
     assert run("analyze", path, "--min-utilization", "101").returncode == 2
 
 
@@ -185,7 +185,7 @@ class TestInfo:
         assert {Path(s["path"]).name for s in found["skipped"]} == {"kernel.json", "truth.json"}
 
     def test_for_people(self, run: Run, samples: Path, tmp_path: Path) -> None:
-        done = run("info", samples / "flow-control", tmp_path / "gone", env={**os.environ, "COLUMNS": "200"})
+        done = run("info", samples / "flow-control", tmp_path / "gone", columns=200)
         assert done.returncode == 0
         for word in ("snd.pcap", "rlpdump", "440", "kernel.json", "no such file"):
             assert word in done.stdout
@@ -220,7 +220,7 @@ class TestAnalyze:
             assert phase["start"] < phase["end"]
 
     def test_for_people(self, run: Run, samples: Path) -> None:
-        done = run("analyze", samples / "link-resets-vj", env={**os.environ, "COLUMNS": "100"})
+        done = run("analyze", samples / "link-resets-vj", columns=100)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
         for word in (

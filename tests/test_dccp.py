@@ -108,14 +108,14 @@ def test_the_receiver_misses_what_was_lost(captures: tuple[Path, Path]) -> None:
 def test_a_measurement_without_dccp_is_not_asked(samples: Path) -> None:
     m = mt.read(samples / "flow-control")
     assert "dccp" not in mt.analyze(m).results
-    assert mt.analyze(m, ["dccp"])["dccp"].inconclusive == "needs a capture of DCCP"
+    assert mt.analyze(m, only=["dccp"])["dccp"].inconclusive == "needs a capture of DCCP"
 
 
 def test_the_command_line_tells_it(captures: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", *map(str, captures)]) == 0
     shown = capsys.readouterr().out
     assert "DCCP 10.0.0.1:40000 -> 10.0.0.2:5001" in shown
-    assert "some 15 packets at the longest round trip" in shown
+    assert "about 15 packets at the largest RTT" in shown
 
 
 def test_a_probe_log(tmp_path: Path) -> None:

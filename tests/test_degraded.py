@@ -80,7 +80,7 @@ def test_senders_capture_needs_no_excuse(sample: Path) -> None:
 def test_receivers_capture_says_so(sample: Path) -> None:
     said = statements(sample / "rcv.pcap")
     assert said["receiver_side"].startswith("from the receiver's capture: ")
-    assert "cannot be known" in said["receiver_side"]
+    assert "timeouts and its duplicate bytes are unknown" in said["receiver_side"]
     assert "capture_loss" not in said
 
 
@@ -245,7 +245,7 @@ def test_people_are_told_too(run: Run) -> None:
     done = run("analyze", SAMPLES / "link-resets-sack" / "rcv.pcap")
     assert done.returncode == 0
     text = " ".join(done.stdout.split())
-    assert "What these captures cannot tell" in text
-    assert "from the receiver's capture: retransmissions whose first copy was lost" in text
+    assert "Limits of these captures" in text
+    assert "from the receiver's capture: retransmissions of lost segments" in text
     whole = run("analyze", SAMPLES / "link-resets-sack")
-    assert "What these captures cannot tell" not in whole.stdout
+    assert "Limits of these captures" not in whole.stdout

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from support_alignment import traces
 from support_measurement import measurement, segments
-from support_samples import SAMPLE_NAMES
+from support_samples import SAMPLE_NAMES, SAMPLES
 
+import multitracer as mt
 from multitracer.api.measurement import align
 from multitracer.layers.events import sender_entity, unify
 from multitracer.model import schema
@@ -61,6 +62,17 @@ def test_link_names_follow_the_data() -> None:
     again = table.where(table["name"] == "RlpSnd_rexmt")
     assert (again["seq"].tolist(), again["value"].tolist()) == ([0], [1.0])
     assert table.where(table["name"] == "RlpSnd_drop")["length"].tolist() == [512]
+
+
+def test_a_reset_is_one_event_whoever_gave_up() -> None:
+    """RlpSnd_rst is a reset of the link (Paper 4.5), as the figures draw and `link_resets` counts it."""
+    analysis = mt.analyze(mt.read(SAMPLES / "link-resets-vj"))
+    table = unify(analysis.measurement)
+    m = analysis.measurement
+    mine = table.where(table["name"] == "RlpSnd_rst")
+    resets = analysis.results["link_resets"].summary["resets"]
+    assert [round(m.seconds(int(t_ns)), 6) for t_ns in mine["t_ns"]] == [one["t"] for one in resets]
+    assert not np.any(table["name"] == "RlpRcv_rst")
 
 
 def test_tcp_names_follow_point_and_direction() -> None:

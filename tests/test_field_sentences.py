@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from multitracer.diagnosis.field.causes import causes
-from multitracer.diagnosis.field.facts import flow
+from multitracer.diagnosis.field.facts import KernelCounts, flow
 from multitracer.diagnosis.field.groups import groups
 from multitracer.diagnosis.field.offered import offered_bps
 from multitracer.diagnosis.field.saying import sentences
@@ -82,8 +82,9 @@ def test_a_full_link_with_losses_is_the_bottleneck() -> None:
     (found,) = sentences([one])
     assert found.kind == "bottleneck"
     assert found.text == (
-        "the link was full: 11.6 Mbit/s, for 93% of the transfer; the queue added 37 ms (median; 95th "
-        "percentile 41 ms) to a base RTT of 1.2 ms; 1.4% of the segments were lost (14 of 1,000)"
+        "the link was full: 11.6 Mbit/s, for 93% of the time with data under way; the queue added 37 ms "
+        "(median; 95th percentile 41 ms) to a base RTT of 1.2 ms; 1.4% of the segments were lost "
+        "(14 of 1,000)"
     )
     assert found.cost_s == 0
 
@@ -112,6 +113,13 @@ def test_drops_in_the_senders_own_queue_show_at_the_sender_only() -> None:
     )
     assert theirs.kind == "bottleneck"
     assert "1.7% of the segments were lost (17 of 1,017)" in theirs.text
+
+
+def test_a_guess_at_the_point_blames_no_queue() -> None:
+    one = entry(**FULL, lost=(17, 0), point="snd")
+    guessed = one | {"observation": {"point": "snd", "grade": "guess", "evidence": {}}}
+    assert sentences([one])[0].kind == "local_drop"
+    assert sentences([guessed])[0].kind == "bottleneck"
 
 
 def test_losses_on_a_link_that_was_not_full() -> None:
@@ -179,10 +187,12 @@ def test_a_connection_counts_by_its_data() -> None:
 
 
 def test_the_kernels_count_overrules() -> None:
-    first, second, *_ = sentences([entry(**FULL, point="snd")], kernel={0: 367})
+    first, second, *_ = sentences([entry(**FULL, point="snd")], kernel={0: KernelCounts(367)})
     assert (first.kind, second.kind) == ("local_drop", "kernel_count")
     assert "the kernel counted 367 retransmissions, the capture shows 0" in second.text
-    assert not any(one.kind == "kernel_count" for one in sentences([entry(**FULL)], kernel={0: 0}))
+    assert not any(
+        one.kind == "kernel_count" for one in sentences([entry(**FULL)], kernel={0: KernelCounts(0)})
+    )
 
 
 def test_nothing_is_well_without_proof() -> None:
@@ -253,3 +263,16 @@ def test_whatever_the_facts_there_is_an_answer_in_words(some: list[Object]) -> N
     assert not any(word in one.text for one in found for word in ("None", "nan", "  "))
     flows = [one for one in map(flow, some) if one is not None]
     assert sum(group.weight for group in groups(flows)) <= 1 + 1e-6
+
+
+def test_a_standing_queue_is_said_whatever_limited_the_sender() -> None:
+    one = entry(receiver_window=1.0, full=0.8, queue=(140.0, 190.0), base=40.0)
+    first, second = sentences([one])
+    assert (first.kind, second.kind) == ("idle_receiver_window", "queue")
+    assert second.text == (
+        "a standing queue (bufferbloat) added 140 ms (median; 95th percentile 190 ms) to a base RTT of 40 ms"
+    )
+    assert second.cost_s == 0
+    for less in ({"queue": (29.0, 60.0)}, {"full": 0.2}):
+        facts = {"full": 0.8, "queue": (140.0, 190.0), "base": 40.0} | less
+        assert all(found.kind != "queue" for found in sentences([entry(receiver_window=1.0, **facts)]))

@@ -1,4 +1,4 @@
-"""All results of the five samples, held to files that change only by ``pytest --update-golden``."""
+"""All results of every sample, held to files that change only by ``pytest --update-golden``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support_samples import ROOT, SAMPLE_NAMES
+from support_samples import ALL_SAMPLES, ROOT
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -26,7 +26,7 @@ def portable(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("name", SAMPLE_NAMES)
+@pytest.mark.parametrize("name", ALL_SAMPLES)
 def test_results(
     name: str, analyzed: Callable[[str], dict[str, Any]], request: pytest.FixtureRequest
 ) -> None:
@@ -43,4 +43,4 @@ def test_results(
 
 
 def test_no_golden_file_is_left_over() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.json")} == set(SAMPLE_NAMES)
+    assert {path.stem for path in GOLDEN.glob("*.json")} == set(ALL_SAMPLES)

@@ -15,7 +15,7 @@ from multitracer.model.arrays.intervals import (
     total,
     union,
 )
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 
 LIMIT = 40
 pairs = st.lists(st.tuples(st.integers(-5, LIMIT), st.integers(-5, LIMIT)), max_size=8)
@@ -83,5 +83,5 @@ def test_nanosecond_epochs_stay_exact(scale: int) -> None:
 def test_distinct_whatever_the_steps() -> None:
     for step in (1, 1448, 2_000_000, 1 << 40):
         values = np.arange(1000, dtype=np.int64)[::-1].repeat(2) * step
-        assert distinct(values).tolist() == [at * step for at in range(1000)]
-    assert distinct(np.empty(0, dtype=np.int64)).tolist() == []
+        assert sorted_unique(values).tolist() == [at * step for at in range(1000)]
+    assert sorted_unique(np.empty(0, dtype=np.int64)).tolist() == []

@@ -14,10 +14,11 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "issues.md"
 HEAD = """# Issues
 
-An issue is damage or doubt, in a file or between files, that does not stop the work. Each has a code, how often it was
-seen, its first record (packet or line number, from 1; 0 if no single record is the cause) and a description.
-`multitracer info` and `multitracer analyze` print issues, the most severe first; `--json` has all of them. With
-`--strict`, an issue of lost data ends in [status 4](exit-status.md).
+An issue is damage or doubt, in a file or between files, that does not stop the work. Each has a code,
+how often it was seen, its first record (packet or line number, from 1; 0 if no single record is the
+cause) and a description. `multitracer info` and `multitracer analyze` print issues, the most severe
+first; `--json` has all of them. With `--strict`, an issue of lost data ends in [status 4](exit-
+status.md).
 
 This page is made from `ISSUE_KINDS` in `multitracer/model/errors.py`;
 `pytest tests/test_issues_documented.py --update-golden` writes it anew.

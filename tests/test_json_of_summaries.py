@@ -113,16 +113,16 @@ def test_the_worst_and_the_largest_are_shown(
     for text in texts:
         lines = [" ".join(line.split()) for line in text.splitlines()]
         assert "40 connections" in lines
-        assert "Data 4,800 bytes, 4,700 acknowledged; 4,900 sent, 100 of them sent before" in lines
+        assert "Data 4,800 bytes, 4,700 acknowledged; 100 duplicate bytes" in lines
         assert any(
-            line.startswith("Sent again 1 segment: 1 ") and line.endswith("1 connection") for line in lines
+            line.startswith("Retransmitted 1 segment: 1 ") and line.endswith("1 connection") for line in lines
         )
         assert "Ends 1 reset, 39 open at the end" in lines
         rows = [line.split() for line in lines if " -> " in line]
         assert [int(row[0]) for row in rows] == [3, 7, *range(3), 4, 5, 6, *range(8, 12)]
-        assert rows[1][4] == "900"
+        assert rows[1][4:6] == ["900", "B"]
         assert "... and 28 more" in lines
-        assert "--conn N tells all of one (tcp.stream eq N in Wireshark); --json has all" in lines
+        assert "--conn N shows one connection in full (tcp.stream eq N in Wireshark); --json has all" in lines
 
 
 def test_with_other_results_the_dictionaries_are_written() -> None:

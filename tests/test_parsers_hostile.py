@@ -14,20 +14,8 @@ from multitracer import registry
 from multitracer.model.errors import ISSUE_KINDS, MultiTracerError
 from multitracer.model.table import Table
 
-FORMATS = (
-    "iperf3",
-    "tcpinfo",
-    "ndt7",
-    "bcc",
-    "csv",
-    "tcpprobe",
-    "siftr",
-    "ns3-ascii",
-    "ns3-series",
-    "flowmonitor",
-    "ns3-lena",
-    "omnetpp",
-)
+FORMATS = [name for name in registry.PARSERS if (made.FOLDER / name).is_dir()]
+"""Those with a constructed sample."""
 STRANGE = st.one_of(
     st.none(),
     st.booleans(),
@@ -132,6 +120,7 @@ def test_shapes_that_break_readers(name: str, text: str, tmp_path: Path) -> None
     read(name, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 @QUICK
 @given(data=st.data())

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support_samples import PATIENCE_S
+from support_samples import PATIENCE_S, ROOT
 
+import multitracer as mt
 from multitracer import registry
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.api import pipeline
@@ -289,3 +290,30 @@ def test_of_a_capture_few_parsers_are_loaded(samples: Path) -> None:
     )
     assert "multitracer.parsers.pcap" in done.stdout
     assert "multitracer.parsers.ns2" not in done.stdout
+
+
+def test_analyze_reads_paths_and_takes_traces() -> None:
+    folder = ROOT / "sample_traces" / "flow-control"
+    read = mt.analyze(mt.read(folder), only=["connections"]).connections.summary
+    assert mt.analyze(folder, only=["connections"]).connections.summary == read
+    assert mt.analyze(str(folder / "snd.pcap"), folder / "rcv.pcap", only=["connections"]).results
+    trace = mt.open_trace(folder / "snd.pcap")
+    assert len(mt.analyze(trace, only=["connections"]).connections["connections"]) == 1
+    with pytest.raises(UsageError, match="not both"):
+        mt.analyze(mt.read(folder), folder)
+
+
+def test_every_result_has_a_frame() -> None:
+    analysis = mt.analyze(ROOT / "sample_traces" / "link-resets-vj")
+    for name in analysis.results:
+        if analysis[name].inconclusive is None:
+            assert len(analysis[name].frame().columns) or not analysis[name].summary, name
+    connections = analysis.connections.frame()
+    assert connections["bytes.unique"].tolist() == [100_000]
+    assert analysis.utilization.frame()["value"].tolist() == [analysis.utilization.value]
+
+
+def test_the_package_shows_its_public_names_only() -> None:
+    assert dir(mt) == sorted(mt.__all__)
+    for name in mt.__all__:
+        assert name == "__version__" or getattr(mt, name).__doc__, name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -42,7 +41,7 @@ def in_order(lines: list[str], printed: list[str]) -> str | None:
 @pytest.mark.parametrize("block", COMMANDS, ids=lambda block: str(block).split("\n")[0][2:40])
 def test_command(block: str, here: Path, run: Run) -> None:
     command, *shown = block.rstrip("\n").split("\n")
-    done = run(*shlex.split(command)[2:], cwd=here, env={**os.environ, "COLUMNS": "80"})
+    done = run(*shlex.split(command)[2:], cwd=here, columns=80)
     assert done.returncode == 0, done.stderr
     printed = [line.rstrip() for line in done.stdout.splitlines()]
     assert in_order([line for line in shown if line], printed) is None, done.stdout

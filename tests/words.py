@@ -1,4 +1,4 @@
-"""Words that users no longer read, each with the field's own: for the docs and for the program's strings."""
+"""Words that users no longer read, each with the field's term: one list for docs and program."""
 
 from __future__ import annotations
 

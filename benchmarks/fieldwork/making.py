@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fieldwork.scenarios import scenario
 from multitracer.lab.fleet import Job, Outcome, run_fleet
-from multitracer.lab.measurement_dir import toml
+from multitracer.model import toml
 
 POINTS = ("snd", "mid", "rcv")
 
@@ -73,9 +73,9 @@ def pack(source: Path, target: Path) -> None:
 
 def toml_of(table: dict[str, object]) -> str:
     """A scenario's table as TOML; lists of tables as inline tables."""
-    return toml({key: value for key, value in table.items() if key not in ("flow", "link")}) + "".join(
-        f"\n{line}" for key in ("flow", "link") for line in _nested(key, table[key])
-    )
+    return toml.document(
+        {key: value for key, value in table.items() if key not in ("flow", "link")}
+    ) + "".join(f"\n{line}" for key in ("flow", "link") for line in _nested(key, table[key]))
 
 
 def _nested(name: str, value: object) -> list[str]:
@@ -87,7 +87,7 @@ def _nested(name: str, value: object) -> list[str]:
 def _section(head: str, name: str, table: object) -> list[str]:
     assert isinstance(table, dict)
     plain = {key: value for key, value in table.items() if not _is_table(value)}
-    lines = [head, *toml(plain).splitlines()]
+    lines = [head, *toml.document(plain).splitlines()]
     for key, value in table.items():
         if _is_table(value):
             lines += _nested(f"{name}.{key}", value)

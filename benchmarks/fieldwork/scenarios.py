@@ -188,6 +188,11 @@ def _bulk(rng: random.Random, table: Table, rate_bps: float, flows: int) -> None
     ]
 
 
+def _flow(table: Table, kind: str, **settings: Any) -> None:
+    """One flow of zeros."""
+    table["flow"] = [{"kind": kind, "data": "zeros", **settings}]
+
+
 def _bloat(rng: random.Random, table: Table) -> None:
     at = rng.choice(["sender", "router"])
     rate_bps = _queue(rng, table, at, (250, 900))
@@ -208,31 +213,27 @@ def _anywhere(rng: random.Random, table: Table) -> None:
 def _slow_reader(rng: random.Random, table: Table) -> None:
     _anywhere(rng, table)
     rate_bps = rng.choice([1e6, 3e6, 8e6])
-    table["flow"] = [
-        {
-            "kind": "bulk",
-            "data": "zeros",
-            "bytes": _volume(rng, rate_bps, 3.0),
-            "read_bps": rate_bps,
-            "read_bytes": rng.choice([2000, 6000, 20_000]),
-            "rcvbuf_bytes": rng.choice([12_000, 25_000, 80_000]),
-        }
-    ]
+    _flow(
+        table,
+        "bulk",
+        bytes=_volume(rng, rate_bps, 3.0),
+        read_bps=rate_bps,
+        read_bytes=rng.choice([2000, 6000, 20_000]),
+        rcvbuf_bytes=rng.choice([12_000, 25_000, 80_000]),
+    )
 
 
 def _stalled_reader(rng: random.Random, table: Table) -> None:
     _anywhere(rng, table)
     size = rng.choice([200_000, 600_000, 1_500_000])
-    table["flow"] = [
-        {
-            "kind": "bulk",
-            "data": "zeros",
-            "bytes": size,
-            "rcvbuf_bytes": rng.choice([12_000, 25_000, 80_000]),
-            "stall_after_bytes": int(size * rng.uniform(0.1, 0.8)),
-            "stall_s": rng.choice([0.7, 1.5, 3.0]),
-        }
-    ]
+    _flow(
+        table,
+        "bulk",
+        bytes=size,
+        rcvbuf_bytes=rng.choice([12_000, 25_000, 80_000]),
+        stall_after_bytes=int(size * rng.uniform(0.1, 0.8)),
+        stall_s=rng.choice([0.7, 1.5, 3.0]),
+    )
 
 
 def _small_window(rng: random.Random, table: Table) -> None:
@@ -240,38 +241,32 @@ def _small_window(rng: random.Random, table: Table) -> None:
     _wide(rng, table, delay_ms)
     window = rng.choice([6_000, 12_000, 30_000])
     rate_bps = window * 8 / (2 * delay_ms / 1e3)
-    table["flow"] = [
-        {"kind": "bulk", "data": "zeros", "bytes": _volume(rng, rate_bps, 3.0), "rcvbuf_bytes": window}
-    ]
+    _flow(table, "bulk", bytes=_volume(rng, rate_bps, 3.0), rcvbuf_bytes=window)
 
 
 def _pausing_writer(rng: random.Random, table: Table) -> None:
     _anywhere(rng, table)
     burst, pause_s = rng.choice([3_000, 20_000, 60_000]), rng.choice([0.08, 0.2, 0.5])
-    table["flow"] = [
-        {
-            "kind": "bursty",
-            "data": "zeros",
-            "burst_bytes": burst,
-            "pause_s": pause_s,
-            "bytes": int(burst * rng.uniform(1.5, 4) / pause_s),
-            "nodelay": rng.random() < 0.5,
-        }
-    ]
+    _flow(
+        table,
+        "bursty",
+        burst_bytes=burst,
+        pause_s=pause_s,
+        bytes=int(burst * rng.uniform(1.5, 4) / pause_s),
+        nodelay=rng.random() < 0.5,
+    )
 
 
 def _paced_writer(rng: random.Random, table: Table) -> None:
     _anywhere(rng, table)
     rate_bps = rng.choice([3e5, 1e6, 3e6])
-    table["flow"] = [
-        {
-            "kind": "paced",
-            "data": "zeros",
-            "rate_bps": rate_bps,
-            "write_bytes": rng.choice([500, 4000, 16_000]),
-            "bytes": int(rate_bps / 8 * rng.uniform(1.5, 3.5)),
-        }
-    ]
+    _flow(
+        table,
+        "paced",
+        rate_bps=rate_bps,
+        write_bytes=rng.choice([500, 4000, 16_000]),
+        bytes=int(rate_bps / 8 * rng.uniform(1.5, 3.5)),
+    )
 
 
 def _questions(rng: random.Random, table: Table) -> None:

@@ -256,14 +256,19 @@ def halves(
 ) -> Halves | None:
     """Time from a tap to an end of the path and back, without what the host there adds.
 
-    The data's packets are matched by ID and sequence number; so are the acknowledgements. `from_snd`: packets
-    of `key` go from "snd" to "rcv".
+    The data's packets are matched by ID and sequence number; so are the ACKs. A SYN counts where it was
+    captured once at both: of copies with the same ID, nobody knows which is which. `from_snd`: packets of
+    `key` go from "snd" to "rcv".
     """
     there, back = [], []
     near = {_name(packet): packet.t_ns for packet in reversed(captures[point])}
+    syns = [Counter(_name(packet) for packet in captures[at] if packet.flags & SYN) for at in (point, end)]
     for packet in captures[end]:
-        t_ns = near.get(_name(packet))
-        if t_ns is None or packet.flags & SYN or not packet.flags & ACK:
+        name = _name(packet)
+        t_ns = near.get(name)
+        if t_ns is None or not packet.flags & (SYN | ACK):
+            continue
+        if packet.flags & SYN and any(count[name] != 1 for count in syns):
             continue
         away = ((packet.key == key) == from_snd) == (end == "rcv")
         if packet.key == key or packet.reverse == key:

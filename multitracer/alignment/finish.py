@@ -10,6 +10,7 @@ import numpy as np
 
 from multitracer.alignment import flows, graph
 from multitracer.alignment.clocks import Piece
+from multitracer.alignment.kernelcauses import by_kernel
 from multitracer.alignment.relation import Nominal
 from multitracer.alignment.state import AlignmentState, entities
 from multitracer.model import declared
@@ -300,6 +301,7 @@ def _measurement(state: AlignmentState, clocks: list[Clock], tables: dict[str, T
         for index, merged in enumerate(state.merged)
     ]
     points = {state.traces[i].source.point: i for i in reversed(state.path) if state.settled(i)}
+    tables, found = by_kernel(tables, found, clocks, (points.get("snd"), points.get("rcv")))
     _kernel_points(state)
     return Timeline(
         traces=state.traces,

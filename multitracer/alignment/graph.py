@@ -129,7 +129,22 @@ def intervals(matrix: Float, reference: int) -> dict[int, Interval]:
 
 
 def pinned(matrix: Float, reference: int, values: Mapping[int, float]) -> dict[int, Interval]:
-    """Bounds after some corrections were chosen; they must lie within the bounds."""
+    """Bounds after some corrections were chosen; they must lie within the bounds.
+
+    Parameters
+    ----------
+    matrix : float array
+        The shortest-path matrix of `solve`, in ns.
+    reference : int
+        The source whose clock is the timeline.
+    values : mapping of int to float
+        Chosen corrections by source, in ns.
+
+    Returns
+    -------
+    dict of int to Interval
+        By source. Corrections that contradict each other change nothing.
+    """
     w = matrix.copy()
     for i, value in values.items():
         w[i, reference] = value

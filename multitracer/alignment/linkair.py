@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 _AGREED = 0.9
 
 
-class _Way(NamedTuple):
+class _Direction(NamedTuple):
     """Frames of one entity: all, their first transmissions, and when each had come; -1 if never known."""
 
     sent: Table
     first: Table
-    heard_ns: Int
+    received_ns: Int
 
 
 class _Found(NamedTuple):
@@ -85,7 +85,7 @@ def join(
             return []
         if not _is_monitored(state, log):
             # The receiver itself says when a frame had come, and hands its packet on then.
-            found = found._replace(once=way.heard_ns[found.frame] >= 0)
+            found = found._replace(once=way.received_ns[found.frame] >= 0)
         ways[side] = way, found
     if set(ways) != {0, 1}:
         return []
@@ -93,7 +93,7 @@ def join(
     return [relation for relation in relations if relation is not None]
 
 
-def _way(frames: Table, entity: int) -> _Way:
+def _way(frames: Table, entity: int) -> _Direction:
     frames = frames.sorted_by("t_ns")
     snd, rcv = (frames["action"] == frames.code("action", word) for word in ("snd", "rcv"))
     mine = frames["entity"] == entity
@@ -102,13 +102,13 @@ def _way(frames: Table, entity: int) -> _Way:
     heard = frames.where(rcv & ~mine & (frames["duplicate"] == 0))
     offsets, at = np.unique(heard["offset"], return_index=True)
     if not len(offsets) or not len(first):
-        return _Way(sent, first, np.full(len(first), -1, dtype=np.int64))
+        return _Direction(sent, first, np.full(len(first), -1, dtype=np.int64))
     place = np.minimum(np.searchsorted(offsets, first["offset"]), len(offsets) - 1)
     known = offsets[place] == first["offset"]
-    return _Way(sent, first, np.where(known, heard["t_ns"][at[place]], -1))
+    return _Direction(sent, first, np.where(known, heard["t_ns"][at[place]], -1))
 
 
-def _once(way: _Way) -> Array:
+def _once(way: _Direction) -> Array:
     """For each frame, whether it was sent once only, as far as the monitor saw and the retry bit says."""
     _, inverse, count = np.unique(way.sent["offset"], return_inverse=True, return_counts=True)
     again = np.bincount(inverse, weights=way.sent["attempt"] > 0) > 0
@@ -116,7 +116,9 @@ def _once(way: _Way) -> Array:
     return np.asarray(((count == 1) & ~again)[order])
 
 
-def _read(state: AlignmentState, log: int, way: _Way, ends: tuple[int, int], side: int) -> _Found | None:
+def _read(
+    state: AlignmentState, log: int, way: _Direction, ends: tuple[int, int], side: int
+) -> _Found | None:
     """Packets that the monitor could read."""
     path = state.traces[log].source.path
     inside = [i for i, trace in enumerate(state.traces) if trace.source.path == path and i in state.own]
@@ -141,7 +143,7 @@ def _read(state: AlignmentState, log: int, way: _Way, ends: tuple[int, int], sid
 
 
 def _counted(
-    state: AlignmentState, way: _Way, ends: tuple[int, int], side: int, nominal: Nominal
+    state: AlignmentState, way: _Direction, ends: tuple[int, int], side: int, nominal: Nominal
 ) -> _Found | None:
     """Packets of frames that cannot be read, by their order, where there is a capture at either end."""
     near, far = ends
@@ -158,7 +160,7 @@ def _counted(
     first, sent = (
         table.replace(t_ns=nominal.apply(table["t_ns"], table["record"])) for table in (way.first, way.sent)
     )
-    heard = np.where(way.heard_ns >= 0, nominal.apply(way.heard_ns, way.first["record"]), -1)
+    heard = np.where(way.received_ns >= 0, nominal.apply(way.received_ns, way.first["record"]), -1)
     paired = by_arrival(
         first["ns"].astype(np.int64),
         first["length"].astype(np.int64),
@@ -174,7 +176,7 @@ def _counted(
 
 
 def _relation(
-    state: AlignmentState, log: int, capture: int, side: int, ways: dict[int, tuple[_Way, _Found]]
+    state: AlignmentState, log: int, capture: int, side: int, ways: dict[int, tuple[_Direction, _Found]]
 ) -> Relation | None:
     """What one capture and the log say of each other: packets into the link, and out of it."""
     own = state.own[capture]
@@ -185,7 +187,7 @@ def _relation(
     way, found = ways[1 - side]
     out = (found.far >= 0) & found.once
     row, frame = found.far[out], found.frame[out]
-    come_ns = way.first["t_ns"] if _is_monitored(state, log) else way.heard_ns
+    come_ns = way.first["t_ns"] if _is_monitored(state, log) else way.received_ns
     after = Pairs(own["t_ns"][row], come_ns[frame], own["record"][row], way.first["record"][frame])
     if not len(before) or not len(after):
         return None

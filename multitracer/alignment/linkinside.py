@@ -44,7 +44,7 @@ def join(state: AlignmentState, log: int, entity: int, capture: int, side: int) 
     a, b = found.first[into], found.second[into]
     before = Pairs(own["t_ns"][a], within["t_ns"][b], own["record"][a], within["record"][b])
     a, b = found.first[~into], found.second[~into]
-    heard_ns, heard_record = _heard(state.traces[log], entity, places[b], within["length"][b])
+    heard_ns, heard_record = _received(state.traces[log], entity, places[b], within["length"][b])
     known = heard_ns >= 0
     after = Pairs(own["t_ns"][a][known], heard_ns[known], own["record"][a][known], heard_record[known])
     if not len(before) or not len(after):
@@ -64,7 +64,7 @@ def _inside(state: AlignmentState, log: int) -> int | None:
     return None
 
 
-def _heard(trace: Trace, entity: int, place: Array, length: Array) -> tuple[Array, Array]:
+def _received(trace: Trace, entity: int, place: Array, length: Array) -> tuple[Array, Array]:
     """When the entity had the last byte that is surely of each packet, and the record; -1 if never."""
     frames: Table = trace.tables["link_frames"]
     received = (frames["entity"] == entity) & (frames["action"] == frames.code("action", "rcv"))

@@ -12,7 +12,7 @@ import numpy as np
 
 from multitracer.alignment.flows import sockets
 from multitracer.model import schema
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Flow, Trace
 
@@ -71,14 +71,14 @@ def name_sockets(state: AlignmentState) -> None:
 def _by_times(state: AlignmentState, trace: Trace) -> tuple[tuple[int, int] | None, str]:
     """The connection and direction whose segments fall on the times of changes, and how it was found."""
     series = trace.tables["series"]
-    times = distinct(series["t_ns"][series["t_ns"] > 0])
+    times = sorted_unique(series["t_ns"][series["t_ns"] > 0])
     shares: dict[int, float] = {}
     for capture in state.path:
         own = state.own[capture]
         step = steps_ns(times, trace.source.details["significant_digits"])
         step += steps_ns(times, state.traces[capture].source.details.get("significant_digits", 19))
         for conn in np.unique(own["conn"][own["conn"] >= 0]).tolist():
-            share = _share(times, distinct(own["t_ns"][own["conn"] == conn]), step)
+            share = _share(times, sorted_unique(own["t_ns"][own["conn"] == conn]), step)
             shares[conn] = max(shares.get(conn, 0.0), share)
     if len(shares) == 1:
         (conn,) = shares

@@ -63,6 +63,7 @@ QUESTIONS = {
         needs=("result:connections",),
         uses=(
             "timeouts",
+            "losses",
             "utilization",
             "idle_phases",
             "chains",

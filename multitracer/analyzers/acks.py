@@ -227,7 +227,7 @@ def _windows(m: Timeline, both: TwoWay) -> list[dict[str, Any]]:
 
 ANALYZER = Analyzer(
     name="acks",
-    question="How did the receiver acknowledge: delayed, in bunches, with which window?",
+    question="How did the receiver acknowledge: delayed, compressed, with which window?",
     run=run,
     **QUESTIONS["acks"]._asdict(),
 )

@@ -129,7 +129,7 @@ def _entity(m: Timeline, entity: int, radio: Table, rates: Table, span_ns: int) 
         "airtime_s": round(int(airtime.sum()) / 1e9, 6) if known else None,
         "airtime_share": _share(int(airtime.sum()), span_ns) if known else None,
         "retry_airtime_s": round(int(airtime[again].sum()) / 1e9, 6) if known else None,
-        "rate_bps": _spread(known_rate),
+        "rate_bps": _quantiles(known_rate),
         "rates": [
             {
                 "rate_bps": rate if rate > 0 else None,
@@ -147,7 +147,7 @@ def _entity(m: Timeline, entity: int, radio: Table, rates: Table, span_ns: int) 
                 strict=True,
             )
         ],
-        "signal_dbm": _spread(signal),
+        "signal_dbm": _quantiles(signal),
         "channels": [
             {"mhz": mhz, "transmissions": count}
             for mhz, count in zip(channels.tolist(), frames.tolist(), strict=True)
@@ -155,7 +155,7 @@ def _entity(m: Timeline, entity: int, radio: Table, rates: Table, span_ns: int) 
     }
 
 
-def _spread(values: Array) -> dict[str, float] | None:
+def _quantiles(values: Array) -> dict[str, float] | None:
     if not len(values):
         return None
     low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])

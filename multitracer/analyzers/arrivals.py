@@ -53,7 +53,7 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
 
 ANALYZER = Analyzer(
     name="arrivals",
-    question="What was each segment that came out of order: sent again, reordered, or delivered twice?",
+    question="What was each out-of-order arrival: retransmission, reordered, or network duplicate?",
     run=run,
     **QUESTIONS["arrivals"]._asdict(),
 )

@@ -96,7 +96,7 @@ def _polls(asked: Table, found: Direction) -> dict[str, Any]:
     return {
         "sent": len(asked),
         "answered": int(np.count_nonzero(answered)),
-        "delay_ms": _spread((asked["end_ns"] - asked["t_ns"])[answered]),
+        "delay_ms": _quantiles((asked["end_ns"] - asked["t_ns"])[answered]),
     }
 
 
@@ -117,7 +117,7 @@ def _reports(found: Direction) -> dict[str, Any]:
         "with_nacks": int(np.count_nonzero(each)),
         "nacks_per_report_max": int(most.max(initial=0)),
         "partial_nacks": int(np.count_nonzero(nacks["start"] >= 0)),
-        "interval_ms": _spread(np.diff(status["t_ns"])),
+        "interval_ms": _quantiles(np.diff(status["t_ns"])),
     }
 
 
@@ -130,10 +130,10 @@ def _reordering(overtaken: Table, waits: Array, found: Direction) -> dict[str, A
     return {
         "overtaken": len(overtaken),
         "filled": int(np.count_nonzero(filled)),
-        "delay_ms": _spread((overtaken["end_ns"] - overtaken["t_ns"])[filled]),
-        "reported_ms": _spread((overtaken["reported_ns"] - overtaken["t_ns"])[told]),
+        "delay_ms": _quantiles((overtaken["end_ns"] - overtaken["t_ns"])[filled]),
+        "reported_ms": _quantiles((overtaken["reported_ns"] - overtaken["t_ns"])[told]),
         "pdus_held": int(np.count_nonzero(waits > 0)),
-        "held_ms": _spread(waits[waits > 0]),
+        "held_ms": _quantiles(waits[waits > 0]),
     }
 
 
@@ -186,7 +186,7 @@ def _harq(m: Timeline, entity: int) -> dict[str, Any] | None:
     }
 
 
-def _spread(times_ns: Array) -> dict[str, float] | None:
+def _quantiles(times_ns: Array) -> dict[str, float] | None:
     if not len(times_ns):
         return None
     low, middle, high, most = np.percentile(times_ns, [0, 50, 95, 100]) / 1e6

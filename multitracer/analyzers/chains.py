@@ -16,6 +16,7 @@ from multitracer.diagnosis.chains.evidence import Episode, Evidence
 from multitracer.diagnosis.chains.linkwork import burst_chains, xoff_chains
 from multitracer.diagnosis.chains.recovery import drop_chains, loss_chains, queue_chains
 from multitracer.diagnosis.chains.resets import reset_chains
+from multitracer.diagnosis.chains.standstill import standstill_chains
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema.chains import CHAIN_LINKS
 from multitracer.model.schema.results import IDLE_CAUSES
@@ -31,8 +32,9 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Join events into chains, and charge every idle phase, timeout and retransmission to one of them.
 
     An episode of loss recovery goes to what first explains it: a drop in front of the link, a link reset, a
-    dropped call, work of the link that took too long, the loss of its ACKs, else a loss elsewhere. Idle
-    phases behind a loss go with the episode before; others during which ACKs were held up go with these.
+    dropped call, a path that stood still, ACKs that were lost or late, work of the link on the data that took
+    too long, else a loss elsewhere. Idle phases behind a loss go with the episode before; others during which
+    ACKs were held up go with these.
 
     References
     ----------
@@ -42,9 +44,10 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     drops, left = drop_chains(evidence, evidence.episodes)
     resets, left = reset_chains(evidence, left)
     calls, left = call_chains(evidence, left)
-    bursts, left = burst_chains(evidence, left)
+    still, left = standstill_chains(evidence, left)
     acks, left = ack_loss_chains(evidence, left)
-    found = [*drops, *resets, *calls, *bursts, *acks, *loss_chains(evidence, left)]
+    bursts, left = burst_chains(evidence, left)
+    found = [*drops, *resets, *calls, *still, *bursts, *acks, *loss_chains(evidence, left)]
     charged = sorted(found, key=lambda one: one.t_ns)
     held = sorted(ack_chains(evidence), key=lambda one: one.t_ns)
     links = _charge(evidence, charged, held)
@@ -157,6 +160,7 @@ def _words(m: Timeline, chain: Chain, table: Table, row: int) -> dict[str, Any]:
         "idle_s": round(chain.idle_ns / 1e9, 6),
         "held_s": round(chain.held_ns / 1e9, 6),
         "duplicate_bytes": chain.duplicate,
+        "dropped_bytes": chain.dropped,
         "cost_s": round(int(table["cost_ns"][row]) / 1e9, 6),
         "silence_s": round(chain.silence_ns / 1e9, 6),
         "events": [_event(m, number, event) for number, event in enumerate(chain.events, 1)],

@@ -47,6 +47,7 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
     # was lost on the way is missing, and the link has changed the times between the others.
     far = far_end(measurement, connection, source)
     other = connection.summaries[far][_DIRECTIONS[1 - connection.data_dir]]
+    told = one_point(measurement, connection, source)
     return {
         "index": connection.index,
         "endpoints": [endpoint(*end) for end in connection.endpoints],
@@ -78,7 +79,7 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "retransmissions": _retransmissions(data),
         "reverse_retransmissions": _retransmissions(other),
         "arrivals": {"out_of_order": sum(data["arrivals"].values()), **data["arrivals"]},
-        "losses": dict(data["losses"]),
+        "losses": _losses(data, told["observation"]),
         "timeouts": dict(data["timeouts"]),
         "rtt_ms": _rtt_ms(data["rtt"]),
         "throughput_bps": _rate_bps(data, data["data_bytes"]),
@@ -93,7 +94,7 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
         "max_flight_bytes": data["max_flight_bytes"],
         "max_window_bytes": acks["max_window_bytes"],
-        **one_point(measurement, connection, source),
+        **told,
     }
 
 
@@ -124,6 +125,14 @@ def _retransmissions(direction: Mapping[str, Any]) -> dict[str, int]:
     inferred = direction["inferred"]
     # Probes carry no byte that a receiver waits for: they are counted apart.
     return {"total": sum(causes.values()) - causes["unneeded_probe"], **causes, "inferred": inferred}
+
+
+def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None) -> dict[str, int]:
+    """Before the capture and behind it; behind the receiver's own there is no path to lose anything."""
+    found = dict(direction["losses"])
+    if observation and observation["point"] == "rcv" and observation["grade"] != "guess":
+        found["downstream"] = 0
+    return found
 
 
 def _closed(data: Mapping[str, Any], acks: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from multitracer.analyzers import _tfrc as tfrc
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.statistics import smoothed
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.lazy import np
 from multitracer.model.schema.studies import DCCP_REPORTS
 from multitracer.model.table import Array, Table
@@ -72,19 +72,19 @@ def _connection(m: Timeline, source: int, flow: Flow, seen: Table) -> tuple[dict
         "data_bytes": int(sent["length"].sum()),
         "rate_bps": round(8e9 * int(sent["length"][1:].sum()) / span_ns, 3) if span_ns else None,
         "missing": _missing(seen.where(seen["dir"] == way)["seq"]),
-        "rtt": _spread(rtt_ns),
+        "rtt": _quantiles(rtt_ns),
         "loss_event_rate": _sixth(p_last),
         "loss_event_rate_max": _sixth(1 / int(intervals["loss_interval"].min()) if len(intervals) else None),
-        "x_recv_bps": _spread_of(rated),
+        "x_recv_bps": _rates(rated),
         "x_calc": {"bps": None if x_calc is None else round(x_calc, 3), "s_bytes": round(mean, 3)},
         "queue_packets": _queue(rtt_ns, rated, mean),
         "late_notice_s": _late(when, rtt_ns, intervals),
         "first_loss_report": round(m.seconds(int(intervals["t_ns"][0])), 6) if len(intervals) else None,
     }
-    return entry, _told(measured, rtt_ns, mean)
+    return entry, _at_sender(measured, rtt_ns, mean)
 
 
-def _told(reports: Table, rtt_ns: Array, mean: float) -> Table:
+def _at_sender(reports: Table, rtt_ns: Array, mean: float) -> Table:
     """What the sender could work out at each report."""
     if not len(reports):
         return Table.empty(DCCP_REPORTS)
@@ -125,7 +125,7 @@ def _missing(seq: Array) -> int:
     """Sequence numbers between the first and the last that the capture never saw."""
     if not len(seq):
         return 0
-    return int(seq.max() - seq.min() + 1) - len(distinct(seq))
+    return int(seq.max() - seq.min() + 1) - len(sorted_unique(seq))
 
 
 def _queue(rtt_ns: Array, rated: Array, mean: float) -> float | None:
@@ -148,7 +148,7 @@ def _late(when: Array, rtt_ns: Array, intervals: Table) -> float | None:
     return round((int(intervals["t_ns"][0]) - int(rose)) / 1e9, 6)
 
 
-def _spread(values_ns: Array) -> dict[str, float | int] | None:
+def _quantiles(values_ns: Array) -> dict[str, float | int] | None:
     if not len(values_ns):
         return None
     low, middle, high = (float(v) / 1e9 for v in np.percentile(values_ns, (0, 50, 100)))
@@ -160,7 +160,7 @@ def _spread(values_ns: Array) -> dict[str, float | int] | None:
     }
 
 
-def _spread_of(rates: Array) -> dict[str, float] | None:
+def _rates(rates: Array) -> dict[str, float] | None:
     if not len(rates):
         return None
     return {"median": round(float(np.median(rates)), 3), "max": float(rates.max()), "last": float(rates[-1])}

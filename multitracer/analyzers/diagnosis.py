@@ -21,7 +21,9 @@ _ALWAYS = (
     "local_drop",
     "link_loss",
     "link_burst",
+    "standstill",
     "ack_loss",
+    "spurious",
     "host_drops",
 )
 _OTHERS_OWN = (
@@ -36,7 +38,8 @@ _OTHERS_OWN = (
     "host_writer",
     "host_reader",
 )
-_HARMLESS = ("link_burst_harmless", "ack_compression", "xoff", "queue", *_OTHERS_OWN)
+_HARMLESS = ("queue", "link_burst_harmless", "xoff", "ack_compression", *_OTHERS_OWN)
+"""What costs TCP nothing of the link, the most telling first."""
 _FIRST = ("call_dropped", "unfinished")
 
 
@@ -71,8 +74,10 @@ def _from_captures(
     connections = _summary(results, "connections").get("connections", [])
     broken = [] if m.summarised else unfinished(m, connections, _timeouts(results))
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
-    whole = headline(m, dict(utilization), connections) if utilization.get("value") is not None else None
+    chains = [] if m.summarised else _summary(results, "chains").get("chains", [])
+    whole = headline(m, dict(utilization), chains) if utilization.get("value") is not None else None
     others_own = [] if m.summarised else _of_other_layers(m, results)
+    found, others_own = _said_once(found, others_own)
     rest = [one for one in found if one.kind not in _FIRST]
     if whole is not None:
         # Costs are no more than what was lost: repairs come first, what limited the sender shares the rest.
@@ -85,6 +90,30 @@ def _from_captures(
             ]
             left = max(left - costs, 0.0)
     return [*ended, *([whole] if whole is not None else []), *rest, *others_own]
+
+
+_SAME = {"host_drops": "local_drop", "host_writer": "idle_application"}
+"""What the kernel's log of a host tells, and what captures alone say of the same."""
+
+
+def _said_once(found: list[Finding], own: list[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """What a recorded host tells of what is said by captures alone, in its place: the kernel decides.
+
+    Drops give their records to the sentence of the queue that dropped, which has their number.
+    """
+    for kind, same in _SAME.items():
+        mine = next((one for one in own if one.kind == kind and "data sender" in one.text), None)
+        place = next((at for at, one in enumerate(found) if one.kind == same), None)
+        if mine is None or place is None:
+            continue
+        said = found[place]
+        if kind == "host_drops":
+            said = replace(said, evidence=mine.evidence, command=mine.command)
+        else:
+            said = replace(mine, cost_s=said.cost_s)
+        found = [*found[:place], said, *found[place + 1 :]]
+        own = [one for one in own if one is not mine]
+    return found, own
 
 
 def _repairs(one: Finding) -> bool:
@@ -110,22 +139,27 @@ def _along_the_link(m: Timeline, results: Mapping[str, Result], utilization: dic
     found = said(m, chains) + idle_causes(m, phases, _chained(m, results), connections, chains)
     span = float(utilization.get("span_s") or _span(connections))
     told = [one for one in found if one.kind in (*_ALWAYS, *_HARMLESS) or one.cost_s >= _SMALL * span]
-    # A queue alone is what fills the link; it hurts where something has to be repaired behind it.
-    waiting = queue(m, _summary(results, "queueing")) if any(one.kind in _ALWAYS for one in told) else None
+    # Where the window left the link idle, what waits is no standing queue: it bridges the link's own delays.
+    starved = any(one.kind == "idle_receiver_window" for one in told)
+    waiting = None if starved else queue(m, connections, _summary(results, "queueing"), _timeouts(results))
     told += [waiting] if waiting is not None else []
     told += _of_other_layers(m, results)
     if not any(one.kind in _FIRST for one in told):
         told += unfinished(m, connections, _timeouts(results))
-    told.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s))
+    told.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s, _place(one)))
     value = float(utilization["value"])
     if value > GOOD:
         told = [one for one in told if not one.kind.startswith("idle_")]
-    if value > GOOD and all(one.kind in _HARMLESS for one in told):
+    if value > GOOD and waiting is None and all(one.kind in _HARMLESS for one in told):
         told = [one for one in told if one.kind != "ack_compression"]
         return [well(m, utilization), *told] if connections else told
-    whole = headline(m, utilization, connections)
+    whole = headline(m, utilization, chains)
     ended = [one for one in told if one.kind in _FIRST]
     return [*ended, *([whole] if whole is not None else []), *told[len(ended) :]]
+
+
+def _place(one: Finding) -> int:
+    return _HARMLESS.index(one.kind) if one.kind in _HARMLESS else -1
 
 
 def _timeouts(results: Mapping[str, Result]) -> list[dict[str, Any]]:

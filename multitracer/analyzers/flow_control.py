@@ -38,7 +38,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         "count": len(held),
         "share": _share(held, span),
         "xoff_s": round(total(intersect(_pairs(held), span)) / 1e9, 6),
-        "gap_ms": _spread(held["gap_ns"][held["gap_ns"] >= 0]),
+        "gap_ms": _quantiles(held["gap_ns"][held["gap_ns"] >= 0]),
         "rate_bytes_per_s": _rates(path, _pairs(held), span),
         "intervals": [
             {"start": round(m.seconds(start), 6), "end": round(m.seconds(end), 6)}
@@ -130,7 +130,7 @@ def _pairs(held: Table) -> Intervals:
     return np.column_stack([held["t_ns"], held["end_ns"]])
 
 
-def _spread(gaps_ns: Any) -> dict[str, float] | None:
+def _quantiles(gaps_ns: Any) -> dict[str, float] | None:
     if not len(gaps_ns):
         return None
     low, middle, high = np.quantile(gaps_ns, [0, 0.5, 1]) / 1e6

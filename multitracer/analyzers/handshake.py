@@ -137,7 +137,7 @@ def _judged(connection: Connection, summary: Mapping[str, Any], entry: Entry) ->
             f"at most {data['max_flight_bytes']:,} bytes were in flight",
         )
     if in_use["sack"] is False:
-        yield "no-sack", "no SACK: several losses in one window are repaired one a round trip"
+        yield "no-sack", "no SACK: several losses in one window are repaired one per RTT"
     if in_use["timestamps"] is False:
         yield (
             "no-timestamps",
@@ -276,7 +276,7 @@ ANALYZER = Analyzer(
         BatchColumn(
             "handshake_rtt_ms", "SYN to SYN-ACK plus SYN-ACK to ACK [ms]", _round_trips, compared=True
         ),
-        BatchColumn("syn_retransmissions", "SYN and SYN-ACK segments sent again", _repeats),
+        BatchColumn("syn_retransmissions", "SYN and SYN-ACK retransmissions", _repeats),
         BatchColumn("handshake_warnings", "codes of what the handshake lacks", _codes, numeric=False),
     ),
 )

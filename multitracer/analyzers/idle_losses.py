@@ -13,7 +13,7 @@ from multitracer.layers.tcp.flow_batch import FlowBatch, Times, batches, payload
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema import CAUSES
 from multitracer.model.schema.results import IDLE_CAUSES
 from multitracer.model.schema.studies import LOST_SEGMENTS, REPAIRS
@@ -94,7 +94,7 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> Table | None:
     fates = losses.tables["fates"]
     gone = fates.where(~np.isin(fates["fate"], (ARRIVED, UNKNOWN)) & (fates["length"] > 0))
     grouped = Grouped(gone["conn"], gone["dir"])
-    missing = set(distinct(gone["conn"]).tolist())
+    missing = set(sorted_unique(gone["conn"]).tolist())
     found = {}
     for some in batches(m, [one for one in m.connections if one.index in missing]):
         for places, sent in _sent(m, some):

@@ -12,7 +12,7 @@ from multitracer.layers.crosslayer.idle import EVIDENCE, Silence, empty_times, f
 from multitracer.layers.crosslayer.idlecause import Reasons, cause_of
 from multitracer.layers.link.path import LinkPath, link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
-from multitracer.layers.tcp.bottleneck import bottleneck
+from multitracer.layers.tcp.bottleneck import bottleneck, why_no_bottleneck
 from multitracer.layers.tcp.senderstate import sender_states
 from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.analysis import Analyzer, Result
@@ -69,7 +69,7 @@ def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Without a link log: the times in which nothing was in the bottleneck, as captures show it."""
     found = bottleneck(m)
     if found is None:
-        return Result("idle_phases", inconclusive="needs a link log, or a capture at the data sender")
+        return Result("idle_phases", inconclusive=why_no_bottleneck(m))
     idle = longer_than(found.idle, found.packet_ns)
     table = _table(m, None, found.packet_ns, idle, [ESTIMATE] * len(idle), results)
     summary = {

@@ -56,6 +56,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         LINK_RESETS, len(rows), {name: [row[name] for row in rows] for name in LINK_RESETS.by_name}
     )
     resets = [_words(m, path, table, row, reset) for row, reset in enumerate(found)]
+    for at, words in enumerate(resets):
+        words["shares_gap_with"] = _first_of_gap(resets[:at], words)
     summary = {"count": len(found), "resets": resets}
     return Result("link_resets", summary, {"link_resets": table, "reset_losses": taken})
 
@@ -84,12 +86,20 @@ def _row(m: Timeline, path: LinkPath | None, reset: Handshake) -> dict[str, Any]
 
 
 def _count_timeouts(rows: list[dict[str, Any]], results: Mapping[str, Result]) -> None:
+    """Timeouts in each gap, each counted once: by the last reset of that gap that began before it.
+
+    One that fired before any of them is the first one's: the link was still trying then.
+    """
     judged = results.get("timeouts")
     if judged is None or "timeouts" not in judged.tables:
         return
-    times = judged.tables["timeouts"]["t_ns"]
     for row in rows:
-        row["timeouts"] = int(np.count_nonzero((times > row["gap_start_ns"]) & (times <= _gap_end(row))))
+        row["timeouts"] = 0
+    for t_ns in judged.tables["timeouts"]["t_ns"].tolist():
+        inside = [row for row in rows if row["gap_start_ns"] < t_ns <= _gap_end(row)]
+        before = [row for row in inside if row["t_ns"] <= t_ns]
+        for row in before[-1:] or inside[:1]:
+            row["timeouts"] += 1
 
 
 def _gap(delivery: Delivery, reset: Handshake, row: dict[str, Any]) -> None:
@@ -131,6 +141,14 @@ def _words(m: Timeline, path: LinkPath | None, table: Table, row: int, reset: Ha
         "variant": _variant(value),
         "records": events["record"].tolist(),
     }
+
+
+def _first_of_gap(before: list[dict[str, Any]], words: dict[str, Any]) -> float | None:
+    """When the first reset with the same gap was; None if this one is the first, or has none."""
+    if words["gap_s"] is None:
+        return None
+    same = ("gap_start", "gap_end")
+    return next((one["t"] for one in before if all(one[name] == words[name] for name in same)), None)
 
 
 def _variant(value: dict[str, Any]) -> str | None:

@@ -97,10 +97,11 @@ def _one_direction(data: Mapping[str, Any]) -> str:
 
 
 def _receiver_side(data: Mapping[str, Any]) -> str:
+    twice = data["duplicate_bytes"]
+    arrived = f"; {twice:,} duplicate bytes arrived" if twice else ""
     return (
-        "retransmissions whose first copy was lost on the way, and their causes, are inferred; the "
-        f"{data['duplicate_bytes']:,} duplicate bytes are those that arrived twice, not those that the "
-        "sender sent twice; its timeouts cannot be known"
+        "retransmissions of lost segments, and their causes, are inferred; the sender's timeouts and its "
+        f"duplicate bytes are unknown{arrived}"
     )
 
 
@@ -129,7 +130,7 @@ def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> lis
         found.append(
             (
                 "holes_filled",
-                f"{undecided:,} segments came behind later ones, and what was seen does not decide whether "
+                f"{undecided:,} segments arrived out of order; the capture does not decide whether "
                 "they were retransmitted or reordered",
             )
         )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck
+from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck, why_no_bottleneck
 from multitracer.layers.tcp.transit import data_at, near_sender, valid_acks
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema.chains import LOAD
@@ -29,7 +29,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """
     found = bottleneck(m)
     if found is None:
-        return Result("queueing", inconclusive="too few data segments with an ACK or an arrival")
+        return Result("queueing", inconclusive=why_no_bottleneck(m))
     rows, entries = [], []
     for connection in m.connections:
         table = _load(m, connection, found)
@@ -38,7 +38,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         rows.append(table)
         entries.append(_words(connection, table, found))
     if not entries:
-        return Result("queueing", inconclusive="no round trip times of data")
+        return Result("queueing", inconclusive="no RTT of data was measured")
     summary = {
         "rate_bytes_per_s": round(found.rate, 3),
         "rate_basis": found.basis,

@@ -149,7 +149,7 @@ def _why_not(entry: Mapping[str, Any], stamped: bool) -> dict[str, str]:
 
 ANALYZER = Analyzer(
     name="round_trips",
-    question="How long were round trips, by segment, by timestamp and by the kernel?",
+    question="What was the RTT, by segment, by timestamp and by the kernel?",
     run=run,
     **QUESTIONS["round_trips"]._asdict(),
 )

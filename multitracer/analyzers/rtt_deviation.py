@@ -12,7 +12,7 @@ from multitracer.layers.tcp.flow_batch import FlowBatch, batches, valid_acks
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.statistics import smoothed
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema.studies import RTT_SAMPLES
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
@@ -42,7 +42,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
             tables.append(table)
             entries += [{"conn": some[at].index, **told[at]} for at in sorted(told)]
     if not entries:
-        return Result("rtt_deviation", inconclusive="needs a round trip that the ACKs of a capture measure")
+        return Result("rtt_deviation", inconclusive="needs an RTT sample in a capture")
     return Result(
         "rtt_deviation", {"connections": entries}, {"rtt_samples": Table.concat(RTT_SAMPLES, tables)}
     )
@@ -54,7 +54,7 @@ def _measured(acks: FlowBatch) -> tuple[Table, dict[int, dict[str, Any]]]:
     before, varies, timer = (np.empty(len(rtt)) for _ in range(3))
     told: dict[int, dict[str, Any]] = {}
     # Connections with as many samples are rows of one array.
-    for size in distinct(acks.sizes[acks.sizes > 0]).tolist():
+    for size in sorted_unique(acks.sizes[acks.sizes > 0]).tolist():
         alike = np.flatnonzero(acks.sizes == size)
         rows = acks.bounds[alike][:, None] + np.arange(size)
         before[rows], varies[rows], timer[rows] = _estimates(rtt[rows])
@@ -114,7 +114,7 @@ def _ms(time_ns: float) -> float:
 
 ANALYZER = Analyzer(
     name="rtt_deviation",
-    question="How far were round trips from what TCP expected of them?",
+    question="How far did RTTs deviate from the smoothed RTT?",
     run=run,
     **QUESTIONS["rtt_deviation"]._asdict(),
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import MOST
 from multitracer.diagnosis.field.offered import TWICE, offered_bps
 from multitracer.layers.link.path import link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
-from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns
+from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns, why_no_bottleneck
 from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.intervals import intersect, intervals, subtract, total, union
@@ -24,7 +26,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Compute ``U = (1 - idle_time / available_time) * (1 - duplicate_bytes / bytes_sent)``.
 
     Available is the time from the first data segment to the last ACK without XOFF intervals and reset
-    handshakes: those are the link's fault, not TCP's. Transfers at 95 % or less are flagged. Without a link
+    handshakes: those are the link's fault, not TCP's. Transfers at 95 % or less are flagged, and those whose
+    call was dropped, which the paper leaves out of its Figure 6. Without a link
     log the same is estimated from captures alone, and labelled so.
 
     References
@@ -55,12 +58,15 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     idle = int((phases["end_ns"] - phases["t_ns"]).sum())
     idle_share, duplicate_share = idle / available, duplicate / sent
     value = (1 - idle_share) * (1 - duplicate_share)
+    events = m.table("link_events")
+    dropped = bool(np.any(events["kind"] == events.code("kind", "call_dropped")))
     summary = {
         "value": round(value, 6),
         "idle_share": round(idle_share, 6),
         "duplicate_share": round(duplicate_share, 6),
         "basis": "link log",
-        "flagged": value <= FLAG_AT,
+        "flagged": value <= FLAG_AT or dropped,
+        "call_dropped": dropped,
         "span_s": _s(total(span)),
         "available_s": _s(available),
         "idle_s": _s(idle),
@@ -107,9 +113,7 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
 
 
 def _why_not(m: Timeline, results: Mapping[str, Result]) -> str:
-    if bottleneck(m) is None:
-        return "needs a link log, or a capture at the data sender"
-    return "needs a link log: the captures do not show what the path offers"
+    return why_no_bottleneck(m) or ("needs a link log: the captures do not show what the path offers")
 
 
 def _chosen(connections: Result) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from multitracer.api.measurement import Measurement
 from multitracer.model.analysis import Result
 from multitracer.model.errors import Issue, MultiTracerError, NothingToRead, UnknownFormat, UsageError
 from multitracer.model.parser import Parser
+from multitracer.model.timeline import Timeline
 from multitracer.model.trace import Trace
 from multitracer.reading.discovery import discover
 from multitracer.reading.opening import (
@@ -154,13 +155,19 @@ def _summarise(path: str, format: str | None, known: Mapping[str, Parser]) -> Tr
 
 
 def analyze(
-    measurement: Measurement, only: Iterable[str] | None = None, progress: Progress | None = None
+    subject: Measurement | Timeline | Trace | str | os.PathLike[str],
+    *paths: str | os.PathLike[str],
+    only: Iterable[str] | None = None,
+    progress: Progress | None = None,
 ) -> Analysis:
     """Answer all questions, or some, about a measurement.
 
     Parameters
     ----------
-    measurement : Measurement
+    subject : Measurement, Trace, str or path-like
+        What `read` or `open_trace` returned; or a file or directory, which is read first.
+    *paths : str or path-like
+        More files of the same measurement, if `subject` is a path.
     only : iterable of str, optional
         Names of analyzers; what they need is run too, but is not part of the outcome.
     progress : callable, optional
@@ -173,8 +180,15 @@ def analyze(
     Raises
     ------
     UsageError
-        An unknown name in `only`.
+        An unknown name in `only`; paths beside a measurement that has been read.
+
+    Examples
+    --------
+    >>> import multitracer as mt
+    >>> mt.analyze("sample_traces/flow-control", only=["utilization"]).utilization.value > 0.9
+    True
     """
+    measurement = _measurement(subject, paths)
     known = registry.analyzers()
     wanted = [name for name in known if arises(known, name, measurement)] if only is None else list(only)
     for name in wanted:
@@ -187,6 +201,21 @@ def analyze(
             progress(done, len(steps), name)
         results[name] = answer(known, name, measurement, results)
     return Analysis(measurement, {name: results[name] for name in known if name in wanted})
+
+
+def _measurement(
+    subject: Measurement | Timeline | Trace | str | os.PathLike[str],
+    paths: tuple[str | os.PathLike[str], ...],
+) -> Timeline:
+    if isinstance(subject, str | os.PathLike):
+        return read(subject, *paths)
+    if paths:
+        raise UsageError("analyze takes files, or one measurement that was read from them, not both")
+    if isinstance(subject, Trace):
+        from multitracer.alignment import align
+
+        return Measurement.of(align([subject], {}))
+    return subject
 
 
 def plot(

@@ -55,11 +55,12 @@ class Batch:
 
     @property
     def flagged(self) -> list[Record]:
-        """Measurements at the threshold or below it, the worst first."""
+        """Measurements at the threshold or below it, and those whose call was dropped, the worst first."""
         found = [
             record
             for record in self.done
-            if (value := record["utilization"]["value"]) is not None and 100 * value <= self.flag_below
+            if (value := record["utilization"]["value"]) is not None
+            and (100 * value <= self.flag_below or record["utilization"].get("call_dropped"))
         ]
         return sorted(found, key=lambda record: (record["utilization"]["value"], record["name"]))
 

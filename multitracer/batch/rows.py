@@ -50,6 +50,7 @@ COLUMNS: dict[str, str] = {
     "utilization_low": "of the measurement: lower bound, where utilization is an estimate",
     "utilization_high": "of the measurement: upper bound, where utilization is an estimate",
     "utilization_basis": "source of the utilization",
+    "call_dropped": "of the measurement: 1 if the link dropped the call (left out in paper 4.1), else 0",
     "idle_share": "of the measurement: share of the time in which the link was idle",
     "duplicate_share": "of the measurement: share of duplicate bytes",
     "idle_after_losses_share": "of the measurement: share of the transfer idle for timers or loss recovery",
@@ -104,6 +105,7 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
         "utilization_low": used.get("low"),
         "utilization_high": used.get("high"),
         "utilization_basis": used["basis"],
+        "call_dropped": int(bool(used.get("call_dropped"))),
         "idle_share": used["idle_share"],
         "duplicate_share": used["duplicate_share"],
         **_after_losses(contract.get("idle_losses") or {}),
@@ -132,6 +134,7 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
                 "available_s",
                 "span_s",
                 "sent_bytes",
+                "call_dropped",
             )
         },
         "causes": _causes(used),

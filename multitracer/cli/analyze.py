@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from multitracer.api.measurement import Measurement
 
 
-@click.command()
+@click.command(short_help="Explain why a transfer was slow: the whole answer.")
 @paths_argument
 @format_option
 @conn_option

@@ -23,7 +23,7 @@ LINE_EVERY_S = 30.0
 SHOWN = 20
 
 
-@click.command()
+@click.command(short_help="Analyse a directory of measurements.")
 @click.argument("root", metavar="ROOT")
 @json_option
 @click.option(

@@ -21,10 +21,10 @@ def lines(found: Object) -> Iterator[tuple[str, str]]:
             yield f"  {name}", _repeated("PDU", pdus) + _cut(way["segmentation"])
             if way["sdus"] is not None and way["sdus"]["again"]:
                 yield "", _repeated("packet", way["sdus"]) + " (by the segment sent most often)"
-        yield from (("", text) for text in _told(way) if text)
+        yield from (("", text) for text in _acknowledging(way) if text)
 
 
-def _told(way: Object) -> Iterator[str]:
+def _acknowledging(way: Object) -> Iterator[str]:
     polls, reports = way["polls"], way["reports"]
     if polls["sent"]:
         asked = words.count(polls["sent"], "poll")

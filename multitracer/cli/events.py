@@ -35,7 +35,7 @@ ROWS = 50_000
 """Rows put into text at a time: memory stays small and a reader gets the first ones at once."""
 
 
-@click.command()
+@click.command(short_help="Print the events of all layers as CSV or Parquet.")
 @paths_argument
 @format_option
 @conn_option

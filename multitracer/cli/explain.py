@@ -17,7 +17,7 @@ from multitracer.cli.common import (
 from multitracer.cli.visible import say
 
 
-@click.command()
+@click.command(short_help="Explain one retransmission or idle phase.")
 @click.argument("paths", nargs=-1, metavar="[PATH...]", type=click.Path(readable=False))
 @format_option
 @filter_option

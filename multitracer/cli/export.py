@@ -19,6 +19,7 @@ from multitracer.cli.common import (
     window,
 )
 from multitracer.cli.visible import say
+from multitracer.model import quantities
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ FORMATS = ("xplot", "xgraph", "gnuplot", "csv", "parquet", "pcap", "perfetto", "
 VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 
 
-@click.command()
+@click.command(short_help="Convert results for other tools.")
 @paths_argument
 @format_option
 @filter_option
@@ -108,6 +109,12 @@ def command(
             facts = {"opportunities": emulation.write_mahimahi(measurement, output)}
         else:
             facts = {"lost_slots": emulation.write_errors(measurement, output)}
+            if resets := emulation.resets_to_lose(measurement):
+                told = quantities.count(resets, "link reset")
+                facts["warning"] = (
+                    f"the replay has the air, and may not have the measurement's {told}: a reset needs one "
+                    "frame to fail N2 times, and which frame meets a bad slot depends on TCP"
+                )
         written = [output]
     _tell(written, facts, target, as_json)
 
@@ -147,5 +154,7 @@ def _tell(written: Sequence[str], facts: dict[str, Any], target: str, as_json: b
     if as_json:
         print_json({"export": {"format": target, "paths": list(written), **facts}})
         return
+    if "warning" in facts:
+        say(f"multitracer: warning: {facts['warning']}", err=True)
     for path in written:
         say(path)

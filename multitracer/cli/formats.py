@@ -7,7 +7,7 @@ import click
 from multitracer.cli.common import json_option, print_json
 
 
-@click.command()
+@click.command(short_help="List the file formats.")
 @json_option
 def command(as_json: bool) -> None:
     """List the file formats that are recognised.

@@ -14,7 +14,7 @@ from multitracer.cli.common import (
 )
 
 
-@click.command()
+@click.command(short_help="Describe each file.")
 @paths_argument
 @format_option
 @click.option("--details", is_flag=True, help="Show all details of each file; the default for a single file.")

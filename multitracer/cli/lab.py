@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from multitracer.lab.runner import Progress
 
 
-@click.group("lab")
+@click.group("lab", short_help="Measure real TCP over a simulated link.")
 def command() -> None:
     """Measure real TCP between two network namespaces over a link with known faults.
 

@@ -32,6 +32,7 @@ COMMANDS = {
     "export": "multitracer.cli.export:command",
     "lab": "multitracer.cli.lab:command",
     "formats": "multitracer.cli.formats:command",
+    "completion": "multitracer.cli.completion:command",
 }
 
 
@@ -54,6 +55,21 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; of a name that is none, the nearest is in the error."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, COMMANDS, 2)
+            meant = f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(COMMANDS)}"
+            if os.path.exists(name):
+                meant = f"; to analyse a file or directory: multitracer analyze {name}"
+            ctx.fail(f"no command {name!r}{meant}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and hand over all of its output, so that a closed pipe is noticed here."""
         try:
@@ -74,7 +90,11 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
 
 @click.group(
     cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "auto_envvar_prefix": "MULTITRACER",
+    },
     epilog="Exit status: 0 done; 2 usage; 3 nothing readable; 4 data loss (--strict); 5 threshold missed; "
     "6 no memory, or no room for the output.",
 )

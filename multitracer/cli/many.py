@@ -53,16 +53,21 @@ def _held(limits: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _table(console: Console, found: Sequence[Object], places: Sequence[int], title: str, of: int) -> None:
-    shown = table("#no.", title, "#bytes", "#retr.", "#timeouts", "#RTT", "#goodput", "=limited by")
+    """One line a connection: columns of zeros only are left out, long addresses cut if there is no room."""
+    repeating = any(found[place]["retransmissions"]["total"] for place in places)
+    timeouts = any(found[place]["timeouts"]["total"] for place in places)
+    counts = [*(["#retr."] if repeating else []), *(["#RTOs"] if timeouts else [])]
+    shown = table("#no.", title, "#bytes", *counts, "#RTT", "#goodput", "=limited by")
+    shown.columns[1].no_wrap, shown.columns[1].overflow = True, "ellipsis"
     for place in places:
         one = found[place]
         rtt = one["rtt_ms"]
         shown.add_row(
             f"{one['index']:,}",
             words.ends(one),
-            f"{one['bytes']['unique']:,}",
-            f"{one['retransmissions']['total']:,}",
-            f"{one['timeouts']['total']:,}",
+            words.size(one["bytes"]["unique"]),
+            *([f"{one['retransmissions']['total']:,}"] if repeating else []),
+            *([f"{one['timeouts']['total']:,}"] if timeouts else []),
             "" if rtt is None else words.duration(rtt["mean"] / 1e3),
             "" if one["goodput_bps"] is None else words.rate(one["goodput_bps"]).partition(" (")[0],
             dominating(one).replace("_", " ") if one["bytes"]["sent"] else "",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ENDINGS = (".png", ".svg", ".pdf")
 
 
-@click.command()
+@click.command(short_help="Draw a figure.")
 @click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path(readable=False))
 @format_option
 @filter_option

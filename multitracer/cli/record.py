@@ -18,7 +18,11 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-@click.command("record", context_settings={"ignore_unknown_options": False})
+@click.command(
+    "record",
+    context_settings={"ignore_unknown_options": False},
+    short_help="Record every layer of this host.",
+)
 @click.option("-o", "--output", type=click.Path(), help="Directory to make; must not exist.")
 @click.option("-i", "--interface", default="", help="Interface; by default that of the default route.")
 @click.option("--filter", "rule", default="", metavar="EXPR", help="Which packets, in pcap-filter syntax.")
@@ -108,7 +112,7 @@ def command(
         ctx.exit(DATA_LOSS)
 
 
-@click.command("doctor")
+@click.command("doctor", short_help="Show what this host can record.")
 @click.option("-i", "--interface", default="", help="Interface; by default that of the default route.")
 @json_option
 @click.pass_context

@@ -185,7 +185,7 @@ def _connection(console: Console, found: Object) -> None:
         _line(console, "Losses", told)
     if told := words.limits(found.get("limits")):
         _line(console, "Limited by", told)
-    if told := words.bottleneck(found.get("bottleneck")):
+    if told := words.bottleneck(found):
         _line(console, "Bottleneck", told)
 
 

@@ -20,7 +20,7 @@ from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
 
-@click.command()
+@click.command(short_help="Write one HTML page.")
 @paths_argument
 @format_option
 @conn_option

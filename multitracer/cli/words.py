@@ -21,6 +21,10 @@ CAUSES = {
 }
 
 
+_SOME = 0.05
+"""Share of the time from which on the bottleneck limited the sender."""
+
+
 def count(number: int, thing: str) -> str:
     """``3 link resets``, ``no link resets``."""
     return quantities.count(number, thing) if number else f"no {thing}s"
@@ -93,15 +97,8 @@ def rtt(found: Object) -> str:
 def losses(connection: Object) -> str:
     """On which side of the capture segments were lost, what came out of order; empty if nothing."""
     lost, arrived = connection.get("losses") or {}, connection.get("arrivals") or {}
-    parts = [
-        f"{lost[side]:,} {words_}"
-        for side, words_ in (
-            ("upstream", "upstream of this capture"),
-            ("downstream", "downstream of it (or their ACKs)"),
-        )
-        if lost.get(side)
-    ]
-    text = f"{', '.join(parts)}" if parts else ""
+    parts = [f"{lost[side]:,} {side}" for side in ("upstream", "downstream") if lost.get(side)]
+    text = f"{', '.join(parts)} of this capture" if parts else ""
     others = [
         f"{arrived[verdict]:,} {verdict.replace('_', ' ')}"
         for verdict in ("reordered", "network_duplicate", "undecided")
@@ -122,23 +119,16 @@ def limits(found: Object | None) -> str:
     return f"{', '.join(parts)} of {duration(found['seconds'])} ({found['method']})"
 
 
-def bottleneck(found: Object | None) -> str:
-    """Rate, how often it was full, and its queue; empty where it was never seen full."""
-    if not found or not found["full_share"]:
+def bottleneck(connection: Object) -> str:
+    """Rate and queue of the bottleneck; empty where it did not limit the sender, or was never seen full."""
+    found, limits_ = connection.get("bottleneck"), connection.get("limits")
+    if not found or not found["full_share"] or (limits_ and limits_["bandwidth"] < _SOME):
         return ""
-    parts = [f"full for {found['full_share']:.0%} of the time with data in flight"]
-    if found["rate_bps"] is not None:
-        parts.insert(0, quantities.rate(found["rate_bps"]))
-    if found["standing_queue_ms"] is not None and found["base_rtt_ms"] is not None:
-        median, p95, base = (
-            duration(value / 1e3)
-            for value in (
-                found["standing_queue_ms"]["median"],
-                found["standing_queue_ms"]["p95"],
-                found["base_rtt_ms"],
-            )
-        )
-        parts.append(f"queueing delay median {median}, 95th percentile {p95}, base RTT {base}")
+    parts = [] if found["rate_bps"] is None else [quantities.rate(found["rate_bps"])]
+    queue = found["standing_queue_ms"]
+    if queue is not None:
+        median, p95 = (duration(queue[key] / 1e3) for key in ("median", "p95"))
+        parts.append(f"queueing delay median {median}, 95th percentile {p95}")
     if found["shared_with"]:
         parts.append(f"shared with {count(found['shared_with'], 'other connection')}")
     return "; ".join(parts)

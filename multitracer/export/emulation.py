@@ -16,6 +16,7 @@ from multitracer.export import conditions
 from multitracer.export.files import writing
 from multitracer.layers.link import airtime
 from multitracer.layers.link.path import link_path
+from multitracer.layers.link.resetlog import handshakes
 from multitracer.model.arrays.intervals import Intervals, contains, intervals
 from multitracer.model.errors import UsageError
 from multitracer.model.table import Array
@@ -101,11 +102,11 @@ def _lost(measurement: Timeline, entity: int) -> Array:
     delay = airtime.usual_delay_ns(sent_ns, sent_key, heard_ns, heard_key)
     if link is None or delay is None:
         raise UsageError("an error trace needs a link log with the frames of both ends, sent and received")
-    arrived = airtime.heard(sent_ns, sent_key, heard_ns, heard_key, link.slot_ns) >= 0
+    arrived = airtime.received_ns(sent_ns, sent_key, heard_ns, heard_key, link.slot_ns) >= 0
     last = max(int(measurement.table(name)["t_ns"].max(initial=0)) for name in ("link_frames", "link_events"))
     known = sent_ns + delay + airtime.LATE_SLOTS * link.slot_ns <= last
     numbered, _ = airtime.lines(measurement, entity, "snd", unnumbered=False)
-    unheeded = contains(_deaf(measurement, entity), sent_ns + delay) & np.isin(sent_ns, numbered)
+    unheeded = contains(_unresponsive(measurement, entity), sent_ns + delay) & np.isin(sent_ns, numbered)
     known &= ~unheeded
     begin_ns = _begin_ns(measurement)
     _slots(begin_ns, int(sent_ns.max()), link.slot_ns)
@@ -126,15 +127,15 @@ def _begin_ns(measurement: Timeline) -> int:
     return int(np.concatenate(sent).min())
 
 
-def _deaf(measurement: Timeline, entity: int) -> Intervals:
+def _unresponsive(measurement: Timeline, entity: int) -> Intervals:
     """Times in which the peer of an entity had given up: from its reset to the answer or the other's SABM."""
     events = measurement.table("link_events").sorted_by("t_ns")
     events = events.where(events["entity"] != entity)
     kinds, causes = events.words("kind"), events.words("cause")
-    heard = events["action"] == events.code("action", "rcv")
+    received = events["action"] == events.code("action", "rcv")
     found, began = [], None
     for kind, cause, rcv, t_ns in zip(
-        kinds.tolist(), causes.tolist(), heard.tolist(), events["t_ns"].tolist(), strict=True
+        kinds.tolist(), causes.tolist(), received.tolist(), events["t_ns"].tolist(), strict=True
     ):
         if kind == "reset" and cause != "peer":
             began = t_ns + 1 if began is None else began  # what came at that moment was taken
@@ -196,6 +197,15 @@ def write_errors(measurement: Timeline, path: str) -> dict[str, int]:
     return {side: sum(trace) for side, trace in found.items()}
 
 
+def resets_to_lose(measurement: Timeline) -> int:
+    """Link resets of a measurement, which a replay of its air may not have.
+
+    The air is replayed, slot by slot; a reset needs one frame to fail N2 times in a row, and which frame is
+    in a slot depends on what TCP sends meanwhile.
+    """
+    return len(handshakes(measurement))
+
+
 def _senders(measurement: Timeline) -> set[int]:
     """Entities of which the log says that they sent anything."""
     found: set[int] = set()
@@ -217,9 +227,9 @@ def _held(measurement: Timeline, entity: int) -> list[tuple[int, int]]:
     events = measurement.table("link_events").sorted_by("t_ns")
     mine = events["entity"] == entity
     kinds = events.words("kind")
-    heard = mine & (events["action"] == events.code("action", "rcv"))
+    received = mine & (events["action"] == events.code("action", "rcv"))
     found, began = [], None
-    for kind, t_ns in zip(kinds[heard].tolist(), events["t_ns"][heard].tolist(), strict=True):
+    for kind, t_ns in zip(kinds[received].tolist(), events["t_ns"][received].tolist(), strict=True):
         if kind == "RNR" and began is None:
             began = t_ns
         elif kind == "RR" and began is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from multitracer import native
 from multitracer.export.files import writing
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.errors import UnreadableFile, UsageError
 from multitracer.model.table import Array
 from multitracer.native import RawPacket
@@ -120,7 +120,7 @@ def _records(
         if judged is None:
             raise UsageError("timeouts were not judged: the analysis is inconclusive")
         keep &= np.isin(rows["record"], judged["record"][judged.words("verdict") == verdict])
-    return distinct(rows["record"][keep])
+    return sorted_unique(rows["record"][keep])
 
 
 def _with(first: RawPacket, others: Iterator[RawPacket]) -> Iterator[RawPacket]:

@@ -8,9 +8,9 @@ import subprocess
 from dataclasses import asdict, dataclass
 
 from multitracer.lab.children import Process, spawn, stop, wait_for_text
-from multitracer.lab.interrupt import Interrupt
 from multitracer.lab.netns import DEVICE, Namespace
 from multitracer.lab.requirements import LabError
+from multitracer.linux.interrupt import Interrupt
 
 FLUSH_S = 1.2
 """tcpdump's kernel buffer hands packets over after at most a second: wait this long before stopping it."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from typing import IO, Any
 
-from multitracer.lab.interrupt import Interrupt
-from multitracer.lab.kernel import die_with_parent
 from multitracer.lab.netns import Namespace
+from multitracer.linux.interrupt import Interrupt
+from multitracer.linux.libc import die_with_parent
 
 Process = subprocess.Popen[bytes]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import pairwise
 
 from multitracer.lab.netns import Namespace
+from multitracer.linux.counters import parse_counters
 
 _LISTEN, _TIME_WAIT = 0x0A, 0x06
 # Settings and gauges, not counts; nstat leaves them out as well.
@@ -43,15 +43,6 @@ class Counters:
         """Connections that still have something to say (neither listening nor in TIME-WAIT)."""
         sockets = parse_sockets(_whole(self._files[2]))
         return sum(1 for state, _ in sockets if state not in (_LISTEN, _TIME_WAIT))
-
-
-def parse_counters(text: str) -> Iterator[tuple[str, int]]:
-    """Names and values of ``/proc/net/snmp`` and ``/proc/net/netstat``: a line of names, a line of values."""
-    for names, values in pairwise(line.split() for line in text.splitlines()):
-        if len(names) > 1 and values and names[0] == values[0] and not names[1].lstrip("-").isdigit():
-            prefix = names[0].rstrip(":")
-            for name, value in zip(names[1:], values[1:], strict=False):
-                yield prefix + name, int(value)
 
 
 def parse_sockets(text: str) -> Iterator[tuple[int, int]]:

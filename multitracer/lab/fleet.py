@@ -31,12 +31,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from multitracer.lab.interrupt import Interrupt
-from multitracer.lab.kernel import die_with_parent
 from multitracer.lab.library import load, names
 from multitracer.lab.measurement_dir import is_complete
 from multitracer.lab.requirements import require
 from multitracer.lab.scenario import Scenario
+from multitracer.linux.interrupt import Interrupt
+from multitracer.linux.libc import die_with_parent
 from multitracer.model.errors import UnreadableFile, UsageError
 
 _MOST_RUNS = 100_000

@@ -14,10 +14,10 @@ from typing import IO, Any
 
 from multitracer.lab.children import Process, spawn, stop, wait_for_text
 from multitracer.lab.counters import Counters
-from multitracer.lab.interrupt import Interrupt
 from multitracer.lab.netns import Namespace
 from multitracer.lab.requirements import LabError
 from multitracer.lab.scenario import Flow, Scenario
+from multitracer.linux.interrupt import Interrupt
 
 
 @dataclass

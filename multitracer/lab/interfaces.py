@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from multitracer.lab.link import Delivery, Truth
+from multitracer.lab.link import Truth
 from multitracer.lab.netns import DEVICE, Namespace
 from multitracer.lab.offloads import set_offloads
 from multitracer.lab.pump import Lateness
@@ -25,31 +25,11 @@ FAR_DEVICE = "mt1"
 
 
 class RealLink:
-    """In the place of a link model where the kernel is the link: it carries nothing and knows nothing."""
+    """The kernel is the link: there is no model, hence no `Link` that packets are handed to, and no log."""
 
     def __init__(self, settings: InterfacesSettings) -> None:
         self.settings = settings
         self.truth = Truth()
-
-    def send(self, side: int, packet: bytes, t_ns: int) -> bool:
-        """No packet comes here."""
-        raise NotImplementedError("packets take the kernel's way")
-
-    def advance(self, t_ns: int) -> list[Delivery]:
-        """Nothing comes out."""
-        return []
-
-    def next_ns(self) -> int | None:
-        """Nothing happens here."""
-        return None
-
-    def drain_log(self) -> list[str]:
-        """No log is kept."""
-        return []
-
-    def log_header(self) -> str | None:
-        """No log is kept."""
-        return None
 
 
 class Router:

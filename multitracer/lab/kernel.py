@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
-import signal
+
+from multitracer.linux.libc import libc
 
 CLONE_NEWNET = 0x40000000
-_PR_SET_PDEATHSIG = 1
 # The same on every architecture since Linux 5.2 (asm-generic/unistd.h).
 _SYS_FSOPEN, _SYS_FSCONFIG, _SYS_FSMOUNT = 430, 431, 432
 _FSCONFIG_CMD_CREATE = 6
 _CLOEXEC = 1
-
-
-@functools.cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def _checked(result: int, what: str) -> int:
@@ -29,12 +23,12 @@ def _checked(result: int, what: str) -> int:
 
 def unshare(flags: int) -> None:
     """unshare(2) for the calling thread."""
-    _checked(_libc().unshare(flags), "unshare")
+    _checked(libc().unshare(flags), "unshare")
 
 
 def setns(fd: int, kind: int) -> None:
     """setns(2) for the calling thread."""
-    _checked(_libc().setns(fd, kind), "setns")
+    _checked(libc().setns(fd, kind), "setns")
 
 
 def detached_mount(filesystem: str) -> int:
@@ -50,15 +44,9 @@ def detached_mount(filesystem: str) -> int:
     OSError
         The kernel lacks the file system, or is older than 5.2.
     """
-    libc = _libc()
-    context = _checked(libc.syscall(_SYS_FSOPEN, filesystem.encode(), _CLOEXEC), "fsopen")
+    context = _checked(libc().syscall(_SYS_FSOPEN, filesystem.encode(), _CLOEXEC), "fsopen")
     try:
-        _checked(libc.syscall(_SYS_FSCONFIG, context, _FSCONFIG_CMD_CREATE, None, None, 0), "fsconfig")
-        return _checked(libc.syscall(_SYS_FSMOUNT, context, _CLOEXEC, 0), "fsmount")
+        _checked(libc().syscall(_SYS_FSCONFIG, context, _FSCONFIG_CMD_CREATE, None, None, 0), "fsconfig")
+        return _checked(libc().syscall(_SYS_FSMOUNT, context, _CLOEXEC, 0), "fsmount")
     finally:
         os.close(context)
-
-
-def die_with_parent(number: int = signal.SIGKILL) -> None:
-    """Called in a new child: have the kernel kill it when the parent dies, however it dies (prctl(2))."""
-    _libc().prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.lab.requirements import LabError
+from multitracer.model import toml
 
 COMPLETE = ("measurement.toml", "truth.json", "snd.pcap", "rcv.pcap")
 
@@ -65,7 +66,7 @@ class MeasurementDir:
     def write_toml(self, name: str, data: Mapping[str, Any]) -> None:
         """Write plain values as TOML."""
         with open(self.file(name), "w", encoding="utf-8") as file:
-            file.write(toml(data))
+            file.write(toml.document(data))
 
     def complete(self) -> None:
         """Give the directory its name."""
@@ -76,19 +77,6 @@ class MeasurementDir:
     def discard(self) -> None:
         """Remove what was not completed."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def toml(data: Mapping[str, Any], prefix: str = "") -> str:
-    """Plain values as a TOML document: scalars first, then tables."""
-    lines = []
-    tables = []
-    for key, value in data.items():
-        if isinstance(value, Mapping):
-            name = f"{prefix}{_key(key)}"
-            tables.append(f"\n[{name}]\n{toml(value, name + '.')}")
-        elif value is not None:
-            lines.append(f"{_key(key)} = {_value(value)}\n")
-    return "".join(lines) + "".join(tables)
 
 
 def flattened(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -104,22 +92,3 @@ def flattened(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[name] = value
     return flat
-
-
-def _key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _quoted(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
-    return _quoted(str(value))
-
-
-def _quoted(text: str) -> str:
-    # A JSON string is a TOML string, but for surrogate pairs and the delete character.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

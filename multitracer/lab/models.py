@@ -19,7 +19,7 @@ dropped or flushed; packets (in, out, lost, ruined, tossed) stand at the side wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multitracer.lab.link import Link
 from multitracer.lab.settings import (
@@ -33,12 +33,15 @@ from multitracer.lab.settings import (
 )
 from multitracer.model.errors import UsageError
 
+if TYPE_CHECKING:
+    from multitracer.lab.interfaces import RealLink
+
 MODELS = ("rlp", "arq", "rlc_am", "plain", "path")
 INTERFACES = "interfaces"
 
 
-def build_link(settings: Mapping[str, Any], seed: int) -> Link:
-    """Make a link.
+def build_link(settings: Mapping[str, Any], seed: int) -> Link | RealLink:
+    """Make a link; `RealLink` stands for the kernel's own devices.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from multitracer.lab.arq import ArqLink
 from multitracer.lab.gsmtap import FrameWriter
+from multitracer.lab.interfaces import RealLink
 from multitracer.lab.link import FrameSink, Link
 from multitracer.lab.radiotap import RadiotapWriter
 from multitracer.lab.rlc_am import RlcAmLink
@@ -20,7 +21,7 @@ class Recorder(FrameSink, Protocol):
         """Finish the file."""
 
 
-def replaces_log(link: Link) -> str | None:
+def replaces_log(link: Link | RealLink) -> str | None:
     """Name of the capture that stands in the place of the link's log; None if the log does."""
     if isinstance(link, RlcAmLink):
         return "rlc.pcapng" if link.is_recorded else None
@@ -28,13 +29,13 @@ def replaces_log(link: Link) -> str | None:
 
 
 def open_recorder(
-    link: Link, gsmtap: bool, file: Callable[[str], str], addresses: tuple[str, str], start_ns: int
+    link: Link | RealLink, gsmtap: bool, file: Callable[[str], str], addresses: tuple[str, str], start_ns: int
 ) -> Recorder | None:
     """The writer for a link's frames; None if none are wanted, or the link has none.
 
     Parameters
     ----------
-    link : Link
+    link : Link or RealLink
     gsmtap : bool
         Whether a capture beside the log is wanted.
     file : callable

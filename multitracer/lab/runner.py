@@ -22,7 +22,6 @@ from multitracer.lab.counters import Counters
 from multitracer.lab.cutting import cut
 from multitracer.lab.flows import FlowResult, Traffic
 from multitracer.lab.interfaces import RealLink, Router, Watch
-from multitracer.lab.interrupt import Interrupt
 from multitracer.lab.link import Link
 from multitracer.lab.measurement_dir import MeasurementDir
 from multitracer.lab.models import build_link
@@ -38,6 +37,7 @@ from multitracer.lab.tap import TapWriter
 from multitracer.lab.tracepoints import Tracepoints
 from multitracer.lab.truth import lab_facts, measurement_toml, truth_json
 from multitracer.lab.tun import Tun
+from multitracer.linux.interrupt import Interrupt
 
 _TICK_S = 0.25
 
@@ -251,7 +251,7 @@ class _Run:
             )
             self.stack.callback(self.tracepoints.close)
         self.log: IO[str] | None = None
-        header = self.link.log_header()
+        header = None if isinstance(self.link, RealLink) else self.link.log_header()
         if header is not None:
             # Two logs of one link would count its frames twice.
             self.log_name = "frames/rlp.log" if replaces_log(self.link) else "rlp.log"
@@ -283,7 +283,8 @@ class _Run:
         if self.frames is not None:
             self.stack.callback(self.frames.close)
         self.pump: Pump | Watch
-        if self.router is not None:
+        if isinstance(self.link, RealLink):
+            assert self.router is not None
             self.pump = Watch(self.router)
         else:
             self.pump = Pump(self.link, (self.tuns[0], self.tuns[1]), self.log, self.frames)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.layers.link.resetlog import handshakes
 from multitracer.model import schema
 from multitracer.model.linktype import RLP
 from multitracer.model.table import Array, Table
@@ -245,6 +246,13 @@ def _frames(measurement: Timeline, sides: Array) -> Iterator[Table]:
         )
 
 
+def _first_of_resets(measurement: Timeline, table: Table) -> Array:
+    """Lines of the log with which a link reset began: one for each, as `link_resets` counts them."""
+    begun = {(one.start_ns, one.entity) for one in handshakes(measurement)}
+    lines = zip(table["t_ns"].tolist(), table["entity"].tolist(), strict=True)
+    return np.array([line in begun for line in lines], dtype=np.bool_)
+
+
 def _signals(measurement: Timeline, sides: Array) -> Iterator[Table]:
     table = measurement.table("link_events")
     if not len(table):
@@ -254,6 +262,7 @@ def _signals(measurement: Timeline, sides: Array) -> Iterator[Table]:
     sent = table["action"] == _SENT
     words = {"reset": "rst", "drop": "drop", "RNR": "xoff", "RR": "xon"}
     kinds = {"reset": "reset", "drop": "drop"}
+    first = _first_of_resets(measurement, table)
     for code in np.unique(table["kind"]).tolist():
         word = schema.LINK_KINDS[code]
         suffix = words.get(word, word.lower())
@@ -262,6 +271,11 @@ def _signals(measurement: Timeline, sides: Array) -> Iterator[Table]:
             value = np.where(table["flush_tx"][rows] >= 0, table["flush_tx"][rows], np.nan).astype(np.float64)
             series = _link_named(measurement, sides, f"{suffix}_sent" if outgoing else suffix)[entity[rows]]
             kind = kinds.get(word, "signal")
+            if word == "reset":
+                # The paper's RlpSnd_rst is a reset of the link, whoever gave up; the rest are what followed.
+                peer = _link_named(measurement, sides, "rst_peer")[entity[rows]]
+                performed = np.array([f"{name.partition('_')[0][:-3]}Snd_rst" for name in peer], dtype=object)
+                series = np.where(first[rows], performed, peer)
             yield _part(
                 table,
                 rows,

@@ -10,6 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from multitracer.layers.host.local import addresses
+from multitracer.layers.vantage import reference_ns
+from multitracer.model.lazy import np
 from multitracer.model.timeline import Connection, Timeline
 
 NETWORK = ("congestion_window", "bandwidth", "loss_recovery")
@@ -37,15 +40,35 @@ def one_point(m: Timeline, connection: Connection, source: int) -> dict[str, Any
     direction: Mapping[str, Any] = summary.get(("forward", "reverse")[connection.data_dir], {})
     text = direction.get("path")
     found: dict[str, Any] = dict(_NOTHING if text is None else json.loads(text))
-    kernel = kernel_limits(m, connection, direction, found["limits"])
+    kernel = kernel_limits(m, connection, source, direction, found["limits"])
     if kernel is not None:
         found["limits"] = kernel
+    point = recorded_point(m, connection, source)
+    if point is not None and found["observation"] is not None:
+        evidence = found["observation"]["evidence"] | {"recorded_host": point}
+        found["observation"] = {"point": point, "grade": "certain", "evidence": evidence}
     return found
+
+
+def recorded_point(m: Timeline, connection: Connection, source: int) -> str | None:
+    """The end of a connection at which a capture was recorded: that with the recorded interface's address.
+
+    None where no recording tells, or if both ends have addresses of that interface.
+    """
+    captures = [at for at, one in enumerate(m.sources) if one.layer == "tcp"]
+    if "recorded" not in m.settings and captures != [source]:
+        return None
+    own = addresses(m.settings, m.sources[source].path)
+    ends = [address in own for address, _ in connection.endpoints]
+    if ends[0] == ends[1]:
+        return None
+    return "snd" if ends[connection.data_dir] else "rcv"
 
 
 def kernel_limits(
     m: Timeline,
     connection: Connection,
+    source: int,
     direction: Mapping[str, Any],
     inferred: Mapping[str, Any] | None,
 ) -> dict[str, Any] | None:
@@ -53,7 +76,8 @@ def kernel_limits(
 
     Time that is not busy had nothing to send, and so had a send buffer too small for more: both are the
     application's. What is neither that nor the receiver's window goes to the rest as `inferred` has them, or
-    is unknown.
+    is unknown. Its last sample may be older than the end of the transfer: behind it, time in which nothing
+    was outstanding is the application's, as the kernel would count it, and the rest is shared as before it.
     """
     if not m.rows("tcp_states"):
         return None
@@ -67,11 +91,13 @@ def kernel_limits(
     first_ns, last_ns = direction.get("first_data_ns"), direction.get("last_advance_ns")
     if not len(rows) or first_ns is None or last_ns is None:
         return None
+    first_ns, last_ns = (reference_ns(m, source, t_ns) for t_ns in (first_ns, last_ns))
     last = rows[-1]
     busy, window, buffer = (
         max(int(states[f"{name}_ns"][last]), 0) for name in ("busy", "rwnd_limited", "sndbuf_limited")
     )
-    span_ns = max(min(int(states["t_ns"][last]), last_ns) - first_ns, busy, 1)
+    known_ns = min(int(states["t_ns"][last]), last_ns)
+    span_ns = max(known_ns - first_ns, busy, 1)
     window = min(window, busy)
     buffer = min(buffer, busy - window)
     network = busy - window - buffer
@@ -84,7 +110,35 @@ def kernel_limits(
         told[name] = network * weight / whole if whole else 0.0
     told["unknown"] = 0.0 if whole else float(network)
     opening = inferred["handshake"] if inferred else 0.0
-    scale = (1 - opening) / span_ns
+    quiet_ns = nothing_outstanding_ns(m, connection, source, known_ns, last_ns)
+    share_of_rest = (last_ns - known_ns - quiet_ns) / span_ns if known_ns < last_ns else 0.0
+    told = {name: value * (1 + share_of_rest) for name, value in told.items()}
+    told["application"] += quiet_ns
+    scale = (1 - opening) / sum(told.values())
     shares: dict[str, Any] = {name: round(value * scale, 6) for name, value in told.items()}
     seconds = inferred["seconds"] if inferred else round(span_ns / 1e9, 6)
     return shares | {"handshake": opening, "seconds": seconds, "method": "kernel"}
+
+
+def nothing_outstanding_ns(
+    m: Timeline, connection: Connection, source: int, begin_ns: int, end_ns: int
+) -> int:
+    """Time between two times in which all data that was sent had been acknowledged, by a capture.
+
+    0 where the capture is only summed up.
+    """
+    if m.summarised or begin_ns >= end_ns:
+        return 0
+    from multitracer.layers.tcp.transit import data_at, valid_acks
+
+    data = data_at(m, connection, source)
+    data = data.where(data["length"] > 0)
+    acks = valid_acks(m, connection, source)
+    if not len(data) or not len(acks):
+        return 0
+    sent = np.maximum.accumulate(data["seq"] + data["length"])
+    acked = np.maximum.accumulate(acks["ack"])
+    at = np.searchsorted(acked, sent[:-1])
+    done_ns = np.append(acks["t_ns"], end_ns)[at]
+    quiet_ns = np.minimum(data["t_ns"][1:], end_ns) - np.maximum(done_ns, begin_ns)
+    return int(quiet_ns[quiet_ns > 0].sum())

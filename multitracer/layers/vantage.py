@@ -23,7 +23,15 @@ def vantage(measurement: Timeline, connection: Connection) -> int:
 
 
 def far_end(measurement: Timeline, connection: Connection, source: int) -> int:
-    """The source at the other end of the path, if it saw the connection, else the one given."""
+    """The source at the other end of the path, if it saw the connection, else the one given.
+
+    Parameters
+    ----------
+    measurement : Timeline
+    connection : Connection
+    source : int
+        A capture at one end.
+    """
     far = measurement.rcv if source == measurement.snd else measurement.snd
     return source if far is None or far not in connection.summaries else far
 
@@ -48,5 +56,13 @@ def _from_the_far_end(measurement: Timeline, connection: Connection) -> bool:
 
 
 def reference_ns(measurement: Timeline, source: int, t_ns: int) -> int:
-    """A time on a source's own clock, on the reference timeline."""
+    """A time on a source's own clock, on the reference timeline.
+
+    Parameters
+    ----------
+    measurement : Timeline
+    source : int
+    t_ns : int
+        Nanoseconds; the clock's skew is not taken into account.
+    """
     return t_ns + measurement.clocks[source].offset_ns

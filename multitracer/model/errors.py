@@ -127,7 +127,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "forgotten-connections",
         "warning",
-        "More connections than are kept while a capture is followed; those silent for longest are left out.",
+        "More connections than are kept while a capture is followed; those idle longest are left out.",
         "Keep more with --max-connections, or write the capture into a file and analyse that.",
     ),
     IssueKind(

@@ -44,12 +44,8 @@ from multitracer.native.links import (
     track_rlc as track_rlc,
 )
 from multitracer.native.simulators import (
-    scan_lena as scan_lena,
     scan_ns2 as scan_ns2,
-    scan_ns2_variables as scan_ns2_variables,
     scan_ns3 as scan_ns3,
-    scan_ns3_series as scan_ns3_series,
-    scan_omnetpp as scan_omnetpp,
 )
 from multitracer.native.summaries import (
     are_summaries as are_summaries,
@@ -59,18 +55,12 @@ from multitracer.native.summaries import (
     overview as overview,
 )
 from multitracer.native.text import (
+    SCANNERS as SCANNERS,
     read_iperf3 as read_iperf3,
     read_ndt7 as read_ndt7,
-    scan_bcc as scan_bcc,
+    scan as scan,
     scan_csv as scan_csv,
-    scan_dccpprobe as scan_dccpprobe,
-    scan_ftrace as scan_ftrace,
-    scan_iperf3 as scan_iperf3,
-    scan_rlpdump as scan_rlpdump,
-    scan_siftr as scan_siftr,
-    scan_srsran as scan_srsran,
-    scan_ss as scan_ss,
-    scan_tcpinfo as scan_tcpinfo,
+    scan_lena as scan_lena,
     scan_tcpprobe as scan_tcpprobe,
 )
 from multitracer.native.values import (

@@ -36,7 +36,7 @@ class Scan(NamedTuple):
         Columns by the name of the schema; columns that the format does not have are left out.
     issues : list of Issue
     facts : dict
-        Facts about the file; which ones depends on the format (see ``_core.pyi``).
+        Facts about the file; which ones depends on the format (its file in ``rust/core/src/text/``).
     """
 
     tables: dict[str, dict[str, Array]]
@@ -44,7 +44,7 @@ class Scan(NamedTuple):
     facts: dict[str, Any]
 
 
-def scanned(path: str, scanner: Callable[[str], _core.TextScan]) -> Scan:
+def scanned(path: str, scanner: Callable[[str], _core._TextScan]) -> Scan:
     """What a reader of the core found in a file, its issues as the package's."""
     tables, issues, facts = called(path, lambda: scanner(path))
     return Scan(

@@ -1,4 +1,4 @@
-"""Text logs of hosts and of links."""
+"""Text logs: each through its scanner of the core, by name."""
 
 from __future__ import annotations
 
@@ -7,35 +7,28 @@ from collections.abc import Sequence
 import multitracer._core as _core
 from multitracer.native.call import Scan, scanned
 
-
-def scan_rlpdump(path: str) -> Scan:
-    """Tables `link_frames` and `link_events` of an rlpdump.
-
-    Raises
-    ------
-    UnreadableFile
-    """
-    return scanned(path, _core.scan_rlpdump)
+SCANNERS = tuple(_core.TEXT_SCANNERS)
+"""Names that `scan` takes: one for each row of the core's table (``rust/core/src/text/mod.rs``)."""
 
 
-def scan_ftrace(path: str) -> Scan:
-    """Tables `tcp_states` and `kernel_events` of kernel tracepoints as text.
+def scan(scanner: str, path: str) -> Scan:
+    """What a scanner of the core finds in a log, read with usual settings.
 
-    Raises
-    ------
-    UnreadableFile
-    """
-    return scanned(path, _core.scan_ftrace)
-
-
-def scan_ss(path: str) -> Scan:
-    """Table `tcp_states` of a loop of ``ss -ti``.
+    Parameters
+    ----------
+    scanner : str
+        One of `SCANNERS`; its file in ``rust/core/src/text/`` says which tables and facts it gives.
+    path : str
 
     Raises
     ------
     UnreadableFile
+    ValueError
+        If no scanner has this name.
     """
-    return scanned(path, _core.scan_ss)
+    if scanner not in SCANNERS:
+        raise ValueError(f"no scanner is named {scanner!r}: {', '.join(SCANNERS)}")
+    return scanned(path, lambda name: _core.scan_text(scanner, name))
 
 
 def scan_tcpprobe(path: str, columns: Sequence[str] | None = None) -> Scan:
@@ -52,46 +45,6 @@ def scan_tcpprobe(path: str, columns: Sequence[str] | None = None) -> Scan:
     UnreadableFile
     """
     return scanned(path, lambda name: _core.scan_tcpprobe(name, None if columns is None else list(columns)))
-
-
-def scan_siftr(path: str) -> Scan:
-    """Table `tcp_states` of FreeBSD's siftr; srtt and rto as in the file.
-
-    Raises
-    ------
-    UnreadableFile
-    """
-    return scanned(path, _core.scan_siftr)
-
-
-def scan_bcc(path: str) -> Scan:
-    """Table `kernel_events` of tcpretrans or tcpstates.
-
-    Raises
-    ------
-    UnreadableFile
-    """
-    return scanned(path, _core.scan_bcc)
-
-
-def scan_tcpinfo(path: str) -> Scan:
-    """Table `tcp_states` of M-Lab's tcp-info.
-
-    Raises
-    ------
-    UnreadableFile
-    """
-    return scanned(path, _core.scan_tcpinfo)
-
-
-def scan_iperf3(path: str) -> Scan:
-    """Table `tcp_states` of a stream of events of iperf3.
-
-    Raises
-    ------
-    UnreadableFile
-    """
-    return scanned(path, _core.scan_iperf3)
 
 
 def read_iperf3(path: str, text: bytes) -> Scan:
@@ -137,21 +90,17 @@ def scan_csv(path: str, header: int, separator: str, kinds: Sequence[str]) -> Sc
     return scanned(path, lambda name: _core.scan_csv(name, header, ord(separator), list(kinds)))
 
 
-def scan_srsran(path: str) -> Scan:
-    """PDUs of the RLC layer in a log of srsRAN Project's base station, by bearer in `facts`.
+def scan_lena(path: str, columns: Sequence[tuple[float, float | None]]) -> Scan:
+    """Table `bearer_totals` of LENA: ``record``, and the columns by their number.
+
+    Parameters
+    ----------
+    path : str
+    columns : sequence of (float, float or None)
+        Of each column what one of its unit is, and from where on values do not fit; None keeps decimals.
 
     Raises
     ------
     UnreadableFile
     """
-    return scanned(path, _core.scan_srsran)
-
-
-def scan_dccpprobe(path: str) -> Scan:
-    """Table `dccp_states` of a dccp_probe log, in the units of the file.
-
-    Raises
-    ------
-    UnreadableFile
-    """
-    return scanned(path, _core.scan_dccpprobe)
+    return scanned(path, lambda name: _core.scan_lena(name, list(columns)))

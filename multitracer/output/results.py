@@ -61,27 +61,45 @@ class Answer:
         return float(self.value)
 
     def frame(self, table: str | None = None) -> pd.DataFrame:
-        """The rows behind the answer as pandas.
+        """The rows behind the answer as pandas; of an answer without rows, one row of its numbers.
 
         Parameters
         ----------
         table : str, optional
-            The one named like the answer by default; needed if it has several and none of that name.
+            By default the one named like the answer, else its first.
+
+        Returns
+        -------
+        DataFrame
+            Where the answer is a list of entries (``connections``), one row each, with a column for every
+            number inside: ``bytes.unique``, ``rtt_ms.mean``.
 
         Raises
         ------
         UsageError
-            No such table.
+            No such table, or no answer.
         """
         tables = self.result.tables
         if table is None and self.name in tables:
             table = self.name
-        elif table is None and len(tables) == 1:
+        elif table is None and tables:
             table = next(iter(tables))
-        if table is None or table not in tables:
+        if table is None and self.inconclusive is None:
+            return self._entries()
+        if table not in tables:
             have = ", ".join(tables) or "none"
-            raise UsageError(f"{self.name}: no table {table!r}; it has {have}")
+            why = f" ({self.inconclusive})" if self.inconclusive else ""
+            raise UsageError(f"{self.name}: no table{f' {table!r}' if table else ''}; it has {have}{why}")
         return tables[table].frame()
+
+    def _entries(self) -> pd.DataFrame:
+        import pandas as pd
+
+        summary = self.summary
+        entries = summary.get(self.name, summary.get("connections"))
+        if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+            entries = [summary] if summary else []
+        return pd.json_normalize(entries)
 
     def __repr__(self) -> str:
         if self.inconclusive is not None:

@@ -52,7 +52,7 @@ def parse(path: str) -> Trace:
 
     Reference: bcc ``tools/tcpretrans.py``, ``tools/tcpstates.py``; bpftrace ``tools/tcpretrans.bt``.
     """
-    scan = native.scan_bcc(path)
+    scan = native.scan("bcc", path)
     events, facts = Table.in_time(schema.KERNEL_EVENTS, scan.tables["kernel_events"]), scan.facts
     issues = list(scan.issues)
     if not len(events):

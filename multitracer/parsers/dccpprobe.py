@@ -43,7 +43,7 @@ def parse(path: str) -> Trace:
 
     Reference: Linux ``net/dccp/probe.c`` up to 4.15.
     """
-    scan = native.scan_dccpprobe(path)
+    scan = native.scan("dccpprobe", path)
     raw = scan.tables["dccp_states"]
     if not len(raw["t_ns"]):
         raise CorruptTrace(f"{path}: no line of a dccp_probe log can be read; is it cut or another format?")

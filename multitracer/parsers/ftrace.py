@@ -48,7 +48,7 @@ def parse(path: str) -> Trace:
 
     Reference: Linux ``include/trace/events/tcp.h``, ``include/trace/events/sock.h``.
     """
-    scan = native.scan_ftrace(path)
+    scan = native.scan("ftrace", path)
     states = Table.in_time(schema.TCP_STATES, scan.tables["tcp_states"])
     events = Table.in_time(schema.KERNEL_EVENTS, scan.tables["kernel_events"])
     host = _host_events(scan.tables["host_events"])

@@ -50,7 +50,7 @@ def parse(path: str) -> Trace:
 
     Reference: ns-2.35 ``tcp/tcp.cc``, ``TcpAgent::traceVar``.
     """
-    scan = native.scan_ns2_variables(path)
+    scan = native.scan("ns2_variables", path)
     raw, names = scan.tables["variables"], scan.facts["names"]
     if not len(raw["t_ns"]):
         raise CorruptTrace(f"{path}: no variable of an ns-2 agent can be read; is it cut or another format?")

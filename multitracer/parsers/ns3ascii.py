@@ -65,8 +65,8 @@ def parse(path: str) -> Trace:
     if facts["span"] is None:
         raise CorruptTrace(f"{path}: no line of an ns-3 trace can be read; is it cut or another format?")
     hosts: list[dict[str, Any]] = facts["hosts"]
-    sides = _sides(hosts)
-    views = [_view(path, facts, hosts, [side == near for side in sides]) for near in (True, False)]
+    is_sender = _is_sender(hosts)
+    views = [_view(path, facts, hosts, [side == near for side in is_sender]) for near in (True, False)]
     traces = [view for view in views if view.source.tcp_segments]
     drops = _drops(path, scan)
     if drops is not None:
@@ -77,7 +77,7 @@ def parse(path: str) -> Trace:
     return first
 
 
-def _sides(hosts: list[dict[str, Any]]) -> list[Array]:
+def _is_sender(hosts: list[dict[str, Any]]) -> list[Array]:
     """By host and connection: whether the host is the one that sends the bulk of the data."""
     senders: dict[Ends, str] = {}
     for host in hosts:

@@ -82,7 +82,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     if mss is not None and (isinstance(mss, bool) or not isinstance(mss, int) or not 0 < mss < 1 << 31):
         raise UsageError(f"measurement.toml: mss of {path} must be a number of bytes")
     flows = _flows(path, settings)
-    scan = native.scan_ns3_series(path)
+    scan = native.scan("ns3_series", path)
     raw = scan.tables["series"]
     rows = len(raw["t_ns"])
     if not rows:

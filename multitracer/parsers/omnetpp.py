@@ -39,7 +39,7 @@ def parse(path: str) -> Trace:
 
     Reference: OMNeT++ Simulation Manual, "Result File Formats".
     """
-    scan = native.scan_omnetpp(path)
+    scan = native.scan("omnetpp", path)
     facts = scan.facts
     series, scalars = _series(scan), _index(facts) if facts["is_index"] else _scalars(scan)
     if not len(series) and not len(scalars):

@@ -35,7 +35,7 @@ def parse(path: str) -> Trace:
     -----
     Reference: rlpdump 1; Paper section 4.2.
     """
-    scan = native.scan_rlpdump(path)
+    scan = native.scan("rlpdump", path)
     frames = Table.in_time(schema.LINK_FRAMES, scan.tables["link_frames"])
     events = Table.in_time(schema.LINK_EVENTS, scan.tables["link_events"])
     times = [int(t) for table in (frames, events) if len(table) for t in table["t_ns"][[0, -1]]]

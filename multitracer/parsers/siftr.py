@@ -42,7 +42,7 @@ def parse(path: str) -> Trace:
 
     Reference: siftr(4), FreeBSD ``sys/netinet/siftr.c``.
     """
-    scan = native.scan_siftr(path)
+    scan = native.scan("siftr", path)
     columns = scan.tables["tcp_states"]
     if not len(columns["t_ns"]):
         raise CorruptTrace(f"{path}: no packet of a siftr log can be read; was the log cut, or never filled?")

@@ -42,7 +42,7 @@ def parse(path: str) -> Trace:
 def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     """As `parse`, of a certain terminal (``ue = 1``) or ``bearer = "drb1"``; ``seen_at = "bs"``."""
     wanted = Wanted.of(path, settings)
-    scan = native.scan_srsran(path)
+    scan = native.scan("srsran", path)
     found = {
         (ue, name): Bearer(columns, unknown, carried, highest)
         for ue, name, columns, unknown, carried, highest in scan.facts["bearers"]

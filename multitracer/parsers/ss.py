@@ -46,7 +46,7 @@ def parse(path: str) -> Trace:
     -----
     Reference: iproute2 ``misc/ss.c``.
     """
-    scan = native.scan_ss(path)
+    scan = native.scan("ss", path)
     columns = scan.tables["tcp_states"]
     states = Table.in_time(schema.TCP_STATES, columns)
     facts = scan.facts

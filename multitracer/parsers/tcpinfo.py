@@ -39,7 +39,7 @@ def parse(path: str) -> Trace:
 
     Reference: github.com/m-lab/tcp-info ``netlink``; Linux ``include/uapi/linux/tcp.h``, ``inet_diag.h``.
     """
-    scan = native.scan_tcpinfo(path)
+    scan = native.scan("tcpinfo", path)
     states, facts = Table.in_time(schema.TCP_STATES, _fitting(scan.tables["tcp_states"])), scan.facts
     if not len(states):
         raise CorruptTrace(f"{path}: no snapshot with a struct tcp_info can be read")

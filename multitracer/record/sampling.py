@@ -11,11 +11,11 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from itertools import pairwise
 from typing import Any, BinaryIO
 
+from multitracer.linux.counters import parse_counters
 from multitracer.record.host import installed, is_wireless, json_of
 
 _SHARE = 0.2  # of one CPU's time, at most: what takes longer is done less often
@@ -112,15 +112,6 @@ def protocol_counters() -> dict[str, int]:
         with open(f"/proc/thread-self/net/{name}", encoding="ascii") as file:
             found.update(parse_counters(file.read()))
     return {name: value for name, value in found.items() if value}
-
-
-def parse_counters(text: str) -> Iterator[tuple[str, int]]:
-    """Names and values of ``/proc/net/snmp`` and ``netstat``: a line of names, a line of values."""
-    for names, values in pairwise(line.split() for line in text.splitlines()):
-        if len(names) > 1 and values and names[0] == values[0] and not names[1].lstrip("-").isdigit():
-            prefix = names[0].rstrip(":")
-            for name, value in zip(names[1:], values[1:], strict=False):
-                yield prefix + name, int(value)
 
 
 def interface_counters(interface: str) -> dict[str, Any]:

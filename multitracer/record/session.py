@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
 
-from multitracer.record import host, plan as planning, sampling, toml, tracing
+from multitracer.linux.interrupt import Interrupt
+from multitracer.model import toml
+from multitracer.record import host, plan as planning, sampling, tracing
 from multitracer.record.capturing import Capturing
 from multitracer.record.system import RecordError, words_of
 
@@ -28,7 +27,6 @@ SETTINGS = "measurement.toml"
 HEADERS = 128
 """Bytes kept of each packet by default: all headers with their options, and little of what users sent."""
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STEP_S = 0.2
 _SAMPLE_S = 0.02  # a sample is of so much time after its stamp, at most
 _RESERVE_BYTES = 16 << 20  # left free on the disk
@@ -145,37 +143,6 @@ def ports_of(filter: str) -> list[int]:
     return ports[:1]
 
 
-class _Signals:
-    """Within the context, signals only wake the recorder: nothing is interrupted half-way."""
-
-    def __init__(self) -> None:
-        self.came = False
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> _Signals:
-        self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        if threading.current_thread() is threading.main_thread():
-            for number in _SIGNALS:
-                self._before[number] = signal.signal(number, self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        os.close(self._read)
-        os.close(self._write)
-
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
-        self.came = True
-        with suppress(BlockingIOError):
-            os.write(self._write, b"!")
-
-    def sleep(self, seconds: float) -> None:
-        """Sleep, but not through a signal."""
-        if not self.came:
-            select.select([self._read], [], [], max(seconds, 0))
-
-
 def record(options: Options, progress: Callable[[Progress], None] | None = None) -> Outcome:
     """Record until the time is over, the command ends, a signal comes or a limit is reached.
 
@@ -200,7 +167,7 @@ def record(options: Options, progress: Callable[[Progress], None] | None = None)
     folder = _make(options.output)
     session = _Session(options, interface, folder)
     try:
-        with _Signals() as signals:
+        with Interrupt() as signals:
             return session.run(signals, progress)
     except BaseException:
         session.abort()
@@ -230,7 +197,7 @@ class _Session:
         self._facts: dict[str, Any] = {}
         self._began_ns = 0
 
-    def run(self, signals: _Signals, progress: Callable[[Progress], None] | None) -> Outcome:
+    def run(self, signals: Interrupt, progress: Callable[[Progress], None] | None) -> Outcome:
         self._start()
         began = time.monotonic()
         self._outcome.ended_by = self._watch(signals, began, progress)
@@ -287,13 +254,13 @@ class _Session:
             sampler.start()
             self._samplers.append(sampler)
 
-    def _watch(self, signals: _Signals, began: float, progress: Callable[[Progress], None] | None) -> str:
+    def _watch(self, signals: Interrupt, began: float, progress: Callable[[Progress], None] | None) -> str:
         options = self._options
         while True:
             seconds = time.monotonic() - began
             left = _STEP_S if options.duration_s is None else min(_STEP_S, options.duration_s - seconds)
-            signals.sleep(left)
-            if signals.came:
+            signals.wait(left)
+            if signals.requested:
                 return "signal"
             if self._command is not None and self._command.poll() is not None:
                 return "command"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 import signal
 import subprocess
@@ -11,21 +10,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, Any
 
+from multitracer.linux.libc import die_with_parent, libc
 from multitracer.model.errors import MultiTracerError
 
 Process = subprocess.Popen[bytes]
 
-_PR_SET_PDEATHSIG = 1
 _PATIENCE_S = 3.0
 
 
 class RecordError(MultiTracerError):
     """A recording that cannot be made: nothing can be recorded here, or the place to write to is taken."""
-
-
-@functools.cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def mount(filesystem: str, where: str) -> None:
@@ -36,19 +30,14 @@ def mount(filesystem: str, where: str) -> None:
     OSError
     """
     name = filesystem.encode()
-    if _libc().mount(name, where.encode(), name, 0, None) < 0:
+    if libc().mount(name, where.encode(), name, 0, None) < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), where)
 
 
 def unmount(where: str) -> None:
     """Undo `mount`; one that is in use stays."""
-    _libc().umount2(where.encode(), 0)
-
-
-def die_with_parent() -> None:
-    """Called in a new child: the kernel kills it when its parent dies, however that dies (prctl(2))."""
-    _libc().prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    libc().umount2(where.encode(), 0)
 
 
 def spawn(

@@ -33,7 +33,7 @@ def reset_gaps(analysis: Answers, contract: Mapping[str, Any], plot: Plot) -> Ma
             drawn = plot.build(analysis.measurement, analysis.results, options)
         except UsageError:
             continue  # nothing but the reset itself lies there
-        words = f"Gap of {duration(end - start)} behind a link reset, from {start:,.3f} s to {end:,.3f} s"
+        words = f"Gap of {duration(end - start)} after a link reset, from {start:,.3f} s to {end:,.3f} s"
         images = [
             tag(
                 "img",
@@ -49,7 +49,7 @@ def reset_gaps(analysis: Answers, contract: Mapping[str, Any], plot: Plot) -> Ma
         figures.append(tag("figure", images, tag("figcaption", go)))
     if not figures:
         return Markup("")
-    return tag("section", tag("h3", "Gaps behind link resets"), join(figures), id="gaps")
+    return tag("section", tag("h3", "Gaps after link resets"), join(figures), id="gaps")
 
 
 def png_uri(figure: Figure, theme: ThemeName, size: tuple[float, float], dpi: float) -> str:

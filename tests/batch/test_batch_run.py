@@ -55,7 +55,7 @@ def test_two_samples_as_one_batch(run: Run, tmp_path: Path) -> None:
     assert done.returncode == 5
     found = json.loads(done.stdout)
     assert (found["done"], found["failed"], found["unread"]) == (2, [], [])
-    value = mt.analyze(mt.read(runs / "link-resets-vj"), ["utilization"]).utilization.value
+    value = mt.analyze(mt.read(runs / "link-resets-vj"), only=["utilization"]).utilization.value
     assert {"name": "link-resets-vj", "utilization": value} in found["flagged"]
     told = f"link-resets-vj: utilization is {100 * value:.1f} %, the threshold is 90 %"
     assert done.stderr == f"multitracer: {told}\n"
@@ -65,7 +65,7 @@ def test_two_samples_as_one_batch(run: Run, tmp_path: Path) -> None:
     assert rows["link-resets-vj"]["duplicate_bytes"] == "16520"
     again = run("batch", runs, "-o", out, "--pages", "none", "--max-spurious", "1000")
     assert again.returncode == 0
-    assert "0 computed, 2 kept from before" in again.stdout
+    assert "0 computed, 2 reused" in again.stdout
 
 
 def test_parquet_equals_csv(undisturbed: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Callable
 from typing import Any
@@ -22,22 +21,25 @@ def test_costs_fall_and_add_up(name: str, analyzed: Analyzed) -> None:
     costs = [sentence["cost_s"] for sentence in found[1:]]
     assert costs == sorted(costs, reverse=True)
     if found[0]["kind"] == "utilization":
-        assert sum(costs) == pytest.approx(found[0]["cost_s"], abs=0.05 * found[0]["cost_s"] + 0.6)
+        lost = found[0]["cost_s"]
+        assert sum(costs) <= 1.05 * lost + 0.6
+        if analyzed(name)["utilization"]["flagged"]:
+            assert sum(costs) == pytest.approx(lost, abs=0.05 * lost + 0.6)
 
 
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        ("flow-control", ["well", "xoff"]),
-        ("link-resets-sack", ["utilization", "link_reset", "queue"]),
-        ("link-resets-vj", ["utilization", "link_reset", "ack_compression", "link_burst_harmless", "queue"]),
-        ("local-drops", ["well", "local_drop", "queue"]),
+        ("flow-control", ["utilization", "queue", "xoff"]),
+        ("link-resets-sack", ["utilization", "link_reset", "queue", "link_burst_harmless"]),
+        ("link-resets-vj", ["utilization", "link_reset", "ack_compression", "queue", "link_burst_harmless"]),
+        ("local-drops", ["utilization", "local_drop", "queue"]),
         (
             "spurious-timeouts",
             [
                 "utilization",
                 "idle_receiver_window",
-                "link_burst",
+                "ack_loss",
                 "link_burst_harmless",
                 "ack_compression",
             ],
@@ -46,7 +48,24 @@ def test_costs_fall_and_add_up(name: str, analyzed: Analyzed) -> None:
 )
 def test_what_is_said(name: str, kinds: list[str], analyzed: Analyzed) -> None:
     said = [sentence["kind"] for sentence in analyzed(name)["diagnosis"]]
-    assert said == kinds if name != "local-drops" else said[1:] == kinds[1:]
+    assert said == kinds
+
+
+def test_a_standing_queue_is_no_well(analyzed: Analyzed) -> None:
+    """Seventeen times the BDP in flight: nothing is lost, and everything waits 8.6 s (Paper 5.2)."""
+    queue = analyzed("flow-control")["diagnosis"][1]
+    entry = analyzed("flow-control")["connections"][0]["bottleneck"]
+    assert entry["standing_queue_ms"]["median"] == pytest.approx(8589, abs=5)
+    assert "added 8.59 s (median; 95th percentile 9.11 s) to a base RTT of 497 ms" in queue["text"]
+    assert "17.1 times the BDP in flight" in queue["text"]
+
+
+def test_what_the_queue_dropped_costs_the_link_nothing(analyzed: Analyzed) -> None:
+    """Ten segments never were on the link: sending them again is their first time there."""
+    whole, drop, _ = analyzed("local-drops")["diagnosis"]
+    assert "4,600 of them never carried before" in drop["text"]
+    assert drop["cost_s"] < 0.1
+    assert whole["cost_s"] == pytest.approx(analyzed("local-drops")["utilization"]["idle_s"], abs=0.01)
 
 
 def test_the_numbers_of_the_resets(analyzed: Analyzed) -> None:
@@ -57,7 +76,7 @@ def test_the_numbers_of_the_resets(analyzed: Analyzed) -> None:
         "22 segments behind the loss arrived and had to be discarded",
         "header decompressor",
         "3 timeouts",
-        "16,520 bytes sent twice",
+        "16,520 duplicate bytes",
     ):
         assert words in text
 
@@ -84,7 +103,7 @@ def test_the_command_draws_the_picture(run: Run, analyzed: Analyzed, tmp_path: A
 def test_the_answer_is_printed_once(run: Run) -> None:
     done = run("analyze", SAMPLES / "flow-control")
     assert done.returncode == 0, done.stderr
-    answer = "TCP used 99.0% of what the link offered: all is well."
+    answer = "Utilization 99.0%: the link was idle for 1.0 s of 124 s."
     assert done.stdout.count(answer) == 1
     assert answer in done.stdout.split("\n\n")[0]
     last = done.stdout.split("\nEvidence\n")[1]
@@ -93,12 +112,12 @@ def test_the_answer_is_printed_once(run: Run) -> None:
 
 
 def test_the_first_words_on_the_terminal(run: Run) -> None:
-    done = run("analyze", SAMPLES / "link-resets-vj", env={**os.environ, "COLUMNS": "200"})
+    done = run("analyze", SAMPLES / "link-resets-vj", columns=200)
     first = [line.rstrip() for line in done.stdout.split("\n\n")[0].strip().splitlines()]
     assert first[:2] == [
         "In short",
-        "1.  Utilization 78.5%: the link was idle for 10.7 s of 138 s and 16,520 of 116,520 bytes were sent "
-        "before. [cost 26.89 s]",
+        "1.  Utilization 78.5%: the link was idle for 10.7 s of 138 s and 16,520 of 116,520 bytes sent were "
+        "duplicates. [cost 26.89 s]",
     ]
     assert first[2].startswith(
         "2.  3 link resets (N2 exceeded) flushed 5,690 bytes and lost 11 segments and 14 ACKs; "

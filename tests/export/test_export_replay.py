@@ -12,6 +12,7 @@ from support_lab import Outcome, payload, run
 from support_samples import SAMPLES
 
 import multitracer as mt
+from multitracer.cli.main import main
 from multitracer.export import emulation
 from multitracer.lab.library import load as load_scenario
 from multitracer.layers.link.path import link_path
@@ -140,3 +141,12 @@ def test_frames_that_no_slot_of_rlp_holds(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="those of this link carry 1,500"):
         emulation.write_errors(mt.read(tmp_path / "rlp.log"), str(tmp_path / "replay.toml"))
+
+
+def test_a_replay_may_not_have_the_resets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which frame meets a bad slot depends on TCP: the three resets of this link need not come again."""
+    for name, expected in (("link-resets-vj", 3), ("local-drops", 0)):
+        words = ["export", str(SAMPLES / name), "--to", "errors", "-o", str(tmp_path / f"{name}.toml")]
+        assert main(words) == 0
+        told = capsys.readouterr().err
+        assert (f"may not have the measurement's {expected} link resets" in told) == bool(expected)

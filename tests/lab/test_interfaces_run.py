@@ -14,7 +14,10 @@ from multitracer.lab.requirements import LabError, missing
 from multitracer.lab.runner import run
 
 LACKS = missing(["ip", "ss", "tc", "tcpdump"])
-pytestmark = pytest.mark.skipif(bool(LACKS), reason="a real run needs " + "; ".join(LACKS))
+pytestmark = [
+    pytest.mark.skipif(bool(LACKS), reason="a real run needs " + "; ".join(LACKS)),
+    pytest.mark.usefixtures("kernel_to_itself"),
+]
 
 QUICK = ["trace.events=false", "network.quiet_s=0.3"]
 

@@ -15,7 +15,10 @@ from multitracer.lab.requirements import missing
 from multitracer.lab.runner import run
 
 LACKS = missing(["ip", "ss", "tcpdump"])
-pytestmark = pytest.mark.skipif(bool(LACKS), reason="a real run needs " + "; ".join(LACKS))
+pytestmark = [
+    pytest.mark.skipif(bool(LACKS), reason="a real run needs " + "; ".join(LACKS)),
+    pytest.mark.usefixtures("kernel_to_itself"),
+]
 
 # One window's worth of data, so that the link is busy wherever the air is bad.
 QUICK = {"flow.bytes": 2000, "network.quiet_s": 0.3, "trace.ss_interval_s": 0.5}

@@ -31,7 +31,10 @@ from multitracer.lab.runner import Progress, run
 from multitracer.model.errors import MultiTracerError
 
 LACKS = missing(["ip", "ss", "tcpdump"])
-pytestmark = pytest.mark.skipif(bool(LACKS), reason="a real run needs " + "; ".join(LACKS))
+pytestmark = [
+    pytest.mark.skipif(bool(LACKS), reason="a real run needs " + "; ".join(LACKS)),
+    pytest.mark.usefixtures("kernel_to_itself"),
+]
 
 FLEET = """
 [[runs]]

@@ -18,12 +18,11 @@ from hypothesis import given, strategies as st
 
 from multitracer.cli.main import main
 from multitracer.lab import requirements
-from multitracer.lab.counters import parse_counters, parse_sockets
+from multitracer.lab.counters import parse_sockets
 from multitracer.lab.fleet import read_fleet
 from multitracer.lab.gsmtap import FrameWriter, gsmtap
-from multitracer.lab.interrupt import Interrupt
 from multitracer.lab.library import load, merge, names
-from multitracer.lab.measurement_dir import MeasurementDir, flattened, is_complete, toml
+from multitracer.lab.measurement_dir import MeasurementDir, flattened, is_complete
 from multitracer.lab.models import INTERFACES, MODELS
 from multitracer.lab.netns import Slot
 from multitracer.lab.requirements import LabError
@@ -31,6 +30,9 @@ from multitracer.lab.scenario import from_table
 from multitracer.lab.traffic import Pattern
 from multitracer.lab.truth import data_rate_bps, parameters
 from multitracer.lab.tso import HEADER_BYTES, checksum, segments
+from multitracer.linux.counters import parse_counters
+from multitracer.linux.interrupt import Interrupt
+from multitracer.model import toml
 from multitracer.model.errors import UnreadableFile, UsageError
 
 FIN_PSH_CWR = dpkt.tcp.TH_FIN | dpkt.tcp.TH_PUSH | dpkt.tcp.TH_CWR
@@ -135,7 +137,7 @@ def test_toml_is_read_back_as_written(table: dict[str, Any]) -> None:
             return {key: without_none(item) for key, item in value.items() if item is not None}
         return value
 
-    assert tomllib.loads(toml(table)) == without_none(table)
+    assert tomllib.loads(toml.document(table)) == without_none(table)
 
 
 def test_flattened_names_tables_in_lists() -> None:
@@ -200,7 +202,7 @@ def test_every_scenario_is_valid_and_describes_itself(name: str) -> None:
         key for key, value in scenario.tcp.items() if not isinstance(value, dict)
     }
     # All of it can be written and read back.
-    assert tomllib.loads(toml(flattened(parameters(scenario))))
+    assert tomllib.loads(toml.document(flattened(parameters(scenario))))
 
 
 def test_scenarios_cover_the_variants() -> None:

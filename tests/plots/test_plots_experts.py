@@ -132,7 +132,7 @@ def test_queue_is_rtt_less_the_smallest():
     rtt, queue = figure("rtt", "flow-control"), figure("queue", "flow-control")
     samples = series(rtt, "TcpSnd_rtt").y
     assert series(queue, "queueing delay").y == pytest.approx(samples - samples.min())
-    assert series(queue, "pipe queue").y.max() < 16_384  # no more than the receiver's window can be queued
+    assert series(queue, "bdp queue").y.max() < 16_384  # no more than the receiver's window can be queued
 
 
 def test_one_way_delays_state_their_bound():

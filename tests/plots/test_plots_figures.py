@@ -110,6 +110,17 @@ def test_utilization_counts_and_ranges():
         utilization.build_rows([{"utilization": None}])
 
 
+def test_dropped_calls_are_no_transfers():
+    rows = [
+        {"name": "a", "utilization": 0.99, "goodput_bps": 7000.0},
+        {"name": "b", "utilization": 0.98, "goodput_bps": 900.0, "call_dropped": 1},
+    ]
+    built = utilization.build_rows(rows)
+    assert built.title == "Utilization of 1 transfer"
+    assert any("1 measurements whose call was dropped" in note for note in built.notes)
+    assert [panel.y.label for panel in built.panels][-1] == "Goodput"
+
+
 def test_utilization_of_several_measurements():
     subjects = [
         Subject(name, analysis(name).measurement, analysis(name).results)
@@ -226,7 +237,7 @@ def test_rto_backoff_follows_a_timer_that_doubles_from_segment_to_segment():
     built = figure("rto-backoff", "backoff")
     waits = [float(lengths(one)[0]) for one in all_pieces(built, "wait")]
     assert waits == pytest.approx([1.46, 2.96, 5.92], abs=0.01)
-    assert "bytes 1, 4,721, 5,193, no round trip was measured in between" in built.notes[0]
+    assert "bytes 1, 4,721, 5,193, no RTT was measured in between" in built.notes[0]
     assert "4 times" in built.notes[0]
 
 
@@ -262,7 +273,7 @@ def test_flow_control_shows_both_slopes_and_the_gaps():
     [
         ("local-drop", "flow-control", "no segment was dropped"),
         ("reset-gaps", "flow-control", "no link reset"),
-        ("corrupted-segments", "link-resets-sack", "no segment arrived ruined"),
+        ("corrupted-segments", "link-resets-sack", "no segment was corrupted"),
         ("rto-backoff", "flow-control", "no retransmission timeout"),
         ("flow-control", "local-drops", "no XOFF"),
     ],

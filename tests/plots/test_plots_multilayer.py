@@ -187,7 +187,7 @@ def test_title_tells_the_transfer():
     figure = build()
     assert figure.title == "192.0.2.1:1024 → [2001:db8::1]:80"
     assert figure.subtitle.startswith("10,000 bytes in 19.4 s")
-    assert figure.subtitle.endswith("1 segment sent again, utilization 62.5 %")
+    assert figure.subtitle.endswith("1 retransmission, utilization 62.5 %")
     assert figure.notes == ()
 
 

@@ -12,11 +12,10 @@ from hypothesis import given, settings, strategies as st
 import multitracer as mt
 from multitracer.layers.host import calls
 from multitracer.layers.host.packets import ways
-from multitracer.model import schema
+from multitracer.model import schema, toml
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.table import Table
 from multitracer.parsers import counters, ftrace
-from multitracer.record import toml
 from multitracer.record.packetsocket import PcapngWriter
 from multitracer.record.session import ports_of
 

@@ -18,7 +18,10 @@ from support_samples import ROOT
 import multitracer as mt
 
 _WHY = why_not()
-pytestmark = pytest.mark.skipif(bool(_WHY), reason=_WHY or "can be recorded")
+pytestmark = [
+    pytest.mark.skipif(bool(_WHY), reason=_WHY or "can be recorded"),
+    pytest.mark.usefixtures("kernel_to_itself"),
+]
 
 
 def recorded_host(path: Path) -> dict:

@@ -55,7 +55,19 @@ def _chain(x: Float, y: Float) -> tuple[Float, Float]:
 def feasible(
     hull_low: tuple[Float, Float], hull_up: tuple[Float, Float], slope_low: float, slope_high: float
 ) -> Float:
-    """Vertices (offset, slope) of the polygon of lines between the hulls; empty if no line is."""
+    """Vertices (offset, slope) of the polygon of lines between the hulls; empty if no line is.
+
+    Parameters
+    ----------
+    hull_low, hull_up : tuple of float array
+        Points (x, y) that a line must not pass below, and those that it must not pass above.
+    slope_low, slope_high : float
+        Slopes that are considered.
+
+    Returns
+    -------
+    float array, shape (vertices, 2)
+    """
     values = np.concatenate([hull_low[1], hull_up[1]])
     reach = max(abs(slope_low), abs(slope_high)) * float(
         np.abs(np.concatenate([hull_low[0], hull_up[0]])).max()

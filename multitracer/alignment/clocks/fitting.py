@@ -141,6 +141,17 @@ def fit_median(
 
     The offset is the median of the differences around a robust line, the bound follows from their spread
     (5th to 95th percentile) and the resolution of the clocks. Outliers do not count.
+
+    Parameters
+    ----------
+    t_source, t_reference : int64 array
+        The same events on both clocks, in ns.
+    order : int array
+        Their order in the source's file.
+    span_ns : tuple of int
+        From when to when the fit has to serve, on the source's clock.
+    resolution_ns : int
+        The coarser step of both clocks.
     """
     points = _in_order(Points.between(t_source, t_reference, order))
     origin = int(span_ns[0])

@@ -21,7 +21,23 @@ CONFIDENCE = 5.0
 def least_violation(
     width: Callable[[float], tuple[float, float]], low: float, high: float
 ) -> tuple[float, float]:
-    """Slope with the smallest contradiction between the hulls (convex in the slope), and its size in ns."""
+    """Slope with the smallest contradiction between the hulls (convex in the slope), and its size in ns.
+
+    Parameters
+    ----------
+    width : callable
+        The lowest and the highest offset, in ns, that a line of a slope may have; the lowest is above the
+        highest where none may.
+    low, high : float
+        Where to search, in ns/s.
+
+    Returns
+    -------
+    slope : float
+        In ns/s.
+    violation : float
+        By how many ns the lowest offset is above the highest there; 0 if it is not.
+    """
     for _ in range(100):
         a, b = low + (high - low) / 3, high - (high - low) / 3
         bottom_a, top_a = width(a)

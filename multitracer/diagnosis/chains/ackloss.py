@@ -32,17 +32,21 @@ def ack_loss_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[C
         acks, arrived = found
         chain = Chain("ack_path", int(acks["t_ns"][0]), episode.conn)
         last = 0
+        repeated = _sent_again(evidence, acks)
         for row in range(min(len(acks), MOST_EVENTS)):
             late = (int(arrived[row]) - episode.start_ns) / 1e9
             lost = arrived[row] < 0
+            again = f", its frames sent again {int(repeated[row])} times" if repeated[row] else ""
             last = chain.add(
                 Event(
                     "ack_lost" if lost else "ack_late",
                     int(acks["t_ns"][row]),
                     "left the receiver and never came"
                     if lost
-                    else f"came {late:.2f} s after the timer fired",
+                    else f"came {late:.2f} s after the timer fired{again}",
                     end_ns=int(arrived[row]),
+                    wait_ns=-1 if lost else int(arrived[row] - acks["t_ns"][row]),
+                    number=1 + int(repeated[row]),
                     source=int(acks["source"][row]),
                     record=int(acks["record"][row]),
                     conn=episode.conn,
@@ -65,3 +69,13 @@ def _acks(evidence: Evidence, episode: Episode) -> tuple[Table, Times] | None:
     if not len(rows) or np.any((arrived[rows] >= 0) & (arrived[rows] <= episode.start_ns)):
         return None
     return sent.where(rows), arrived[rows]
+
+
+def _sent_again(evidence: Evidence, acks: Table) -> Times:
+    """How often the link sent frames of each ACK again; 0 without a log of the link."""
+    spans = evidence.spans
+    found = np.zeros(len(acks), dtype=np.int64)
+    for row in range(min(len(acks), MOST_EVENTS)):
+        mine = (spans["source"] == acks["source"][row]) & (spans["record"] == acks["record"][row])
+        found[row] = int((spans["attempts"] - spans["frames"])[mine].max(initial=0))
+    return np.maximum(found, 0)

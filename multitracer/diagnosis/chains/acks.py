@@ -9,7 +9,7 @@ from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.layers.tcp.flow_batch import Flags, Times, batches, flows, valid_acks
 from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import data_at
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection
 
@@ -40,7 +40,7 @@ def ack_chains(evidence: Evidence) -> list[Chain]:
             long[step:] &= tight[:-step]
             long[:step] = False
         bounds = sent.bounds.tolist()
-        for at in distinct(sent.of[1:][long]).tolist():
+        for at in sorted_unique(sent.of[1:][long]).tolist():
             mine, pairs = slice(*bounds[at : at + 2]), slice(bounds[at], bounds[at + 1] - 1)
             found += _runs(evidence, some[at], sent.one(at), arrived[mine], tight[pairs])
     return sorted(found, key=lambda one: -one.silence_ns)[:MOST_EVENTS]

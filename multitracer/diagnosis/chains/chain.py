@@ -47,6 +47,8 @@ class Chain:
     events : list of Event
     idle_ns, held_ns, duplicate : int
         Idle time, time in which the link took no data, bytes sent again.
+    dropped : int
+        Of the bytes sent again, those that the link never carried before: they cost it nothing.
     silence_ns : int
     """
 
@@ -57,6 +59,7 @@ class Chain:
     idle_ns: int = 0
     held_ns: int = 0
     duplicate: int = 0
+    dropped: int = 0
     silence_ns: int = 0
 
     def add(self, event: Event) -> int:
@@ -95,7 +98,7 @@ def chain_table(chains: Sequence[Chain], byte_ns: float) -> Table:
             "idle_ns": [one.idle_ns for one in chains],
             "held_ns": [one.held_ns for one in chains],
             "duplicate": [one.duplicate for one in chains],
-            "cost_ns": [one.idle_ns + round(one.duplicate * byte_ns) for one in chains],
+            "cost_ns": [one.idle_ns + round((one.duplicate - one.dropped) * byte_ns) for one in chains],
             "silence_ns": [one.silence_ns for one in chains],
             "events": [len(one.events) for one in chains],
         },

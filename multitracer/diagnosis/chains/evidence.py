@@ -17,7 +17,7 @@ from multitracer.layers.tcp.losses import arrival_ns
 from multitracer.layers.tcp.transit import Times, data_at, near_sender, valid_acks
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema.chains import PACKET_SPANS
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
@@ -114,7 +114,7 @@ class Evidence:
         rows = rows.where((rows["source"] == self.source) & (rows["duplicate"] > 0)).sorted_by("t_ns")
         found = []
         grouped = Grouped(rows["conn"], rows["dir"])
-        for conn in distinct(rows["conn"]).tolist():
+        for conn in sorted_unique(rows["conn"]).tolist():
             connection = self._connection(conn)
             if connection is None:
                 continue
@@ -201,9 +201,10 @@ def _together(repeats: Table, needless: Array) -> Array:
     """A number for each retransmission of a connection: the same for those that belong together.
 
     A recovery is one; but where timers fire needlessly in it, they and the refill behind them have another
-    cause than what was before and comes after. What was sent again outside of a recovery (probes, and what no
-    rule explains) stands alone, or with what was sent again no longer than a timeout before: probes with
-    probes, the unexplained with all.
+    cause than what was before and comes after, and each segment whose timer fired is one: a timer that backs
+    off fires for the same segment again (RFC 6298 section 5.5). What was sent again outside of a recovery
+    (probes, and what no rule explains) stands alone, or with what was sent again no longer than a timeout
+    before: probes with probes, the unexplained with all.
     """
     group = np.zeros(len(repeats), dtype=np.int64)
     number = 0
@@ -212,15 +213,21 @@ def _together(repeats: Table, needless: Array) -> Array:
     t_ns, rto_ns = repeats["t_ns"].tolist(), repeats["rto_ns"].tolist()
     spurious = np.isin(repeats["record"], needless).tolist()
     in_vain = False  # the group before is one of needless timers
+    expired = -1  # the segment whose timer fired last
+    starts = repeats["seq"].tolist()
     for row, episode in enumerate(episodes):
         soon = row > 0 and t_ns[row] - t_ns[row - 1] <= max(rto_ns[row], _SECOND_NS)
         if episode:
             goes_on = row > 0 and episode == episodes[row - 1]
             goes_on = goes_on and (in_vain if spurious[row] else not (in_vain and causes[row] == "fast"))
+            if causes[row] == "timeout":
+                goes_on = goes_on and (expired < 0 or starts[row] == expired)
         else:
             goes_on = soon and (causes[row] == "unknown" or not episodes[row - 1])
         if not goes_on:
             number += 1
-            in_vain = spurious[row]
+            in_vain, expired = spurious[row], -1
+        if episode and causes[row] == "timeout":
+            expired = starts[row]
         group[row] = number
     return group

@@ -18,7 +18,9 @@ def burst_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chai
     """Holes at the receiver that retransmissions of the link tore, and whether a timer fired in them.
 
     A hole is a pause in delivery in order, over a second and three times the usual one. It belongs to the
-    link if most frames that the link sent in it were sent again. The episodes of timers that fired for data
+    link if most frames that the link sent in it were sent again, or if the segment that ended it had frames
+    sent again and was on the link for half of it: frames of later segments go on while the link repairs one
+    (selective reject). The episodes of timers that fired for data
     that was on the link all the time go with it.
     """
     spans, path = evidence.spans, evidence.path
@@ -28,15 +30,17 @@ def burst_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chai
     chains: list[Chain] = []
     left = list(episodes)
     for connection in evidence.m.connections:
-        steps = in_order(evidence.m, connection).t_ns
+        delivery = in_order(evidence.m, connection)
+        steps = delivery.t_ns
         pauses = np.diff(steps)
         if not len(pauses):
             continue
         wide = np.flatnonzero(pauses > max(_HOLE_NS, _FACTOR * int(np.median(pauses))))
-        for start, end in zip(steps[wide].tolist(), steps[wide + 1].tolist(), strict=True):
+        holes = steps[wide].tolist(), steps[wide + 1].tolist(), delivery.reached[wide].tolist()
+        for start, end, seq in zip(*holes, strict=True):
             if resets is not None and np.any((resets["t_ns"] <= end) & (_gap_ends(resets) >= start)):
                 continue
-            chain = _hole(evidence, connection.index, start, end)
+            chain = _hole(evidence, connection.index, seq, start, end)
             if chain is None:
                 continue
             needed = evidence.judged(connection.index, "genuine")
@@ -69,13 +73,22 @@ def _fired(episode: Episode, chain: Chain, end: int, needed: Array) -> bool:
     return chain.t_ns <= episode.start_ns and episode.copy_ns <= end
 
 
-def _hole(evidence: Evidence, conn: int, start: int, end: int) -> Chain | None:
+def _repaired(evidence: Evidence, conn: int, seq: int, start: int, end: int) -> bool:
+    """Whether the segment with the byte that was missing in a hole was under repair for half of it."""
+    spans = evidence.spans
+    mine = (spans["conn"] == conn) & (spans["seq"] <= seq) & (seq < spans["seq"] + spans["length"])
+    mine &= (spans["attempts"] > spans["frames"]) & (spans["sent_ns"] >= 0)
+    under_way = np.minimum(spans["complete_ns"], end) - np.maximum(spans["sent_ns"], start)
+    return bool(np.any(mine & (2 * under_way >= end - start)))
+
+
+def _hole(evidence: Evidence, conn: int, seq: int, start: int, end: int) -> Chain | None:
     path = evidence.path
     assert path is not None
     sent = path.sent
     inside = np.flatnonzero((sent["t_ns"] >= start - path.slot_ns) & (sent["t_ns"] < end))
     again = inside[sent["attempt"][inside] > 0]
-    if not len(again) or 2 * len(again) < len(inside):
+    if not len(again) or (2 * len(again) < len(inside) and not _repaired(evidence, conn, seq, start, end)):
         return None
     chain = Chain("link_burst", int(sent["t_ns"][again[0]]), conn, silence_ns=end - start)
     burst = int(sent["t_ns"][again[-1]]) - int(sent["t_ns"][again[0]])

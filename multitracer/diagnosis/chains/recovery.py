@@ -6,9 +6,13 @@ import numpy as np
 
 from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
 from multitracer.diagnosis.chains.evidence import Episode, Evidence
+from multitracer.model.quantities import count
 
 _QUEUED = 1.5  # an RTO of so many smallest round trips is what a queue made of it
 _LINUX_MIN_RTO_NS = 200_000_000
+
+CONVERGED = 8
+"""SRTT takes an eighth of each sample (RFC 6298 section 2.3): with fewer, the first one decides the RTO."""
 
 
 def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int) -> None:
@@ -25,12 +29,14 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
             rto = int(mine["rto_ns"][row])
             chain.silence_ns = max(chain.silence_ns, silence)
             known = f", RTO {rto / 1e9:.2f} s" if rto >= 0 else ""
-            times = f", doubled {int(mine['backoff'][row])} times" if mine["backoff"][row] else ""
+            times = (
+                f", RTO backoff x{1 << min(int(mine['backoff'][row]), 16)}" if mine["backoff"][row] else ""
+            )
             last = chain.add(
                 Event(
                     "timeout",
                     int(mine["t_ns"][row]),
-                    f"{verdicts[row]}: silent for {silence / 1e9:.2f} s{known}{times}",
+                    f"{verdicts[row]}: idle for {silence / 1e9:.2f} s before it{known}{times}",
                     last,
                     source=int(mine["source"][row]),
                     record=int(mine["record"][row]),
@@ -48,7 +54,7 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
             Event(
                 word if word != "timeout" else "timeout_retransmission",
                 int(rows["t_ns"][0]),
-                f"{len(rows)} segments sent again in the same recovery (RFC 6582)",
+                f"{count(len(rows), 'segment')} retransmitted in the same recovery (RFC 6582)",
                 last,
                 end_ns=int(rows["t_ns"][-1]),
                 source=int(rows["source"][0]),
@@ -95,6 +101,7 @@ def drop_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain
                 )
             )
         add_episode(evidence, chain, episode, last)
+        chain.dropped = min(int(drops["length"][rows].sum()), chain.duplicate)
         chains.append(chain)
     return chains, left
 
@@ -181,7 +188,8 @@ def queue_chains(evidence: Evidence) -> list[Chain]:
         rto = int(timeouts["rto_ns"][row])
         acks = evidence.m.flow(conn, 1 - int(timeouts["dir"][row]), int(timeouts["source"][row]))
         before = acks.where((acks["rtt_ns"] > 0) & (acks["t_ns"] < t_ns))
-        if rto < 0 or not len(before):
+        # Before, the RTO is three times the first RTT, whatever the queue did to it.
+        if rto < 0 or len(before) < CONVERGED:
             continue
         smallest = int(before["rtt_ns"].min())
         bare = smallest + max(_LINUX_MIN_RTO_NS, smallest // 2)

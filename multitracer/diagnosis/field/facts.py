@@ -17,6 +17,22 @@ ACK_DELAY_MS = 500.0  # the longest that a receiver may withhold an ACK (RFC 929
 
 
 @dataclass(frozen=True)
+class KernelCounts:
+    """What the sender's kernel counted.
+
+    Attributes
+    ----------
+    retransmissions : int or None
+        At its last sample.
+    dropped : int or None
+        Packets that its own queue dropped, by the kernel's log; None if it was not recorded or dropped none.
+    """
+
+    retransmissions: int | None = None
+    dropped: int | None = None
+
+
+@dataclass(frozen=True)
 class Flow:
     """One connection that carried data, as its entry has it.
 
@@ -55,9 +71,16 @@ class Flow:
     answered : bool
         Whether both directions were captured.
     kernel_retransmissions : int or None
-        By the kernel's own counter, at its last sample; with those that its own queue refused.
+        By the kernel's own counter, at its last sample; with those that its own queue refused, unless a
+        recording of the host tells how many these were.
+    kernel_drops : int or None
+        Packets that the sender's own queue dropped, by the kernel's log.
+    certain_lost : int or None
+        Data segments that passed the sender's capture and never the receiver's; None without both.
     complete : bool
         Whether the capture dropped no packet that passed it, as far as its file tells.
+    guessed : bool
+        Whether the observation point is a guess: nothing follows from it then.
     """
 
     index: int
@@ -92,11 +115,16 @@ class Flow:
     end_s: float
     answered: bool
     kernel_retransmissions: int | None = None
+    kernel_drops: int | None = None
+    certain_lost: int | None = None
     complete: bool = True
+    guessed: bool = False
 
     @property
     def lost(self) -> int | None:
-        """Segments lost on either side of the capture; None where that is unknown."""
+        """Segments lost: by both captures, else on either side of the one; None where that is unknown."""
+        if self.certain_lost is not None:
+            return (self.upstream or 0) + self.certain_lost
         if self.upstream is None and self.downstream is None:
             return None
         # What a spurious timeout sent again had not been lost.
@@ -116,7 +144,9 @@ class Flow:
 
         Where the kernel counted more retransmissions than came by, at least these were dropped or refused.
         """
-        if self.point != "snd" or not self.complete:
+        if self.kernel_drops is not None:
+            return self.kernel_drops
+        if self.point != "snd" or self.guessed or not self.complete:
             return 0
         return self.upstream or max((self.kernel_retransmissions or 0) - self.retransmissions, 0)
 
@@ -137,16 +167,19 @@ class Flow:
         return self.zero_windows == 0 and self.has_queue and (self.queue_ms or (0.0,))[0] >= ACK_DELAY_MS
 
 
-def flow(entry: Object, kernel: int | None = None, *, complete: bool = True) -> Flow | None:
+def flow(
+    entry: Object, kernel: KernelCounts | None = None, *, complete: bool = True, lost: int | None = None
+) -> Flow | None:
     """The facts of an entry of ``connections``; None if it carried no data.
 
     Parameters
     ----------
     entry : mapping
-    kernel : int, optional
-        Retransmissions by the kernel's own counter.
+    kernel : KernelCounts, optional
     complete : bool
         Whether the capture dropped no packet.
+    lost : int, optional
+        Segments lost between both captures.
     """
     if not entry["bytes"]["sent"]:
         return None
@@ -187,8 +220,11 @@ def flow(entry: Object, kernel: int | None = None, *, complete: bool = True) -> 
         start_s=entry["start"],
         end_s=entry["end"],
         answered=bool(entry["packets"]["received"]),
-        kernel_retransmissions=kernel,
+        kernel_retransmissions=None if kernel is None else kernel.retransmissions,
+        kernel_drops=None if kernel is None else kernel.dropped,
+        certain_lost=lost,
         complete=complete,
+        guessed=(entry.get("observation") or {}).get("grade") == "guess",
     )
 
 

@@ -1,18 +1,52 @@
-"""What the kernel's own counters say of retransmissions: where they contradict a capture, they are right."""
+"""What the kernel's own counters say of retransmissions and drops: they overrule a capture."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from multitracer.diagnosis.field.facts import Flow
+from multitracer.diagnosis.field.facts import Flow, KernelCounts
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.model.lazy import np
 from multitracer.model.quantities import count
-from multitracer.model.timeline import Timeline
+from multitracer.model.timeline import Connection, Timeline
 
 
-def kernel_retransmissions(m: Timeline) -> dict[int, int]:
-    """Retransmissions by the kernel's last word (ss, tcp_info: ``total_retrans``), by connection."""
+def kernel_counts(m: Timeline, host: Mapping[str, Any]) -> dict[int, KernelCounts]:
+    """What the data sender's kernel counted, by connection.
+
+    Parameters
+    ----------
+    m : Timeline
+    host : mapping
+        Summary of `host`; empty if none was recorded. Its counts are the whole host's: they are a
+        connection's only if no other sent data.
+
+    Notes
+    -----
+    ``total_retrans`` (ss, tcp_info) has the retransmissions that the host's own queue refused as well
+    (TCPRetransFail): they never reached the wire. A recording has both counters.
+    """
+    found = {conn: KernelCounts(total) for conn, total in _total_retrans(m).items()}
+    carrying = [one for one in m.connections if _sends(one)] if host else []
+    if len(carrying) != 1:
+        return found
+    of_host = next((one for one in (host, *host["points"].values()) if one["point"] == "snd"), None)
+    if of_host is None:
+        return found
+    conn = carrying[0].index
+    counted, dropped = of_host["retransmissions"]["counted"], of_host["qdisc"]["dropped"]
+    before = found[conn].retransmissions if conn in found else None
+    return found | {conn: KernelCounts(before if counted is None else counted, dropped or None)}
+
+
+def _sends(connection: Connection) -> bool:
+    direction = ("forward", "reverse")[connection.data_dir]
+    return any(summary[direction]["data_bytes"] for summary in connection.summaries.values())
+
+
+def _total_retrans(m: Timeline) -> dict[int, int]:
+    """The kernel's last word (ss, tcp_info: ``total_retrans``), by connection."""
     if not m.rows("tcp_states"):
         return {}
     states = m.table("tcp_states")

@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from multitracer.diagnosis.field.kernel import kernel_retransmissions
+from multitracer.diagnosis.field.groups import WORTH
+from multitracer.diagnosis.field.kernel import kernel_counts
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
+from multitracer.layers.tcp.fates import ARRIVED, UNKNOWN
 from multitracer.model.analysis import Result
+from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.lazy import np
 from multitracer.model.timeline import Timeline
 
 Object = Mapping[str, Any]
@@ -20,7 +24,7 @@ MOST = 1000
 
 _LOSS = ("local_drop", "loss", "spurious", "bottleneck", "queue")
 _DROPPED = ("capture-drops", "capture-loss")
-_BEHIND = ("local_drop", "loss")
+_BEHIND = ("local_drop", "loss", "spurious")
 
 
 def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
@@ -42,7 +46,8 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     if not entries:
         return []
     complete = not any(issue.code in _DROPPED for trace in m.traces for issue in trace.issues)
-    found = sentences(entries, plot_command(m, None, None), kernel_retransmissions(m), complete=complete)
+    counts = kernel_counts(m, _summary(results, "host"))
+    found = sentences(entries, plot_command(m, None, None), counts, _lost(m, results), complete=complete)
     if not found:
         return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
     if len(entries) < len(every):
@@ -56,14 +61,35 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     from multitracer.diagnosis.findings.behind_chains import said
 
     found = with_hops(m, found, _summary(results, "hops"))
-    chains = said(m, _summary(results, "chains").get("chains", []))
+    every_chain = _summary(results, "chains").get("chains", [])
+    chains = said(m, every_chain)
     found = _with_records(found, [one for one in chains if one.kind in _BEHIND])
     told = {one.kind for one in found}
     others = [one for one in chains if one.kind not in _BEHIND and one.kind not in told]
     others.sort(key=lambda one: -one.cost_s)
+    # No limit of a sender has a name for a path that stands still: it comes before them if it took long.
+    still_s = sum(chain["held_s"] for chain in every_chain if chain["kind"] == "standstill")
+    if still_s >= WORTH * max(entry["end"] - entry["start"] for entry in entries):
+        found = [*(one for one in others if one.kind == "standstill"), *found]
+        others = [one for one in others if one.kind != "standstill"]
     spoiled = [dict(entry) for entry in entries if entry["damaged_segments"]]
     damaged = arrivals(m, spoiled) if m.snd is None else []
     return [*found, *others, *damaged]
+
+
+def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
+    """Data segments of each connection that passed the sender's capture and never the receiver's."""
+    losses = results.get("losses")
+    if losses is None or losses.inconclusive is not None or m.snd is None or m.rcv is None:
+        return {}
+    fates = losses.tables["fates"]
+    gone = fates.where(~np.isin(fates["fate"], (ARRIVED, UNKNOWN)) & (fates["length"] > 0))
+    grouped = Grouped(gone["conn"], gone["dir"])
+    return {
+        one.index: len(grouped.rows(one.index, one.data_dir))
+        for one in m.connections
+        if m.snd in one.summaries and m.rcv in one.summaries
+    }
 
 
 def _chosen(entries: Sequence[Object]) -> list[Object]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from multitracer.diagnosis.field.facts import Object, flow
-from multitracer.diagnosis.field.groups import groups
+from multitracer.diagnosis.field.causes import FULL
+from multitracer.diagnosis.field.facts import Flow, KernelCounts, Object, flow
+from multitracer.diagnosis.field.groups import Group, groups
 from multitracer.diagnosis.field.kernel import contradiction
-from multitracer.diagnosis.field.sentences import text
+from multitracer.diagnosis.field.sentences import queue_words, text
 from multitracer.diagnosis.findings.finding import Finding
 
+_QUEUE_SAID = ("bottleneck", "queue")
 _OF_LOSS = ("loss", "spurious", "local_drop", "bottleneck", "queue")
 
 
 def sentences(
     entries: Iterable[Object],
     command: str = "",
-    kernel: Mapping[int, int] | None = None,
+    kernel: Mapping[int, KernelCounts] | None = None,
+    lost: Mapping[int, int] | None = None,
     *,
     complete: bool = True,
 ) -> list[Finding]:
@@ -28,8 +31,10 @@ def sentences(
         Of ``connections`` (docs/json.md).
     command : str
         Draws the measurement.
-    kernel : mapping of int to int, optional
-        Retransmissions by the kernel's own counters, by connection.
+    kernel : mapping of int to KernelCounts, optional
+        What the kernel of each connection's sender counted.
+    lost : mapping of int to int, optional
+        Segments lost between both captures, by connection.
     complete : bool
         Whether the captures dropped no packet, as far as their files tell.
 
@@ -38,8 +43,11 @@ def sentences(
     list of Finding
         Empty if none carried data.
     """
-    known = kernel or {}
-    known_flows = (flow(entry, known.get(entry["index"]), complete=complete) for entry in entries)
+    known, gone = kernel or {}, lost or {}
+    known_flows = (
+        flow(entry, known.get(entry["index"]), complete=complete, lost=gone.get(entry["index"]))
+        for entry in entries
+    )
     flows = [one for one in known_flows if one is not None]
     found = groups(flows)
     # What was lost of a connection is said once: by the first sentence that is about it, else by the first.
@@ -52,5 +60,19 @@ def sentences(
         sentences.append(Finding(text(group, with_loss=with_loss), group.cost_s, group.kind, command))
         if with_loss:
             told |= mine
+    waiting = _standing(flows, found)
+    sentences += [waiting] if waiting is not None else []
     overruled = contradiction(flows)
     return [*sentences[:1], overruled, *sentences[1:]] if overruled is not None else sentences
+
+
+def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
+    """The queue of a connection of which no sentence tells it: whatever limited it, its data waited."""
+    said = {one.index for group in found if group.kind in _QUEUE_SAID for one in group.flows}
+    left = [
+        one for one in flows if one.has_queue and (one.full_share or 0.0) >= FULL and one.index not in said
+    ]
+    if not left or any(group.kind == "queue" for group in found):
+        return None
+    largest = max(left, key=lambda one: one.unique_bytes)
+    return Finding(f"a standing queue (bufferbloat){queue_words(largest)}", 0.0, "queue")

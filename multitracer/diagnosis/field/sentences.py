@@ -39,7 +39,8 @@ def losses(flows: tuple[Flow, ...]) -> str:
     if not lost:
         return f"no loss, {count(again, 'retransmission')}" if again else "no loss"
     # Behind a timeout, a sender also repeats what had arrived (go-back-N).
-    most = "at most " if any(flow.slow_start and flow.downstream for flow in flows) else ""
+    unsure = any(flow.slow_start and flow.downstream and flow.certain_lost is None for flow in flows)
+    most = "at most " if unsure else ""
     return f"{most}{_percent(lost / sent)} of the segments were lost ({lost:,} of {sent:,})"
 
 
@@ -53,7 +54,9 @@ def _bufferbloat(group: Group) -> str:
 
 def _local_drop(group: Group) -> str:
     drops = sum(flow.own_drops for flow in group.flows)
-    said = f"the sender's own queue dropped {count(drops, 'segment')} (they never reached this capture)"
+    counted = any(flow.kernel_drops for flow in group.flows)
+    dropped = f"{count(drops, 'packet')} by the kernel's log" if counted else count(drops, "segment")
+    said = f"the sender's own queue dropped {dropped} (they never reached this capture)"
     full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
     return f"{said}; the link behind it was full{_fullness(group)}" if full else said
 
@@ -154,7 +157,7 @@ _SAY_LOSS = ("bottleneck", "queue", "idle_receiver_window", "idle_application")
 
 
 def _fullness(group: Group) -> str:
-    """``: 11.6 Mbit/s, for 93 % of the transfer``, ``, shared by 5 connections``."""
+    """``: 11.6 Mbit/s, for 93 % of the time with data under way``, ``, shared by 5 connections``."""
     flows = group.flows
     if len(flows) > 1:
         shared = sum(flow.shared for flow in flows)
@@ -167,7 +170,7 @@ def _fullness(group: Group) -> str:
     (only,) = flows
     said = "" if only.rate_bps is None else f": {rate(only.rate_bps)}"
     if only.full_share is not None:
-        said += f"{',' if said else ''} for {_percent(only.full_share)} of the transfer"
+        said += f"{',' if said else ''} for {_percent(only.full_share)} of the time with data under way"
     return said
 
 
@@ -180,14 +183,17 @@ def together_bps(flows: tuple[Flow, ...]) -> float | None:
 def _queue(group: Group) -> str:
     """What the queue added, of the connection with most data that tells it."""
     told = [flow for flow in group.flows if flow.queue_ms is not None and flow.base_rtt_ms is not None]
-    if not told or told[0].queue_ms is None:
+    if not told or told[0].queue_ms is None or told[0].queue_ms[1] < 1.0:
         return ""
-    median, p95 = told[0].queue_ms
-    if p95 < 1.0:
-        return ""
+    return f"; the queue{queue_words(told[0])}"
+
+
+def queue_words(flow: Flow) -> str:
+    """`` added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms``."""
+    median, p95 = flow.queue_ms or (0.0, 0.0)
     return (
-        f"; the queue added {_ms(median)} (median; 95th percentile {_ms(p95)}) to a base RTT of "
-        f"{_ms(told[0].base_rtt_ms or 0.0)}"
+        f" added {_ms(median)} (median; 95th percentile {_ms(p95)}) to a base RTT of "
+        f"{_ms(flow.base_rtt_ms or 0.0)}"
     )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from multitracer.diagnosis.chains.recovery import CONVERGED
 from multitracer.diagnosis.findings.finding import (
     Finding,
     evidence_of,
@@ -15,6 +18,8 @@ from multitracer.diagnosis.findings.finding import (
     spread,
 )
 from multitracer.layers import framemap
+from multitracer.layers.tcp.transit import near_sender, valid_acks
+from multitracer.model.table import Array
 from multitracer.model.timeline import Timeline
 
 Chain = dict[str, Any]
@@ -22,12 +27,12 @@ Chain = dict[str, Any]
 _LONG_S = 0.2  # a gap that a timer of TCP may run out in
 
 _SENT_AGAIN = {
-    "timeout_retransmission": "after a timeout",
+    "timeout_retransmission": "by RTO",
     "fast": "by fast retransmit",
-    "slow_start": "in slow start",
+    "slow_start": "in slow start (go-back-N)",
     "tail_loss_probe": "as tail loss probe",
     "unneeded_probe": "as a probe",
-    "unknown": "for a reason that the captures do not show",
+    "unknown": "unclassified",
 }
 
 
@@ -67,10 +72,8 @@ def _resets(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
             f"; {several(ruined, 'segment')} behind the loss arrived and had to be discarded, as the header "
             "decompressor had lost its state"
         )
-    text += _waits(mine, every)
-    gaps = [
-        event["end"] - event["t"] for chain in mine for event in chain["events"] if event["what"] == "gap"
-    ]
+    text += _waits(m, mine, every)
+    gaps = _gaps(mine)
     if gaps and (lost or max(gaps) >= _LONG_S):
         text += f"; nothing was delivered in order for {spread(gaps)}"
     found = _finding(
@@ -79,17 +82,27 @@ def _resets(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
     return [found]
 
 
+def _gaps(mine: Sequence[Chain]) -> list[float]:
+    """Lengths of the gaps around resets; resets that share a gap have one."""
+    found = (
+        (event["t"], event["end"]) for chain in mine for event in chain["events"] if event["what"] == "gap"
+    )
+    return [end - start for start, end in dict.fromkeys(found)]
+
+
 def _drops(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     drops = _count(mine, "drop")
     text = f"the queue in front of the link dropped {several(drops, 'segment')} that TCP had sent"
-    text += _again(mine) + _waits(mine, every) + _price(mine)
+    text += _again(mine) + _waits(m, mine, every) + _price(mine)
+    if dropped := sum(chain["dropped_bytes"] for chain in mine):
+        text += f", {dropped:,} of them never carried before: they cost the link nothing"
     return [_finding(m, "local_drop", text, mine, "multilayer", "timeout", "drop", "fast")]
 
 
 def _gave_up(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     lost = _count(mine, "segment_lost")
     text = f"the link gave {several(lost, 'segment')} up after its last attempt"
-    text += _again(mine) + _waits(mine, every) + _price(mine)
+    text += _again(mine) + _waits(m, mine, every) + _price(mine)
     return [_finding(m, "link_loss", text, mine, "multilayer", "timeout", "segment_lost", "fast")]
 
 
@@ -118,16 +131,47 @@ def _bursts(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
 
 
 def _losses(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
-    probes = all(event["what"] in ("sent", "idle", *_PROBES) for chain in mine for event in chain["events"])
-    text = f"{several(len(mine), 'recovery', 'recoveries')} that nothing in front of or on the link explains"
-    if not len(m.table("link_frames")):
-        text = several(len(mine), "loss recovery", "loss recoveries")
-    if lost := _count(mine, "segment_lost"):
-        text += f" of {several(lost, 'segment')} lost between the captures"
-    if probes:
-        text = f"{several(_segments(mine), 'probe')} that nothing had been lost for"
-    text += _again(mine) + _waits(mine, every) + _price(mine)
-    return [_finding(m, "loss", text, mine, "multilayer", "timeout", "fast", "tail_loss_probe", "unknown")]
+    needless = [chain for chain in mine if _needless(chain)]
+    lossy = [chain for chain in mine if chain not in needless]
+    found = []
+    if lossy:
+        recoveries = several(len(lossy), "recovery", "recoveries")
+        text = f"{recoveries} that nothing in front of or on the link explains"
+        if not len(m.table("link_frames")):
+            text = several(len(lossy), "loss recovery", "loss recoveries")
+        if lost := _count(lossy, "segment_lost"):
+            text += f" of {several(lost, 'segment')} lost between the captures"
+        if all(event["what"] in ("sent", "idle", *_PROBES) for chain in lossy for event in chain["events"]):
+            text = f"{several(_segments(lossy), 'probe')} that nothing had been lost for"
+        found.append(("loss", text, lossy))
+    if needless:
+        number = _count(needless, "timeout")
+        text = (
+            f"{several(number, 'spurious timeout')}: what it was for was under way longer than the timer ran"
+        )
+        if number > 1:
+            text = text.replace("it was", "they were").replace("timer", "timers")
+        found.append(("spurious", text, needless))
+    return [
+        _finding(
+            m,
+            kind,
+            text + _again(chains) + _waits(m, chains, every, counted=kind == "loss") + _price(chains),
+            chains,
+            "multilayer",
+            "timeout",
+            "fast",
+            "tail_loss_probe",
+            "unknown",
+        )
+        for kind, text, chains in found
+    ]
+
+
+def _needless(chain: Chain) -> bool:
+    """Whether its timeouts were all spurious, and no segment of it is known to be lost."""
+    timers = [event["cause"] for event in chain["events"] if event["what"] == "timeout"]
+    return bool(timers) and set(timers) == {"spurious"} and not _count([chain], "segment_lost")
 
 
 _PROBES = ("tail_loss_probe", "unneeded_probe")
@@ -176,7 +220,7 @@ def _call(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
     )
     if missing := sum(_lengths(mine, "unfinished")):
         text += f", nothing else did, and {missing:,} bytes were never acknowledged: the transfer broke off"
-    text += _waits(mine, every) + _price(mine)
+    text += _waits(m, mine, every) + _price(mine)
     return [
         _finding(
             m,
@@ -204,7 +248,22 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
             ]
         )
         text = f"{were} on the way back, for data that had arrived"
-        text += _again(repeated) + _waits(repeated, every) + _price(repeated)
+        waits = [
+            event["wait_s"]
+            for chain in repeated
+            for event in chain["events"]
+            if event["what"] == "ack_late" and event["wait_s"] is not None
+        ]
+        if waits:
+            text += f" (up to {seconds(max(waits))} under way"
+            again = sum(
+                event["number"] > 1
+                for chain in repeated
+                for event in chain["events"]
+                if event["what"] == "ack_late"
+            )
+            text += f", {again} in frames that the link sent again)" if again else ")"
+        text += _again(repeated) + _waits(m, repeated, every) + _price(repeated)
         found.append(_finding(m, "ack_loss", text, repeated, "multilayer", "ack_lost", "ack_late", "timeout"))
     bunched = [chain for chain in mine if _count([chain], "acks_compressed")]
     if bunched:
@@ -213,8 +272,8 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
         ]
         most = max(chain["events"][0]["number"] for chain in bunched)
         text = (
-            f"ACKs were held up on the way back {several(len(bunched), 'time')}, for up to "
-            f"{seconds(max(chain['silence_s'] for chain in bunched))}, and came in bunches of up to {most}"
+            f"ACK compression: ACKs were held up on the way back {several(len(bunched), 'time')}, for up to "
+            f"{seconds(max(chain['silence_s'] for chain in bunched))}, and up to {most} came at once"
         )
         if max(bursts, default=0) > 1:
             text += f"; TCP answered with bursts of up to {max(bursts)} segments"
@@ -223,12 +282,23 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
     return found
 
 
+def _standstill(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+    lengths = [chain["silence_s"] for chain in mine]
+    times = "" if len(mine) == 1 else f" {several(len(mine), 'time')}"
+    text = f"the path stood still{times}: nothing arrived at either end for {spread(lengths)}"
+    if len(mine) > 1:
+        text += f" each, {seconds(sum(lengths))} in all"
+    text += _again(mine) + _waits(m, mine, every) + _price(mine)
+    return [_finding(m, "standstill", text, mine, "multilayer", "standstill", "timeout")]
+
+
 _SPEAKERS = {
     "call_dropped": _call,
     "link_reset": _resets,
     "local_drop": _drops,
     "link_loss": _gave_up,
     "link_burst": _bursts,
+    "standstill": _standstill,
     "ack_path": _acks,
     "loss": _losses,
     "xoff": _xoff,
@@ -256,11 +326,11 @@ def _again(chains: Sequence[Chain]) -> str:
     total = _segments(chains)
     how = joined(parts) if len(parts) > 1 else "".join(parts).partition(" ")[2]
     colon = ":" if len(parts) > 1 else ""
-    return f"; {several(total, 'segment was', 'segments were')} sent again{colon} {how}" if parts else ""
+    return f"; {several(total, 'segment was', 'segments were')} retransmitted{colon} {how}" if parts else ""
 
 
-def _waits(chains: Sequence[Chain], every: Sequence[Chain]) -> str:
-    """Timeouts of these chains, and how far a queue had inflated the timer."""
+def _waits(m: Timeline, chains: Sequence[Chain], every: Sequence[Chain], *, counted: bool = True) -> str:
+    """Timeouts of these chains, how far a queue had inflated the timer, and what the RTO rested on."""
     timeouts = [event for chain in chains for event in chain["events"] if event["what"] == "timeout"]
     if not timeouts:
         return ""
@@ -268,7 +338,7 @@ def _waits(chains: Sequence[Chain], every: Sequence[Chain]) -> str:
     needless = sum(event["cause"] == "spurious" for event in timeouts)
     which = several(len(timeouts), "spurious timeout" if needless == len(timeouts) else "timeout")
     which += f", {needless} of them spurious," if 0 < needless < len(timeouts) else ""
-    text = f"; {which} after a wait of {spread(waits)}"
+    text = f"; {which} after a wait of {spread(waits)}" if counted else f"; a wait of {spread(waits)}"
     records = {event["record"] for event in timeouts}
     inflated = [
         chain["silence_s"]
@@ -277,7 +347,27 @@ def _waits(chains: Sequence[Chain], every: Sequence[Chain]) -> str:
     ]
     if inflated:
         text += f", {spread(inflated)} of it because the queue had inflated the timer"
+    early = 0
+    for conn in sorted({chain["conn"] for chain in chains if chain["conn"] is not None}):
+        fired = [
+            event["t"]
+            for chain in chains
+            for event in chain["events"]
+            if chain["conn"] == conn and event["what"] == "timeout" and event["cause"] == "spurious"
+        ]
+        early += int(np.count_nonzero(_samples_before(m, conn, fired) < CONVERGED)) if fired else 0
+    if early:
+        of = "" if early == len(timeouts) else f" of {early} of them"
+        text += f"; the RTO{of} had not converged (fewer than {CONVERGED} RTT samples)"
     return text
+
+
+def _samples_before(m: Timeline, conn: int, times_s: Sequence[float]) -> Array:
+    """RTT samples of a connection that its sender had by each time (Karn's rule)."""
+    connection = next(one for one in m.connections if one.index == conn)
+    acks = valid_acks(m, connection, near_sender(m))
+    sampled_s = (acks["t_ns"][acks["rtt_ns"] > 0] - m.t0_ns) / 1e9
+    return np.searchsorted(sampled_s, np.array(times_s))
 
 
 def _price(chains: Sequence[Chain]) -> str:
@@ -285,6 +375,6 @@ def _price(chains: Sequence[Chain]) -> str:
     twice = sum(chain["duplicate_bytes"] for chain in chains)
     parts = [
         f"{seconds(idle)} of idle link" if idle >= 0.05 else "",
-        f"{twice:,} bytes sent twice" if twice else "",
+        f"{twice:,} duplicate bytes" if twice else "",
     ]
     return f": {joined(parts)}" if any(parts) else ""

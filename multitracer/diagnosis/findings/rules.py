@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from multitracer.diagnosis.chains.recovery import CONVERGED
+from multitracer.diagnosis.chains.standstill import STILL_NS
 from multitracer.diagnosis.field.causes import FULL, LOSS_SHARE
 from multitracer.diagnosis.field.facts import QUEUE_MS, QUEUE_TIMES
 from multitracer.diagnosis.field.groups import WORTH
@@ -51,6 +53,11 @@ _IDLE = {
     "recovery_stall": ("recovery stall", "the sender was in recovery from a loss"),
     "local_drop": ("local drop", "the sender was in recovery from a drop in front of the link"),
     "power_save": ("power save", "the station slept while the ACK that it awaited was at its access point"),
+    "probe_rtt": (
+        "ProbeRTT of BBR",
+        "the kernel held cwnd at four segments, far below what it had been and without a loss, to measure "
+        "the min RTT",
+    ),
     "unknown": ("unknown", "no capture shows why"),
 }
 
@@ -71,14 +78,15 @@ RULES = {
         "Use of the link",
         f"utilization is {_percent(GOOD)} or less, or something was found that cost time; without a link log "
         "only where the captures show the rate of the bottleneck",
-        "(1 - idle time / available time) x (1 - bytes sent before / bytes sent), between the first data "
-        "segment and the last ACK; without a link log estimated, with bounds",
+        "(1 - idle time / available time) x (1 - duplicate bytes / bytes sent), between the first data "
+        "segment and the last ACK: handshake and close, which the paper counts, are left out, so that short "
+        "transfers compare with long ones; without a link log estimated, with bounds",
         f"{_PAPER}, section 4.3",
     ),
     "well": SentenceRule(
         "All is well",
-        f"a log of the link shows that utilization is above {_percent(GOOD)}, and no sentence tells of a "
-        "cost; captures alone are no proof: then the limit is named, or unknown",
+        f"a log of the link shows that utilization is above {_percent(GOOD)}, no queue stood, and no "
+        "sentence tells of a cost; captures alone are no proof: then the limit is named, or unknown",
         "as utilization, by the log of the link",
         f"{_PAPER}, section 4.3",
     ),
@@ -123,8 +131,10 @@ RULES = {
     ),
     "link_burst": SentenceRule(
         "The link's recovery against TCP's timer",
-        "a timer of TCP fired for data that the link was still sending again",
-        f"hole in delivery in order with mostly repeated frames in it; {_CHAIN}",
+        "a timer of TCP fired for data that the link was still sending again (if the data had arrived, and "
+        "its ACK was late: ack_loss)",
+        "hole in delivery in order with mostly repeated frames in it, or ended by a segment that was under "
+        f"repair for half of it; {_CHAIN}",
         f"{_PAPER}, section 5.4",
     ),
     "link_burst_harmless": SentenceRule(
@@ -144,7 +154,8 @@ RULES = {
     ),
     "spurious": SentenceRule(
         "Needless retransmissions",
-        "TCP spent time in loss recovery, and no loss shows",
+        "TCP spent time in loss recovery, and no loss shows; with fewer than "
+        f"{CONVERGED} RTT samples before it, the RTO had not converged",
         "as loss; timeouts with the verdict of the Eifel algorithm, DSACK or ACKs",
         "RFC 3522, RFC 3708, RFC 5682",
     ),
@@ -175,6 +186,13 @@ RULES = {
         f"ACKs in both captures; {_CHAIN}",
         f"{_PAPER}, section 5.3",
     ),
+    "standstill": SentenceRule(
+        "The path stood still",
+        f"nothing that was under way arrived at either end for {STILL_NS / 1e6:g} ms and more (a delay "
+        f"spike); before what limited the sender if it took {_percent(WORTH)} of the transfer",
+        f"departures and arrivals in both captures, without a log of the link; {_CHAIN}",
+        "Gurtov, Ludwig: Responding to spurious timeouts in TCP, INFOCOM 2003",
+    ),
     "ack_compression": SentenceRule(
         "Acknowledgements in bunches",
         "four and more ACKs in a row came closer than half of the spacing in which they left the receiver",
@@ -191,9 +209,10 @@ RULES = {
         "A standing queue (bufferbloat)",
         f"the link was full, fewer than {LOSS_SHARE:.1%} of the segments were lost, and the queue added "
         f"{QUEUE_MS:g} ms and more (median) and made the RTT {QUEUE_TIMES:g} times the base RTT; with a log "
-        "of the link: something had to be repaired behind a queue that delayed everything by a second",
-        "RTT less the base RTT, median and 95th percentile; with a log of the link, bytes in flight against "
-        "the BDP",
+        "of the link: the same delay, twice the BDP in flight, and no receiver's window that left the link "
+        "idle",
+        "RTT less the base RTT, median and 95th percentile (bottleneck of connections[]); with a log of the "
+        "link, bytes in flight against the BDP, and the SYN timers that expired",
         f"{_PAPER}, section 5.2",
     ),
     **{

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from multitracer.diagnosis.field.facts import flow
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several
+from multitracer.model.quantities import duration
 from multitracer.model.timeline import Timeline
 
 Summary = dict[str, Any]
 
 GOOD = 0.95
-_LONG_QUEUE_S = 1.0
-_OVERLOAD = 4.0
+_OVERLOAD = 2.0
+"""What is in flight is in a queue only if it is more than this many times the BDP."""
 
 _IDLE = {
     "receiver_window": "the window that the receiver offered was full",
     "application": "the application gave TCP no data, or all was sent and its ACKs were awaited",
-    "handshake/slow_start": "the congestion window was full: it had not grown to the pipe yet",
+    "handshake/slow_start": "the congestion window was full: cwnd still below the BDP",
+    "probe_rtt": "BBR held cwnd at four segments to measure the min RTT (ProbeRTT)",
     "unknown": "no capture shows why",
     "timeout_wait": "TCP waited for its timer",
     "recovery_stall": "TCP was in recovery from a loss",
@@ -25,14 +28,18 @@ _IDLE = {
 }
 
 
-def headline(m: Timeline, utilization: Summary, connections: list[Summary]) -> Finding | None:
-    """How much of the link TCP used."""
+def headline(m: Timeline, utilization: Summary, chains: list[Summary]) -> Finding | None:
+    """How much of the link TCP used.
+
+    Bytes whose first copies were dropped in front of the link are duplicates to TCP, and new to the link.
+    """
     value = utilization.get("value")
     if value is None:
         return None
     span, idle = utilization["span_s"], utilization["idle_s"]
     twice = utilization["duplicate_bytes"]
-    lost = idle + _twice_s(utilization)
+    dropped = min(sum(chain["dropped_bytes"] for chain in chains), twice)
+    lost = idle + _twice_s(utilization) * (1 - dropped / twice if twice else 1.0)
     told = f"{value:.1%}"
     if utilization["basis"] != "link log":
         low, high = (f"{utilization[bound]:.0%}" for bound in ("low", "high"))
@@ -40,7 +47,10 @@ def headline(m: Timeline, utilization: Summary, connections: list[Summary]) -> F
         told = f"about {value:.0%} ({bounds}estimated from captures)"
     parts = [
         f"the link was idle for {seconds(idle)} of {seconds(span)}" if idle >= 0.05 else "",
-        f"{twice:,} of {utilization['sent_bytes']:,} bytes were sent before" if twice else "",
+        f"{twice:,} of {utilization['sent_bytes']:,} bytes sent were duplicates"
+        + (f" ({dropped:,} of them never carried before)" if dropped else "")
+        if twice
+        else "",
     ]
     text = f"utilization {told}" + (f": {joined(parts)}" if any(parts) else ": TCP used all the link offered")
     return Finding(text, lost, "utilization", plot_command(m, None, None))
@@ -121,21 +131,57 @@ def idle_causes(
     return found
 
 
-def queue(m: Timeline, queueing: Summary) -> Finding | None:
-    """Say that much more was outstanding than the pipe holds."""
-    for entry in queueing.get("connections", []):
-        delay, over = entry["queueing_delay_s"]["median"], entry["overload"]
-        if delay < _LONG_QUEUE_S or not over or over < _OVERLOAD:
-            continue
-        window = entry["smaller_window"]
-        text = (
-            f"a queue of {entry['queue_bytes']['median']:,} bytes stood in front of the link and delayed "
-            f"everything by {seconds(delay)} (smallest round trip {seconds(entry['rtt_min_s'])}): TCP kept "
-            f"{over:.0f} times the pipe's capacity outstanding; a window of {window['window_bytes']:,} bytes "
-            f"would fill the pipe and save {seconds(window['saves_s'])} of delay"
+def queue(
+    m: Timeline, connections: list[Summary], queueing: Summary, timeouts: list[Summary]
+) -> Finding | None:
+    """Say that much more was in flight than the path holds, and what that did to the RTT and to SYNs.
+
+    Parameters
+    ----------
+    m : Timeline
+    connections, queueing, timeouts : list of dict, dict, list of dict
+        As in the results of these analyzers. The delay is that of ``bottleneck`` of a connection, which the
+        tables show; BDP and bytes in flight are those of `queueing`.
+
+    References
+    ----------
+    Paper 5.2.
+    """
+    flows = [one for entry in connections if (one := flow(entry)) is not None and one.has_queue]
+    loads = {entry["conn"]: entry for entry in queueing.get("connections", [])}
+    if loads:
+        flows = [one for one in flows if (loads.get(one.index, {}).get("overload") or 0) >= _OVERLOAD]
+    syns = _late_syns(timeouts)
+    largest = max(flows, key=lambda one: one.unique_bytes, default=None)
+    if largest is None or largest.queue_ms is None or largest.base_rtt_ms is None:
+        return None
+    median, p95 = (value / 1e3 for value in largest.queue_ms)
+    text = (
+        f"a standing queue (bufferbloat) added {duration(median)} (median; 95th percentile {duration(p95)}) "
+        f"to a base RTT of {duration(largest.base_rtt_ms / 1e3)}"
+    )
+    load = loads.get(largest.index)
+    if load is not None:
+        window = load["smaller_window"]
+        text += (
+            f": {load['overload']:.1f} times the BDP in flight (median); a window of "
+            f"{window['window_bytes']:,} bytes would fill the link"
         )
-        return Finding(text, 0.0, "queue", plot_command(m, None, None, "queue"))
-    return None
+    return Finding(text + syns, 0.0, "queue", plot_command(m, None, None, "queue"))
+
+
+def _late_syns(timeouts: list[Summary]) -> str:
+    """SYN timers that expired while the SYN or its answer was in the queue."""
+    parts = []
+    opening = [one for one in timeouts if one["seq"] == 0]
+    for conn, direction in dict.fromkeys((one["conn"], one["direction"]) for one in opening):
+        mine = [one for one in opening if (one["conn"], one["direction"]) == (conn, direction)]
+        needless = sum(one["verdict"] == "spurious" for one in mine)
+        parts.append(
+            f"the {'SYN' if direction == 'forward' else 'SYN-ACK'} timer of connection {conn} expired "
+            f"{several(len(mine), 'time')} behind it" + (f" ({needless:,} spurious)" if needless else "")
+        )
+    return f"; {joined(parts[:3])}" if parts else ""
 
 
 def _held_up(phases: list[Summary], chains: list[Summary]) -> float:

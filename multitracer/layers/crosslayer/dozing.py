@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from multitracer.layers import framemap
 from multitracer.layers.link.path import link_path
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 
@@ -75,7 +75,7 @@ def held_back(m: Timeline, held_off: Table | None) -> HeldBack | None:
     if not len(packets) or not len(sleeps):
         return None
     slack = 0
-    for source in (m.rcv, *distinct(m.table("link_events")["source"]).tolist()):
+    for source in (m.rcv, *sorted_unique(m.table("link_events")["source"]).tolist()):
         bound = m.clocks[source].uncertainty_ns
         if bound is None:
             return None

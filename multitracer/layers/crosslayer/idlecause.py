@@ -16,6 +16,11 @@ from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 
+PROBE_RTT_CWND = 4
+"""Segments to which BBR reduces cwnd for 200 ms, each ten seconds, to see the RTT of an empty queue."""
+
+PROBE_RTT_LOSS_NS = 1_000_000_000
+
 
 @dataclass(frozen=True)
 class Cause:
@@ -87,6 +92,26 @@ class Reasons:
         size = int(sizes[-1]) if len(sizes) else int(state.data["length"].max())
         return outstanding > (cwnd - 1) * size
 
+    def probes_rtt(self, state: SenderState, span_ns: tuple[int, int], lost_ns: int | None) -> bool:
+        """Whether the kernel held cwnd at BBR's four segments in a phase, far below what it had been.
+
+        A loss within `PROBE_RTT_LOSS_NS` would explain a small window, too.
+
+        References
+        ----------
+        draft-ietf-ccwg-bbr, ProbeRTT; `bbr_cwnd_min_target` of Linux.
+        """
+        if lost_ns is not None and span_ns[0] - lost_ns < PROBE_RTT_LOSS_NS:
+            return False
+        rows = self.m.table("tcp_states").where(
+            self._kernel.rows(state.connection.index, state.connection.data_dir)
+        )
+        known = rows.where(rows["cwnd"] > 0)
+        known = known.where(known["t_ns"] <= span_ns[1]).sorted_by("t_ns")
+        inside = known["cwnd"][known["t_ns"] >= span_ns[0]]
+        held = PROBE_RTT_CWND in (*inside.tolist(), *known["cwnd"][-1:].tolist())
+        return held and int(known["cwnd"].max(initial=0)) >= 2 * PROBE_RTT_CWND
+
     def timeout(self, state: SenderState, row: int) -> int | None:
         """Row of the timeout that sent a segment; None if none did."""
         if self.timeouts is None:
@@ -154,15 +179,17 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[i
     length = int(state.data["length"][row])
     una = state.snd_una(start_ns)
     if edge is not None and edge - nxt < length:
-        return "receiver_window", f"{nxt - una} bytes outstanding, window open for {max(edge - nxt, 0)} more"
+        return "receiver_window", f"{nxt - una} bytes in flight, window open for {max(edge - nxt, 0)} more"
     # What no ACK released may have waited for one: a tail loss probe may carry new data (RFC 8985, 7.3).
     if una >= nxt or not (clocked or reasons.had_data(state, start_ns, wake_ns, nxt - una)):
         return "application", f"no data until {reasons.seconds(wake_ns)}, though TCP could have sent"
     if state.had_room(start_ns, length) and not reasons.had_data(state, start_ns, wake_ns, nxt - una):
         return "application", f"no data until {reasons.seconds(wake_ns)}, though cwnd had room"
     lost_ns = state.last_retransmission(start_ns)
+    if reasons.probes_rtt(state, span_ns, lost_ns):
+        return "probe_rtt", f"{nxt - una} bytes outstanding, cwnd {PROBE_RTT_CWND} without a loss (ProbeRTT)"
     if lost_ns is None:
-        return "handshake/slow_start", f"{nxt - una} bytes outstanding before any loss"
+        return "handshake/slow_start", f"{nxt - una} bytes in flight before any loss"
     return "recovery_stall", f"congestion window reduced by the loss repaired at {reasons.seconds(lost_ns)}"
 
 

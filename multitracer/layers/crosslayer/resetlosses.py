@@ -66,7 +66,7 @@ def reset_losses(
                 rows += [{**row, "what": what} for row in lost]
         if m.rcv is not None:
             known["segment_ruined"] = True
-            rows += _ruined(m, connection, found, gap_end_ns)
+            rows += _corrupted(m, connection, found, gap_end_ns)
     order = {what: place for place, what in enumerate(known)}
     rows.sort(key=lambda row: (row["reset"], order[row["what"]], row["t_ns"], row["record"]))
     given: dict[str, Any] = {name: [row[name] for row in rows] for name in RESET_LOSSES.by_name}
@@ -130,7 +130,7 @@ def _by_frames(
     ]
 
 
-def _ruined(
+def _corrupted(
     m: Timeline, connection: Connection, found: list[Handshake], gap_end_ns: Sequence[int]
 ) -> list[Row]:
     """Segments that the receiver refused between a reset and the end of its gap, or the next reset."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Array
 from multitracer.model.timeline import Timeline
 
@@ -48,41 +48,43 @@ def lines(
     return t_ns[order], key[order]
 
 
-def usual_delay_ns(sent_ns: Array, sent_key: Array, heard_ns: Array, heard_key: Array) -> int | None:
+def usual_delay_ns(sent_ns: Array, sent_key: Array, arrived_ns: Array, arrived_key: Array) -> int | None:
     """From sending to reception: the usual time from a reception back to the last sending of that frame."""
     order = np.lexsort((sent_ns, sent_key))
     keys, times = sent_key[order], sent_ns[order]
     # The latest sending of the same frame that is older, by key and time at once.
-    steps = distinct(sent_ns)
+    steps = sorted_unique(sent_ns)
     rank = np.searchsorted(steps, times) + keys * (len(steps) + 1)
-    wanted = np.searchsorted(steps, heard_ns) + heard_key * (len(steps) + 1)
+    wanted = np.searchsorted(steps, arrived_ns) + arrived_key * (len(steps) + 1)
     at = np.searchsorted(rank, wanted, side="left") - 1
     fits = at >= 0
-    fits[fits] = keys[at[fits]] == heard_key[fits]
-    delays = heard_ns[fits] - times[at[fits]]
+    fits[fits] = keys[at[fits]] == arrived_key[fits]
+    delays = arrived_ns[fits] - times[at[fits]]
     return int(np.median(delays)) if len(delays) else None
 
 
-def heard(sent_ns: Array, sent_key: Array, heard_ns: Array, heard_key: Array, slot_ns: int) -> Array:
+def received_ns(
+    sent_ns: Array, sent_key: Array, arrived_ns: Array, arrived_key: Array, slot_ns: int
+) -> Array:
     """For each transmission: when it was received; -1 if it was not.
 
     Parameters
     ----------
-    sent_ns, sent_key, heard_ns, heard_key : arrays
+    sent_ns, sent_key, arrived_ns, arrived_key : arrays
         As `lines` gives them.
     slot_ns : int
         Time between two frames.
     """
     found = np.full(len(sent_ns), -1, dtype=np.int64)
-    delay = usual_delay_ns(sent_ns, sent_key, heard_ns, heard_key)
+    delay = usual_delay_ns(sent_ns, sent_key, arrived_ns, arrived_key)
     if delay is None:
         return found
-    for key in np.unique(heard_key).tolist():
+    for key in np.unique(arrived_key).tolist():
         mine = np.flatnonzero(sent_key == key)
         if not len(mine):
             continue
         expected = sent_ns[mine] + delay
-        times = heard_ns[heard_key == key]
+        times = arrived_ns[arrived_key == key]
         after = np.searchsorted(expected, times)
         near = np.stack([np.maximum(after - 1, 0), np.minimum(after, len(mine) - 1)])
         best = near[np.argmin(np.abs(expected[near] - times), axis=0), np.arange(len(times))]

@@ -15,13 +15,20 @@ from multitracer.layers.tcp.flow_batch import Flags, GroupedSearch, Times, flows
 from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import data_spans, near_sender
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, subtract, total, union
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
 _FEW = 8
 _SHARE = 0.5
 _MOST_PAIRS = 200_000_000
+
+_TOO_FEW = "too few data segments with an ACK or an arrival"
+_PASSED = "packets had passed the bottleneck before they were captured (the sender's own queue)"
+_TOO_SOON = 0.1
+"""If more packets than this part came out in less than half of the time that the rate needs to carry them,
+nothing behind the capture has that rate: they had passed the bottleneck before (the sender's own queue).
+"""
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,7 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
     out = np.where(at < acks.bounds[data.of + 1], np.append(acks["t_ns"], -1)[at], -1)
     out[out < data["t_ns"]] = -1
     # The ACK of a first copy says nothing about the second, and one that had to wait for a repair little.
-    for flow in distinct(data.of[data["duplicate"] > 0]).tolist():
+    for flow in sorted_unique(data.of[data["duplicate"] > 0]).tolist():
         mine = slice(*data.bounds[flow : flow + 2])
         out[mine][_repaired(data.one(flow), out[mine])] = -1
     answered = (acks.sizes > 0)[data.of]
@@ -102,28 +109,45 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
 
 
 def bottleneck(m: Timeline) -> Bottleneck | None:
-    """Find the bottleneck's rate, and when it had nothing to do; None if the captures show too little."""
+    """Find the bottleneck's rate, and when it had nothing to do.
+
+    None if the captures show too little, or if packets had passed the bottleneck before they were captured:
+    Linux captures behind the sender's own queue.
+    """
+    found = _bottleneck_or_why(m)
+    return found if isinstance(found, Bottleneck) else None
+
+
+def why_no_bottleneck(m: Timeline) -> str:
+    """Why `bottleneck` has no answer, for a reader; empty if it has one."""
+    found = _bottleneck_or_why(m)
+    return found if isinstance(found, str) else ""
+
+
+def _bottleneck_or_why(m: Timeline) -> Bottleneck | str:
     return m.once("bottleneck", lambda: _found(m))
 
 
-def _found(m: Timeline) -> Bottleneck | None:
+def _found(m: Timeline) -> Bottleneck | str:
     if not len(m.table("segments")) or (m.snd is None and m.rcv is not None):
-        return None
+        return "needs a link log, or a capture at the data sender"
     parts = [one for some in flow_batch.batches(m) for one in _passages(m, some)]
     if not parts:
-        return None
+        return _TOO_FEW
     order = np.argsort(np.concatenate([one.in_ns for one in parts]), kind="stable")
     in_ns, out_ns, size = (
         np.concatenate([getattr(one, name) for one in parts])[order] for name in ("in_ns", "out_ns", "size")
     )
     known = out_ns >= 0
     if np.count_nonzero(known) < _FEW:
-        return None
+        return _TOO_FEW
     delay = out_ns[known] - in_ns[known]
     smallest = int(delay.min())
     rate = _rate(in_ns[known], out_ns[known], size[known], smallest)
     if rate <= 0:
-        return None
+        return _TOO_FEW
+    if np.mean(2 * delay < size[known] * (1e9 / rate)) > _TOO_SOON:
+        return _PASSED
     packet_ns = min(round(float(np.median(size)) / rate * 1e9), smallest)
     span = data_spans(m)
     rest = smallest - packet_ns

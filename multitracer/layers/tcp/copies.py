@@ -51,7 +51,21 @@ def path_packets(rows: FlowBatch, size: Times) -> PathPackets:
 
 
 def alike(count: int, ours: PathPackets, theirs: PathPackets) -> tuple[Times, Times, int]:
-    """Equal numbers for equal packets of the same of `count` flows, over both sides; how many there are."""
+    """Equal numbers for equal packets of the same of `count` flows, over both sides; how many there are.
+
+    Parameters
+    ----------
+    count : int
+        Flows on each side; `of` of both counts the same ones.
+    ours, theirs : PathPackets
+
+    Returns
+    -------
+    ours, theirs : int64 array
+        The packet that each record is a copy of, as a number from 0.
+    pool : int
+        Different packets.
+    """
     of, start, end, mark = (
         np.concatenate([getattr(ours, name), getattr(theirs, name)])
         for name in ("of", "start", "end", "mark")
@@ -78,6 +92,20 @@ def paired(ours: Times, theirs: Times, distinct: Flags, pool: int) -> Times:
 
     Where packets are distinct, the first record of each counts; elsewhere order is all there is, and the last
     copies are taken to be those that arrived.
+
+    Parameters
+    ----------
+    ours, theirs : int64 array
+        Packets by number, as `alike` gives them, in time order.
+    distinct : bool array
+        For each of ours: whether its packet differs from all others of its flow.
+    pool : int
+        Different packets.
+
+    Returns
+    -------
+    int64 array
+        As long as `ours`.
     """
     first = np.full(pool, -1, dtype=np.int64)
     first[theirs[::-1]] = np.arange(len(theirs))[::-1]

@@ -24,7 +24,7 @@ from multitracer.layers.tcp.flow_batch import (
     payload,
     valid_acks,
 )
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -269,7 +269,7 @@ def _acknowledged(
     lost, acked_ns = lost[acked], acks["t_ns"][at[acked]]
     line = GroupedSearch(acks.count, here.start, here.end)
     start, end = line.at(of, here.start), line.at(of, here.end)
-    edges = distinct(np.concatenate([start, end]))
+    edges = sorted_unique(np.concatenate([start, end]))
     low, high = np.searchsorted(edges, start), np.searchsorted(edges, end)
     covers, sizes = np.zeros(acks.count, dtype=np.int64), np.bincount(of, minlength=acks.count)
     np.add.at(covers, of, high - low)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -189,7 +189,7 @@ class GroupedSearch:
         self._values: Times | None = None
         if filled and self._span * max(count, 1) >= _COUNTABLE:
             # Too far apart to be numbered through: their ranks stand for them, odd ones for those known.
-            self._values = distinct(np.concatenate(filled))
+            self._values = sorted_unique(np.concatenate(filled))
             self._span = 2 * len(self._values) + 2
 
     def at(self, of: Times, number: Times) -> Times:
@@ -278,7 +278,22 @@ def damaged(rows: FlowBatch) -> Flags:
 def valid_acks(
     m: Timeline, connections: Sequence[Connection], source: int | Times | None, reverse: bool = False
 ) -> FlowBatch:
-    """ACKs for the data direction of each connection (or the other), without those damaged on the way."""
+    """ACKs for the data direction of each connection (or the other), without those damaged on the way.
+
+    Parameters
+    ----------
+    m : Timeline
+    connections : sequence of Connection
+    source : int, array of int64, or None
+        Index of the capture, for all or one for each connection; None gives flows without rows.
+    reverse : bool
+        The direction opposite to the data.
+
+    Returns
+    -------
+    FlowBatch
+        Rows of `segments`, connection by connection, in time order in each.
+    """
     rows = flows(m, connections, source, not reverse)
     return rows.where((rows["ack"] > 0) & ~damaged(rows))
 
@@ -286,7 +301,22 @@ def valid_acks(
 def payload(
     m: Timeline, connections: Sequence[Connection], source: int | Times | None, reverse: bool = False
 ) -> FlowBatch:
-    """Segments with payload of the data direction of each connection, or of the other."""
+    """Segments with payload of the data direction of each connection, or of the other.
+
+    Parameters
+    ----------
+    m : Timeline
+    connections : sequence of Connection
+    source : int, array of int64, or None
+        Index of the capture, for all or one for each connection; None gives flows without rows.
+    reverse : bool
+        The direction opposite to the data.
+
+    Returns
+    -------
+    FlowBatch
+        Rows of `segments`, connection by connection, in time order in each.
+    """
     rows = flows(m, connections, source, reverse)
     return rows.where(rows["length"] > 0)
 

@@ -86,7 +86,23 @@ def losses(m: Timeline, connection: Connection, reverse: bool = False) -> Losses
 
 
 def refused(m: Timeline, connection: Connection, reverse: bool) -> Flags:
-    """Which segments of one direction its receiver refused, in the capture there."""
+    """Which segments of one direction its receiver refused, in the capture there.
+
+    Damaged ones; of the data direction also those that its ACKs show it discarded (`ignored`).
+
+    Parameters
+    ----------
+    m : Timeline
+        With captures of both ends.
+    connection : Connection
+    reverse : bool
+        The direction against the bulk of the data.
+
+    Returns
+    -------
+    bool array
+        One for each segment of that direction in its receiver's capture, in time order.
+    """
     heard = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
     bad = damaged(heard)
     return bad if reverse else bad | ignored(heard, data_at(m, connection, m.rcv, reverse=True))

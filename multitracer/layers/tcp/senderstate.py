@@ -19,7 +19,7 @@ from multitracer.layers.tcp.flow_batch import (
 )
 from multitracer.layers.tcp.transit import spans_of
 from multitracer.model.arrays.intervals import Intervals, intervals
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema.tcp import CAUSES
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
@@ -223,7 +223,7 @@ def _recoveries(data: FlowBatch, reached: Times, acks: FlowBatch, acked: Times) 
     again = np.flatnonzero(data["duplicate"] > 0)
     found, of = [np.empty((0, 2), dtype=np.int64)], [0]
     bounds = np.searchsorted(data.of[again], np.arange(data.count + 1)).tolist()
-    for flow in distinct(data.of[again]).tolist():
+    for flow in sorted_unique(data.of[again]).tolist():
         rows = again[bounds[flow] : bounds[flow + 1]]
         heard = slice(*acks.bounds[flow : flow + 2])
         mine = _recoveries_of(data["t_ns"][rows], reached[rows], acks["t_ns"][heard], acked[heard])

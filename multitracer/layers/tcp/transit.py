@@ -10,7 +10,7 @@ import numpy as np
 from multitracer.layers.tcp import flow_batch
 from multitracer.layers.tcp.flow_batch import Flags as Flags, Times as Times
 from multitracer.model.arrays.intervals import Intervals, intervals
-from multitracer.model.arrays.unique import distinct
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -48,13 +48,41 @@ class Delivery:
 
 
 def data_at(m: Timeline, connection: Connection, source: int | None, reverse: bool = False) -> Table:
-    """Segments of the data direction (or the other) at one capture, in time order."""
+    """Segments of the data direction (or the other) at one capture, in time order.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    source : int or None
+        Index of the capture; None gives no rows.
+    reverse : bool
+        The direction against the bulk of the data.
+
+    Returns
+    -------
+    Table
+        Rows of `segments`.
+    """
     direction = 1 - connection.data_dir if reverse else connection.data_dir
     return m.flow(connection.index, direction, source)
 
 
 def valid_acks(m: Timeline, connection: Connection, source: int | None) -> Table:
-    """Segments with an ACK for the data direction at one capture, without those damaged on the way."""
+    """Segments with an ACK for the data direction at one capture, without those damaged on the way.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    source : int or None
+        Index of the capture; None gives no rows.
+
+    Returns
+    -------
+    Table
+        Rows of `segments` of the other direction, in time order.
+    """
     rows = data_at(m, connection, source, reverse=True)
     return rows.where((rows["ack"] > 0) & ~damaged(rows))
 
@@ -155,7 +183,7 @@ def in_order(m: Timeline, connection: Connection) -> Delivery:
     if not len(data):
         return Delivery(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     starts, ends = data["seq"], data["seq"] + data["length"]
-    edges = distinct(np.concatenate([starts, ends]))
+    edges = sorted_unique(np.concatenate([starts, ends]))
     low, high = np.searchsorted(edges, starts), np.searchsorted(edges, ends)
     # One entry per elementary piece of each segment. Pieces come from partial overlaps, so there are few,
     # unless the capture is made up: then the receiver's ACKs say nearly the same, later by its delayed ACKs.

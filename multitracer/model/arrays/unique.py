@@ -6,7 +6,7 @@ from multitracer.model.lazy import np
 from multitracer.model.table import Array
 
 
-def distinct(values: Array) -> Array:
+def sorted_unique(values: Array) -> Array:
     """Integers in order, each once.
 
     ``np.unique`` hashes them since NumPy 2.3: times or sequence numbers in equal steps all fall on few places

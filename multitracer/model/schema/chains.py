@@ -76,7 +76,7 @@ PACKET_FRAMES = Schema(
 
 LOAD = Schema(
     "load",
-    "Load of the path at each RTT sample: what was in the pipe, and what waited in front of the bottleneck.",
+    "Load of the path at each RTT sample: bytes in flight, and those queued at the bottleneck.",
     (
         _T,
         _CONN,
@@ -84,7 +84,7 @@ LOAD = Schema(
         Column("rtt_ns", "int64", "ns", "the sample"),
         Column("delay_ns", "int64", "ns", "queueing delay: RTT less the smallest RTT", "Paper 3.3, 5.2"),
         Column("load", "int64", "bytes", "payload sent and not acknowledged", "Paper 3.3"),
-        Column("queue", "int64", "bytes", "of it, beyond the pipe capacity", "Paper 3.3"),
+        Column("queue", "int64", "bytes", "of it, beyond the BDP", "Paper 3.3"),
         Column("drain_ns", "int64", "ns", "time that the bottleneck needs for that queue"),
     ),
 )
@@ -99,6 +99,7 @@ CHAIN_KINDS = (
     "loss",
     "xoff",
     "call_dropped",
+    "standstill",
 )
 
 RESET_LOSSES = Schema(
@@ -146,7 +147,7 @@ CHAINS = Schema(
         _CONN,
         Column("idle_ns", "int64", "ns", "idle time of the link charged to it", "Paper 4.3"),
         Column("held_ns", "int64", "ns", "time in which the link took no data (XOFF, reset handshake)"),
-        Column("duplicate", "int64", "bytes", "bytes sent again because of it"),
+        Column("duplicate", "int64", "bytes", "bytes retransmitted because of it"),
         Column("cost_ns", "int64", "ns", "idle time, and the time that its duplicates took on the link"),
         Column("silence_ns", "int64", "ns", "longest wait of the sender or gap in delivery in it"),
         Column("events", "int32", "", "number of its events"),

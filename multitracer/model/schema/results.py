@@ -15,6 +15,7 @@ IDLE_CAUSES = (
     "local_drop",
     "recovery_stall",
     "power_save",
+    "probe_rtt",
 )
 DROP_EVIDENCE = ("queue_log", "captures")
 FATES = ("lost", "arrived", "damaged", "unknown")
@@ -28,7 +29,7 @@ _CONN = Column("conn", "int32", "", "connection number; -1 if none")
 
 ARRIVALS = Schema(
     "arrivals",
-    "Data segments that did not simply carry on: sent again, reordered, or delivered twice.",
+    "Out-of-order arrivals and retransmissions: retransmitted, reordered, or delivered twice.",
     (
         _CONN,
         Column("direction", "int8", "", "forward is from the first endpoint", "", DIRECTIONS),
@@ -37,7 +38,7 @@ ARRIVALS = Schema(
         Column("seq", "int64", "bytes", "first byte, relative to the ISN"),
         Column("length", "int32", "bytes", "payload"),
         Column("verdict", "int8", "", "what it is", "docs/arrivals.md", ARRIVALS_ARE),
-        Column("cause", "int8", "", "of a retransmission: why it was sent again", "", CAUSES),
+        Column("cause", "int8", "", "cause of retransmission", "", CAUSES),
         Column("evidence", "int8", "", "what the verdict rests on", "docs/arrivals.md", ARRIVAL_EVIDENCE),
     ),
 )
@@ -58,11 +59,11 @@ TRENDS = Schema(
 
 LINK_ENTITIES = Schema(
     "link_retransmissions",
-    "Frames of each link entity: how many, how often sent again, how long under way.",
+    "Frames of each link entity: how many, how often retransmitted, how long in transit.",
     (
         _ENTITY,
         Column("frames", "int64", "", "data frames sent, every transmission counted"),
-        Column("retransmitted", "int64", "", "of them, sent again"),
+        Column("retransmitted", "int64", "", "of them, retransmitted"),
         Column("first_bytes", "int64", "bytes", "user bytes sent for the first time"),
         Column("rate", "float64", "bytes/s", "rate of bytes sent for the first time", "Paper 4.5, Figure 5"),
         Column("attempts_mean", "float64", "", "transmissions per frame"),
@@ -99,8 +100,8 @@ AIR_RATES = Schema(
         Column("rate_bps", "int64", "bits/s", "rate of the physical layer; -1 if absent"),
         Column("mcs", "int16", "", "index of modulation and coding; -1 if absent"),
         Column("transmissions", "int64", "", "heard"),
-        Column("retries", "int64", "", "of them sent before"),
-        Column("airtime_ns", "int64", "ns", "on the air, as far as it is told"),
+        Column("retries", "int64", "", "of them duplicates"),
+        Column("airtime_ns", "int64", "ns", "time on the air, where known"),
     ),
 )
 
@@ -141,7 +142,7 @@ LOCAL_DROPS = Schema(
         Column(
             "recovery", "int8", "", "what sent it again", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
         ),
-        Column("recovered_ns", "int64", "ns", "when it was sent again; -1 if never"),
+        Column("recovered_ns", "int64", "ns", "when it was retransmitted; -1 if never"),
     ),
 )
 
@@ -173,7 +174,7 @@ SEGMENT_FATES = Schema(
         Column("length", "int32", "bytes", "payload"),
         Column("transmission", "int16", "", "how often its first byte had been sent by then"),
         Column(
-            "cause", "int8", "", "why it was sent again", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
+            "cause", "int8", "", "cause of retransmission", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
         ),
         Column("fate", "int8", "", "worst of its packets", "RFC 2680 2.4", FATES),
         Column("arrived", "int64", "bytes", "of it, arrived"),
@@ -192,7 +193,7 @@ REPEATS = Schema(
         Column("seq", "int64", "bytes", "first byte"),
         Column("length", "int32", "bytes", "payload"),
         Column(
-            "cause", "int8", "", "why it was sent again", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
+            "cause", "int8", "", "cause of retransmission", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
         ),
         Column("need", "int8", "", "spurious: an earlier copy arrived", "RFC 3522 1, Paper 5.4", NEEDS),
         Column("earlier_record", "int64", "", "the earlier copy that arrived; 0 if none"),
@@ -210,7 +211,7 @@ LIMIT_PHASES = Schema(
         _CONN,
         Column("limit", "int8", "", "what held the sender back", "RFC 5681 2, RFC 7661 4.3", LIMITS),
         Column("outstanding", "int64", "bytes", "sent and not acknowledged at its start"),
-        Column("room", "int64", "bytes", "left in the offered window at its start; -1 if unknown"),
+        Column("room", "int64", "bytes", "left in the advertised window at its start; -1 if unknown"),
         Column("record", "int64", "", "segment that ended its first pause; 0 if none"),
     ),
 )
@@ -222,7 +223,7 @@ ACK_BUNCHES = Schema(
         _START,
         _END,
         _CONN,
-        Column("acks", "int32", "", "ACKs of the bunch", "Paper [18]"),
+        Column("acks", "int32", "", "ACKs of the run", "Paper [18]"),
         Column("bytes", "int64", "bytes", "acknowledged between its first and its last"),
         Column("data_span_ns", "int64", "ns", "over which that data had been sent"),
         Column("record", "int64", "", "its first ACK"),

@@ -76,7 +76,7 @@ POLLS = Schema(
 
 REORDERINGS = Schema(
     "reorderings",
-    "PDUs that others overtook: how long what came behind had to wait for them.",
+    "PDUs that arrived out of order: how long later PDUs waited for them.",
     (
         Column("t_ns", "int64", "ns", "the first PDU behind it was received"),
         Column("end_ns", "int64", "ns", "all of it was received; -1 if never"),

@@ -33,7 +33,7 @@ IN_FLIGHT = Schema(
             "pipe",
             "int64",
             "bytes",
-            "of it, in the network: not overtaken by what was selectively acknowledged, or sent again",
+            "of it, in the network: not taken for lost (SACKed data above it), or retransmitted",
             "RFC 6675 4, FACK",
         ),
     ),

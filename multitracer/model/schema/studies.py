@@ -36,7 +36,7 @@ LOST_SEGMENTS = Schema(
         Column(
             "repair", "int8", "", "what sent it again: a timer, or loss recovery without one", "", REPAIRS
         ),
-        Column("repaired_ns", "int64", "ns", "when it was sent again; -1 if never"),
+        Column("repaired_ns", "int64", "ns", "when it was retransmitted; -1 if never"),
         Column("repair_record", "int64", "", "the segment that did; 0 if none"),
     ),
 )
@@ -54,13 +54,13 @@ NODE_ENERGY = Schema(
 
 DCCP_REPORTS = Schema(
     "dccp_reports",
-    "What a sender with CCID 3 learned from each report that measures a round trip.",
+    "What a sender with CCID 3 learned from each report that measures an RTT.",
     (
         Column("t_ns", "int64", "ns", "arrival of the report, on the reference timeline"),
         Column("source", "int16", "", "index of the source in `Measurement.sources`"),
         Column("flow", "int32", "", "index of the socket in `Trace.flows`"),
         Column("record", "int64", "", "the report in the capture"),
-        Column("rtt_ns", "int64", "ns", "round trip, less the time that the receiver held the report"),
+        Column("rtt_ns", "int64", "ns", "RTT, less the time that the receiver held the report"),
         Column(
             "srtt_ns", "float64", "ns", "R: nine parts its last value, one part this sample", "RFC 5348 4.3"
         ),

@@ -52,10 +52,10 @@ SEGMENTS = Schema(
         Column(
             "window", "int32", "bytes", "advertised window, scaled; -1 if the scale is unknown", "RFC 7323 2"
         ),
-        Column("duplicate", "int32", "bytes", "payload bytes already sent before", "Paper 4.3"),
+        Column("duplicate", "int32", "bytes", "duplicate payload bytes", "Paper 4.3"),
         Column("transmission", "int16", "", "how often its first byte has now been sent; 0 without payload"),
         Column(
-            "cause", "int8", "", "why it was sent again", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
+            "cause", "int8", "", "cause of retransmission", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
         ),
         Column("ack_kind", "int8", "", "what its ACK says", "RFC 5681 2", ACK_KINDS),
         Column(
@@ -80,7 +80,7 @@ SEGMENTS = Schema(
 
 RETRANSMISSIONS = Schema(
     "retransmissions",
-    "Every segment that carries bytes sent before, with the evidence for its cause.",
+    "Every segment with duplicate bytes, with the evidence for its cause.",
     (
         TIME,
         SOURCE,
@@ -89,9 +89,9 @@ RETRANSMISSIONS = Schema(
         DIR,
         Column("seq", "int64", "bytes", "first byte"),
         Column("length", "int32", "bytes", "payload"),
-        Column("duplicate", "int32", "bytes", "of it, sent before"),
+        Column("duplicate", "int32", "bytes", "of it, duplicate bytes"),
         Column(
-            "cause", "int8", "", "why it was sent again", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
+            "cause", "int8", "", "cause of retransmission", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
         ),
         Column("transmission", "int16", "", "how often its first byte has now been sent"),
         Column("since_sent_ns", "int64", "ns", "since the same byte was last sent"),
@@ -116,7 +116,7 @@ RETRANSMISSIONS = Schema(
 
 ARRIVALS = Schema(
     "arrivals",
-    "Data segments below the highest byte seen at a capture, and those in order sent before.",
+    "Data segments below the highest byte seen at a capture, and in-order retransmissions.",
     (
         TIME,
         SOURCE,
@@ -126,7 +126,7 @@ ARRIVALS = Schema(
         Column("seq", "int64", "bytes", "first byte"),
         Column("length", "int32", "bytes", "payload"),
         Column("verdict", "int8", "", "what it is", "docs/arrivals.md", ARRIVALS_ARE),
-        Column("cause", "int8", "", "of a retransmission: why it was sent again", "", CAUSES),
+        Column("cause", "int8", "", "cause of retransmission", "", CAUSES),
         Column("evidence", "int8", "", "what the verdict rests on", "docs/arrivals.md", ARRIVAL_EVIDENCE),
         Column("in_order", "int8", "", "1: it carries on where all that was seen ends"),
         Column("fresh", "int8", "", "1: some of its bytes were not seen before"),
@@ -135,7 +135,7 @@ ARRIVALS = Schema(
 
 EPISODES = Schema(
     "episodes",
-    "Loss recovery episodes: from the first segment sent again to the ACK of all that was outstanding then.",
+    "Loss recovery episodes: from the first retransmission to the ACK of everything in flight then.",
     (
         TIME,
         SOURCE,
@@ -143,16 +143,16 @@ EPISODES = Schema(
         CONN,
         DIR,
         Column("episode", "int32", "", "number within the direction, from 1"),
-        Column("cause", "int8", "", "why the first segment was sent again", "", CAUSES),
+        Column("cause", "int8", "", "cause of the first retransmission", "", CAUSES),
         Column("trigger", "int8", "", "what showed it", "RFC 6298, 5681, 6675, 8985", TRIGGERED_BY),
-        Column("seq", "int64", "bytes", "first byte of the first segment sent again"),
+        Column("seq", "int64", "bytes", "first byte of the first retransmission"),
         Column("entry", "int64", "bytes", "acknowledged when it began"),
         Column("recover", "int64", "bytes", "it ends when this is acknowledged", "RFC 6582 3.2: recover"),
         Column("duration_ns", "int64", "ns", "until that or until it was taken back; -1 if not seen"),
         Column("end_record", "int64", "", "the ACK that ended it; 0 if none"),
         Column("timeouts", "int32", "", "expiries of the retransmission timer in it"),
-        Column("segments", "int32", "", "segments sent again, as captured"),
-        Column("duplicate", "int64", "bytes", "payload sent again"),
+        Column("segments", "int32", "", "retransmitted segments, as captured"),
+        Column("duplicate", "int64", "bytes", "retransmitted payload"),
         Column("spurious", "int32", "", "of the segments, those that were needless"),
         Column("genuine", "int32", "", "of the segments, those that were needed"),
         Column("receiver", "int8", "", "vote by the receiver's capture on the first", "Paper 5.4", VOTES),
@@ -174,8 +174,8 @@ TIMEOUTS = Schema(
         RECORD,
         CONN,
         DIR,
-        Column("seq", "int64", "bytes", "first byte sent again"),
-        Column("length", "int32", "bytes", "payload sent again"),
+        Column("seq", "int64", "bytes", "first retransmitted byte"),
+        Column("length", "int32", "bytes", "retransmitted payload"),
         Column("backoff", "int16", "", "expiries in a row before this one: the timer was 2**backoff RTO"),
         Column("silence_ns", "int64", "ns", "the sender had sent nothing for so long"),
         Column(
@@ -189,7 +189,7 @@ TIMEOUTS = Schema(
         Column("rto_max_ns", "int64", "ns", "largest timeout of the stack, if known to be set low; -1 else"),
         Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
-        Column("frto", "int8", "", "vote by ACKs of data not sent again", "RFC 5682", VOTES),
+        Column("frto", "int8", "", "vote by ACKs of data that was not retransmitted", "RFC 5682", VOTES),
         Column("too_early", "int8", "", "vote by an ACK sooner than the smallest RTT", "Paper 5.4", VOTES),
         Column("receiver", "int8", "", "vote by the receiver's capture", "Paper 5.4", VOTES),
         Column(
@@ -257,8 +257,8 @@ TCP_STATES = Schema(
         Column("data_length", "int32", "bytes", "payload of the segment that caused the event; -1 if absent"),
         Column("cwnd", "int32", "packets", "congestion window; -1 if absent", "RFC 5681"),
         Column("ssthresh", "int64", "packets", "slow start threshold; -1 if absent or infinite", "RFC 5681"),
-        Column("snd_wnd", "int64", "bytes", "window offered by the peer; -1 if absent"),
-        Column("rcv_wnd", "int64", "bytes", "window offered to the peer; -1 if absent"),
+        Column("snd_wnd", "int64", "bytes", "window advertised by the peer; -1 if absent"),
+        Column("rcv_wnd", "int64", "bytes", "window advertised to the peer; -1 if absent"),
         Column("srtt_ns", "int64", "ns", "smoothed RTT; -1 if absent", "RFC 6298"),
         Column("rttvar_ns", "int64", "ns", "RTT variation; -1 if absent", "RFC 6298"),
         Column("rto_ns", "int64", "ns", "retransmission timeout; -1 if absent", "RFC 6298"),

@@ -156,7 +156,7 @@ def _received(m: Timeline, path: LinkPath) -> Array:
     """For each transmission of a data frame: when the peer received it; -1 if it did not."""
     heard_ns, heard_key = airtime.lines(m, path.sender, "rcv", signals=False)
     sent_ns, sent_key = airtime.lines(m, path.sender, "snd", signals=False)
-    return airtime.heard(sent_ns, sent_key, heard_ns, heard_key, path.slot_ns)
+    return airtime.received_ns(sent_ns, sent_key, heard_ns, heard_key, path.slot_ns)
 
 
 PLOT = Plot(

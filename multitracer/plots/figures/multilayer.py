@@ -72,7 +72,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     shades = [*result_marks.gap_spans(resets, ""), *result_marks.xoff_spans(starts, ends, "", kind.prefix)]
     sequence = Panel(
         "sequence",
-        Axis("Sequence number" if step == 0 else "Sequence number + offset of its group", "bytes"),
+        Axis("Sequence number" if step == 0 else "Sequence number (layers offset)", "bytes"),
         (*rlp, *snd, *rcv),
         tuple(marks),
         tuple(spans for spans in shades if int(spans.inside(window).sum()) <= SHADED),

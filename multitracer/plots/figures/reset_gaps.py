@@ -88,4 +88,4 @@ def _rate(acks: Series, window: tuple[float, float]) -> str:
     return f"throughput over this interval: {trends.rate_words(rate)}"
 
 
-PLOT = Plot("reset-gaps", "Gaps behind link resets, seen by the TCP receiver (Figure 8)", build)
+PLOT = Plot("reset-gaps", "Gaps after link resets, seen by the TCP receiver (Figure 8)", build)

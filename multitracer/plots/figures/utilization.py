@@ -29,14 +29,17 @@ def build_rows(rows: Sequence[Mapping[str, Any]], options: PlotOptions | None = 
     ----------
     rows : sequence of mapping
         One transfer each: ``utilization`` (0 to 1) and ``goodput_bps`` (bit/s, may be missing), and ``name``.
-        Rows without a utilization are counted in the notes.
+        Rows without a utilization are counted in the notes, and those whose call was dropped
+        (``call_dropped``): the paper leaves them out (4.1).
 
     Raises
     ------
     UsageError
         If no row has a utilization.
     """
-    known = [(row, value) for row in rows if (value := number(row.get("utilization"))) is not None]
+    dropped = sum(bool(row.get("call_dropped")) for row in rows)
+    counted_rows = [row for row in rows if not row.get("call_dropped")]
+    known = [(row, value) for row in counted_rows if (value := number(row.get("utilization"))) is not None]
     if not known:
         raise base.nothing(PLOT.name, f"none of {len(rows):,} measurements has a utilization")
     # Rounded first: 0.99 stored as a float must not count as 100.
@@ -69,8 +72,10 @@ def build_rows(rows: Sequence[Mapping[str, Any]], options: PlotOptions | None = 
     low = int(np.count_nonzero(percent <= FLAGGED))
     good = int(np.count_nonzero(percent >= 98))
     notes = []
-    if len(known) < len(rows):
-        notes.append(f"{len(rows) - len(known):,} measurements without a utilization are left out")
+    if dropped:
+        notes.append(f"{dropped:,} measurements whose call was dropped are left out (Paper 4.1)")
+    if len(known) + dropped < len(rows):
+        notes.append(f"{len(rows) - dropped - len(known):,} measurements without a utilization are left out")
     return Figure(
         PLOT.name,
         f"Utilization of {len(known):,} transfers" if len(known) != 1 else "Utilization of 1 transfer",
@@ -112,7 +117,7 @@ def _throughput(rows: Sequence[Mapping[str, Any]], percent: Any) -> Panel | None
     )
     order = np.argsort(each.x, kind="stable")
     each = Series("throughput", "range", each.x[order], each.y[order], label="each measurement")
-    return Panel("throughput", Axis("Throughput", unit), (each,), pieces=(ranges,), height=0.6, zero=True)
+    return Panel("throughput", Axis("Goodput", unit), (each,), pieces=(ranges,), height=0.6, zero=True)
 
 
 def rows_of(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
@@ -127,6 +132,7 @@ def rows_of(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
                 "name": subject.name,
                 "utilization": summary(subject.results, "utilization").get("value"),
                 "goodput_bps": largest.get("goodput_bps"),
+                "call_dropped": summary(subject.results, "utilization").get("call_dropped"),
             }
         )
     return rows

@@ -29,6 +29,7 @@ IDLE_LOOKS: dict[str, tuple[Role, str]] = {
     "local_drop": ("idle_local_drop", "local drop"),
     "recovery_stall": ("idle_recovery_stall", "recovery stall"),
     "power_save": ("idle_power_save", "power save"),
+    "probe_rtt": ("idle_handshake", "ProbeRTT of BBR"),
     "unknown": ("idle_unknown", "unknown"),
 }
 

@@ -3,14 +3,13 @@
 //! Decoding by kind of capture, tracking of segments that are decoded already, text scanners by format, and
 //! what undoes a serial line. Criterion says how much each has changed since it was run before.
 
-use std::fmt::Write;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use multitracer_core::capture::{Sink, read_from};
 use multitracer_core::issue::Issues;
 use multitracer_core::segment::Segment;
-use multitracer_core::text::{dccpprobe, ftrace, rlpdump, siftr, ss, tcpprobe};
+use multitracer_core::text::SCANNERS;
 use multitracer_core::tracker::Tracker;
 use multitracer_core::{ppp, text};
 
@@ -136,74 +135,17 @@ fn track(c: &mut Criterion) {
     group.finish();
 }
 
-/// A log of so many lines, each with its time.
-fn log(head: &str, line: impl Fn(u32) -> String) -> String {
-    let mut out = String::from(head);
-    for number in 0..LINES {
-        writeln!(out, "{}", line(number)).expect("room");
-    }
-    out
-}
-
-fn time(number: u32) -> String {
-    format!("{}.{:06}", 1_700_000_000 + number / 50, number % 50 * 20_000)
-}
-
 fn scan(c: &mut Criterion) {
     let mut group = c.benchmark_group("text");
     group.throughput(Throughput::Elements(u64::from(LINES)));
-    let rlp = log("# rlpdump 1 clock=realtime slot_ms=20 payload_bytes=24 window=31 t1_ms=620 n2=6\n", |n| {
-        format!("{} ms snd I ns={} off={} len=24", time(n), n % 62, n * 24)
-    });
-    assert!(rlpdump::scan(rlp.as_bytes()).is_ok_and(|log| log.issues.is_empty()));
-    group.bench_function("rlpdump", |b| b.iter(|| rlpdump::scan(rlp.as_bytes())));
-    let kernel = log("# tracer: nop\n", |n| {
-        format!(
-            " python3-627 [000] b..1.  {}: tcp_probe: family=AF_INET src=10.77.33.1:42226 dest=10.77.33.2:5001 \
-             mark=0x0 data_len=460 snd_nxt=0x{n:x} snd_una=0x{n:x} snd_cwnd=10 ssthresh=2147483647 snd_wnd=8024 \
-             srtt=480000 rcv_wnd=7820 sock_cookie=9bb12 skbaddr=0000000066fea026 skaddr=0000000045fdb369",
-            time(n)
-        )
-    });
-    assert!(ftrace::scan(kernel.as_bytes()).is_ok_and(|log| log.issues.is_empty()));
-    group.bench_function("ftrace", |b| b.iter(|| ftrace::scan(kernel.as_bytes())));
-    let sockets = log("", |n| {
-        format!(
-            "{}\nESTAB 0 19320 10.77.33.1:42226 10.77.33.2:5001 reno rto:1496 rtt:497.397/248.698 mss:460 pmtu:512 \
-             cwnd:10 bytes_sent:4600 bytes_acked:{n} segs_out:12 segs_in:1 data_segs_out:10 send 73985bps \
-             lastsnd:368 lastrcv:368 lastack:368 pacing_rate 147968bps delivered:1 unacked:10 minrtt:497.397",
-            time(n)
-        )
-    });
-    assert!(ss::scan(sockets.as_bytes()).is_ok_and(|log| log.issues.is_empty()));
-    group.bench_function("ss", |b| b.iter(|| ss::scan(sockets.as_bytes())));
-    let probe = log("", |n| {
-        format!(
-            "{}.{:09} 10.0.0.1:5001 10.0.0.2:80 1448 0x{n:x} 0x1 10 20 65535 480 65535",
-            n / 50,
-            n % 50 * 20_000_000
-        )
-    });
-    assert!(tcpprobe::scan(probe.as_bytes(), None).is_ok_and(|log| log.rows.t_ns.len() == LINES as usize));
-    group.bench_function("tcpprobe", |b| b.iter(|| tcpprobe::scan(probe.as_bytes(), None)));
-    let dccp = log("", |n| {
-        format!(
-            "{}.{:09} 10.0.0.1:5001 10.0.0.2:33 1400 1400 400000 {n} 94125 90000 94125 14873",
-            n / 50,
-            n % 50 * 20_000_000
-        )
-    });
-    assert!(dccpprobe::scan(dccp.as_bytes()).is_ok_and(|log| log.issues.is_empty()));
-    group.bench_function("dccpprobe", |b| b.iter(|| dccpprobe::scan(dccp.as_bytes())));
-    let table = log("", |n| {
-        format!(
-            "o,0xbec491a5,{},172.16.7.28,22,172.16.2.5,55931,1073725440,172312,6144,66560,66608,8,1,4,1448,936,1,996,\
-             255,33304,208,66608,0,208",
-            time(n)
-        )
-    });
-    assert!(siftr::scan(table.as_bytes()).is_ok_and(|log| log.issues.is_empty()));
-    group.bench_function("siftr", |b| b.iter(|| siftr::scan(table.as_bytes())));
+    for scanner in SCANNERS {
+        let log: String = (0..LINES).map(|number| (scanner.line)(number) + "\n").collect();
+        let found = (scanner.scan)(&mut log.as_bytes()).expect("memory");
+        assert!(found.issues.iter().all(|(code, _)| code == "missing-handshake"), "{}", scanner.name);
+        group.bench_function(scanner.name, |b| b.iter(|| (scanner.scan)(&mut log.as_bytes())));
+    }
+    let kernel = text::scanner("ftrace").expect("a scanner");
+    let kernel: String = (0..LINES).map(|number| (kernel.line)(number) + "\n").collect();
     group.bench_function("lines alone", |b| {
         b.iter(|| {
             let (mut lines, mut issues) = (text::lines::Lines::new(kernel.as_bytes()), Issues::default());

@@ -1,5 +1,7 @@
 //! The rows that every reader of a link makes: frames that carry data, and everything else.
 
+use crate::text::found::{Columns, columns};
+
 /// Frame and event types; the position is the code in the column. `opaque` is what is not known.
 pub const KINDS: [&str; 22] = [
     "opaque",
@@ -63,6 +65,21 @@ pub struct Events {
     pub length: Vec<i32>,
     /// 1: command with the P bit; 2: response with the F bit.
     pub poll: Vec<i8>,
+}
+
+impl Frames {
+    /// All columns by name.
+    pub fn into_columns(self) -> Columns {
+        columns!(self; t_ns, record, entity, action, ns, offset, length, attempt, duplicate, nr, poll)
+    }
+}
+
+impl Events {
+    /// All columns by name; readers of links without P and F bits leave `poll` out.
+    pub fn into_columns(mut self) -> Columns {
+        self.poll.resize(self.t_ns.len(), 0);
+        columns!(self; t_ns, record, entity, action, kind, nr, cause, flush_tx, flush_rx, length, poll)
+    }
 }
 
 /// What a side of the link sent.

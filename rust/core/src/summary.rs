@@ -1,6 +1,6 @@
 //! What a connection came to, in the terms of the contract (docs/json.md): told once for text, sums and dictionaries.
 
-use crate::tracker::{CAUSES, Cause, Connection, Sender};
+use crate::tracker::{CAUSES, Cause, Connection, Grade, Observation, Point, Sender};
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,20 @@ impl Closed {
 pub fn retransmissions(counts: &[u64; CAUSES]) -> u64 {
     let probes = counts[Cause::UnneededProbe as usize];
     counts.iter().skip(1).sum::<u64>() - probes
+}
+
+/// Data segments of one direction that were lost upstream and downstream of the capture.
+///
+/// Nothing is lost downstream of a capture at the receiver: what arrived there twice was retransmitted needlessly, or
+/// because its ACK was late or lost.
+pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
+    let counts = connection.senders_at(direction).arrival_counts();
+    if counts.downstream == 0 {
+        return [counts.upstream, 0];
+    }
+    let seen = Observation::of(connection, direction);
+    let at_receiver = seen.point == Some(Point::Receiver) && seen.grade >= Grade::Likely;
+    [counts.upstream, if at_receiver { 0 } else { counts.downstream }]
 }
 
 /// Round trips of a sender, as far as ACKs show them, and its timer in the end (RFC 6298).

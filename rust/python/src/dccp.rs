@@ -1,22 +1,19 @@
-//! DCCP in captures and in logs: (tables, issues, facts).
+//! DCCP in captures: (tables, issues, facts).
 
 use std::path::PathBuf;
 
 use multitracer_core::dccp;
-use multitracer_core::input::Progress;
-use multitracer_core::text::dccpprobe;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::capture::error_to_python;
-use crate::text::{Scan, facts, flows, listed, scan, table};
+use crate::text::{Scan, facts, listed, table};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("DCCP_TYPES", dccp::TYPES.to_vec())?;
     m.add_function(wrap_pyfunction!(sniff_dccp, m)?)?;
     m.add_function(wrap_pyfunction!(read_dccp, m)?)?;
-    m.add_function(wrap_pyfunction!(scan_dccpprobe, m)?)?;
     Ok(())
 }
 
@@ -63,16 +60,4 @@ fn read_dccp(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
     facts.set_item("flows", ends)?;
     facts.set_item("ccids", found.ccids)?;
     Ok((tables, listed(&found.issues), facts))
-}
-
-#[pyfunction]
-fn scan_dccpprobe(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
-    let log = scan(py, &path, &Progress::default(), dccpprobe::scan)?;
-    let rows = log.rows;
-    let tables = PyDict::new(py);
-    let columns = table!(py, rows, t_ns, record, flow, length, s, rtt_us, p, x_calc, x_recv, x, t_ipi_us);
-    tables.set_item("dccp_states", columns)?;
-    let facts = facts(py, log.lines, log.resolution_ns)?;
-    facts.set_item("flows", flows(py, &log.flows)?)?;
-    Ok((tables, listed(&log.issues), facts))
 }

@@ -6,12 +6,11 @@ use multitracer_core::input::Progress;
 use multitracer_core::linktable::{CAUSES, Events, Frames, KINDS};
 use multitracer_core::ppp::record;
 use multitracer_core::rlp::gsmtap;
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::capture::error_to_python;
-use crate::text::{Scan, facts, listed, scan, table};
+use crate::text::{Scan, facts, listed, scan, table_of};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("LINK_KINDS", KINDS.to_vec())?;
@@ -24,17 +23,10 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// `link_frames` and `link_events`, as every reader of a link gives them.
-pub(crate) fn link_tables(py: Python<'_>, frames: Frames, mut events: Events) -> PyResult<Bound<'_, PyDict>> {
-    events.poll.resize(events.t_ns.len(), 0);
+pub(crate) fn link_tables(py: Python<'_>, frames: Frames, events: Events) -> PyResult<Bound<'_, PyDict>> {
     let tables = PyDict::new(py);
-    tables.set_item(
-        "link_frames",
-        table!(py, frames, t_ns, record, entity, action, ns, offset, length, attempt, duplicate, nr, poll),
-    )?;
-    tables.set_item(
-        "link_events",
-        table!(py, events, t_ns, record, entity, action, kind, nr, cause, flush_tx, flush_rx, length, poll),
-    )?;
+    tables.set_item("link_frames", table_of(py, frames.into_columns())?)?;
+    tables.set_item("link_events", table_of(py, events.into_columns())?)?;
     Ok(tables)
 }
 

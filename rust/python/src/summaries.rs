@@ -2,7 +2,7 @@
 
 use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, Telling, told_object};
-use multitracer_core::summary::{Closed, RoundTrips, retransmissions};
+use multitracer_core::summary::{Closed, RoundTrips, losses, retransmissions};
 use multitracer_core::tracker::{CAUSES, Connection, ConnectionStore, Limit, Sender, TakenBack};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
@@ -197,7 +197,7 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "arrivals"), arrivals)?;
     d.set_item(
         intern!(py, "losses"),
-        counts(py, &["upstream", "downstream"], &[seen.upstream, seen.downstream])?,
+        counts(py, &["upstream", "downstream"], &losses(connection, direction))?,
     )?;
     d.set_item(intern!(py, "timeouts"), verdicts_to_python(py, connection, direction)?)?;
     d.set_item(intern!(py, "recovery"), recovery_to_python(py, sender)?)?;

@@ -6,15 +6,14 @@ use std::sync::{Mutex, PoisonError};
 
 use multitracer_core::input::{self, Progress};
 use multitracer_core::issue::Issues;
-use multitracer_core::text::flows::FlowTable;
+use multitracer_core::text::found::{Column, Columns, Found, Value};
 use multitracer_core::text::lines::Lines;
-use multitracer_core::text::{csv, ftrace, rlpdump, siftr, ss, tcpprobe};
+use multitracer_core::text::{SCANNERS, csv, iperf3, lena, ndt7, scanner, tcpprobe};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyTuple};
 
-use crate::link::link_tables;
 use crate::watch::watched;
 
 /// Tables by name, issues as (code, count, first record, detail), and facts about the file.
@@ -23,12 +22,13 @@ pub(crate) type Scan<'py> = (Bound<'py, PyDict>, Vec<(&'static str, u64, u64, St
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(head, m)?)?;
     m.add_function(wrap_pyfunction!(forget, m)?)?;
-    m.add_function(wrap_pyfunction!(scan_rlpdump, m)?)?;
-    m.add_function(wrap_pyfunction!(scan_ftrace, m)?)?;
-    m.add_function(wrap_pyfunction!(scan_ss, m)?)?;
+    m.add("TEXT_SCANNERS", SCANNERS.iter().map(|scanner| scanner.name).collect::<Vec<_>>())?;
+    m.add_function(wrap_pyfunction!(scan_text, m)?)?;
     m.add_function(wrap_pyfunction!(scan_tcpprobe, m)?)?;
-    m.add_function(wrap_pyfunction!(scan_siftr, m)?)?;
     m.add_function(wrap_pyfunction!(scan_csv, m)?)?;
+    m.add_function(wrap_pyfunction!(scan_lena, m)?)?;
+    m.add_function(wrap_pyfunction!(read_iperf3, m)?)?;
+    m.add_function(wrap_pyfunction!(read_ndt7, m)?)?;
     m.add_class::<TextLines>()?;
     Ok(())
 }
@@ -108,100 +108,13 @@ macro_rules! table {
 }
 pub(crate) use table;
 
+/// A log through the scanner of this name, with usual settings.
 #[pyfunction]
-fn scan_rlpdump(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
-    let log = scan(py, &path, &Progress::default(), rlpdump::scan)?;
-    let tables = link_tables(py, log.frames, log.events)?;
-    let facts = facts(py, log.lines, log.resolution_ns)?;
-    facts.set_item("entities", log.entities)?;
-    facts.set_item("version", log.version)?;
-    facts.set_item("settings", log.settings)?;
-    Ok((tables, listed(&log.issues), facts))
-}
-
-#[pyfunction]
-fn scan_ftrace(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
-    let log = scan(py, &path, &Progress::default(), ftrace::scan)?;
-    let (probes, events, host) = (log.probes, log.events, log.host);
-    let tables = PyDict::new(py);
-    tables.set_item(
-        "tcp_states",
-        table!(
-            py,
-            probes,
-            t_ns,
-            record,
-            flow,
-            snd_nxt,
-            snd_una,
-            data_length,
-            cwnd,
-            ssthresh,
-            snd_wnd,
-            rcv_wnd,
-            srtt_ns
-        ),
-    )?;
-    tables.set_item("kernel_events", table!(py, events, t_ns, record, flow, kind, value, old_value))?;
-    let (devices, reasons, host) = (host.devices, host.reasons, host.events);
-    tables.set_item(
-        "host_events",
-        table!(py, host, t_ns, record, kind, cpu, pid, skb, sk, flow, length, value, extra, name),
-    )?;
-    let facts = facts(py, log.lines, log.resolution_ns)?;
-    facts.set_item("flows", flows(py, &log.flows)?)?;
-    facts.set_item("devices", devices.list())?;
-    facts.set_item("drop_reasons", reasons.list())?;
-    facts.set_item("tracepoints", log.tracepoints)?;
-    facts.set_item("ignored", log.ignored)?;
-    facts.set_item("header_lengths", log.header_lengths)?;
-    facts.set_item("ticks", log.ticks)?;
-    Ok((tables, listed(&log.issues), facts))
-}
-
-#[pyfunction]
-fn scan_ss(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
-    let log = scan(py, &path, &Progress::default(), ss::scan)?;
-    let samples = log.samples;
-    let tables = PyDict::new(py);
-    tables.set_item(
-        "tcp_states",
-        table!(
-            py,
-            samples,
-            t_ns,
-            record,
-            flow,
-            cwnd,
-            ssthresh,
-            snd_wnd,
-            rcv_wnd,
-            srtt_ns,
-            rttvar_ns,
-            rto_ns,
-            mss,
-            bytes_sent,
-            bytes_acked,
-            bytes_retrans,
-            unacked,
-            retrans_total,
-            notsent,
-            min_rtt_ns,
-            backoff,
-            busy_ns,
-            rwnd_limited_ns,
-            sndbuf_limited_ns,
-            app_limited,
-            timer_ns,
-        ),
-    )?;
-    let facts = facts(py, log.lines, log.resolution_ns)?;
-    facts.set_item("flows", flows(py, &log.flows)?)?;
-    facts.set_item("stamps", log.stamps)?;
-    facts.set_item("zoneless_stamps", log.zoneless_stamps)?;
-    facts.set_item("without_info", log.without_info)?;
-    facts.set_item("other_sockets", log.other_sockets)?;
-    Ok((tables, listed(&log.issues), facts))
+fn scan_text<'py>(py: Python<'py>, name: &str, path: PathBuf) -> PyResult<Scan<'py>> {
+    let scanner =
+        scanner(name).ok_or_else(|| PyValueError::new_err(format!("no scanner is named {name:?}")))?;
+    let found = scan(py, &path, &Progress::default(), |mut reader| (scanner.scan)(&mut reader))?;
+    to_python(py, found)
 }
 
 #[pyfunction]
@@ -212,53 +125,7 @@ fn scan_tcpprobe(py: Python<'_>, path: PathBuf, columns: Option<Vec<String>>) ->
     };
     let layout = columns.map(|names| names.iter().map(role).collect::<PyResult<Vec<_>>>()).transpose()?;
     let log = scan(py, &path, &Progress::default(), |reader| tcpprobe::scan(reader, layout.as_deref()))?;
-    let rows = log.rows;
-    let tables = PyDict::new(py);
-    tables.set_item(
-        "tcp_states",
-        table!(
-            py,
-            rows,
-            t_ns,
-            record,
-            flow,
-            snd_nxt,
-            snd_una,
-            cwnd,
-            ssthresh,
-            snd_wnd,
-            rcv_wnd,
-            srtt,
-            rttvar,
-            rto,
-            retrans_total,
-            unacked
-        ),
-    )?;
-    let facts = facts(py, log.lines, log.resolution_ns)?;
-    facts.set_item("flows", flows(py, &log.flows)?)?;
-    facts.set_item("columns", log.columns)?;
-    Ok((tables, listed(&log.issues), facts))
-}
-
-#[pyfunction]
-fn scan_siftr(py: Python<'_>, path: PathBuf) -> PyResult<Scan<'_>> {
-    let log = scan(py, &path, &Progress::default(), siftr::scan)?;
-    let rows = log.rows;
-    let tables = PyDict::new(py);
-    tables.set_item(
-        "tcp_states",
-        table!(
-            py, rows, t_ns, record, flow, trigger, cwnd, ssthresh, snd_wnd, rcv_wnd, srtt, rto, mss, unacked,
-            notsent
-        ),
-    )?;
-    let facts = facts(py, log.lines, log.resolution_ns)?;
-    facts.set_item("flows", flows(py, &log.flows)?)?;
-    facts.set_item("enabled", log.enabled)?;
-    facts.set_item("disabled", log.disabled)?;
-    facts.set_item("hashed", log.hashed)?;
-    Ok((tables, listed(&log.issues), facts))
+    to_python(py, log.into())
 }
 
 /// `kinds`, by column: `time:<decimals of its unit>`, `number`, `word`; anything else is skipped.
@@ -282,25 +149,86 @@ fn scan_csv(
         })
         .collect();
     let log = scan(py, &path, &Progress::default(), |reader| csv::scan(reader, header, separator, &kinds))?;
-    let table = PyDict::new(py);
-    table.set_item("t_ns", log.t_ns.into_pyarray(py))?;
-    table.set_item("record", log.record.into_pyarray(py))?;
-    let mut words = Vec::new();
-    for (place, column) in log.columns.into_iter().enumerate() {
-        match column {
-            csv::Values::Numbers(numbers) => table.set_item(place.to_string(), numbers.into_pyarray(py))?,
-            csv::Values::Words(places, list) => {
-                table.set_item(place.to_string(), places.into_pyarray(py))?;
-                words.push((place, list));
-            }
-        }
+    to_python(py, log.into())
+}
+
+/// `columns`: of each column of the file what one of its unit is, and from where on values do not fit.
+#[pyfunction]
+fn scan_lena(py: Python<'_>, path: PathBuf, columns: Vec<(f64, Option<f64>)>) -> PyResult<Scan<'_>> {
+    let columns: Vec<_> = columns.into_iter().map(|(unit, limit)| lena::Column { unit, limit }).collect();
+    let columns: [lena::Column; lena::COLUMNS] =
+        columns.try_into().map_err(|_| PyValueError::new_err("not as many columns as LENA writes"))?;
+    let log = scan(py, &path, &Progress::default(), |reader| lena::scan(reader, &columns))?;
+    to_python(py, log.into())
+}
+
+/// Documents of iperf3, one after the other.
+#[pyfunction]
+fn read_iperf3<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Scan<'py>> {
+    let log = py.detach(|| iperf3::read(text));
+    to_python(py, log.into())
+}
+
+/// A result of NDT7. What it says of itself, of its tests and of sockets is JSON.
+#[pyfunction]
+fn read_ndt7<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Scan<'py>> {
+    let log = py.detach(|| ndt7::read(text));
+    to_python(py, log.into())
+}
+
+/// What a scanner found, as Python's.
+pub(crate) fn to_python(py: Python<'_>, found: Found) -> PyResult<Scan<'_>> {
+    let (tables, facts) = (PyDict::new(py), PyDict::new(py));
+    for (name, columns) in found.tables {
+        tables.set_item(name, table_of(py, columns)?)?;
     }
-    let tables = PyDict::new(py);
-    tables.set_item("csv", table)?;
-    let facts = facts(py, log.lines, log.resolution_ns)?;
-    facts.set_item("words", words)?;
-    facts.set_item("zoneless_stamps", log.zoneless)?;
-    Ok((tables, listed(&log.issues), facts))
+    for (name, value) in found.facts {
+        facts.set_item(name, value_of(py, value)?)?;
+    }
+    Ok((tables, listed(&found.issues), facts))
+}
+
+/// Columns of a table, by name.
+pub(crate) fn table_of(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
+    let table = PyDict::new(py);
+    for (name, column) in columns {
+        table.set_item(name, array_of(py, column))?;
+    }
+    Ok(table)
+}
+
+fn array_of(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
+    match column {
+        Column::I8(values) => values.into_pyarray(py).into_any(),
+        Column::I16(values) => values.into_pyarray(py).into_any(),
+        Column::I32(values) => values.into_pyarray(py).into_any(),
+        Column::I64(values) => values.into_pyarray(py).into_any(),
+        Column::F64(values) => values.into_pyarray(py).into_any(),
+    }
+}
+
+fn value_of(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    let each =
+        |values: Vec<Value>| values.into_iter().map(|one| value_of(py, one)).collect::<PyResult<Vec<_>>>();
+    Ok(match value {
+        Value::None => py.None().into_bound(py),
+        Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
+        Value::Int(value) => value.into_pyobject(py)?.into_any(),
+        Value::Count(value) => value.into_pyobject(py)?.into_any(),
+        Value::Float(value) => value.into_pyobject(py)?.into_any(),
+        Value::Text(value) => value.into_pyobject(py)?.into_any(),
+        Value::Bytes(value) => PyBytes::new(py, &value).into_any(),
+        Value::List(values) => PyList::new(py, each(values)?)?.into_any(),
+        Value::Tuple(values) => PyTuple::new(py, each(values)?)?.into_any(),
+        Value::ByName(values) => {
+            let found = PyDict::new(py);
+            for (name, value) in values {
+                found.set_item(name, value_of(py, value)?)?;
+            }
+            found.into_any()
+        }
+        Value::Column(column) => array_of(py, column),
+    })
 }
 
 pub(crate) fn facts(py: Python<'_>, lines: u64, resolution_ns: i64) -> PyResult<Bound<'_, PyDict>> {
@@ -312,12 +240,4 @@ pub(crate) fn facts(py: Python<'_>, lines: u64, resolution_ns: i64) -> PyResult<
 
 pub(crate) fn listed(issues: &Issues) -> Vec<(&'static str, u64, u64, String)> {
     issues.iter().map(|(code, seen)| (code, seen.count, seen.first_record, seen.detail.clone())).collect()
-}
-
-/// Sockets as (local address, local port, remote address, remote port).
-pub(crate) fn flows<'py>(py: Python<'py>, table: &FlowTable) -> PyResult<Bound<'py, PyList>> {
-    let ends = table.flows().iter().map(|(local, remote)| {
-        (local.0.to_ip().to_string(), local.1, remote.0.to_ip().to_string(), remote.1)
-    });
-    PyList::new(py, ends.collect::<Vec<_>>())
 }

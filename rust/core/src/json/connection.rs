@@ -5,7 +5,7 @@
 
 use super::number::{push_int, push_rounded};
 use super::path::push_told;
-use crate::summary::{Closed, RoundTrips, retransmissions};
+use crate::summary::{Closed, RoundTrips, losses, retransmissions};
 use crate::tracker::{ArrivalVerdict, CAUSES, Cause, Connection, ConnectionStore, Endpoint, Sender};
 use std::fmt::Write;
 
@@ -106,7 +106,7 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     push_retransmissions(out, data);
     out.push_str(",\n      \"reverse_retransmissions\": ");
     push_retransmissions(out, acks);
-    push_arrivals(out, data);
+    push_arrivals(out, connection, direction);
     out.push_str(",\n      \"timeouts\": ");
     push_timeouts(out, connection, direction);
     out.push_str(",\n      \"rtt_ms\": ");
@@ -208,8 +208,9 @@ fn push_retransmissions(out: &mut String, sender: &Sender) {
 }
 
 /// What came below the highest byte seen, and on which side of this point segments were lost.
-fn push_arrivals(out: &mut String, sender: &Sender) {
-    let counts = sender.arrival_counts();
+fn push_arrivals(out: &mut String, connection: &Connection, direction: usize) {
+    let counts = connection.senders_at(direction).arrival_counts();
+    let [upstream, downstream] = losses(connection, direction);
     out.push_str(",\n      \"arrivals\": {\n        \"out_of_order\": ");
     push_int(out, counts.out_of_order() as i64);
     for (key, verdict) in ARRIVALS_TOLD {
@@ -217,9 +218,9 @@ fn push_arrivals(out: &mut String, sender: &Sender) {
         push_int(out, counts.verdicts[verdict as usize] as i64);
     }
     out.push_str("\n      },\n      \"losses\": {\n        \"upstream\": ");
-    push_int(out, counts.upstream as i64);
+    push_int(out, upstream as i64);
     out.push_str(",\n        \"downstream\": ");
-    push_int(out, counts.downstream as i64);
+    push_int(out, downstream as i64);
     out.push_str("\n      }");
 }
 

@@ -109,7 +109,8 @@ fn push_bottleneck(out: &mut String, told: &Bottleneck) {
     let signs = [
         (told.by_queue, "queue"),
         (told.by_rate, "constant_rate"),
-        (told.shared_with.is_some_and(|others| others > 0), "queues_move_together"),
+        (told.shared_with.is_some_and(|others| others > 0) && !told.by_sum, "queues_move_together"),
+        (told.by_sum, "constant_sum"),
     ];
     push_words(out, "        ", signs.into_iter().filter(|(is, _)| *is).map(|(_, sign)| sign));
     out.push_str("\n      }");

@@ -10,6 +10,7 @@ use super::ftrace::{KernelEvents, STATES};
 use super::number::{decimal, fit, scaled};
 use super::words::Words;
 use crate::issue::Issues;
+use crate::text::found::{Found, columns};
 
 /// More sockets than that are not kept apart.
 const MAX_FLOWS: usize = 1 << 16;
@@ -37,6 +38,18 @@ pub struct BccLog {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<BccLog> for Found {
+    fn from(log: BccLog) -> Self {
+        let events = log.events;
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table("kernel_events", columns!(events; t_ns, record, flow, kind, value, old_value))
+            .fact("flows", &log.flows)
+            .fact("kinds", log.kinds)
+            .fact("of_day", log.of_day)
+            .fact("days", log.days)
+    }
 }
 
 /// Read a log.

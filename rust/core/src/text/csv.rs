@@ -9,6 +9,7 @@ use super::number::{integer, scaled};
 use super::stamp;
 use super::words::excerpt;
 use crate::issue::Issues;
+use crate::text::found::{Found, columns};
 
 /// Distinct words of a column; more of them mean that it holds no names.
 const MAX_WORDS: usize = 1 << 16;
@@ -55,6 +56,27 @@ pub struct CsvLog {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<CsvLog> for Found {
+    fn from(log: CsvLog) -> Self {
+        let mut table = columns!(log; t_ns, record);
+        let mut words = Vec::new();
+        for (place, column) in log.columns.into_iter().enumerate() {
+            let values = match column {
+                Values::Numbers(numbers) => numbers.into(),
+                Values::Words(places, list) => {
+                    words.push((place, list));
+                    places.into()
+                }
+            };
+            table.push((place.to_string().into(), values));
+        }
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table("csv", table)
+            .fact("words", words)
+            .fact("zoneless_stamps", log.zoneless)
+    }
 }
 
 /// Read rows behind line `header`, separated by `separator` (a blank: by any number of blanks).

@@ -7,6 +7,7 @@ use super::flows::{FlowTable, endpoint};
 use super::number::{fit, integer, seconds};
 use super::words::Words;
 use crate::issue::Issues;
+use crate::text::found::{Found, columns};
 
 /// Without and with the variables of CCID 3.
 const COLUMNS: [usize; 2] = [4, 11];
@@ -41,6 +42,18 @@ pub struct ProbeLog {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<ProbeLog> for Found {
+    fn from(log: ProbeLog) -> Self {
+        let rows = log.rows;
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table(
+                "dccp_states",
+                columns!(rows; t_ns, record, flow, length, s, rtt_us, p, x_calc, x_recv, x, t_ipi_us),
+            )
+            .fact("flows", &log.flows)
+    }
 }
 
 /// Read a dccp_probe log.

@@ -16,6 +16,7 @@ pub use super::tracepoint::STATES;
 use super::tracepoint::{Fields, Layout, Tracepoint};
 use super::words::{Words, excerpt, split_once};
 use crate::issue::Issues;
+use crate::text::found::{Found, columns};
 
 /// Names of other tracepoints that are counted one by one; the rest together.
 const MAX_TRACEPOINTS: usize = 64;
@@ -77,6 +78,30 @@ pub struct KernelLog {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<KernelLog> for Found {
+    fn from(log: KernelLog) -> Self {
+        let (probes, events) = (log.probes, log.events);
+        let Host { events: host, devices, reasons, .. } = log.host;
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table(
+                "tcp_states",
+                columns!(probes; t_ns, record, flow, snd_nxt, snd_una, data_length, cwnd, ssthresh, snd_wnd, rcv_wnd, srtt_ns),
+            )
+            .table("kernel_events", columns!(events; t_ns, record, flow, kind, value, old_value))
+            .table(
+                "host_events",
+                columns!(host; t_ns, record, kind, cpu, pid, skb, sk, flow, length, value, extra, name),
+            )
+            .fact("flows", &log.flows)
+            .fact("devices", devices.list().to_vec())
+            .fact("drop_reasons", reasons.list().to_vec())
+            .fact("tracepoints", log.tracepoints)
+            .fact("ignored", log.ignored)
+            .fact("header_lengths", log.header_lengths)
+            .fact("ticks", log.ticks)
+    }
 }
 
 /// Read a tracepoint log.

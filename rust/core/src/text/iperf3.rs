@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use super::fault::{Fault, take_lines_of};
 use super::json::Walk;
 use crate::issue::Issues;
+use crate::text::found::{Found, Value, columns};
 use test::Test;
 pub use test::{COLUMNS, Ends};
 
@@ -44,6 +45,22 @@ pub struct Iperf3Log {
     pub error: Vec<u8>,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<Iperf3Log> for Found {
+    fn from(log: Iperf3Log) -> Self {
+        let mut states = columns!(log; t_ns, record, flow);
+        states.extend(COLUMNS.iter().zip(log.columns).map(|(name, column)| ((*name).into(), column.into())));
+        Found::bare(log.issues)
+            .table("tcp_states", states)
+            .fact("flows", log.sockets)
+            .fact("start_ns", log.start_ns)
+            .fact("has_base", log.has_base)
+            .fact("intervals", log.intervals)
+            .fact("start", Value::Bytes(log.start))
+            .fact("end", Value::Bytes(log.end))
+            .fact("error", Value::Bytes(log.error))
+    }
 }
 
 /// Read a stream of events.

@@ -8,6 +8,7 @@ use super::fault::Fault;
 use super::lines::Lines;
 use super::words::Words;
 use crate::issue::Issues;
+use crate::text::found::{Found, columns};
 
 /// Columns of a line.
 pub const COLUMNS: usize = 18;
@@ -34,6 +35,15 @@ pub struct LenaLog {
     pub lines: u64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<LenaLog> for Found {
+    fn from(log: LenaLog) -> Self {
+        let mut totals = columns!(log; record);
+        let values = log.columns.into_iter().enumerate();
+        totals.extend(values.map(|(place, column)| (place.to_string().into(), column.into())));
+        Found::new(log.lines, 1, log.issues).table("bearer_totals", totals)
+    }
 }
 
 /// Read a file.

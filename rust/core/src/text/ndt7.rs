@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 
 use super::json::{Walk, whole};
+use crate::issue::Issues;
+use crate::text::found::{Found, Value, columns};
 
 const US_NS: u32 = 1000;
 
@@ -59,6 +61,26 @@ pub struct Ndt7Log<'a> {
     pub columns: [Vec<i64>; FIELDS.len()],
     /// Distinct ends.
     pub sockets: Vec<Ends<'a>>,
+}
+
+impl From<Ndt7Log<'_>> for Found {
+    fn from(log: Ndt7Log<'_>) -> Self {
+        let bytes = |text: &[u8]| Value::Bytes(text.to_vec());
+        let pair = |(one, other): (&[u8], &[u8])| Value::Tuple(vec![bytes(one), bytes(other)]);
+        let mut states = columns!(log; test, elapsed_ns, socket);
+        states.extend(columns().zip(log.columns).map(|(name, column)| (name.into(), column.into())));
+        let about = log
+            .about
+            .into_iter()
+            .map(|(key, value)| (String::from_utf8_lossy(key).into_owned(), bytes(value)));
+        let tests = log.tests.map(|one| one.map_or(Value::None, pair));
+        Found::bare(Issues::default())
+            .table("tcp_states", states)
+            .fact("is_whole", log.is_whole)
+            .fact("about", Value::ByName(about.collect()))
+            .fact("tests", Value::List(tests.into()))
+            .fact("sockets", Value::List(log.sockets.into_iter().map(pair).collect()))
+    }
 }
 
 /// Read a result.

@@ -9,6 +9,7 @@ use super::fault::{Fault, Resolution, take_lines};
 use super::number::{fit, seconds};
 use super::words::{Words, excerpt};
 use crate::issue::Issues;
+use crate::text::found::{Found, columns};
 
 /// Attributes of the run beyond this many are left out.
 const MAX_ATTRIBUTES: usize = 200;
@@ -75,6 +76,25 @@ pub struct OmnetLog {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<OmnetLog> for Found {
+    fn from(log: OmnetLog) -> Self {
+        let (values, scalars) = (log.values, log.scalars);
+        let blocks: Vec<_> = log.blocks.iter().map(|b| (b.record, b.count, b.min, b.max, b.sum)).collect();
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table("vectors", columns!(values; t_ns, record, vector, value))
+            .table("scalars", columns!(scalars; record, value))
+            .fact("vectors", log.vectors)
+            .fact("scalars", (scalars.module, scalars.name))
+            .fact("blocks", blocks)
+            .fact("is_index", log.is_index)
+            .fact("run", log.run)
+            .fact("attributes", log.attributes)
+            .fact("bins", log.bins)
+            .fact("undefined", log.undefined)
+            .fact("span", log.span)
+    }
 }
 
 /// Whether a vector's lines have event numbers, and the time of the last one.

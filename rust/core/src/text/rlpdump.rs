@@ -7,6 +7,7 @@ use super::number::{fit, seconds};
 use super::words::{Words, excerpt, split_once};
 use crate::issue::Issues;
 use crate::linktable::{EVT, EventRow, Events, FrameRow, Frames, RCV, SND, cause_code, kind_code};
+use crate::text::found::Found;
 
 /// Entities beyond this many mean that the file is not an rlpdump.
 const MAX_ENTITIES: usize = 1024;
@@ -36,6 +37,17 @@ pub struct RlpLog {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<RlpLog> for Found {
+    fn from(log: RlpLog) -> Self {
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table("link_frames", log.frames.into_columns())
+            .table("link_events", log.events.into_columns())
+            .fact("entities", log.entities)
+            .fact("version", log.version)
+            .fact("settings", log.settings)
+    }
 }
 
 /// Read an rlpdump.

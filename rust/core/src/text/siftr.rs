@@ -10,6 +10,7 @@ use super::flows::{FlowTable, address};
 use super::number::{decimal, fit, seconds};
 use super::words::{Words, excerpt, split_once};
 use crate::issue::Issues;
+use crate::text::found::{Found, columns};
 
 const MAX_SETTINGS: usize = 64;
 /// Values behind `direction`, hash and time that all versions have, of which [`Fields`] reads those it wants.
@@ -59,6 +60,23 @@ pub struct SiftrLog {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<SiftrLog> for Found {
+    fn from(log: SiftrLog) -> Self {
+        let rows = log.rows;
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table(
+                "tcp_states",
+                columns!(
+                    rows; t_ns, record, flow, trigger, cwnd, ssthresh, snd_wnd, rcv_wnd, srtt, rto, mss, unacked, notsent
+                ),
+            )
+            .fact("flows", &log.flows)
+            .fact("enabled", log.enabled)
+            .fact("disabled", log.disabled)
+            .fact("hashed", log.hashed)
+    }
 }
 
 /// Read a siftr log.

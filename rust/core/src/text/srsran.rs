@@ -11,6 +11,7 @@ use super::fault::{Fault, take_lines};
 use super::number::{days, decimal, fit};
 use super::words::split_once;
 use crate::issue::Issues;
+use crate::text::found::Found;
 
 /// Columns of a PDU or NACK: time, record, kind, flags, sequence number, start, bytes.
 pub const COLUMNS: usize = 7;
@@ -67,6 +68,27 @@ pub struct SrsranLog {
     pub lines: u64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<SrsranLog> for Found {
+    fn from(log: SrsranLog) -> Self {
+        let bearers: Vec<_> = log
+            .bearers
+            .into_iter()
+            .map(|one| {
+                let columns = one.columns.map(crate::text::found::Column::from);
+                (
+                    one.ue,
+                    one.name,
+                    columns,
+                    crate::text::found::Column::from(one.unknown),
+                    one.bytes,
+                    one.highest,
+                )
+            })
+            .collect();
+        Found::new(log.lines, 1000, log.issues).fact("bearers", bearers)
+    }
 }
 
 /// Read a log.

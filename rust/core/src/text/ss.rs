@@ -8,6 +8,7 @@ use super::ssline::{Info, Socket, socket};
 use super::stamp::{Stamp, leading};
 use super::words::{Words, excerpt};
 use crate::issue::Issues;
+use crate::text::found::{Columns, Found, columns};
 
 macro_rules! samples {
     ($($name:ident: $kind:ty),* $(,)?) => {
@@ -22,6 +23,11 @@ macro_rules! samples {
         }
 
         impl Samples {
+            /// All columns by name.
+            fn into_columns(self) -> Columns {
+                columns!(self; t_ns, record, flow, $($name),*)
+            }
+
             fn push(&mut self, t_ns: i64, record: i64, flow: i32, info: &Info) {
                 self.t_ns.push(t_ns);
                 self.record.push(record);
@@ -77,6 +83,18 @@ pub struct SocketLog {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<SocketLog> for Found {
+    fn from(log: SocketLog) -> Self {
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table("tcp_states", log.samples.into_columns())
+            .fact("flows", &log.flows)
+            .fact("stamps", log.stamps)
+            .fact("zoneless_stamps", log.zoneless_stamps)
+            .fact("without_info", log.without_info)
+            .fact("other_sockets", log.other_sockets)
+    }
 }
 
 /// Read a loop of ss.

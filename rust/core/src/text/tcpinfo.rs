@@ -12,6 +12,7 @@ use super::stamp;
 use super::words::excerpt;
 use crate::issue::Issues;
 use crate::segment::Address;
+use crate::text::found::{Found, columns};
 
 const LONGEST: usize = 1 << 20;
 const MAX_FLOWS: usize = 1 << 16;
@@ -112,6 +113,20 @@ pub struct TcpInfoLog {
     pub lines: u64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<TcpInfoLog> for Found {
+    fn from(log: TcpInfoLog) -> Self {
+        let mut states = columns!(log; t_ns, record, flow);
+        states.extend(COLUMNS.iter().zip(log.columns).map(|(name, column)| ((*name).into(), column.into())));
+        Found::new(log.lines, 1_000_000, log.issues)
+            .table("tcp_states", states)
+            .fact("flows", &log.flows)
+            .fact("uuid", log.uuid)
+            .fact("congestion_control", log.congestion_control)
+            .fact("without_info", log.without_info)
+            .fact("largest", log.largest)
+    }
 }
 
 /// Read a log.

@@ -9,6 +9,7 @@ use super::flows::{FlowTable, endpoint};
 use super::number::{fit, integer, seconds};
 use super::words::Words;
 use crate::issue::Issues;
+use crate::text::found::{Found, columns};
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +112,22 @@ pub struct ProbeLog {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<ProbeLog> for Found {
+    fn from(log: ProbeLog) -> Self {
+        let rows = log.rows;
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table(
+                "tcp_states",
+                columns!(
+                    rows; t_ns, record, flow, snd_nxt, snd_una, cwnd, ssthresh, snd_wnd, rcv_wnd, srtt, rttvar, rto,
+                    retrans_total, unacked
+                ),
+            )
+            .fact("flows", &log.flows)
+            .fact("columns", log.columns)
+    }
 }
 
 /// Read a tcpprobe log, with the columns as `layout` says or, without one, as their number says.

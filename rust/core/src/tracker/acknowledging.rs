@@ -38,7 +38,7 @@ impl Sender {
     }
 
     /// What [`Sender::on_any_ack`] does with a plain ACK of some of what was sent, while nothing has disturbed.
-    #[inline]
+    #[inline(always)]
     fn on_next_ack(&mut self, segment: &Segment, ack: i64) -> AckOutcome {
         let sent_ns = self.deliver_in_order(ack);
         let rtt_ns = self.measure(segment, ack, sent_ns, None);
@@ -86,6 +86,9 @@ impl Sender {
             outcome.kind = AckKind::Duplicate;
             self.dupacks += 1;
             self.totals.duplicate_acks += 1;
+            if self.books.is_some() {
+                self.note_call(t_ns);
+            }
         } else if segment.length == 0 && window_changed && !control {
             outcome.kind = AckKind::WindowUpdate;
             self.totals.window_updates += 1;
@@ -97,6 +100,9 @@ impl Sender {
         }
         self.heard(segment, fresh_sack || matches!(outcome.kind, AckKind::Advance | AckKind::Duplicate));
         brought.kind = outcome.kind;
+        if outcome.kind == AckKind::Advance && self.books.is_some() {
+            self.settle_behind(segment, brought.snd_una, ack, brought.dsack.is_some());
+        }
         if self.probe_out && ack >= self.probe_high {
             self.answer_probe(ack, &brought);
         }

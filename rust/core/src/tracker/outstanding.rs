@@ -84,6 +84,12 @@ impl Outstanding {
 
     /// The run that holds a sequence number.
     pub fn at(&self, seq: i64) -> Option<&Sent> {
+        // It is the first that is asked for most.
+        if let Some(first) = self.queue.front()
+            && first.end > seq
+        {
+            return (first.seq <= seq).then_some(first);
+        }
         let place = self.queue.find(|s| s.end <= seq);
         self.queue.get(place).filter(|s| s.seq <= seq)
     }

@@ -143,6 +143,18 @@ impl RtoEstimator {
         ((self.srtt_us_8 >> 3) + self.rttvar_us).clamp(RTO_MIN_US, RTO_MAX_US)
     }
 
+    /// Timeout without backoff, microseconds: that of the samples, or the initial one before the first.
+    pub fn bare_us(&self) -> i64 {
+        if self.measured() { self.uncapped_us().min(self.max_us) } else { RTO_INITIAL_US.min(self.max_us) }
+    }
+
+    /// How often the timeout in force has been doubled. Only a sample takes that back, not an ACK of what was sent
+    /// again (RFC 6298 section 5.7, Linux `icsk_backoff`); doublings beyond the largest timeout do not show in it.
+    pub fn doublings(&self) -> u16 {
+        let bare_us = self.bare_us();
+        (0..32).find(|&times| bare_us << times >= self.rto_us).unwrap_or(32)
+    }
+
     /// Timeout now in force, backoff included, microseconds.
     pub fn rto_us(&self) -> i64 {
         self.rto_us
@@ -170,8 +182,10 @@ mod tests {
         estimator.sample(462_704, 1, 5000);
         assert_eq!(estimator.srtt_us(), 462_704);
         assert_eq!(estimator.rto_us(), 3 * 462_704);
+        assert_eq!((estimator.bare_us(), estimator.doublings()), (3 * 462_704, 0));
         estimator.back_off();
         assert_eq!(estimator.rto_us(), 6 * 462_704);
+        assert_eq!((estimator.bare_us(), estimator.doublings()), (3 * 462_704, 1));
         estimator.sample(462_704, 5000, 6000);
         assert!(estimator.rto_us() < 3 * 462_704 + 1);
     }

@@ -118,8 +118,14 @@ impl Sender {
 
     /// Payload of a full segment: the MSS agreed less the timestamps option; 0 if unknown.
     pub fn segment_size(&self) -> u32 {
-        self.mss.map_or(0, |mss| u32::from(mss).saturating_sub(if self.timestamps { 12 } else { 0 }))
+        segment_size(self.mss, self.timestamps)
     }
+}
+
+/// The same by what was agreed.
+#[inline(always)]
+pub(super) fn segment_size(mss: Option<u16>, timestamps: bool) -> u32 {
+    mss.map_or(0, |mss| u32::from(mss).saturating_sub(if timestamps { 12 } else { 0 }))
 }
 
 /// What a finished connection is asked for.

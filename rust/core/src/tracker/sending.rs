@@ -20,7 +20,8 @@ impl Sender {
         let t_ns = segment.t_ns;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let plain = PLAIN || segment.flags & CONTROL == 0;
-        let step = if self.ids.goes_on(segment) { Step::Next } else { self.stray(segment) };
+        let idle = self.ids.goes_on(segment) || self.ids.is_idle();
+        let step = if idle { Step::Next } else { self.stray(segment) };
         let outcome = if plain && segment.length == 0 {
             if step != Step::Next {
                 self.note_empty(segment, step);
@@ -60,7 +61,7 @@ impl Sender {
     }
 
     /// What [`Sender::send_any`] does with a segment that [`goes_on`](Sender::goes_on).
-    #[inline]
+    #[inline(always)]
     fn send_next(&mut self, segment: &Segment, seq: i64, ts_val: Option<u32>) -> SendOutcome {
         let (t_ns, end) = (segment.t_ns, seq + i64::from(segment.length));
         self.count_data(segment);
@@ -181,8 +182,7 @@ impl Sender {
         if (duplicate > 0 && arrival != ArrivalVerdict::Reordered) || control_again {
             let before = self.outstanding.at(seq).copied();
             outcome.transmission = before.map_or(2, |run| run.transmissions.saturating_add(1));
-            outcome.cause = self.send_again(segment, seq, end, duplicate, before.as_ref());
-            self.note_cause(segment, outcome.cause);
+            outcome.cause = self.send_again(segment, seq, end, duplicate, before.as_ref(), peer);
         } else {
             if seq < self.snd_max && length > 0 {
                 self.totals.out_of_order += 1;
@@ -244,6 +244,7 @@ impl Sender {
         end: i64,
         duplicate: u32,
         before: Option<&Sent>,
+        peer: &Sender,
     ) -> Cause {
         let t_ns = segment.t_ns;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
@@ -253,7 +254,7 @@ impl Sender {
         if self.confirm_taken_back(true, found.0 != Cause::Unknown) {
             found = self.why_again(segment, seq, end, before);
         }
-        let (cause, alternative) = found;
+        let (cause, alternative) = self.agree_on_cause(segment, seq, found, peer);
         let segments = self.wire_segments(segment.length);
         self.totals.retransmissions[cause as usize] += segments;
         let rto_ns = if self.rto.measured() { self.rto.rto_us() * 1000 } else { -1 };
@@ -403,15 +404,21 @@ impl Sender {
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let rto_ns = match (self.expiries, self.timeouts.last()) {
             (1.., Some(first)) => first.rto_ns,
-            _ if self.rto.measured() => self.rto.rto_us() * 1000,
+            _ if self.rto.measured() => self.rto.bare_us() * 1000,
             _ => -1,
+        };
+        let waited_ns = segment.t_ns - self.timer_start_ns;
+        let backoff = match self.timeouts.first() {
+            _ if !segment.has(flags::SYN) => self.expiries.max(self.rto.doublings()),
+            Some(first) => doublings_shown(first.waited_ns, waited_ns),
+            None => 0,
         };
         Timeout {
             t_ns: segment.t_ns,
             record: segment.record,
             seq,
             length: segment.length,
-            backoff: self.expiries,
+            backoff,
             silence_ns: segment.t_ns - self.last_out_ns.unwrap_or(segment.t_ns),
             rto_ns,
             ts_val,
@@ -424,11 +431,18 @@ impl Sender {
             dsack: Vote::Abstains,
             frto: Vote::Abstains,
             ack_path: Vote::Abstains,
-            waited_ns: segment.t_ns - self.timer_start_ns,
+            waited_ns,
             rto_max_ns: self.rto.capped_us().map_or(-1, |cap_us| cap_us * 1000),
             followed: false,
             // In fast recovery, ACKs of what was sent again before say nothing about this expiry.
             settled: self.state == State::Recovery,
         }
     }
+}
+
+/// How often a timer of a SYN was doubled, by how long it ran: Linux 6.5 and later does not back off at first
+/// (`tcp_syn_linear_timeouts`), so that expiries cannot be counted for it.
+fn doublings_shown(first_ns: i64, waited_ns: i64) -> u16 {
+    let (first_ns, waited_ns) = (first_ns.max(1), waited_ns.max(1));
+    (0..16).find(|&times| waited_ns / 3 * 2 <= first_ns.saturating_mul(1 << times)).unwrap_or(16)
 }

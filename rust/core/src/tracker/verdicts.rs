@@ -149,6 +149,7 @@ impl Sender {
                 break;
             }
         }
+        self.arrived_twice(left, right, segments);
     }
 
     /// A run that was sent again is known to have arrived: it is no longer on its way.

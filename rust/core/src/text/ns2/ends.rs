@@ -44,6 +44,7 @@ pub enum Level {
 }
 
 /// What was seen at one end of every connection.
+#[derive(Default)]
 pub struct View {
     /// Summaries.
     pub connections: Vec<Connection>,

@@ -16,6 +16,7 @@ use super::fault::{Fault, Order, Resolution};
 use super::lines::Lines;
 use crate::issue::Issues;
 use crate::linktable::Frames;
+use crate::text::found::{Columns, Found, columns};
 use ends::Ends;
 use event::Event;
 use frames::LinkRows;
@@ -57,6 +58,38 @@ pub struct Ns2Log {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+/// Without the segments at the ends, which are no columns of the log.
+impl From<Ns2Log> for Found {
+    fn from(log: Ns2Log) -> Self {
+        let (frames, energy) = (log.frames, log.energy);
+        let frames::Events { t_ns, record, entity, action, kind, length, reason, reasons } = log.events;
+        let events: Columns = vec![
+            ("t_ns".into(), t_ns.into()),
+            ("record".into(), record.into()),
+            ("entity".into(), entity.into()),
+            ("action".into(), action.into()),
+            ("kind".into(), kind.into()),
+            ("length".into(), length.into()),
+            ("reason".into(), reason.into()),
+        ];
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table("frames", columns!(frames; t_ns, record, entity, action, ns, length, attempt))
+            .table("events", events)
+            .table("energy", columns!(energy; t_ns, record, entity, joules))
+            .fact("below_agents", log.level == Level::Below)
+            .fact("segment_bytes", log.segment_bytes)
+            .fact("without_syn", log.without_syn)
+            .fact("unplaced", log.unplaced)
+            .fact("entities", log.entities)
+            .fact("reasons", reasons)
+            .fact("kinds", KINDS)
+            .fact("formats", log.formats)
+            .fact("packets", log.packets)
+            .fact("remarks", log.remarks)
+            .fact("span", log.span)
+    }
 }
 
 /// Read an event trace.

@@ -14,6 +14,7 @@ use super::super::words::{Words, excerpt};
 use super::address;
 use super::event::time;
 use crate::issue::Issues;
+use crate::text::found::{Found, columns};
 
 /// Agents have some thirty variables.
 const MAX_NAMES: usize = 256;
@@ -45,6 +46,16 @@ pub struct Variables {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<Variables> for Found {
+    fn from(log: Variables) -> Self {
+        let rows = log.rows;
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table("variables", columns!(rows; t_ns, record, flow, name, value))
+            .fact("flows", &log.flows)
+            .fact("names", log.names)
+    }
 }
 
 /// Read the file.

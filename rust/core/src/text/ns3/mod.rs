@@ -12,12 +12,13 @@ mod packet;
 pub mod series;
 mod time;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
 
 use super::fault::{Fault, Order};
 use super::lines::Lines;
 use crate::issue::Issues;
+use crate::text::found::{Found, columns};
 use hosts::Hosts;
 pub use hosts::{Host, Seen};
 use line::Line;
@@ -63,6 +64,29 @@ pub struct Ns3Log {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+/// Without the segments at the ends, which are no columns of the log.
+impl From<Ns3Log> for Found {
+    fn from(log: Ns3Log) -> Self {
+        let (drops, counts) = (log.drops, log.counts);
+        let counts = BTreeMap::from([
+            ("queued", counts.queued),
+            ("sent", counts.sent),
+            ("received", counts.received),
+            ("dropped", counts.dropped),
+            ("segments", counts.segments),
+            ("mac_retries", counts.mac_retries),
+            ("fragments", counts.fragments),
+        ]);
+        Found::new(log.lines, log.resolution_ns, log.issues)
+            .table("drops", columns!(drops; t_ns, record, place, length))
+            .fact("places", log.places)
+            .fact("dropped_at", log.dropped_at)
+            .fact("digits", log.digits)
+            .fact("span", log.span)
+            .fact("counts", counts)
+    }
 }
 
 /// Lines by what they are.

@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use super::time::{self, Precision};
 use crate::issue::Issues;
 use crate::text::fault::{Fault, Order};
+use crate::text::found::{Found, columns};
 use crate::text::lines::Lines;
 use crate::text::words::Words;
 
@@ -29,6 +30,16 @@ pub struct SeriesLog {
     pub resolution_ns: i64,
     /// Damage.
     pub issues: Issues,
+}
+
+impl From<SeriesLog> for Found {
+    fn from(log: SeriesLog) -> Self {
+        let resolution_ns = log.resolution_ns;
+        Found::new(log.lines, resolution_ns, log.issues)
+            .table("series", columns!(log; t_ns, record, value))
+            .fact("columns", log.columns)
+            .fact("digits", log.digits)
+    }
 }
 
 /// Read a file of one variable.

@@ -1,5 +1,7 @@
 //! What is kept of a direction in which something was missing, late or there twice.
 
+use super::behind::Behind;
+use super::cause::Call;
 use super::verdict::{Arrival, ArrivalVerdict};
 use crate::tracker::CAUSES;
 use std::collections::{BTreeMap, VecDeque};
@@ -8,6 +10,8 @@ use std::collections::{BTreeMap, VecDeque};
 const RECENT: usize = 32;
 /// Gaps remembered, filled ones too.
 const GAPS: usize = 4096;
+/// Calls for retransmissions remembered.
+const CALLS: usize = 16;
 /// Runs of missing identifications remembered.
 const MISSING: usize = 4096;
 /// Identifications further back than this cannot be told from later ones.
@@ -65,8 +69,14 @@ pub struct Books {
     recent: VecDeque<Seen>,
     /// Up to where the sender had surely sent by then, although nothing was seen of it.
     pub(super) sent_up_to: i64,
+    /// Packets of new data taken for lost because their numbers are missing.
+    pub(super) claimed: i64,
     /// Recovery as it shows here: up to where, and whether a timer began it.
     pub(super) recovery: Option<(i64, bool)>,
+    /// What called for retransmissions lately.
+    pub(super) calls: VecDeque<Call>,
+    /// What may have been lost behind this point.
+    pub(super) behind: Behind,
     /// Latest TSval.
     pub(super) ts_newest: Option<u32>,
 }
@@ -127,6 +137,19 @@ impl Books {
         true
     }
 
+    /// Something calls for a retransmission.
+    pub(super) fn call(&mut self, call: Call) {
+        match self.calls.back_mut() {
+            Some(last) if last.una == call.una => last.high = call.high,
+            _ => {
+                if self.calls.len() >= CALLS {
+                    self.calls.pop_front();
+                }
+                self.calls.push_back(call);
+            }
+        }
+    }
+
     pub(super) fn remember(&mut self, seen: Seen) {
         if self.recent.len() >= RECENT {
             self.recent.pop_front();
@@ -153,6 +176,11 @@ impl Books {
             ts_val: None,
             arrival: u32::try_from(place).ok(),
         })
+    }
+
+    /// Whether any of what is remembered above a byte is so.
+    pub(super) fn any_above(&self, seq: i64, is: impl Fn(&Seen) -> bool) -> bool {
+        self.recent.iter().any(|seen| seen.seq > seq && is(seen))
     }
 
     /// The first data segment that is remembered.

@@ -1,36 +1,112 @@
 //! Why a segment was sent again, as far as it shows at a distance: what called for it passed here a round trip before.
 
-use super::judge::TIMER_NS;
+use super::judge::{DUPACK_THRESHOLD, TIMER_NS};
 use super::verdict::ArrivalVerdict;
 use crate::segment::Segment;
 use crate::tracker::outcome::Cause;
 use crate::tracker::sender::Sender;
+
+/// From this round trip of the path before this point on, what the sender knew is no longer what was seen here.
+const DISTANT_NS: i64 = 5_000_000;
+/// Ticks of a sender's clock from which on its pace is known.
+const TICKS: i64 = 100;
+
+/// What called for retransmissions when it passed here: duplicate ACKs, or SACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Call {
+    pub t_ns: i64,
+    /// What was acknowledged, and what had been sent.
+    pub una: i64,
+    pub high: i64,
+}
 
 /// What was to be seen around a retransmission.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Surroundings {
     seq: i64,
     end: i64,
-    /// How long neither side had been heard of, less the round trip of the path before this point.
+    /// How long the sender had neither sent nor heard, at most.
     quiet_ns: i64,
-    /// Duplicate ACKs or SACK blocks call for it.
+    /// Duplicate ACKs or SACK blocks call for it, or did when the sender saw them.
     called: bool,
+    /// It is the first that is not acknowledged, and a timer has passed since it was sent again.
+    overdue: bool,
 }
 
 impl Surroundings {
     pub(super) fn of(sender: &Sender, segment: &Segment, seq: i64, peer: &Sender) -> Self {
-        let last_ns = sender.last_in_ns.max(sender.last_out_ns).unwrap_or(segment.t_ns);
         let before_ns = peer.rtt.min().unwrap_or(0);
+        let since_ns = |last: Option<i64>| last.map_or(0, |last_ns| segment.t_ns.saturating_sub(last_ns));
+        let heard_ns =
+            sender.last_in_ns.map_or(i64::MAX, |_| since_ns(sender.last_in_ns).saturating_sub(before_ns));
+        let sent_ns = sender
+            .silence_by_clock(segment)
+            .unwrap_or(since_ns(sender.last_out_ns).saturating_sub(before_ns));
+        let now = sender.dupacks >= DUPACK_THRESHOLD as u32
+            || sender.sacked.highest().is_some_and(|high| high > seq);
+        let until_ns = segment.t_ns.saturating_sub(before_ns / 10 * 9);
         Surroundings {
             seq,
             end: seq + i64::from(segment.length),
-            quiet_ns: segment.t_ns - last_ns - before_ns,
-            called: sender.dupacks >= 3 || sender.sacked.highest().is_some_and(|high| high > seq),
+            quiet_ns: heard_ns.min(sent_ns),
+            called: now || sender.was_called_for(seq, until_ns),
+            overdue: sender.is_overdue(segment.t_ns, seq),
         }
     }
 }
 
 impl Sender {
+    /// How long the sender had been silent by its own clock (RFC 7323), which no queue on the path delays; `None`
+    /// without timestamps, and while the pace of the clock is not known.
+    fn silence_by_clock(&self, segment: &Segment) -> Option<i64> {
+        let (ts_val, _) = segment.options.timestamps?;
+        let newest = self.books.as_ref().and_then(|books| books.ts_newest)?;
+        let ((first, first_ns), (last, last_ns)) = (self.ts_first?, self.ts_last?);
+        let ticks = i64::from(last.wrapping_sub(first) as i32);
+        let silent = i64::from(ts_val.wrapping_sub(newest) as i32);
+        if ticks < TICKS || last_ns <= first_ns {
+            return None;
+        }
+        // By the clock, up to a tick is missing.
+        (silent + 1).checked_mul(last_ns.saturating_sub(first_ns) / ticks)
+    }
+
+    /// Whether something called for it until then, although it may have come since.
+    fn was_called_for(&self, seq: i64, until_ns: i64) -> bool {
+        let Some(books) = &self.books else { return false };
+        let needed = if self.sack_permitted { 1 } else { DUPACK_THRESHOLD };
+        books.calls.iter().any(|call| (call.una..call.high).contains(&seq) && call.t_ns <= until_ns)
+            || books
+                .gap_at(seq)
+                .and_then(|gap| books.nth_since(gap.t_ns, needed))
+                .is_some_and(|called_ns| called_ns <= until_ns)
+    }
+
+    /// Whether only a timer can repeat the first segment that is not acknowledged (RFC 6582): without SACK no ACK tells
+    /// that what was sent again is lost again.
+    fn is_overdue(&self, t_ns: i64, seq: i64) -> bool {
+        let again = self.outstanding.at(seq).filter(|run| run.transmissions > 1);
+        !self.sack_permitted
+            && seq == self.snd_una
+            && again.is_some_and(|run| t_ns.saturating_sub(run.last_ns) >= TIMER_NS)
+    }
+
+    /// Duplicate ACKs or SACK pass that call for retransmissions.
+    pub(in crate::tracker) fn note_call(&mut self, t_ns: i64) {
+        let (una, high) = (self.snd_una, self.snd_max);
+        if self.dupacks < DUPACK_THRESHOLD as u32 && !self.sack_permitted {
+            return;
+        }
+        if let Some(books) = &mut self.books {
+            books.call(Call { t_ns, una, high });
+        }
+    }
+
+    /// Whether the sender's own state, as it shows here, is not what it was when it sent what passes.
+    pub(in crate::tracker) fn is_distant(&self, seq: i64, peer: &Sender) -> bool {
+        seq < self.snd_una || peer.rtt.min().is_some_and(|before_ns| before_ns >= DISTANT_NS)
+    }
+
     /// The cause, and what it makes of the recovery under way.
     pub(super) fn cause_of_arrival(&mut self, at: &Surroundings) -> Cause {
         let (snd_una, snd_max) = (self.snd_una, self.snd_max);
@@ -48,8 +124,10 @@ impl Sender {
             {
                 Cause::TailLossProbe
             }
-            _ if timer => Cause::Timeout,
+            _ if timer || at.overdue => Cause::Timeout,
             Some((_, true)) => Cause::SlowStart,
+            // Without SACK, fast recovery sends nothing again but what is first (RFC 6582).
+            Some((_, false)) if !sack && at.seq > snd_una => Cause::SlowStart,
             Some((_, false)) => Cause::Fast,
             None if at.called => Cause::Fast,
             None if sack && at.end >= snd_max => Cause::TailLossProbe,
@@ -57,7 +135,7 @@ impl Sender {
         };
         let up_to = snd_max.max(at.end);
         books.recovery = match cause {
-            Cause::Timeout => Some((up_to, true)),
+            Cause::Timeout | Cause::SlowStart => Some((up_to, true)),
             Cause::Fast if recovery.is_none() => Some((up_to, false)),
             _ => recovery,
         };
@@ -103,9 +181,13 @@ impl Sender {
         let attempts = i64::from((at.quiet_ns.max(0) / TIMER_NS + 1).ilog2());
         let by_timer = if attempts > 0 { attempts - 1 + i64::from(self.sack_permitted) } else { 0 };
         let new = (left_out - into_gaps - by_timer).max(i64::from(in_order));
+        // What the sender's own queue refuses takes numbers too, and is sent later as if for the first time; but never
+        // leaves a hole behind. Only where holes are as many is a number that is missing taken for lost.
         if let Some(books) = &mut self.books
             && new > 0
+            && books.claimed + new <= self.ids.holes()
         {
+            books.claimed += new;
             books.sent_up_to = books.sent_up_to.max(self.snd_max + new * self.ids.payload(timestamps));
         }
     }

@@ -31,6 +31,8 @@ pub struct Ids {
     ahead: u16,
     /// Where a strange number was expected to go on.
     elsewhere: u16,
+    /// Packets of which both the number and the sequence numbers were left out.
+    holes: u16,
 }
 
 /// Where a number stands.
@@ -88,10 +90,11 @@ impl Ids {
         if timestamps && limit > 12 { limit - 12 } else { limit }
     }
 
-    /// Whether nothing is to be learned from the numbers.
+    /// Whether nothing is to be learned from the numbers. One hit may be the first packet's, whose number was not
+    /// expected: all are 0 then.
     #[inline(always)]
     pub(in crate::tracker) fn is_idle(&self) -> bool {
-        self.misses >= PATIENCE && self.hits == 0 && self.ahead == 0
+        self.misses >= PATIENCE && self.hits <= 1 && self.ahead == 0
     }
 
     /// The numbers may yet turn out to count.
@@ -107,6 +110,18 @@ impl Ids {
     /// None but this direction takes the numbers, as far as it shows: those left out were packets of its own.
     pub(super) fn is_alone(&self) -> bool {
         self.counts() && self.hits / 2 >= self.misses
+    }
+
+    /// As many numbers were left out as packets of sequence numbers were: that is what numbers that count do.
+    pub(super) fn accounts_for(&mut self, packets: i64) {
+        self.holes = self.holes.saturating_add(u16::try_from(packets).unwrap_or(u16::MAX));
+        self.hits = self.hits.saturating_add(1);
+        self.misses = self.misses.saturating_sub(1);
+    }
+
+    /// How many packets were lost before this point while later ones were on their way.
+    pub(super) fn holes(&self) -> i64 {
+        i64::from(self.holes)
     }
 
     /// The numbers grow with time, whatever else takes some of them.
@@ -171,7 +186,7 @@ impl Ids {
 
 impl Fields for Ids {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Ids { next, whole, hits, misses, ahead, elsewhere } = self;
-        walk_over!(walk: next, whole, hits, misses, ahead, elsewhere);
+        let Ids { next, whole, hits, misses, ahead, elsewhere, holes } = self;
+        walk_over!(walk: next, whole, hits, misses, ahead, elsewhere, holes);
     }
 }

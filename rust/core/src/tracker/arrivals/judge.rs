@@ -4,12 +4,15 @@ use super::ids::Step;
 use super::verdict::ArrivalVerdict::{NetworkDuplicate, Reordered, Retransmission, Undecided};
 use super::verdict::{ArrivalVerdict, Evidence};
 use crate::segment::Segment;
+use crate::tracker::rtt::RTO_INITIAL_US;
 use crate::tracker::sender::Sender;
 
 /// Duplicate ACKs that call for a retransmission (RFC 5681 section 3.2).
-const DUPACK_THRESHOLD: usize = 3;
+pub(super) const DUPACK_THRESHOLD: usize = 3;
 /// No stack in wide use fires its retransmission timer sooner.
 pub(super) const TIMER_NS: i64 = 180_000_000;
+/// Copies of a SYN that are looked at.
+const SYN_COPIES: usize = 8;
 /// Of round trips shorter than two ticks of the usual clock a timestamp does not tell the copies apart.
 const TICKS_NS: i64 = 2_000_000;
 
@@ -17,8 +20,19 @@ impl Sender {
     /// What could have been sent in answer to something that passed here takes at least this long to pass in its turn;
     /// `None` where no round trip of the path before this point was seen.
     pub(super) fn loop_ns(&self, peer: &Sender) -> Option<i64> {
-        let before_ns = peer.rtt.min()?;
+        let before_ns = peer.rtt.min().or_else(|| peer.handshake_again_ns())?;
         Some(before_ns.saturating_add(self.rtt.min().unwrap_or(0)) / 10 * 9)
+    }
+
+    /// What the last copy of a SYN took to its ACK, where it was sent more than once: at least as long as the path takes,
+    /// unless the ACK answers an earlier copy, which a timer of a second makes unlikely.
+    fn handshake_again_ns(&self) -> Option<i64> {
+        let copies =
+            self.retransmissions.iter().take(SYN_COPIES).take_while(|row| row.length == 0 && row.seq <= 0);
+        copies
+            .filter_map(|row| row.answer_after_ns)
+            .last()
+            .filter(|ns| (1..RTO_INITIAL_US * 1000).contains(ns))
     }
 
     /// The verdict, and what it rests on; `fresh` if some of its bytes are seen for the first time, `missed` if its
@@ -75,7 +89,11 @@ impl Sender {
             return if fresh || whole || copy_id.is_some() { None } else { Some(NetworkDuplicate) };
         }
         let above = books.gap_at(seq).map(|gap| gap.id);
-        let against = above.flatten().or(copy_id)?;
+        let Some(against) = above.flatten().or(copy_id) else {
+            // What lies above it had left before.
+            let later = books.any_above(seq, |seen| seen.id.is_some_and(|other| other < id));
+            return later.then_some(Retransmission);
+        };
         Some(if id < against { Reordered } else { Retransmission })
     }
 
@@ -112,6 +130,9 @@ impl Sender {
             // Sent before all that is remembered: no answer to any of it.
             _ if books.oldest().and_then(|seen| seen.ts_val).is_none_or(|oldest| since(oldest) < 0) => {
                 Some(NetworkDuplicate)
+            }
+            _ if books.any_above(seq, |seen| seen.ts_val.is_some_and(|other| since(other) > 0)) => {
+                Some(Retransmission)
             }
             _ => Some(Undecided),
         }

@@ -9,12 +9,9 @@ use crate::tracker::outcome::Cause;
 use crate::tracker::sender::Sender;
 
 impl Sender {
-    /// Where the IP identification of a segment stands that does not go on.
+    /// Where the IP identification of a segment stands that does not go on, if there is anything to learn from it.
     #[inline(never)]
     pub(in crate::tracker) fn stray(&mut self, segment: &Segment) -> Step {
-        if self.ids.is_idle() {
-            return Step::Next;
-        }
         let step = self.ids.see(segment);
         if let Step::Ahead(left_out) = step
             && self.ids.is_plausible()
@@ -66,6 +63,11 @@ impl Sender {
         let id = self.number(segment, step);
         self.found(segment, step);
         let (from, t_ns) = (self.snd_max, segment.t_ns);
+        let timestamps = segment.options.timestamps.is_some();
+        let packets = self.ids.packets_of(seq - from, timestamps);
+        if step == Step::Ahead(packets) {
+            self.ids.accounts_for(packets);
+        }
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let books = self.books.get_or_insert_default();
         books.open_gap(from, Gap { end: seq, t_ns, id, ts_val });
@@ -91,9 +93,24 @@ impl Sender {
         if let (Step::Ahead(left_out), ArrivalVerdict::Retransmission) = (step, found.0) {
             self.sent_unseen(segment, seq, left_out, false, peer);
         }
+        if found.0 == ArrivalVerdict::Reordered && !fresh {
+            self.original_came(seq);
+        }
         let place = self.enter_arrival(segment, seq, found, false, fresh, peer);
         self.remember(segment, seq, step, Some(place));
         found.0
+    }
+
+    /// What was taken for lost before this point was overtaken by its retransmission.
+    fn original_came(&mut self, seq: i64) {
+        let Some(books) = &mut self.books else { return };
+        let copy = books.copy_of(seq).and_then(|copy| copy.arrival);
+        if let Some(row) = copy.and_then(|place| books.arrivals.get(place as usize))
+            && row.fresh
+            && row.verdict == ArrivalVerdict::Retransmission
+        {
+            books.counts.upstream = books.counts.upstream.saturating_sub(u64::from(row.segments));
+        }
     }
 
     /// The first that is not in order: of all before, the last segment and what is not acknowledged are known.
@@ -165,8 +182,6 @@ impl Sender {
             if fresh {
                 books.counts.inferred[cause as usize] += segments;
                 books.counts.upstream += segments;
-            } else if !acked {
-                books.counts.downstream += segments;
             }
         }
         books.arrivals.push(Arrival {
@@ -181,17 +196,36 @@ impl Sender {
             in_order,
             fresh,
         });
-        books.arrivals.len() as u32 - 1
+        let place = books.arrivals.len() as u32 - 1;
+        if verdict == ArrivalVerdict::Retransmission && !fresh && !acked {
+            self.suspect_behind(segment, seq, segments);
+        }
+        place
     }
 
-    /// The cause that the sender's own state gave a segment just noted.
-    pub(in crate::tracker) fn note_cause(&mut self, segment: &Segment, cause: Cause) {
-        if let Some(row) = self.books.as_mut().and_then(|books| books.arrivals.last_mut())
-            && row.record == segment.record
-            && !matches!(cause, Cause::Unknown | Cause::None)
-        {
-            row.cause = cause;
+    /// The cause of a segment just noted that was seen before: its sender's state tells, if what is known of that here
+    /// is what the sender knew; else what passed here before.
+    pub(in crate::tracker) fn agree_on_cause(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        found: (Cause, Cause),
+        peer: &Sender,
+    ) -> (Cause, Cause) {
+        let distant = self.is_distant(seq, peer);
+        let rows = self.books.as_mut().map(|books| &mut books.arrivals);
+        let Some(row) = rows.and_then(|rows| rows.last_mut()).filter(|row| row.record == segment.record)
+        else {
+            return found;
+        };
+        let unknown = |cause: Cause| matches!(cause, Cause::Unknown | Cause::None);
+        if !unknown(row.cause) && (distant || unknown(found.0)) {
+            return (row.cause, Cause::None);
         }
+        if !unknown(found.0) {
+            row.cause = found.0;
+        }
+        found
     }
 
     /// The verdict of an earlier arrival put right by what followed.
@@ -205,7 +239,7 @@ impl Sender {
         books.counts.verdicts[verdict as usize] += 1;
         if row.verdict == ArrivalVerdict::Retransmission && row.fresh {
             books.counts.inferred[row.cause as usize] -= u64::from(row.segments);
-            books.counts.upstream -= u64::from(row.segments);
+            books.counts.upstream = books.counts.upstream.saturating_sub(u64::from(row.segments));
         }
         (row.verdict, row.evidence, row.cause) = (verdict, evidence, Cause::None);
     }

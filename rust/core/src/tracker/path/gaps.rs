@@ -16,6 +16,15 @@ const SILENCE_NS: i64 = 180_000_000;
 /// Segments that an ACK of a small window releases at most.
 const RELEASED: u32 = 16;
 
+/// What a segment is judged by besides itself: all below `una` was acknowledged when it passed, `unit` is the payload
+/// of a full segment, and it is number `sent`.
+pub(super) struct Circumstances {
+    pub una: i64,
+    pub unit: i64,
+    pub recovering: bool,
+    pub sent: u32,
+}
+
 /// Pauses of one direction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gaps {
@@ -29,11 +38,11 @@ pub(super) struct Gaps {
     /// TSecr of the last data segment.
     last_ecr: u32,
     stamped: bool,
-    /// Of the last data segment: the buffer was empty behind it, as its PSH says; it was no full one.
+    /// Of the last data segment: the buffer was empty behind it, as its PSH says; its payload.
     pushed: bool,
-    short: bool,
-    /// Segments with PSH.
-    pushes: u32,
+    length: u32,
+    /// Whether any segment had PSH.
+    pushes: bool,
     /// What the sender knew when it sent the last: cumulative ACK and right edge (-1: unknown).
     una: i64,
     edge: i64,
@@ -43,8 +52,7 @@ pub(super) struct Gaps {
     peak: i64,
     /// Loss recovery lasts until this is acknowledged.
     recover: i64,
-    /// Segments sent, and how many had been, and what the network had taken, when the window last held the sender.
-    sent: u32,
+    /// How many segments had been sent, and what the network had taken, when the window last held the sender.
     held_at: u32,
     network_before_ns: i64,
     /// Whether the edge of the window was ever known, and whether an ACK was heard at all.
@@ -62,7 +70,7 @@ impl Fields for Gaps {
             last_ecr,
             stamped,
             pushed,
-            short,
+            length,
             pushes,
             una,
             edge,
@@ -70,15 +78,14 @@ impl Fields for Gaps {
             usual_ns,
             peak,
             recover,
-            sent,
             held_at,
             network_before_ns,
             window_known,
             heard,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, short, pushes, una, edge, line);
-        walk_over!(walk: usual_ns, peak, recover, sent, held_at, network_before_ns, window_known, heard);
+        walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, pushes, una, edge, line);
+        walk_over!(walk: usual_ns, peak, recover, held_at, network_before_ns, window_known, heard);
     }
 }
 
@@ -90,32 +97,36 @@ impl Gaps {
         self.spent_ns[Wait::Application as usize] = segment.t_ns.saturating_sub(first_ns).max(0);
         (self.una, self.edge) = (own.snd_una, -1);
         self.high = end;
-        self.keep(segment, own.unit());
+        self.keep(segment, end.wrapping_sub(i64::from(segment.length)));
     }
 
-    fn keep(&mut self, segment: &Segment, unit: i64) {
-        self.sent = self.sent.wrapping_add(1);
+    /// What the next is judged by.
+    #[inline(always)]
+    pub fn keep(&mut self, segment: &Segment, seq: i64) {
+        self.high = self.high.max(seq.wrapping_add(i64::from(segment.length)));
         self.last_ns = segment.t_ns;
         if let Some((_, ecr)) = segment.options.timestamps {
             (self.last_ecr, self.stamped) = (ecr, true);
         }
         self.pushed = segment.has(flags::PSH);
-        self.pushes += u32::from(self.pushed);
-        self.short = unit > 0 && i64::from(segment.length) % unit != 0;
+        self.pushes |= self.pushed;
+        self.length = segment.length;
     }
 
-    /// An ACK passes. `suspects`: what had been sent when duplicates told of a loss.
-    #[inline]
-    pub fn hear(&mut self, segment: &Segment, ack: i64, edge: i64, half_ns: i64, suspects: Option<i64>) {
+    /// An ACK passes.
+    #[inline(always)]
+    pub fn hear(&mut self, segment: &Segment, ack: i64, edge: i64, half_ns: i64) {
         let ts_val = segment.options.timestamps.map_or(0, |(val, _)| val);
         self.line.push(segment.t_ns, ack, edge, ts_val, half_ns);
-        if let Some(high) = suspects
-            && ack >= self.recover
-        {
-            self.recover = high;
-        }
         self.heard = true;
         self.window_known |= edge >= 0;
+    }
+
+    /// Duplicates of an ACK tell of a loss among what was sent up to `high`.
+    pub fn suspect(&mut self, ack: i64, high: i64) {
+        if ack >= self.recover {
+            self.recover = high;
+        }
     }
 
     /// Time that the receiver's window took so far.
@@ -123,66 +134,66 @@ impl Gaps {
         self.spent_ns[Wait::Window as usize]
     }
 
-    /// A data segment passes; whether the application made it wait. `una` is what was acknowledged here.
-    #[inline]
-    pub fn send(
-        &mut self,
-        segment: &Segment,
-        seq: i64,
-        una: i64,
-        unit: i64,
-        halves: &Halves,
-        recovering: bool,
-    ) -> bool {
-        let (length, t_ns) = (i64::from(segment.length), segment.t_ns);
-        let gap_ns = t_ns.saturating_sub(self.last_ns).max(0);
-        let mut waited = false;
-        if gap_ns <= halves.quick_ns {
-            let wait = if recovering { Wait::Recovery } else { Wait::Network };
-            self.spent_ns[wait as usize] = self.spent_ns[wait as usize].saturating_add(gap_ns);
-        } else {
-            waited = self.judge(segment, seq, una, gap_ns, unit, halves, recovering);
+    /// Whether a data segment follows the one before closely; its pause counts then.
+    #[inline(always)]
+    pub fn follows(&mut self, segment: &Segment, recovering: bool, quick_ns: i64) -> bool {
+        let gap_ns = segment.t_ns.saturating_sub(self.last_ns).max(0);
+        if gap_ns > quick_ns {
+            return false;
         }
+        let wait = if recovering { Wait::Recovery } else { Wait::Network };
+        self.spent_ns[wait as usize] = self.spent_ns[wait as usize].saturating_add(gap_ns);
+        self.usual_ns += (gap_ns - self.usual_ns) >> 3;
+        true
+    }
+
+    /// A data segment passes after a pause; whether the application made it wait.
+    #[inline(always)]
+    pub fn judge(&mut self, segment: &Segment, seq: i64, now: &Circumstances, halves: &Halves) -> bool {
+        let gap_ns = segment.t_ns.saturating_sub(self.last_ns).max(0);
+        let waited = self.blame(segment, seq, gap_ns, now, halves);
         // A pause counts, or what is slow from the first would never be usual; but not as what it is.
-        self.usual_ns += (gap_ns.min(self.usual_ns.saturating_mul(8).saturating_add(halves.slack_ns))
-            - self.usual_ns)
-            >> 3;
-        self.high = self.high.max(seq.saturating_add(length));
-        self.keep(segment, unit);
+        let most_ns = self.usual_ns.saturating_mul(8).saturating_add(halves.slack_ns);
+        self.usual_ns += (gap_ns.min(most_ns) - self.usual_ns) >> 3;
         waited
     }
 
-    #[inline(never)]
-    #[expect(clippy::too_many_arguments)]
-    fn judge(
+    #[inline(always)]
+    fn blame(
         &mut self,
         segment: &Segment,
         seq: i64,
-        una: i64,
         gap_ns: i64,
-        unit: i64,
+        now: &Circumstances,
         halves: &Halves,
-        recovering: bool,
     ) -> bool {
-        let (t_ns, near_ns) = (segment.t_ns, halves.near_ns());
-        let before_ns = self.last_ns;
+        let Circumstances { una, unit, recovering, sent } = *now;
+        let (t_ns, before_ns, high) = (segment.t_ns, self.last_ns, self.high);
+        let echoed = segment.options.timestamps.map(|(_, ecr)| ecr);
         // What it knew when it sent the segment before; it cannot have sent beyond the edge it knew.
         let now_ns = halves.near_now_ns();
         self.advance(before_ns, now_ns, self.stamped.then_some(self.last_ecr), |_, _| {});
-        while self.edge >= 0 && self.high > self.edge && self.line.front().is_some() {
+        while self.edge >= 0 && high > self.edge && self.line.front().is_some() {
             self.hear_next();
         }
-        let high = self.high;
+        let in_flight = (high - self.una).max(0);
+        self.peak = in_flight.max(self.peak - (self.peak >> 4));
+        let orderly = self.heard && seq >= high && !recovering && una >= self.recover;
+        // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
+        let open = self.edge < 0 || self.edge - high >= 3 * unit.max(1);
+        if orderly && open && gap_ns <= halves.slack_ns {
+            self.advance(t_ns, now_ns, echoed, |_, _| {});
+            self.spend(Wait::Network, gap_ns);
+            return false;
+        }
+        let near_ns = halves.near_ns();
         // A sender may wait until a third of the window is open, or three segments (Linux: `tcp_tso_should_defer`).
         let third = ((self.edge - self.una) / 3).min(3 * unit);
         let need = i64::from(segment.length).min(unit).max(third).max(1);
         let room = |edge: i64| edge < 0 || edge - high >= need;
-        let in_flight = (high - self.una).max(0);
-        self.peak = in_flight.max(self.peak - (self.peak >> 4));
         let mut opened_ns = room(self.edge).then_some(before_ns);
         let mut drained_ns = (self.una >= high).then_some(before_ns);
         let mut prompted_ns = i64::MIN;
-        let echoed = segment.options.timestamps.map(|(_, ecr)| ecr);
         self.advance(t_ns, now_ns, echoed, |una, (at_ns, edge)| {
             let at_ns = at_ns.saturating_add(near_ns).clamp(before_ns, t_ns);
             if opened_ns.is_none() && room(edge) {
@@ -197,13 +208,13 @@ impl Gaps {
             self.spend(Wait::Unknown, gap_ns);
             return false;
         }
-        if seq < high || recovering || una < self.recover {
+        if !orderly {
             self.spend(if gap_ns < SILENCE_NS { Wait::Recovery } else { Wait::Silence }, gap_ns);
             return false;
         }
         let window_ns = opened_ns.unwrap_or(t_ns).saturating_sub(before_ns);
         if window_ns > 0 {
-            self.held(window_ns);
+            self.held(window_ns, sent);
         }
         let rest_ns = gap_ns - window_ns;
         if rest_ns <= 0 {
@@ -213,11 +224,12 @@ impl Gaps {
         let idle = drained_ns.is_some_and(|at_ns| t_ns.saturating_sub(at_ns.max(before_ns)) > slack_ns);
         let prompted = prompted_ns > i64::MIN && t_ns.saturating_sub(prompted_ns) <= slack_ns;
         // A full segment without PSH: more was to be sent already (RFC 9293 section 3.9.1.2).
-        let more = !self.pushed && !self.short && self.pushes > 0;
+        let short = unit > 0 && i64::from(self.length) % unit != 0;
+        let more = !self.pushed && !short && self.pushes;
         let late = rest_ns > slack_ns;
         let application = if !late || more {
             false
-        } else if self.pushed && self.short {
+        } else if self.pushed && short {
             // Nothing was left to send. Full windows that end so are of stacks that send records, not bytes.
             idle || !prompted || in_flight < 3 * unit || 2 * in_flight < self.peak
         } else {
@@ -238,15 +250,15 @@ impl Gaps {
 
     /// The window held the sender. What it released then came spread, if a slow link is on the way: as long as only
     /// little was sent since it held it before, that time is of the window too.
-    fn held(&mut self, window_ns: i64) {
+    fn held(&mut self, window_ns: i64, sent: u32) {
         let network = &mut self.spent_ns[Wait::Network as usize];
         let spread_ns = (*network - self.network_before_ns).max(0);
         let mut all_ns = window_ns;
-        if self.held_at > 0 && self.sent.wrapping_sub(self.held_at) <= RELEASED {
+        if self.held_at > 0 && sent.wrapping_sub(self.held_at) <= RELEASED {
             *network -= spread_ns;
             all_ns += spread_ns;
         }
-        (self.held_at, self.network_before_ns) = (self.sent.max(1), *network);
+        (self.held_at, self.network_before_ns) = (sent.max(1), *network);
         self.spend(Wait::Window, all_ns);
     }
 
@@ -260,6 +272,7 @@ impl Gaps {
         self.counts[wait as usize] = self.counts[wait as usize].saturating_add(1);
     }
 
+    #[inline(always)]
     fn hear_next(&mut self) {
         if let Some(heard) = self.line.front() {
             (self.una, self.edge) = (self.una.max(heard.ack), self.edge.max(heard.edge));
@@ -270,6 +283,7 @@ impl Gaps {
     /// What the sender had heard when it sent what passes at a time. The timestamp that it echoes tells: all before
     /// that one; of those with the same one (they have ticks of a millisecond, mostly), and without timestamps of
     /// all, those that passed a half round trip before.
+    #[inline(always)]
     fn advance(
         &mut self,
         t_ns: i64,

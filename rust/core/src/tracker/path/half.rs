@@ -7,7 +7,6 @@
 use super::histogram::Histogram;
 use crate::segment::Segment;
 use crate::tracker::fields::{Fields, Walk, walk_over};
-use crate::tracker::sender::Sender;
 
 /// Round trip times in nanoseconds, from a microsecond on.
 pub(super) type Times = Histogram<10>;
@@ -20,6 +19,8 @@ pub(super) struct Halves {
     /// Smallest toward the receiver, and toward the sender; `i64::MAX` if none was measured.
     far_min_ns: i64,
     near_min_ns: i64,
+    /// The same, 0 if it was not measured.
+    near_best_ns: i64,
     /// The last of each; -1 if there is none.
     far_ns: i64,
     near_last_ns: i64,
@@ -43,6 +44,7 @@ impl Default for Halves {
         Halves {
             far_min_ns: i64::MAX,
             near_min_ns: i64::MAX,
+            near_best_ns: 0,
             far_ns: -1,
             near_last_ns: -1,
             probe_ns: -1,
@@ -63,6 +65,7 @@ impl Fields for Halves {
         let Halves {
             far_min_ns,
             near_min_ns,
+            near_best_ns,
             far_ns,
             near_last_ns,
             probe_ns,
@@ -76,7 +79,7 @@ impl Fields for Halves {
             whole,
         } = self;
         walk.time(probe_ns);
-        walk_over!(walk: far_min_ns, near_min_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
+        walk_over!(walk: far_min_ns, near_min_ns, near_best_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
         walk_over!(walk: quick_ns, slack_ns, far, near, whole);
     }
 }
@@ -87,16 +90,19 @@ const SLACK_NS: (i64, i64) = (300_000, 5_000_000);
 
 impl Halves {
     /// What the connection has measured already.
-    pub fn begin(&mut self, own: &Sender) {
-        if let Some(min_ns) = own.rtt.min() {
-            self.far_least(min_ns);
+    pub fn begin(&mut self, far_ns: Option<i64>, near_ns: Option<i64>) {
+        if let Some(far_ns) = far_ns {
+            self.far_least(far_ns);
+        }
+        if let Some(near_ns) = near_ns {
+            self.near_least(near_ns);
         }
     }
 
     /// What it takes to the sender and back at least; 0 if nothing tells.
     #[inline(always)]
     pub fn near_ns(&self) -> i64 {
-        if self.near_min_ns == i64::MAX { 0 } else { self.near_min_ns }
+        self.near_best_ns
     }
 
     /// The same as it is now, with what waits in a queue before this point, as far as echoes tell.
@@ -133,6 +139,7 @@ impl Halves {
         [&mut self.far, &mut self.near, &mut self.whole].into_iter().for_each(Histogram::fill);
     }
 
+    #[cold]
     fn bounds_changed(&mut self) {
         let base_ns = self.base_ns();
         self.quick_ns = (base_ns / 8).clamp(QUICK_NS.0, QUICK_NS.1);
@@ -147,19 +154,17 @@ impl Halves {
         }
     }
 
-    /// The smallest that the other direction measured, if it did.
-    #[inline]
-    pub fn near_least(&mut self, rtt_ns: Option<i64>) {
-        if let Some(rtt_ns) = rtt_ns
-            && (0..self.near_min_ns).contains(&rtt_ns)
-        {
-            self.near_min_ns = rtt_ns;
+    /// It took no longer than this.
+    #[inline(always)]
+    pub fn near_least(&mut self, rtt_ns: i64) {
+        if (0..self.near_min_ns).contains(&rtt_ns) {
+            (self.near_min_ns, self.near_best_ns) = (rtt_ns, rtt_ns);
             self.bounds_changed();
         }
     }
 
     /// An ACK measured the half toward the receiver.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledged(&mut self, rtt_ns: i64, counts: bool) {
         if !(0..DAY_NS).contains(&rtt_ns) {
             return;
@@ -168,12 +173,12 @@ impl Halves {
         self.far_ns = rtt_ns;
         if counts {
             self.far.add(rtt_ns);
-            self.whole.add(rtt_ns + if self.near_last_ns >= 0 { self.near_last_ns } else { self.near_ns() });
+            self.whole.add(rtt_ns + self.near_now_ns());
         }
     }
 
     /// An ACK passes on its way to the sender: wait for its echo, if for none yet.
-    #[inline]
+    #[inline(always)]
     pub fn probe(&mut self, segment: &Segment) {
         let Some((val, _)) = segment.options.timestamps else { return };
         if self.probe_ns < 0 && self.seen_val.is_some_and(|seen| (val.wrapping_sub(seen) as i32) > 0) {
@@ -183,7 +188,7 @@ impl Halves {
     }
 
     /// Data passes: the echo that was waited for, perhaps. If the application made it `wait`, only its bound counts.
-    #[inline]
+    #[inline(always)]
     pub fn echoed(&mut self, segment: &Segment, waited: bool, counts: bool) {
         let Some((_, ecr)) = segment.options.timestamps else { return };
         if self.probe_ns < 0 {
@@ -198,7 +203,7 @@ impl Halves {
         if beyond > 0 || !(0..DAY_NS).contains(&took_ns) {
             return;
         }
-        self.near_least(Some(took_ns));
+        self.near_least(took_ns);
         self.echoes = self.echoes.saturating_add(1);
         if !waited {
             self.near_last_ns = took_ns;
@@ -245,11 +250,15 @@ pub struct RoundTrip {
 
 impl RoundTrip {
     /// What a path tells, whose other direction measured at least `answered`, of `answers` samples.
-    pub(super) fn of(halves: &Halves, answered: Option<i64>, answers: u64) -> Self {
+    ///
+    /// `alone`: the handshake was seen, and no other connection kept the queue of this one filled.
+    pub(super) fn of(halves: &Halves, answered: Option<i64>, answers: u64, alone: bool) -> Self {
         let quantiles = |times: &Times| (times.quantile(0.5), times.quantile(0.95));
         let half = |min_ns: Option<i64>, times: &Times, samples: u32| {
             let (median_ns, p95_ns) = quantiles(times);
-            Half { min_ns, median_ns, p95_ns, samples, bound_ns: min_ns.map(bound) }
+            let common = alone && times.samples >= COMMON;
+            let bound_ns = min_ns.map(|min_ns| bound(min_ns, median_ns.filter(|_| common)));
+            Half { min_ns, median_ns, p95_ns, samples, bound_ns }
         };
         let near_ns = [halves.near_min_ns(), answered].into_iter().flatten().min();
         let far = half(halves.far_min_ns(), &halves.far, halves.far.samples);
@@ -273,11 +282,18 @@ impl RoundTrip {
     /// A half of which only the smallest is known.
     pub(super) fn of_least(min_ns: Option<i64>, samples: u64) -> Half {
         let samples = u32::try_from(samples).unwrap_or(u32::MAX);
-        Half { min_ns, samples, bound_ns: min_ns.map(bound), ..Half::default() }
+        Half { min_ns, samples, bound_ns: min_ns.map(|min_ns| bound(min_ns, None)), ..Half::default() }
     }
 }
 
-/// A host takes up to a millisecond, or a quarter of the whole, to answer; never less than nothing.
-fn bound(min_ns: i64) -> (i64, i64) {
-    ((min_ns - (min_ns / 4).max(1_000_000)).max(0), min_ns)
+/// Samples of which the half may be near the smallest by more than chance.
+const COMMON: u32 = 16;
+
+/// What the path takes at its best lies between. A host takes up to a millisecond, or a quarter of the whole, to answer,
+/// and if half of all samples (`median_ns`) are no further than that from the smallest, the queues were empty then.
+/// Where they are not, or are few, all may have been queued: the least that is sure is nothing.
+fn bound(min_ns: i64, median_ns: Option<f64>) -> (i64, i64) {
+    let host_ns = (min_ns / 4).max(1_000_000);
+    let settled = median_ns.is_some_and(|median_ns| median_ns <= (min_ns + host_ns) as f64);
+    (if settled { (min_ns - host_ns).max(0) } else { 0 }, min_ns)
 }

@@ -25,11 +25,9 @@ impl<const LOW: u32> Default for Histogram<LOW> {
 impl<const LOW: u32> Histogram<LOW> {
     #[inline(always)]
     fn bucket(value: i64) -> usize {
-        let value = (value.max(0) as u64) >> (LOW - FINE);
-        let octave = (63 - (value | 1 << FINE).leading_zeros()) - FINE;
-        let fine = (value >> octave) & ((1 << FINE) - 1);
-        let place = (octave as usize) << FINE | fine as usize;
-        place.min(BUCKETS - 1)
+        // A floating-point number holds its octave, and the fine part behind it; of negative ones all is negative.
+        let place = ((value as f64).to_bits() as i64 >> (52 - FINE)) - i64::from((1023 + LOW) << FINE);
+        place.clamp(0, BUCKETS as i64 - 1) as usize
     }
 
     /// Smallest value of a bucket.
@@ -41,7 +39,7 @@ impl<const LOW: u32> Histogram<LOW> {
     /// Count a value.
     #[inline(always)]
     pub fn add(&mut self, value: i64) {
-        self.samples = self.samples.saturating_add(1);
+        self.samples += u32::from(self.samples != u32::MAX);
         let count = &mut self.counts[Self::bucket(value)];
         *count += 1;
         if *count == u16::MAX {

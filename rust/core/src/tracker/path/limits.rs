@@ -109,9 +109,16 @@ impl Limits {
         let mut spent = path.gaps.spent_ns;
         let (wait, rest_ns) = path.gaps.rest(sender.totals().last_advance_ns);
         spent[wait as usize] = spent[wait as usize].saturating_add(rest_ns);
+        let shared = path.link.map_or(0.0, |link| f64::from(link.full_permille) / 1000.0);
+        if path.link.is_some_and(|link| link.fair) {
+            // Others take what it leaves, and it gets its share: its pauses are those of a queue before this point.
+            let queued_ns = (spent[Wait::Application as usize] as f64 * shared) as i64;
+            spent[Wait::Application as usize] -= queued_ns;
+            spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(queued_ns);
+        }
         let at = |wait: Wait| spent[wait as usize] as f64;
         let busy_ns = at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain);
-        let full = path.trains.full_share_of(busy_ns);
+        let full = path.trains.full_share_of(busy_ns).max(shared);
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         add(Limit::Bandwidth, busy_ns * full);
         let window_free = if path.gaps.window_known() { Limit::CongestionWindow } else { Limit::Unknown };

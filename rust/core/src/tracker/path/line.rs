@@ -51,27 +51,28 @@ impl std::fmt::Debug for Line {
 impl Line {
     #[inline(always)]
     fn at(&self, place: u8) -> usize {
-        (self.first + place) as usize % PLACES
+        let at = usize::from(self.first) + usize::from(place);
+        if at < PLACES { at } else { at - PLACES }
     }
 
     /// The oldest.
     #[inline(always)]
     pub fn front(&self) -> Option<&Heard> {
-        (self.count > 0).then(|| &self.held[self.first as usize % PLACES])
+        (self.count > 0).then(|| &self.held[usize::from(self.first)])
     }
 
     /// The oldest has arrived.
     #[inline(always)]
     pub fn pop(&mut self) {
-        self.first = (self.first + 1) % PLACES as u8;
+        self.first = self.at(1) as u8;
         self.count -= 1;
     }
 
     /// An ACK passes; `half_ns` is what it takes to the sender.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, t_ns: i64, ack: i64, edge: i64, ts_val: u32, half_ns: i64) {
         if self.count == 0 {
-            self.apart_ns = half_ns / STEPS;
+            self.apart_ns = half_ns.max(0) / STEPS;
         } else {
             let last = self.at(self.count - 1);
             let last = &mut self.held[last];

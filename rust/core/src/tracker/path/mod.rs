@@ -10,6 +10,7 @@ mod point;
 mod report;
 mod series;
 mod shared;
+mod together;
 mod trains;
 
 pub use half::{Half, RoundTrip};
@@ -21,7 +22,7 @@ pub(super) use shared::find_shared;
 use super::fields::{Fields, Walk, walk_over};
 use super::sender::Sender;
 use crate::segment::Segment;
-use gaps::Gaps;
+use gaps::{Circumstances, Gaps};
 use half::Halves;
 use series::Series;
 use trains::Trains;
@@ -31,6 +32,8 @@ use trains::Trains;
 const FEW: u64 = 4;
 /// Data segments from which on distributions are kept.
 const SOME: u32 = 16;
+/// Duplicate ACKs that tell of a loss (RFC 5681 section 3.2).
+const DUPLICATES: u32 = 3;
 
 /// A direction with data, seen from one point.
 #[derive(Debug, Clone, Default)]
@@ -41,17 +44,38 @@ pub struct Path {
     series: Series,
     /// Data segments since this began.
     segments: u32,
-    /// Bytes of their IP packets, and of their payload.
+    /// Bytes of their IP packets, and of their payload; what of that had passed at the last ACK.
     ip_bytes: u64,
     payload: u64,
+    noted: u64,
     /// Other connections found to queue at the same place, once all were compared.
     shared: Option<u32>,
+    /// The full link that it shares with them, if what they bring together shows it.
+    link: Option<Link>,
+}
+
+/// A link that several connections fill together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Link {
+    /// Payload of all of them.
+    bytes_per_s: u64,
+    /// How much of the time that one was there with others it was full.
+    full_permille: u32,
+    /// This one got half of its fair share or more: what kept it from more were the others.
+    fair: bool,
+}
+
+impl Fields for Link {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Link { bytes_per_s, full_permille, fair } = self;
+        walk_over!(walk: bytes_per_s, full_permille, fair);
+    }
 }
 
 impl Fields for Path {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Path { gaps, halves, trains, series, segments, ip_bytes, payload, shared } = self;
-        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, shared);
+        let Path { gaps, halves, trains, series, segments, ip_bytes, payload, noted, shared, link } = self;
+        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, noted, shared, link);
     }
 }
 
@@ -63,7 +87,8 @@ impl Path {
         path.gaps.fill();
         path.halves.fill();
         path.trains.fill();
-        (0..64).for_each(|at| path.series.add(at << 20, 1, 1));
+        (0..64).for_each(|at| path.series.add(at << 20, 1, 1, 1));
+        path.link = Some(Link::default());
         path
     }
 }
@@ -79,13 +104,20 @@ pub(super) fn observe(
     rtt_ns: Option<i64>,
 ) {
     if ack >= 0 && peer.path.is_some() {
-        acknowledge(peer, own, segment, (ack, window), rtt_ns);
+        let edge = if window >= 0 { ack + window } else { -1 };
+        acknowledge(peer, segment, ack, edge, rtt_ns.unwrap_or(-1));
+        own.ttl = segment.ttl;
+    }
+    if let Some(answered_ns) = rtt_ns
+        && let Some(path) = &mut own.path
+    {
+        path.halves.near_least(answered_ns);
     }
     if segment.length > 1 {
         if own.path.is_some() {
-            send(own, peer, segment, seq);
+            send(own, segment, seq);
         } else if own.totals.data_segments >= FEW {
-            begin(own, segment, seq);
+            begin(own, peer, segment, seq);
         }
     }
 }
@@ -99,61 +131,72 @@ impl Path {
 
 /// Look at a direction from now on.
 #[cold]
-fn begin(own: &mut Sender, segment: &Segment, seq: i64) {
+fn begin(own: &mut Sender, peer: &Sender, segment: &Segment, seq: i64) {
     let mut path = Box::<Path>::default();
     let end = seq.wrapping_add(i64::from(segment.length)).max(own.snd_max);
     path.gaps.begin(segment, end, own);
-    path.halves.begin(own);
+    path.halves.begin(own.rtt.min(), peer.rtt.min());
     own.ttl = segment.ttl;
     own.path = Some(path);
 }
 
-#[inline]
-fn send(own: &mut Sender, peer: &mut Sender, segment: &Segment, seq: i64) {
-    let unit = own.unit();
-    let (recovering, una) = (own.state != super::State::Open, own.snd_una);
+#[inline(always)]
+fn send(own: &mut Sender, segment: &Segment, seq: i64) {
+    let recovering = own.state != super::State::Open;
     let Some(path) = &mut own.path else { return };
     path.segments = path.segments.saturating_add(1);
     path.ip_bytes += u64::from(segment.ip_length);
     path.payload += u64::from(segment.length);
-    path.halves.near_least(peer.rtt.min());
-    let waited = path.gaps.send(segment, seq, una, unit, &path.halves, recovering);
-    if waited {
-        path.trains.cut();
-    }
+    let waited = !path.gaps.follows(segment, recovering, path.halves.quick_ns) && pause(own, segment, seq);
+    let Some(path) = &mut own.path else { return };
+    path.gaps.keep(segment, seq);
     path.halves.echoed(segment, waited, path.segments >= SOME);
 }
 
-#[inline]
-fn acknowledge(
-    data: &mut Sender,
-    acks: &mut Sender,
-    segment: &Segment,
-    (ack, window): (i64, i64),
-    rtt_ns: Option<i64>,
-) {
-    let unit = data.unit();
-    let arrived = data.snd_una + data.sacked.total();
-    let (suspects, high) = (data.dupacks >= 3, data.snd_max);
-    let Some(path) = &mut data.path else { return };
-    let edge = if window >= 0 { ack + window } else { -1 };
-    path.gaps.hear(segment, ack, edge, path.halves.near_ns(), suspects.then_some(high));
-    if let Some(rtt_ns) = rtt_ns {
-        path.halves.acknowledged(rtt_ns, path.segments >= SOME);
+/// A segment that does not follow the one before closely; whether the application made it wait.
+#[inline(never)]
+fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
+    let recovering = own.state != super::State::Open;
+    let unit = full_segment(own.mss, own.timestamps, own.largest_segment);
+    let Some(path) = &mut own.path else { return false };
+    let now = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments };
+    let waited = path.gaps.judge(segment, seq, &now, &path.halves);
+    if waited {
+        path.trains.cut();
     }
-    path.halves.probe(segment);
-    let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());
-    if path.segments >= SOME && fresh > 0 {
-        path.series.add(segment.t_ns, fresh, path.halves.queued_ns());
-    }
-    acks.ttl = segment.ttl;
+    waited
 }
 
-impl Sender {
-    /// Payload of a full segment: what was agreed, else the largest seen; 0 if nothing is known.
-    #[inline]
-    pub(super) fn unit(&self) -> i64 {
-        let (agreed, largest) = (i64::from(self.segment_size()), i64::from(self.largest_segment));
-        if agreed > 0 { agreed } else { largest }
+/// `edge` and `rtt_ns` are -1 where they are unknown.
+#[inline(always)]
+fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns: i64) {
+    let arrived = data.snd_una + data.sacked.total();
+    let Some(path) = &mut data.path else { return };
+    path.gaps.hear(segment, ack, edge, path.halves.near_ns());
+    if data.dupacks >= DUPLICATES {
+        path.gaps.suspect(ack, data.snd_max);
     }
+    let counts = path.segments >= SOME;
+    if rtt_ns >= 0 {
+        path.halves.acknowledged(rtt_ns, counts);
+    }
+    path.halves.probe(segment);
+    let unit = || full_segment(data.mss, data.timestamps, data.largest_segment);
+    let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());
+    if counts {
+        let passed = path.payload - path.noted;
+        path.noted = path.payload;
+        if fresh > 0 {
+            path.series.add(segment.t_ns, fresh, path.halves.queued_ns(), passed);
+        } else {
+            path.series.pass(segment.t_ns, passed);
+        }
+    }
+}
+
+/// Payload of a full segment: what was agreed, else the largest seen; 0 if nothing is known.
+#[inline(always)]
+fn full_segment(mss: Option<u16>, timestamps: bool, largest: u32) -> i64 {
+    let agreed = super::sender::segment_size(mss, timestamps);
+    i64::from(if agreed > 0 { agreed } else { largest })
 }

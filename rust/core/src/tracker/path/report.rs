@@ -23,6 +23,8 @@ pub struct Bottleneck {
     pub by_queue: bool,
     /// Whether most of the data came at one rate.
     pub by_rate: bool,
+    /// Whether several connections together always came to that rate.
+    pub by_sum: bool,
 }
 
 /// All of it.
@@ -69,7 +71,10 @@ fn round_trip(connection: &Connection, direction: usize) -> Option<RoundTrip> {
     }
     let none = super::Halves::default();
     let halves = path.map_or(&none, |path| &path.halves);
-    let mut told = RoundTrip::of(halves, acks.rtt.min(), acks.rtt.count);
+    // The first round trip met no packet of this connection; of others that share its queue it may have met any.
+    let others = path.and_then(|path| path.shared).unwrap_or(0);
+    let alone = connection.handshake() && others == 0;
+    let mut told = RoundTrip::of(halves, acks.rtt.min(), acks.rtt.count, alone);
     if told.toward_receiver.min_ns.is_none() || told.toward_receiver.samples == 0 {
         let far = RoundTrip::of_least(data.rtt.min(), data.rtt.count);
         told.toward_receiver = far;
@@ -87,20 +92,23 @@ fn bottleneck(connection: &Connection, direction: usize) -> Option<Bottleneck> {
     let by_queue = all_ns > 0 && 2 * trains.queued_ns > all_ns;
     let queued_rate = trains.bytes_queued as f64 * 1e9 / (trains.queued_ns as f64).max(1.0);
     let rate = match plateau {
+        _ if path.link.is_some() => path.link.map(|link| link.bytes_per_s as f64),
         Some((rate, _)) => Some(rate),
         None if by_queue => Some(queued_rate),
         None => None,
     };
+    let together = path.link.map_or(0.0, |link| f64::from(link.full_permille) / 1000.0);
     let round_trip = round_trip(connection, direction)?;
     let base_ns = round_trip.base_ns;
     let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64).max(0.0);
     Some(Bottleneck {
         rate_bps: rate.map(|rate| rate * 8.0 * packets),
-        full_share: (all_ns > 0).then(|| (full_ns as f64 / all_ns as f64).clamp(0.0, 1.0)),
+        full_share: (all_ns > 0).then(|| (full_ns as f64 / all_ns as f64).clamp(0.0, 1.0).max(together)),
         standing_queue_ns: round_trip.median_ns.zip(round_trip.p95_ns).map(|(m, p)| (over(m), over(p))),
         base_ns,
         shared_with: path.shared,
         by_queue,
         by_rate: plateau.is_some(),
+        by_sum: path.link.is_some(),
     })
 }

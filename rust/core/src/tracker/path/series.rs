@@ -11,24 +11,26 @@ const FIRST: u32 = 20;
 /// One bin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Bin {
-    /// Bytes that arrived.
+    /// Bytes that arrived, by ACKs, and payload that passed here.
     pub bytes: u64,
-    /// Sum of what the round trip took over its smallest, microseconds, and of how many ACKs.
-    pub queued_us: u64,
+    pub passed: u64,
+    /// Sum of what the round trip took over its smallest, nanoseconds, and of how many ACKs.
+    pub queued_ns: u64,
     pub acks: u32,
 }
 
 impl Fields for Bin {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Bin { bytes, queued_us, acks } = self;
-        walk_over!(walk: bytes, queued_us, acks);
+        let Bin { bytes, passed, queued_ns, acks } = self;
+        walk_over!(walk: bytes, passed, queued_ns, acks);
     }
 }
 
 impl Bin {
     fn take_in(&mut self, other: Bin) {
         self.bytes = self.bytes.saturating_add(other.bytes);
-        self.queued_us = self.queued_us.saturating_add(other.queued_us);
+        self.passed = self.passed.saturating_add(other.passed);
+        self.queued_ns = self.queued_ns.saturating_add(other.queued_ns);
         self.acks = self.acks.saturating_add(other.acks);
     }
 }
@@ -54,9 +56,31 @@ impl Fields for Series {
 }
 
 impl Series {
-    /// So many bytes arrived, while so much was queued.
-    #[inline]
-    pub fn add(&mut self, t_ns: i64, bytes: i64, queued_ns: i64) {
+    /// An ACK: so many bytes arrived, while so much was queued, and so much passed since the ACK before.
+    #[inline(always)]
+    pub fn add(&mut self, t_ns: i64, bytes: i64, queued_ns: i64, passed: u64) {
+        let bin = self.at(t_ns);
+        bin.passed = bin.passed.saturating_add(passed);
+        bin.bytes = bin.bytes.saturating_add(bytes.max(0) as u64);
+        bin.queued_ns = bin.queued_ns.saturating_add(queued_ns.max(0) as u64);
+        bin.acks = bin.acks.saturating_add(1);
+    }
+
+    /// An ACK that brought nothing new.
+    pub fn pass(&mut self, t_ns: i64, passed: u64) {
+        let bin = self.at(t_ns);
+        bin.passed = bin.passed.saturating_add(passed);
+    }
+
+    #[inline(always)]
+    fn at(&mut self, t_ns: i64) -> &mut Bin {
+        let place = (t_ns >> self.width).wrapping_sub(self.first) as usize;
+        if place < self.bins.len() { &mut self.bins[place] } else { self.bin_at(t_ns) }
+    }
+
+    /// The bin of a time for which there is none yet.
+    #[cold]
+    fn bin_at(&mut self, t_ns: i64) -> &mut Bin {
         if self.bins.is_empty() {
             (self.width, self.first) = (FIRST, t_ns >> FIRST);
         }
@@ -69,10 +93,7 @@ impl Series {
         if place >= self.bins.len() {
             self.bins.resize(place + 1, Bin::default());
         }
-        let bin = &mut self.bins[place];
-        bin.bytes = bin.bytes.saturating_add(bytes.max(0) as u64);
-        bin.queued_us = bin.queued_us.saturating_add((queued_ns.max(0) / 1000) as u64);
-        bin.acks = bin.acks.saturating_add(1);
+        &mut self.bins[place]
     }
 
     /// Twice the width.
@@ -99,7 +120,7 @@ mod tests {
         fn all_is_counted(steps in prop::collection::vec((any::<i64>(), 0i64..1 << 40), 1..200)) {
             let (mut series, mut sum) = (Series::default(), 0u64);
             for (t_ns, bytes) in steps {
-                series.add(t_ns, bytes, 0);
+                series.add(t_ns, bytes, 0, 0);
                 sum += bytes as u64;
                 prop_assert!(series.bins.len() <= BINS);
             }
@@ -112,7 +133,7 @@ mod tests {
             let (mut series, mut t_ns, mut all) = (Series::default(), 1 << 50, Vec::new());
             for later in steps {
                 t_ns += later;
-                series.add(t_ns, 1, 0);
+                series.add(t_ns, 1, 0, 0);
                 all.push(t_ns);
             }
             for (place, bin) in series.bins.iter().enumerate() {

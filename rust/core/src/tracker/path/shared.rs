@@ -1,8 +1,12 @@
-//! Connections that queue at the same place: at the same times they wait as long.
+//! Connections that queue at the same place: at the same times they wait as long, or they divide what a link takes.
 
+use super::Link;
 use super::series::Series;
+use super::together::share_a_full_link;
+use crate::segment::Address;
 use crate::tracker::connection::Connection;
 use crate::tracker::connection_store::ConnectionStore;
+use std::collections::BTreeMap;
 
 /// Connections compared at most, those that sent most.
 const MOST: usize = 256;
@@ -13,7 +17,7 @@ struct Flow {
     number: usize,
     direction: usize,
     bytes: u64,
-    hosts: [crate::segment::Address; 2],
+    hosts: [Address; 2],
     base_us: f64,
     series: Series,
 }
@@ -33,15 +37,48 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
             }
         }
     }
+    let links = full_links(&flows, &mut group);
     let roots: Vec<usize> = (0..flows.len()).map(|place| root(&group, place)).collect();
-    for (flow, mine) in flows.iter().zip(&roots) {
+    for ((flow, mine), link) in flows.iter().zip(&roots).zip(links) {
         let others = roots.iter().filter(|other| *other == mine).count() - 1;
         connections.note(flow.number, |connection| {
             if let Some(path) = &mut connection.senders[flow.direction].path {
                 path.shared = Some(others as u32);
+                path.link = link;
             }
         });
     }
+}
+
+/// Sender and receiver that some have in common; `None`: any.
+type Hosts = [Option<Address>; 2];
+
+/// The full links that several fill together: those of one sender, of one receiver, between the same hosts, or all.
+fn full_links(flows: &[Flow], group: &mut [usize]) -> Vec<Option<Link>> {
+    let mut links: Vec<Option<Link>> = vec![None; flows.len()];
+    let sets: [fn(&Flow) -> Hosts; 4] = [
+        |flow| flow.hosts.map(Some),
+        |flow| [Some(flow.hosts[0]), None],
+        |flow| [None, Some(flow.hosts[1])],
+        |_| [None; 2],
+    ];
+    for of in sets {
+        let mut by_hosts: BTreeMap<Hosts, Vec<usize>> = BTreeMap::new();
+        for (place, flow) in flows.iter().enumerate() {
+            by_hosts.entry(of(flow)).or_default().push(place);
+        }
+        for places in by_hosts.into_values() {
+            let all: Vec<&Series> = places.iter().map(|&place| &flows[place].series).collect();
+            let found = share_a_full_link(&all);
+            let mut first = None;
+            for (&place, link) in places.iter().zip(found).filter(|(_, link)| link.is_some()) {
+                links[place] = links[place].or(link);
+                let (mine, others) = (root(group, place), root(group, *first.get_or_insert(place)));
+                group[mine] = others;
+            }
+        }
+    }
+    links
 }
 
 fn root(group: &[usize], mut place: usize) -> usize {
@@ -86,7 +123,7 @@ fn alike(a: &Flow, b: &Flow) -> bool {
     for at in begin..begin + super::series::BINS as i64 {
         let get = |series: &Series| {
             let bin = usize::try_from(at - series.first).ok().and_then(|place| series.bins.get(place))?;
-            (bin.acks > 0).then(|| bin.queued_us as f64 / f64::from(bin.acks))
+            (bin.acks > 0).then(|| bin.queued_ns as f64 / 1000.0 / f64::from(bin.acks))
         };
         if let (Some(x), Some(y)) = (get(&one), get(&two)) {
             pairs.push((x, y));

@@ -80,13 +80,13 @@ impl Trains {
         self.since_ns = None;
     }
 
-    /// An ACK passes, and all that has arrived by it; how much of that is new.
-    #[inline]
+    /// An ACK passes, and all that has arrived by it; how much of that is new. `unit` is the payload of a full segment.
+    #[inline(always)]
     pub fn acknowledge(
         &mut self,
         t_ns: i64,
         arrived: i64,
-        unit: i64,
+        unit: impl Fn() -> i64,
         halves: &Halves,
         window_ns: i64,
     ) -> i64 {
@@ -103,7 +103,7 @@ impl Trains {
         self.acks += 1;
         self.longest_ns = self.longest_ns.max(t_ns.saturating_sub(self.last_ns));
         self.last_ns = t_ns;
-        if self.bytes >= SEGMENTS * unit && self.acks >= ACKS {
+        if self.acks >= ACKS && self.bytes >= SEGMENTS * unit() {
             self.close(t_ns.saturating_sub(since_ns), halves, window_ns);
             self.start(t_ns, window_ns);
         }

@@ -1,4 +1,4 @@
-"""Ctrl-C and termination as a question that the run asks at safe points.
+"""Ctrl-C and termination as a question that a run asks at safe points.
 
 An exception out of a signal handler can strike between starting a process and noting that it was started.
 A flag cannot: nothing is left behind because nothing is ever interrupted half-way.
@@ -54,8 +54,12 @@ class Interrupt:
         if self.requested:
             raise KeyboardInterrupt
 
+    def wait(self, seconds: float) -> None:
+        """Sleep, but not through a signal, nor after one."""
+        if not self.requested:
+            select.select([self._read], [], [], max(seconds, 0))
+
     def sleep(self, seconds: float) -> None:
-        """Sleep, but not through a signal."""
-        self.check()
-        select.select([self._read], [], [], seconds)
+        """Sleep; raise KeyboardInterrupt if a signal came before or during it."""
+        self.wait(seconds)
         self.check()

@@ -1,0 +1,109 @@
+"""A path that stood still: nothing that was under way, either way, arrived for a while."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multitracer.diagnosis.chains.chain import Chain, Event
+from multitracer.diagnosis.chains.evidence import Episode, Evidence
+from multitracer.diagnosis.chains.recovery import add_episode
+from multitracer.layers.tcp.flow_batch import batches, flows
+from multitracer.layers.tcp.losses import arrivals_ns
+from multitracer.layers.tcp.transit import Times, data_at
+from multitracer.model.arrays.intervals import Intervals, intersect, intervals, longer_than
+from multitracer.model.table import Table
+
+STILL_NS = 200_000_000
+"""The smallest timeout of Linux: less makes no timer of TCP fire."""
+_FACTOR = 3
+
+
+def standstill_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
+    """One chain for each time in which both directions stood still, and the episodes that belong to none.
+
+    A direction stands still while a packet is under way for longer than the smallest delay of its direction,
+    and none arrives; for 200 ms and three times the usual distance of arrivals. Both directions at once are
+    the path, not a queue: of a queue, the other direction knows nothing. The episodes of timers that fired in
+    it, for what had been sent before its end, go with it. Needs both captures, and no log of the link: that
+    tells what it did itself.
+
+    References
+    ----------
+    Gurtov and Ludwig, *Responding to spurious timeouts in TCP* (INFOCOM 2003): delay spikes.
+    """
+    m = evidence.m
+    if m.snd is None or m.rcv is None or m.snd == m.rcv or evidence.path is not None:
+        return [], episodes
+    ahead, back = _still(evidence, reverse=False), _still(evidence, reverse=True)
+    both = longer_than(intersect(ahead, back), STILL_NS)
+    left = list(episodes)
+    chains = []
+    for start, end in both.tolist():
+        chain = Chain("standstill", start, silence_ns=end - start, held_ns=end - start)
+        source, record, conn = _awaited(evidence, end)
+        first = chain.add(
+            Event(
+                "standstill",
+                start,
+                f"nothing under way arrived at either end for {(end - start) / 1e9:.2f} s",
+                end_ns=end,
+                source=source,
+                record=record,
+                conn=conn,
+            )
+        )
+        chain.conn = conn
+        for episode in [one for one in left if _belongs(evidence, one, start, end)]:
+            add_episode(evidence, chain, episode, first)
+            left.remove(episode)
+        chains.append(chain)
+    return chains, left
+
+
+def _still(evidence: Evidence, *, reverse: bool) -> Intervals:
+    """Times in which packets of one direction were under way and none arrived, over all connections."""
+    m = evidence.m
+    near, far = (m.rcv, m.snd) if reverse else (m.snd, m.rcv)
+    sent_ns, came_ns = [], []
+    for some in batches(m):
+        sent = flows(m, some, near, reverse=reverse)
+        came = arrivals_ns(sent, flows(m, some, far, reverse=reverse))
+        sent_ns.append(sent["t_ns"][came >= 0])
+        came_ns.append(came[came >= 0])
+    if not sent_ns:
+        return intervals()
+    left, arrived = np.concatenate(sent_ns), np.concatenate(came_ns)
+    if len(arrived) < 3:
+        return intervals()
+    order = np.argsort(arrived, kind="stable")
+    left, arrived = left[order], arrived[order]
+    # Of what arrives together, or later, the first that left was under way for longest.
+    since = np.minimum.accumulate(left[::-1])[::-1] + int((arrived - left).min())
+    begin, end = np.maximum(arrived[:-1], since[1:]), arrived[1:]
+    long = end - begin > max(STILL_NS, _FACTOR * int(np.median(np.diff(arrived))))
+    return intervals(np.column_stack([begin, end])[long])
+
+
+def _awaited(evidence: Evidence, end_ns: int) -> tuple[int, int, int]:
+    """Source, record and connection of the packet whose arrival ended a standstill."""
+    m = evidence.m
+    found: tuple[Times, Table] | None = None
+    for connection in m.connections:
+        for source, reverse in ((m.rcv, False), (m.snd, True)):
+            rows = data_at(m, connection, source, reverse=reverse)
+            at = int(np.searchsorted(rows["t_ns"], end_ns))
+            if at < len(rows) and (found is None or rows["t_ns"][at] < found[1]["t_ns"][0]):
+                found = rows["t_ns"][at : at + 1], rows.where(np.array([at]))
+    if found is None:
+        return -1, 0, -1
+    row = found[1]
+    return int(row["source"][0]), int(row["record"][0]), int(row["conn"][0])
+
+
+def _belongs(evidence: Evidence, episode: Episode, start: int, end: int) -> bool:
+    """Whether a timer fired in a standstill for what had been sent before its end, and nothing was lost."""
+    if episode.cause not in ("timeout", "tail_loss_probe"):
+        return False
+    if episode.repeats["record"][0] in evidence.judged(episode.conn, "genuine"):
+        return False
+    return start <= episode.start_ns <= end + STILL_NS and episode.copy_ns <= end

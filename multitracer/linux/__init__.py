@@ -1,0 +1,1 @@
+"""What both the lab and the recorder ask of the system: signals, processes, counters."""

@@ -1,0 +1,192 @@
+//! Connections that share a full link: what they bring together is always the same, while each brings more or less.
+//!
+//! What one gets the others lose, so that the sum varies far less than that of as many independent ones would. Behind the
+//! link that shows in the data that passes, before it in the ACKs. It is seen of a queue that adds to no round trip here
+//! too: of a sender's own, without timestamps.
+
+use super::Link;
+use super::series::{BINS, Bin, Series};
+
+/// Bins that are looked at, at least.
+const FEW: usize = 10;
+/// A bin should hold so many bytes of all, or one packet more or less would be a change.
+const ENOUGH: f64 = 24_000.0;
+/// What the sum may vary by (mean distance from its median, as a part of that)...
+const STEADY: f64 = 0.12;
+/// ...and at most as a part of what as many independent ones would, squared.
+const DEPENDENT: f64 = 0.25;
+/// A bin with this part of the usual sum is one in which the link was full.
+const FULL: f64 = 0.85;
+
+/// Bytes by bin of one connection; nothing where it was not there.
+struct Row {
+    first: i64,
+    bytes: Vec<u64>,
+}
+
+impl Row {
+    /// Whether it was there throughout a bin.
+    fn within(&self, at: i64) -> bool {
+        at > self.first && at < self.first + self.bytes.len() as i64 - 1
+    }
+
+    fn at(&self, at: i64) -> u64 {
+        usize::try_from(at - self.first).ok().and_then(|place| self.bytes.get(place)).copied().unwrap_or(0)
+    }
+}
+
+/// What each finds of the link that these share; `None` if it is not known that they share a full one, or of one that
+/// was hardly there together with others.
+pub(super) fn share_a_full_link(all: &[&Series]) -> Vec<Option<Link>> {
+    let widest = all.iter().map(|series| series.width).max().unwrap_or(0);
+    let mut series: Vec<Series> = all.iter().map(|&series| series.clone()).collect();
+    for width in widest..62 {
+        for one in &mut series {
+            while one.width < width {
+                one.widen();
+            }
+        }
+        let passed = rows(&series, |bin| bin.passed);
+        let times = together(&passed);
+        if all.len() < 2 || times.len() < FEW {
+            break;
+        }
+        for rows in [passed, rows(&series, |bin| bin.bytes)] {
+            if let Some(links) = judge(&rows, &times, width) {
+                return links;
+            }
+        }
+    }
+    vec![None; all.len()]
+}
+
+fn rows(series: &[Series], of: fn(&Bin) -> u64) -> Vec<Row> {
+    series.iter().map(|one| Row { first: one.first, bytes: one.bins.iter().map(of).collect() }).collect()
+}
+
+/// Bins throughout which two or more were there.
+fn together(rows: &[Row]) -> Vec<i64> {
+    let begin = rows.iter().map(|row| row.first).min().unwrap_or(0);
+    let end = rows.iter().map(|row| row.first + row.bytes.len() as i64).max().unwrap_or(0);
+    // Series that begin far apart have nothing in common.
+    let mut times = Vec::new();
+    let mut starts: Vec<i64> = rows.iter().map(|row| row.first).collect();
+    starts.sort_unstable();
+    for start in starts {
+        let from = times.last().map_or(begin, |&last: &i64| last + 1).max(start);
+        times.extend(
+            (from..end.min(start.saturating_add(BINS as i64)))
+                .filter(|&at| rows.iter().filter(|row| row.within(at)).take(2).count() == 2),
+        );
+    }
+    times
+}
+
+/// Median, and mean distance from it.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+    let count = values.len().max(1) as f64;
+    (median, values.iter().map(|value| (value - median).abs()).sum::<f64>() / count)
+}
+
+/// What of a variance chance never leaves in a sample of so many values (the quantile of the chi-squared distribution
+/// five standard deviations below, by Wilson and Hilferty 1931); no more than [`DEPENDENT`].
+fn by_chance(values: usize) -> f64 {
+    let part = 2.0 / (9.0 * values.max(1) as f64);
+    (1.0 - part - 5.0 * part.sqrt()).max(0.0).powi(3).min(DEPENDENT)
+}
+
+fn judge(rows: &[Row], times: &[i64], width: u32) -> Option<Vec<Option<Link>>> {
+    let sums: Vec<f64> = times.iter().map(|&at| rows.iter().map(|row| row.at(at) as f64).sum()).collect();
+    let (usual, varies) = spread(&sums);
+    let alone: f64 = rows
+        .iter()
+        .map(|row| {
+            let own: Vec<f64> = times.iter().map(|&at| row.at(at) as f64).collect();
+            spread(&own).1.powi(2)
+        })
+        .sum();
+    if usual < ENOUGH || varies > STEADY * usual || varies.powi(2) > by_chance(times.len()) * alone {
+        return None;
+    }
+    let seconds = (1u64 << width) as f64 / 1e9;
+    let link = |row: &Row| {
+        let (mut full, mut count, mut own, mut fair) = (0u32, 0u32, 0.0, 0.0);
+        for (&at, &sum) in times.iter().zip(&sums).filter(|(at, _)| row.within(**at)) {
+            let others = rows.iter().filter(|row| row.within(at)).count();
+            count += 1;
+            full += u32::from(sum >= FULL * usual);
+            own += row.at(at) as f64;
+            fair += sum / others.max(1) as f64;
+        }
+        (count as usize >= FEW / 2).then(|| Link {
+            bytes_per_s: (usual / seconds) as u64,
+            full_permille: full * 1000 / count,
+            fair: own >= fair / 2.0,
+        })
+    };
+    Some(rows.iter().map(link).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Series of a flow that brings so many bytes in each bin, from one on.
+    fn series(first: i64, bytes: &[i64]) -> Series {
+        let mut series = Series::default();
+        for (at, &bytes) in bytes.iter().enumerate() {
+            series.add((first + at as i64) << 20, bytes, 0, bytes as u64);
+        }
+        series
+    }
+
+    proptest! {
+        /// Two that divide a link, however they do, share it.
+        #[test]
+        fn what_one_gets_the_other_loses(parts in prop::collection::vec(5i64..95, 20..60)) {
+            let one = series(100, &parts.iter().map(|part| part * 1000).collect::<Vec<_>>());
+            let two = series(100, &parts.iter().map(|part| (100 - part) * 1000).collect::<Vec<_>>());
+            let found = share_a_full_link(&[&one, &two]);
+            prop_assume!(spread(&parts.iter().map(|part| *part as f64).collect::<Vec<_>>()).1 >= 1.0);
+            for link in found {
+                let link = link.expect("they share it");
+                prop_assert_eq!(link.full_permille, 1000);
+                prop_assert!((link.bytes_per_s as f64 / (100_000.0 / (1u64 << 20) as f64 * 1e9) - 1.0).abs() < 0.01);
+            }
+        }
+
+        /// Two that know nothing of each other do not.
+        #[test]
+        fn independent_ones_share_nothing(
+            one in prop::collection::vec(prop::sample::select(vec![5i64, 95]), 40..60),
+            two in prop::collection::vec(prop::sample::select(vec![5i64, 95]), 40..60),
+        ) {
+            let of = |parts: &[i64]| series(7, &parts.iter().map(|part| part * 1000).collect::<Vec<_>>());
+            let found = share_a_full_link(&[&of(&one), &of(&two)]);
+            prop_assert!(found.iter().all(Option::is_none));
+        }
+
+        /// Whatever came whenever: as many answers as questions, and no panic.
+        #[test]
+        fn any_series(all in prop::collection::vec(prop::collection::vec((any::<i64>(), 0i64..1 << 50), 0..80), 0..6)) {
+            let all: Vec<Series> = all.into_iter().map(|steps| {
+                let mut series = Series::default();
+                steps.into_iter().for_each(|(t_ns, bytes)| series.add(t_ns, bytes, 0, bytes as u64));
+                series
+            }).collect();
+            let found = share_a_full_link(&all.iter().collect::<Vec<_>>());
+            prop_assert_eq!(found.len(), all.len());
+        }
+    }
+
+    #[test]
+    fn a_steady_one_beside_little_is_alone() {
+        let one = series(1, &[90_000; 40]);
+        let two = series(1, &(0..40).map(|at| 300 + 100 * (at % 5)).collect::<Vec<_>>());
+        assert!(share_a_full_link(&[&one, &two]).iter().all(Option::is_none));
+    }
+}

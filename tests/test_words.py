@@ -28,7 +28,7 @@ STILL_OLD = {
     "model/schema/results.py": {"bunches"},
     "plots/figures/link_burst.py": {"hole"},
 }
-"""Old words of the other rooms that are still there, by file: names of a table and of a dimension, one sentence."""
+"""Old words of the other rooms that are still there, by file: mostly names of tables and dimensions."""
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in NOT_YET)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from support_samples import PATIENCE_S, ROOT, SAMPLE_NAMES, SAMPLES, Run
 
+import multitracer as mt
+
 PAGES = ("README.md", "docs/tour.md")
 BLOCKS = [
     block
@@ -62,6 +64,16 @@ def test_python(here: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (here / "resets.png").stat().st_size > 10_000
+
+
+def test_tables_of_the_python_page() -> None:
+    """Each expression of docs/python.md gives rows, of a measurement that has all sources."""
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    expressions = [one for one in re.findall(r"`([ma]\.[^`]*\.frame\([^`]*\))`", page) if "NAME" not in one]
+    assert len(expressions) >= 10
+    m = mt.read(SAMPLES / "link-resets-vj")
+    names = {"m": m, "a": mt.analyze(m)}
+    assert not [one for one in expressions if eval(one, names).empty]
 
 
 def test_demo(tmp_path: Path) -> None:

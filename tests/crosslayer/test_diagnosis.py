@@ -74,7 +74,7 @@ def test_the_numbers_of_the_resets(analyzed: Analyzed) -> None:
         "3 link resets (N2 exceeded)",
         "lost 11 segments and 14 ACKs",
         "22 segments after the loss arrived corrupted by header decompression and were discarded",
-        "header decompressor",
+        "corrupted by header decompression",
         "3 timeouts",
         "16,520 duplicate bytes",
     ):

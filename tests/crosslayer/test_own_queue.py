@@ -32,7 +32,10 @@ def test_the_kernels_drops_are_the_first_sentence(contract: Object) -> None:
     assert "dropped 337 packets" in first["text"]
     assert first["evidence"]
     kinds = [one["kind"] for one in contract["diagnosis"]]
-    assert "kernel_count" not in kinds, "the capture has as many as reached the wire"
+    # Retransmissions in order, of segments that the queue dropped, look like new data: the kernel overrules.
+    (told,) = contract["connections"]
+    assert told["retransmissions"]["total"] <= 165
+    assert ("kernel_count" in kinds) == (told["retransmissions"]["total"] < 165)
     assert "host_drops" not in kinds, "said by the first sentence"
     assert contract["host"]["retransmissions"]["counted"] == 165
 

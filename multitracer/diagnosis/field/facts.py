@@ -59,7 +59,7 @@ class Flow:
     upstream, downstream : int or None
         Segments lost before and after the capture.
     rate_bps, full_share : float or None
-        Of the bottleneck; the share of the time with data under way in which it was full.
+        Of the bottleneck; the share of the time with data in flight in which it was full.
     queue_ms : tuple of float or None
         Median and 95th percentile of what the queue added to the RTT.
     base_rtt_ms : float or None

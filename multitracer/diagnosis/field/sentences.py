@@ -157,7 +157,7 @@ _SAY_LOSS = ("bottleneck", "queue", "idle_receiver_window", "idle_application")
 
 
 def _fullness(group: Group) -> str:
-    """``: 11.6 Mbit/s, for 93 % of the time with data under way``, ``, shared by 5 connections``."""
+    """``: 11.6 Mbit/s, for 93 % of the time with data in flight``, ``, shared by 5 connections``."""
     flows = group.flows
     if len(flows) > 1:
         shared = sum(flow.shared for flow in flows)
@@ -170,7 +170,7 @@ def _fullness(group: Group) -> str:
     (only,) = flows
     said = "" if only.rate_bps is None else f": {rate(only.rate_bps)}"
     if only.full_share is not None:
-        said += f"{',' if said else ''} for {_percent(only.full_share)} of the time with data under way"
+        said += f"{',' if said else ''} for {_percent(only.full_share)} of the time with data in flight"
     return said
 
 

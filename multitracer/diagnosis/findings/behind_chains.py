@@ -147,9 +147,7 @@ def _losses(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
         found.append(("loss", text, lossy))
     if needless:
         number = _count(needless, "timeout")
-        text = (
-            f"{several(number, 'spurious timeout')}: what it was for was under way longer than the timer ran"
-        )
+        text = f"{several(number, 'spurious timeout')}: the data was in flight for longer than the timer ran"
         if number > 1:
             text = text.replace("it was", "they were").replace("timer", "timers")
         found.append(("spurious", text, needless))
@@ -256,7 +254,7 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
             if event["what"] == "ack_late" and event["wait_s"] is not None
         ]
         if waits:
-            text += f" (up to {seconds(max(waits))} under way"
+            text += f" (up to {seconds(max(waits))} in transit"
             again = sum(
                 event["number"] > 1
                 for chain in repeated

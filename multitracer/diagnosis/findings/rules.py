@@ -98,7 +98,7 @@ RULES = {
     ),
     "call_dropped": SentenceRule(
         "The call was dropped",
-        "the link log reports the end of the call while data was under way",
+        "the link log reports the end of the call while data was in flight",
         _CHAIN,
         f"{_PAPER}, section 5.3",
     ),
@@ -188,7 +188,7 @@ RULES = {
     ),
     "standstill": SentenceRule(
         "The path stood still",
-        f"nothing that was under way arrived at either end for {STILL_NS / 1e6:g} ms and more (a delay "
+        f"nothing in flight arrived at either end for {STILL_NS / 1e6:g} ms and more (a delay "
         f"spike); before what limited the sender if it took {_percent(WORTH)} of the transfer",
         f"departures and arrivals in both captures, without a log of the link; {_CHAIN}",
         "Gurtov, Ludwig: Responding to spurious timeouts in TCP, INFOCOM 2003",
@@ -201,7 +201,7 @@ RULES = {
     ),
     "xoff": SentenceRule(
         "Link flow control",
-        "the peer held the link's sender off while data was under way",
+        "the peer stopped the link's sender (XOFF) while data was in flight",
         "XOFF and XON, power save, in the link log",
         f"{_PAPER}, section 5.5",
     ),

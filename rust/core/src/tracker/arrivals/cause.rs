@@ -29,6 +29,8 @@ pub(super) struct Surroundings {
     quiet_ns: i64,
     /// Duplicate ACKs or SACK blocks call for it, or did when the sender saw them.
     called: bool,
+    /// Smallest round trip; a probe goes out after two of the usual (RFC 8985 section 7.2).
+    round_trip_ns: i64,
     /// It is the first that is not acknowledged, and a timer has passed since it was sent again.
     overdue: bool,
 }
@@ -37,8 +39,8 @@ impl Surroundings {
     pub(super) fn of(sender: &Sender, segment: &Segment, seq: i64, peer: &Sender) -> Self {
         let before_ns = peer.rtt.min().unwrap_or(0);
         let since_ns = |last: Option<i64>| last.map_or(0, |last_ns| segment.t_ns.saturating_sub(last_ns));
-        let heard_ns =
-            sender.last_in_ns.map_or(i64::MAX, |_| since_ns(sender.last_in_ns).saturating_sub(before_ns));
+        // Where no ACK was ever captured, nobody knows what the sender had received.
+        let heard_ns = since_ns(sender.last_in_ns).saturating_sub(before_ns);
         let sent_ns = sender
             .silence_by_clock(segment)
             .unwrap_or(since_ns(sender.last_out_ns).saturating_sub(before_ns));
@@ -51,6 +53,7 @@ impl Surroundings {
             quiet_ns: heard_ns.min(sent_ns),
             called: now || sender.was_called_for(seq, until_ns),
             overdue: sender.is_overdue(segment.t_ns, seq),
+            round_trip_ns: before_ns.saturating_add(sender.rtt.min().unwrap_or(0)),
         }
     }
 }
@@ -130,7 +133,7 @@ impl Sender {
             Some((_, false)) if !sack && at.seq > snd_una => Cause::SlowStart,
             Some((_, false)) => Cause::Fast,
             None if at.called => Cause::Fast,
-            None if sack && at.end >= snd_max => Cause::TailLossProbe,
+            None if sack && at.end >= snd_max && at.quiet_ns >= at.round_trip_ns => Cause::TailLossProbe,
             None => Cause::Unknown,
         };
         let up_to = snd_max.max(at.end);

@@ -13,7 +13,7 @@ SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wild
 MINUTES ?= 60
 
 .PHONY: help demo samples build test test-rust test-python explore golden map lint format bench bench-rust \
-  instructions fuzz clean
+  instructions fuzz fuzz-core man licences advisories sbom sdist wheel try-wheel release release-ready clean
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
@@ -29,6 +29,12 @@ help:
 	@echo "make bench-rust    decoding, tracking, text scanners, a serial line, each alone (criterion)"
 	@echo "make instructions  hold the instructions a packet takes against those recorded (valgrind)"
 	@echo "make fuzz     damaged files of every format to every command, for FUZZ_SECONDS (180)"
+	@echo "make fuzz-core  one target of rust/fuzz, TARGET=capture, for FUZZ_SECONDS (nightly compiler, cargo-fuzz)"
+	@echo "make man      the manual page, dist/multitracer.1"
+	@echo "make licences  every dependency's licence against the allow-list; WRITE=1 writes the texts anew"
+	@echo "make advisories  known holes in dependencies of both languages (asks the network)"
+	@echo "make sdist wheel try-wheel sbom  packages into dist/, checked; the wheel run in an empty environment"
+	@echo "make release  all of that, dry; TAG=1 makes the tag that the hosted workflow publishes"
 	@echo "make clean    remove everything that was made"
 
 demo: build
@@ -82,13 +88,50 @@ instructions: build
 fuzz: build
 	$(BIN)/python scripts/fuzz.py --seconds $(or $(FUZZ_SECONDS),180)
 
+# The nightly compiler and cargo-fuzz; the corpus is kept in rust/fuzz/corpus/, what fails in rust/fuzz/artifacts/.
+fuzz-core:
+	mkdir -p rust/fuzz/corpus/$(or $(TARGET),capture)
+	cd rust/fuzz && cargo +nightly fuzz run --fuzz-dir . $(or $(TARGET),capture) -- \
+	  -max_total_time=$(or $(FUZZ_SECONDS),180) -timeout=20 -rss_limit_mb=3000
+
+man: build
+	$(BIN)/python scripts/man.py dist/multitracer.1
+
+licences: build .venv/release
+	$(BIN)/python scripts/licences.py $(if $(WRITE),--write)
+
+advisories: build .venv/release
+	@command -v cargo-audit >/dev/null || cargo install cargo-audit --locked
+	cargo audit
+	cargo audit --file rust/fuzz/Cargo.lock
+	$(BIN)/python -m pip_audit --requirement .ci/constraints.txt --no-deps --disable-pip
+
+sbom: build .venv/release
+	$(BIN)/python scripts/sbom.py dist/multitracer.cdx.json
+	cp THIRD-PARTY-LICENCES.txt dist/LICENCES.txt
+
+sdist: .venv/release
+	$(BIN)/python scripts/release.py sdist
+
+wheel: .venv/release
+	$(BIN)/python scripts/release.py wheel --target "$(TARGET)" --platform "$(PLATFORM)"
+
+try-wheel: .venv/release
+	$(BIN)/python scripts/release.py try
+
+release: build .venv/release
+	$(BIN)/python scripts/release.py $(if $(TAG),tag,all)
+
+release-ready: .venv/release
+	$(BIN)/python scripts/release.py ready --tag "$(TAG)"
+
 clean:
 	rm -rf .venv target demo-output remade-samples dist build benchmarks/data multitracer/_core*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # .venv/tools: what builds; .venv/built: the package with what it needs, newer than its Rust sources;
-# .venv/dev: what tests and checks, several times as large.
+# .venv/dev: what tests and checks, several times as large; .venv/release: what makes and checks packages.
 .venv/tools: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "make: needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
 	@command -v cargo >/dev/null || { echo "make: needs cargo; see https://rustup.rs"; exit 1; }
@@ -100,6 +143,10 @@ clean:
 
 .venv/dev: .venv/tools
 	$(BIN)/python -m pip install --quiet --group dev $(if $(LOCKED),--constraint .ci/constraints.txt)
+	@touch $@
+
+.venv/release: .venv/tools
+	$(BIN)/python -m pip install --quiet --group release
 	@touch $@
 
 .venv/built: .venv/tools $(SOURCES)

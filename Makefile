@@ -104,7 +104,7 @@ advisories: build .venv/release
 	@command -v cargo-audit >/dev/null || cargo install cargo-audit --locked
 	cargo audit
 	cargo audit --file rust/fuzz/Cargo.lock
-	$(BIN)/python -m pip_audit --requirement .ci/constraints.txt --no-deps --disable-pip
+	$(BIN)/python -m pip_audit --strict --requirement .ci/constraints.txt --no-deps --disable-pip
 
 sbom: build .venv/release
 	$(BIN)/python scripts/sbom.py dist/multitracer.cdx.json

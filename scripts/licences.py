@@ -207,7 +207,7 @@ def texts(crates: list[Package]) -> str:
             text = file.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n").strip()
             covered.setdefault(re.sub(r"[ \t]+\n", "\n", text), []).append(f"{crate.name} {crate.version}")
     parts = [
-        "Licences of the Rust crates that are linked into MultiTracer's core. MultiTracer itself: see LICENSE.\n"
+        "Licences of the crates that are linked into MultiTracer's core. MultiTracer itself: see LICENSE.\n"
         "Written by scripts/licences.py --write.\n\n"
         + "\n".join(f"{crate.name} {crate.version}: {crate.licence}" for crate in crates)
     ]

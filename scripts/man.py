@@ -1,7 +1,7 @@
 """The manual page multitracer(1), written from the commands themselves: `make man`.
 
-    python scripts/man.py dist/multitracer.1
-    man dist/multitracer.1
+python scripts/man.py dist/multitracer.1
+man dist/multitracer.1
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def page(group: click.Group, version: str) -> str:
         ".SH EXIT STATUS",
         *paragraphs((group.epilog or "").removeprefix("Exit status: ")),
         ".SH ENVIRONMENT",
-        ".PP\nOptions can be set by MULTITRACER_COMMAND_OPTION: MULTITRACER_BATCH_PROCESSES=4 is \\-\\-processes 4.",
+        ".PP\nOptions have variables: MULTITRACER_BATCH_PROCESSES=4 is \\-\\-processes 4 of batch.",
         ".SH SEE ALSO\n.BR tcpdump (8),\n.BR tshark (1),\n.BR ss (8)",
     ]
     return "\n".join(parts) + "\n"

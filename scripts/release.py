@@ -1,7 +1,7 @@
 """A release in one step: `make release`. Nothing is published from here; without --tag, nothing is changed.
 
-The version stands in Cargo.toml only. A release is a tag vX.Y.Z on a commit that passed all checks; the hosted
-workflow builds it for every system and publishes it.
+The version stands in Cargo.toml only. A release is a tag vX.Y.Z on a commit that passed all checks; the
+hosted workflow builds it for every system and publishes it.
 
     python scripts/release.py ready [--tag v0.1.0]      is this commit fit to be released?
     python scripts/release.py sdist                     dist/*.tar.gz, checked
@@ -52,7 +52,9 @@ def run(*command: str | Path, **variables: str) -> None:
 
 def git(*words: str) -> str:
     """What git answers."""
-    return subprocess.run(["git", *words], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout.strip()
 
 
 def unready(tag: str | None = None) -> list[str]:
@@ -64,7 +66,9 @@ def unready(tag: str | None = None) -> list[str]:
     if not PASSED.exists() or PASSED.read_text(encoding="ascii").strip() != git("rev-parse", "HEAD"):
         against.append("the checks did not pass on this commit: run .ci/run")
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    section = re.search(rf"^## \[{re.escape(wanted)}\] - \d{{4}}-\d\d-\d\d\n(.*?)(?=^## |\Z)", changes, re.M | re.S)
+    section = re.search(
+        rf"^## \[{re.escape(wanted)}\] - \d{{4}}-\d\d-\d\d\n(.*?)(?=^## |\Z)", changes, re.M | re.S
+    )
     if not section or not section[1].strip():
         against.append(f'CHANGELOG.md has no section "## [{wanted}] - DATE" with something in it')
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.M)
@@ -122,7 +126,12 @@ def held(path: Path) -> None:
     strange = [name for name in names if not re.match(r"multitracer(-[^/]+\.dist-info|\.libs)?/", name)]
     lacking = [
         word
-        for word in ("multitracer/py.typed", "/LICENSE", "/THIRD-PARTY-LICENCES.txt", "multitracer/_core.abi3.so")
+        for word in (
+            "multitracer/py.typed",
+            "/LICENSE",
+            "/THIRD-PARTY-LICENCES.txt",
+            "multitracer/_core.abi3.so",
+        )
         if not any(name.endswith(word) for name in names)
     ]
     size = path.stat().st_size
@@ -158,8 +167,12 @@ def tried(path: Path) -> None:
             with open(place / "printed", "wb") as printed:
                 done = subprocess.run([program, *words], cwd=place, env=bare, stdout=printed, check=False)
             if done.returncode:
-                raise SystemExit(f"release: {path.name}: status {done.returncode} of {' '.join(map(str, words))}")
-        print(f"release: {path.name}: installed in {seconds:.0f} s, {size / 1e6:.0f} MB with all it needs; tour done")
+                raise SystemExit(
+                    f"release: {path.name}: status {done.returncode} of {' '.join(map(str, words))}"
+                )
+        print(
+            f"release: {path.name}: installed in {seconds:.0f} s, {size / 1e6:.0f} MB with all it needs; tour done"
+        )
 
 
 def everything() -> bool:
@@ -174,7 +187,9 @@ def everything() -> bool:
     run(sys.executable, ROOT / "scripts" / "licences.py")
     shutil.copy(ROOT / "THIRD-PARTY-LICENCES.txt", DIST / "LICENCES.txt")
     run(sys.executable, ROOT / "scripts" / "sbom.py", DIST / f"multitracer-{version()}.cdx.json")
-    print(f"release: dry run done, in {DIST.name}/: {', '.join(sorted(path.name for path in DIST.iterdir()))}")
+    print(
+        f"release: dry run done, in {DIST.name}/: {', '.join(sorted(path.name for path in DIST.iterdir()))}"
+    )
     if not fit:
         print("release: this commit cannot be released; see above", file=sys.stderr)
     return fit

@@ -49,7 +49,9 @@ def bill() -> Bom:
             bom_ref=f"{package.ecosystem}:{package.name}@{package.version}",
             scope=ComponentScope.OPTIONAL if optional else ComponentScope.REQUIRED,
             licenses=[named.make_from_string(package.licence)],
-            hashes=[HashType(alg=HashAlgorithm.SHA_256, content=package.checksum)] if package.checksum else [],
+            hashes=[HashType(alg=HashAlgorithm.SHA_256, content=package.checksum)]
+            if package.checksum
+            else [],
         )
         bom.components.add(component)
         found[package.ecosystem, package.name] = component

@@ -8,6 +8,9 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
+ifdef LOCKED
+export PIP_CONSTRAINT := $(CURDIR)/.ci/constraints.txt
+endif
 SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 
 MINUTES ?= 60
@@ -97,7 +100,7 @@ fuzz-core:
 man: build
 	$(BIN)/python scripts/man.py dist/multitracer.1
 
-licences: build .venv/release
+licences: build .venv/dev
 	$(BIN)/python scripts/licences.py $(if $(WRITE),--write)
 
 advisories: build .venv/release
@@ -106,7 +109,7 @@ advisories: build .venv/release
 	cargo audit --file rust/fuzz/Cargo.lock
 	$(BIN)/python -m pip_audit --strict --requirement .ci/constraints.txt --no-deps --disable-pip
 
-sbom: build .venv/release
+sbom: build .venv/dev .venv/release
 	$(BIN)/python scripts/sbom.py dist/multitracer.cdx.json
 	cp THIRD-PARTY-LICENCES.txt dist/LICENCES.txt
 
@@ -119,7 +122,7 @@ wheel: .venv/release
 try-wheel: .venv/release
 	$(BIN)/python scripts/release.py try
 
-release: build .venv/release
+release: build .venv/dev .venv/release
 	$(BIN)/python scripts/release.py $(if $(TAG),tag,all)
 
 release-ready: .venv/release
@@ -142,7 +145,7 @@ clean:
 	@touch $@
 
 .venv/dev: .venv/tools
-	$(BIN)/python -m pip install --quiet --group dev $(if $(LOCKED),--constraint .ci/constraints.txt)
+	$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
 
 .venv/release: .venv/tools

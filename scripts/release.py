@@ -170,9 +170,7 @@ def tried(path: Path) -> None:
                 raise SystemExit(
                     f"release: {path.name}: status {done.returncode} of {' '.join(map(str, words))}"
                 )
-        print(
-            f"release: {path.name}: installed in {seconds:.0f} s, {size / 1e6:.0f} MB with all it needs; tour done"
-        )
+        print(f"release: {path.name}: installed in {seconds:.0f} s, {size / 1e6:.0f} MB with all; tour done")
 
 
 def everything() -> bool:

@@ -1,4 +1,4 @@
-"""What a release consists of: one version, workflows, licences, the manual page, what other systems are told."""
+"""What a release consists of: version, workflows, licences, manual page; what other systems are told."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from typing import Any
 import click
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from support_samples import ROOT
 
 import multitracer
@@ -116,6 +118,21 @@ def test_tested_versions_are_those_promised() -> None:
     assert f"rustup override set {rust}" in commands(checks["jobs"]["oldest"])
 
 
+def test_the_lock_file_covers_what_is_declared() -> None:
+    lines = (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {
+        canonicalize_name(need.name): next(iter(need.specifier)).version
+        for need in (Requirement(line) for line in lines if line and not line.startswith("#"))
+    }
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = declared["project"]
+    wanted = [*project["dependencies"], *declared["dependency-groups"]["dev"]]
+    wanted += [line for extra in project["optional-dependencies"].values() for line in extra]
+    for need in map(Requirement, wanted):
+        version = pinned[canonicalize_name(need.name)]
+        assert need.specifier.contains(version), need
+
+
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """A repository that could be released."""
@@ -205,7 +222,6 @@ def test_a_wheel_holds_the_package_alone(tmp_path: Path) -> None:
     ],
 )
 def test_licence_policy(licence: str, fine: bool) -> None:
-    pytest.importorskip("license_expression", reason="pip install --group release")
     assert script("licences").allowed(licence) is fine
 
 

@@ -8,6 +8,9 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
+ifdef LOCKED
+export PIP_CONSTRAINT := $(CURDIR)/.ci/constraints.txt
+endif
 SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 
 MINUTES ?= 60
@@ -16,7 +19,7 @@ MINUTES ?= 60
 PARALLEL := -n auto --dist loadfile $(if $(DURATIONS),--durations=$(DURATIONS))
 
 .PHONY: help demo samples build test test-rust test-python check explore golden map lint format bench bench-rust \
-  instructions fuzz docs clean
+  instructions fuzz docs fuzz-core man licences advisories sbom sdist wheel try-wheel release release-ready clean
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
@@ -34,6 +37,12 @@ help:
 	@echo "make instructions  hold the instructions a packet takes against those recorded (valgrind)"
 	@echo "make fuzz     damaged files of every format to every command, for FUZZ_SECONDS (180)"
 	@echo "make docs     the documentation as a site, into site/; a broken link fails"
+	@echo "make fuzz-core  one target of rust/fuzz, TARGET=capture, for FUZZ_SECONDS (nightly compiler, cargo-fuzz)"
+	@echo "make man      the manual page, dist/multitracer.1"
+	@echo "make licences  every dependency's licence against the allow-list; WRITE=1 writes the texts anew"
+	@echo "make advisories  known holes in dependencies of both languages (asks the network)"
+	@echo "make sdist wheel try-wheel sbom  packages into dist/, checked; the wheel run in an empty environment"
+	@echo "make release  all of that, dry; TAG=1 makes the tag that the hosted workflow publishes"
 	@echo "make clean    remove everything that was made"
 
 demo: build
@@ -101,13 +110,50 @@ docs: build .venv/dev
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d site/.doctrees docs site
 	@echo "open site/index.html"
 
+# The nightly compiler and cargo-fuzz; the corpus is kept in rust/fuzz/corpus/, what fails in rust/fuzz/artifacts/.
+fuzz-core:
+	mkdir -p rust/fuzz/corpus/$(or $(TARGET),capture)
+	cd rust/fuzz && cargo +nightly fuzz run --fuzz-dir . $(or $(TARGET),capture) -- \
+	  -max_total_time=$(or $(FUZZ_SECONDS),180) -timeout=20 -rss_limit_mb=3000
+
+man: build
+	$(BIN)/python scripts/man.py dist/multitracer.1
+
+licences: build .venv/dev
+	$(BIN)/python scripts/licences.py $(if $(WRITE),--write)
+
+advisories: build .venv/release
+	@command -v cargo-audit >/dev/null || cargo install cargo-audit --locked
+	cargo audit
+	cargo audit --file rust/fuzz/Cargo.lock
+	$(BIN)/python -m pip_audit --strict --requirement .ci/constraints.txt --no-deps --disable-pip
+
+sbom: build .venv/dev .venv/release
+	$(BIN)/python scripts/sbom.py dist/multitracer.cdx.json
+	cp THIRD-PARTY-LICENCES.txt dist/LICENCES.txt
+
+sdist: .venv/release
+	$(BIN)/python scripts/release.py sdist
+
+wheel: .venv/release
+	$(BIN)/python scripts/release.py wheel --target "$(TARGET)" --platform "$(PLATFORM)"
+
+try-wheel: .venv/release
+	$(BIN)/python scripts/release.py try
+
+release: build .venv/dev .venv/release
+	$(BIN)/python scripts/release.py $(if $(TAG),tag,all)
+
+release-ready: .venv/release
+	$(BIN)/python scripts/release.py ready --tag "$(TAG)"
+
 clean:
 	rm -rf .venv target site demo-output remade-samples dist build benchmarks/data multitracer/_core*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # .venv/tools: what builds; .venv/built: the package with what it needs, newer than its Rust sources;
-# .venv/dev: what tests and checks, several times as large.
+# .venv/dev: what tests and checks, several times as large; .venv/release: what makes and checks packages.
 .venv/tools: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "make: needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
 	@command -v cargo >/dev/null || { echo "make: needs cargo; see https://rustup.rs"; exit 1; }
@@ -118,7 +164,11 @@ clean:
 	@touch $@
 
 .venv/dev: .venv/tools
-	$(BIN)/python -m pip install --quiet --group dev $(if $(LOCKED),--constraint .ci/constraints.txt)
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+.venv/release: .venv/tools
+	$(BIN)/python -m pip install --quiet --group release
 	@touch $@
 
 .venv/built: .venv/tools $(SOURCES)

@@ -195,6 +195,20 @@ def selected(measurement: Measurement) -> Measurement:
     return select(measurement, conns, expression)
 
 
+def needs_linux(command: str) -> None:
+    """Say that a command works on Linux only, where this is another system.
+
+    Raises
+    ------
+    UsageError
+    """
+    if sys.platform != "linux":
+        raise UsageError(
+            f"{command} works on Linux only: it uses that kernel's tracing and network namespaces; "
+            "recordings made there can be analysed here"
+        )
+
+
 def print_json(data: Any) -> None:
     """Print one JSON object; NaN and infinity are faults, not output."""
     import json

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multitracer.cli.common import DATA_LOSS, json_option, print_json
+from multitracer.cli.common import DATA_LOSS, json_option, needs_linux, print_json
 from multitracer.cli.visible import say
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def run_command(
     multitracer lab run figure-8-resets-vj -o resets --seed 3
     multitracer lab run plain-cubic -o out --set tcp.sack=0 --set flow.bytes=1e6
     """
+    needs_linux("lab")
     from multitracer.lab.library import load
     from multitracer.lab.runner import run
 
@@ -112,6 +113,7 @@ def fleet_command(
     multitracer lab fleet sample_traces/fleet.toml -o runs --dry-run
     multitracer lab fleet sample_traces/fleet.toml -o runs --jobs 4
     """
+    needs_linux("lab")
     from multitracer.lab.fleet import read_fleet, run_fleet
 
     wanted = read_fleet(file)

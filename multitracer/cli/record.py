@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from multitracer.cli.common import DATA_LOSS, NOTHING_READABLE, json_option, print_json
+from multitracer.cli.common import DATA_LOSS, NOTHING_READABLE, json_option, needs_linux, print_json
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def command(
     sudo multitracer record -o run1 -i eth0 --filter 'host 192.0.2.7 and port 443' -- curl -o /dev/null URL
     multitracer analyze run1
     """
+    needs_linux("record")
     from multitracer.record import host, plan as planning
     from multitracer.record.session import Options, ports_of, record
 
@@ -122,6 +123,7 @@ def doctor(ctx: click.Context, interface: str, as_json: bool) -> None:
     \b
     sudo multitracer doctor
     """
+    needs_linux("doctor")
     from multitracer.record import host, plan as planning
 
     plan = planning.make(interface or host.default_interface())

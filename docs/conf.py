@@ -37,6 +37,7 @@ _ELSEWHERE = {
     "index": "docs/README.md",
     "contributing": "CONTRIBUTING.md",
     "changelog": "CHANGELOG.md",
+    "security": "SECURITY.md",
     "samples": "sample_traces/README.md",
     "benchmarks": "benchmarks/README.md",
 }

@@ -85,10 +85,12 @@ impl Sender {
     /// Whether only a timer can repeat the first segment that is not acknowledged (RFC 6582): without SACK no ACK tells
     /// that what was sent again is lost again.
     fn is_overdue(&self, t_ns: i64, seq: i64) -> bool {
-        let again = self.outstanding.at(seq).filter(|run| run.transmissions > 1);
-        !self.sack_permitted
-            && seq == self.snd_una
-            && again.is_some_and(|run| t_ns.saturating_sub(run.last_ns) >= TIMER_NS)
+        if self.sack_permitted || seq != self.snd_una {
+            return false;
+        }
+        let twice = self.outstanding.at(seq).filter(|run| run.transmissions > 1).map(|run| run.last_ns);
+        let again_ns = twice.or_else(|| self.books.as_ref()?.sent_again_at(seq));
+        again_ns.is_some_and(|last_ns| t_ns.saturating_sub(last_ns) >= TIMER_NS)
     }
 
     /// Duplicate ACKs or SACK pass that call for retransmissions.

@@ -7,6 +7,7 @@ use talk::{MS, Talk, causes_of, warm_up};
 
 mod arrivals;
 mod causes;
+mod distance;
 mod path;
 mod seen;
 mod spurious;

@@ -163,6 +163,13 @@ impl Books {
         recent.copied().or_else(|| self.filler_of(seq))
     }
 
+    /// When the last copy of a byte came, if that was a retransmission, although it is the only one that was seen.
+    pub(super) fn sent_again_at(&self, seq: i64) -> Option<i64> {
+        let copy = self.copy_of(seq)?;
+        let row = self.arrivals.get(copy.arrival? as usize)?;
+        (row.verdict == ArrivalVerdict::Retransmission).then_some(copy.t_ns)
+    }
+
     /// What filled a gap there, longer ago.
     fn filler_of(&self, seq: i64) -> Option<Seen> {
         let rows = self.arrivals.iter().enumerate().rev().take(RECENT);

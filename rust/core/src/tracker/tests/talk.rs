@@ -12,11 +12,13 @@ pub(super) struct Talk {
     pub(super) isn_a: u32,
     pub(super) isn_b: u32,
     pub(super) timestamps: bool,
+    /// Both hosts number their packets from one counter; else all numbers are zero.
+    pub(super) ids: bool,
 }
 
 impl Talk {
     pub(super) fn new(isn_a: u32) -> Self {
-        Talk { tracker: Tracker::new(true), record: 0, isn_a, isn_b: 9000, timestamps: false }
+        Talk { tracker: Tracker::new(true), record: 0, isn_a, isn_b: 9000, timestamps: false, ids: true }
     }
 
     pub(super) fn blank(&mut self, t_ms: i64, from_a: bool) -> Segment {
@@ -34,7 +36,7 @@ impl Talk {
             window: 60000,
             length: 0,
             ip_length: 40,
-            ip_id: self.record as u16,
+            ip_id: if self.ids { self.record as u16 } else { 0 },
             ttl: 64,
             ecn: 0,
             checksum: Checksum::Good,

@@ -1,0 +1,175 @@
+//! Why something was sent again, and where it had been lost, from a point that is not at the sender.
+
+use super::*;
+
+const BEFORE_MS: i64 = 100;
+const BEHIND_MS: i64 = 20;
+
+/// A connection whose sender is far before this point, and the receiver a little behind it.
+fn between(sack: bool, timestamps: bool) -> Talk {
+    let mut talk = Talk::new(500);
+    (talk.timestamps, talk.ids) = (timestamps, false);
+    let numbers = [(talk.isn_a, 0), (talk.isn_b, talk.isn_a + 1), (talk.isn_a + 1, talk.isn_b + 1)];
+    for (place, (t_ms, from_a, bits)) in [
+        (0, true, flags::SYN),
+        (BEHIND_MS, false, flags::SYN | flags::ACK),
+        (BEHIND_MS + BEFORE_MS, true, flags::ACK),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut segment = talk.blank(t_ms, from_a);
+        (segment.seq, segment.ack) = numbers[place];
+        segment.flags = bits;
+        if bits & flags::SYN != 0 {
+            segment.options.mss = Some(1012);
+            segment.options.sack_permitted = sack;
+        }
+        segment.options.timestamps = timestamps.then_some((t_ms as u32, 0));
+        talk.tracker.segment(&segment);
+    }
+    talk
+}
+
+/// Segments 0 to `count` but one, 10 ms apart from 1 s on, each answered.
+fn all_but(talk: &mut Talk, count: i64, missing: i64, sack: bool) {
+    for place in (0..count).filter(|place| *place != missing) {
+        let t_ms = 1000 + 10 * place;
+        talk.data(t_ms, 1 + 1000 * place, 1000);
+        let (ack, end) = (1 + 1000 * missing, 1 + 1000 * (place + 1));
+        match (place < missing, sack) {
+            (true, _) => talk.ack(t_ms + 1, end, &[]),
+            (false, true) => talk.ack(t_ms + 1, ack, &[(ack + 1000, end)]),
+            (false, false) => talk.ack(t_ms + 1, ack, &[]),
+        }
+    }
+}
+
+/// Of 20 segments one is overtaken by those after it. Its needless copy comes a round trip after SACK called for it,
+/// between new data.
+fn late_and_called_for(timestamps: bool) -> Talk {
+    let mut talk = between(true, timestamps);
+    all_but(&mut talk, 20, 12, true);
+    let mut late = talk.blank(1195, true);
+    (late.seq, late.ack, late.length) = (talk.isn_a + 12_001, talk.isn_b + 1, 1000);
+    late.options.timestamps = timestamps.then_some((1120, 0));
+    talk.tracker.segment(&late);
+    talk.ack(1196, 20_001, &[]);
+    talk.data(1200, 20_001, 1000);
+    talk.data(1131 + BEFORE_MS, 12_001, 1000);
+    talk
+}
+
+fn last_cause(talk: Talk) -> (Cause, ArrivalCounts) {
+    let (connections, _) = talk.done();
+    let sender = &connections[0].senders[0];
+    (sender.arrivals().last().expect("an arrival").cause, sender.arrival_counts())
+}
+
+#[test]
+fn a_call_is_remembered_until_its_answer_comes() {
+    for timestamps in [false, true] {
+        let (cause, counts) = last_cause(late_and_called_for(timestamps));
+        assert_eq!(cause, Cause::Fast);
+        assert_eq!((counts.upstream, counts.downstream), (0, 0));
+    }
+}
+
+#[test]
+fn counts_and_rows_tell_the_same_cause() {
+    let (connections, _) = late_and_called_for(false).done();
+    let counts = connections[0].senders[0].retransmission_counts();
+    assert_eq!(counts[Cause::Fast as usize], 1);
+    assert_eq!(counts.iter().sum::<u64>(), 1);
+}
+
+#[test]
+fn without_sack_what_was_lost_again_waits_for_the_timer() {
+    let mut talk = between(false, false);
+    // New data goes on, and duplicate ACKs for it: nothing is ever silent.
+    all_but(&mut talk, 31, 12, false);
+    talk.data(1305, 12_001, 1000);
+    for place in 31..50 {
+        talk.data(1000 + 10 * place, 1 + 1000 * place, 1000);
+        talk.ack(1001 + 10 * place, 12_001, &[]);
+    }
+    talk.data(1500, 12_001, 1000);
+    let (connections, _) = talk.done();
+    let rows = connections[0].senders[0].arrivals();
+    assert_eq!(rows.last().map(|row| row.cause), Some(Cause::Timeout));
+}
+
+#[test]
+fn without_sack_fast_recovery_repeats_only_the_first() {
+    let mut talk = between(false, false);
+    all_but(&mut talk, 30, 12, false);
+    talk.data(1300, 12_001, 1000);
+    talk.data(1302, 20_001, 1000);
+    let (connections, _) = talk.done();
+    let causes: Vec<_> = connections[0].senders[0].arrivals().iter().map(|row| row.cause).collect();
+    assert_eq!(causes, [Cause::Fast, Cause::SlowStart]);
+}
+
+#[test]
+fn without_sack_fast_recovery_repeats_one_a_round_trip() {
+    for (apart_ms, then) in [(BEFORE_MS + 5, Cause::Fast), (BEFORE_MS / 3, Cause::SlowStart)] {
+        let mut talk = between(false, false);
+        // Segments 12, 14, 16 ... are lost before this point.
+        for place in (0..30).filter(|place| *place < 12 || place % 2 == 1) {
+            talk.data(1000 + 10 * place, 1 + 1000 * place, 1000);
+            talk.ack(1001 + 10 * place, 1 + 1000 * (place + 1).min(12), &[]);
+        }
+        for (count, place) in (12..20).step_by(2).enumerate() {
+            let t_ms = 1300 + count as i64 * apart_ms;
+            talk.data(t_ms, 1 + 1000 * place, 1000);
+            talk.ack(t_ms + 1, 2001 + 1000 * place, &[]);
+        }
+        let (connections, _) = talk.done();
+        let causes: Vec<_> = connections[0].senders[0].arrivals().iter().map(|row| row.cause).collect();
+        assert_eq!(causes, [Cause::Fast, then, then, then]);
+    }
+}
+
+/// A segment comes by twice, and this ACK comes so long after the second.
+fn twice(sack: bool, answer_ms: i64, blocks: &[(i64, i64)]) -> u64 {
+    let mut talk = between(sack, false);
+    for place in 0..10 {
+        talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
+        talk.ack(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[]);
+    }
+    talk.data(2000, 10_001, 1000);
+    talk.data(2600, 10_001, 1000);
+    talk.ack(2600 + answer_ms, 11_001, blocks);
+    last_cause(talk).1.downstream
+}
+
+#[test]
+fn what_came_by_twice_was_lost_behind_unless_it_shows_that_it_was_not() {
+    assert_eq!(twice(true, BEHIND_MS, &[]), 1);
+    assert_eq!(twice(false, BEHIND_MS, &[]), 1);
+    assert_eq!(twice(false, BEHIND_MS / 2, &[]), 0);
+    assert_eq!(twice(true, BEHIND_MS, &[(10_001, 11_001)]), 0);
+}
+
+#[test]
+fn what_the_receiver_had_reported_was_not_lost() {
+    let mut talk = between(true, false);
+    all_but(&mut talk, 20, 12, true);
+    talk.data(1300, 15_001, 1000);
+    assert_eq!(last_cause(talk).1.downstream, 0);
+}
+
+#[test]
+fn an_old_echo_answers_the_first_copy() {
+    for (echo_ms, lost) in [(2000, 0), (2600, 1)] {
+        let mut talk = between(false, true);
+        for place in 0..10 {
+            talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
+            talk.ack_echo(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[], 1000 + 100 * place);
+        }
+        talk.data(2000, 10_001, 1000);
+        talk.data(2600, 10_001, 1000);
+        talk.ack_echo(2600 + BEHIND_MS, 11_001, &[], echo_ms);
+        assert_eq!(last_cause(talk).1.downstream, lost, "echo of {echo_ms}");
+    }
+}

@@ -83,7 +83,7 @@ def test_a_full_link_with_losses_is_the_bottleneck() -> None:
     (found,) = sentences([one])
     assert found.kind == "bottleneck"
     assert found.text == (
-        "the link was full: 11.6 Mbit/s, for 93% of the time with data under way; the queue added 37 ms "
+        "the link was full: 11.6 Mbit/s, for 93% of the time with data in flight; the queue added 37 ms "
         "(median; 95th percentile 41 ms) to a base RTT of 1.2 ms; 1.4% of the segments were lost "
         "(14 of 1,000)"
     )

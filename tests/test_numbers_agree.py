@@ -152,6 +152,7 @@ def written(entries: list[Object]) -> Iterator[str]:
             if abs(value) < 1e12:
                 yield from NUMBER.findall(f"{duration(abs(value))} {duration(abs(value) / 1e3)}")
         limits, lost = entry.get("limits"), entry["losses"]["upstream"] + entry["losses"]["downstream"]
+        lost += 0 if entry["observation"]["point"] == "snd" else entry["damaged_segments"]
         sent = entry["packets"]["data"] + entry["losses"]["upstream"]
         yield from NUMBER.findall(f"{lost:,} {sent:,} {lost / max(sent, 1):.1%} {lost / max(sent, 1):.0%}")
         if limits:

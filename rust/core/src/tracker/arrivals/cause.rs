@@ -33,8 +33,6 @@ pub(super) struct Surroundings {
     round_trip_ns: i64,
     /// It is the first that is not acknowledged, and a timer has passed since it was sent again.
     overdue: bool,
-    /// It came sooner after a retransmission before it than that can have been answered.
-    unanswered: bool,
 }
 
 impl Surroundings {
@@ -56,7 +54,6 @@ impl Surroundings {
             called: now || sender.was_called_for(seq, until_ns),
             overdue: sender.is_overdue(segment.t_ns, seq),
             round_trip_ns: before_ns.saturating_add(sender.rtt.min().unwrap_or(0)),
-            unanswered: sender.is_unanswered(segment.t_ns, seq, peer),
         }
     }
 }
@@ -99,19 +96,6 @@ impl Sender {
         again_ns.is_some_and(|last_ns| t_ns.saturating_sub(last_ns) >= TIMER_NS)
     }
 
-    /// Whether no ACK of the retransmission before, which alone brought its bytes, can have reached the sender: without
-    /// SACK, fast recovery waits for that (RFC 6582). Half of the round trip, lest its measure had waited in a queue.
-    fn is_unanswered(&self, t_ns: i64, seq: i64, peer: &Sender) -> bool {
-        let last =
-            self.books.as_ref().filter(|_| !self.sack_permitted).and_then(|books| books.arrivals.last());
-        last.is_some_and(|row| {
-            row.fresh
-                && row.verdict == ArrivalVerdict::Retransmission
-                && row.end() <= seq
-                && self.loop_ns(peer).is_some_and(|loop_ns| t_ns.saturating_sub(row.t_ns) < loop_ns / 2)
-        })
-    }
-
     /// Duplicate ACKs or SACK pass that call for retransmissions.
     pub(in crate::tracker) fn note_call(&mut self, t_ns: i64) {
         let (una, high) = (self.snd_una, self.snd_max);
@@ -147,8 +131,8 @@ impl Sender {
             }
             _ if timer || at.overdue => Cause::Timeout,
             Some((_, true)) => Cause::SlowStart,
-            // Without SACK, fast recovery sends nothing again but what is first, one a round trip (RFC 6582).
-            Some((_, false)) if !sack && (at.seq > snd_una || at.unanswered) => Cause::SlowStart,
+            // Without SACK, fast recovery sends nothing again but what is first (RFC 6582).
+            Some((_, false)) if !sack && at.seq > snd_una => Cause::SlowStart,
             Some((_, false)) => Cause::Fast,
             None if at.called => Cause::Fast,
             None if sack && at.end >= snd_max && at.quiet_ns >= at.round_trip_ns => Cause::TailLossProbe,

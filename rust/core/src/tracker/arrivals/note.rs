@@ -178,11 +178,9 @@ impl Sender {
         if !in_order {
             books.counts.verdicts[verdict as usize] += 1;
         }
-        if verdict == ArrivalVerdict::Retransmission {
-            if fresh {
-                books.counts.inferred[cause as usize] += segments;
-                books.counts.upstream += segments;
-            }
+        if verdict == ArrivalVerdict::Retransmission && fresh {
+            books.counts.inferred[cause as usize] += segments;
+            books.counts.upstream += segments;
         }
         books.arrivals.push(Arrival {
             t_ns: segment.t_ns,

@@ -110,26 +110,6 @@ fn without_sack_fast_recovery_repeats_only_the_first() {
     assert_eq!(causes, [Cause::Fast, Cause::SlowStart]);
 }
 
-#[test]
-fn without_sack_fast_recovery_repeats_one_a_round_trip() {
-    for (apart_ms, then) in [(BEFORE_MS + 5, Cause::Fast), (BEFORE_MS / 3, Cause::SlowStart)] {
-        let mut talk = between(false, false);
-        // Segments 12, 14, 16 ... are lost before this point.
-        for place in (0..30).filter(|place| *place < 12 || place % 2 == 1) {
-            talk.data(1000 + 10 * place, 1 + 1000 * place, 1000);
-            talk.ack(1001 + 10 * place, 1 + 1000 * (place + 1).min(12), &[]);
-        }
-        for (count, place) in (12..20).step_by(2).enumerate() {
-            let t_ms = 1300 + count as i64 * apart_ms;
-            talk.data(t_ms, 1 + 1000 * place, 1000);
-            talk.ack(t_ms + 1, 2001 + 1000 * place, &[]);
-        }
-        let (connections, _) = talk.done();
-        let causes: Vec<_> = connections[0].senders[0].arrivals().iter().map(|row| row.cause).collect();
-        assert_eq!(causes, [Cause::Fast, then, then, then]);
-    }
-}
-
 /// A segment comes by twice, and this ACK comes so long after the second.
 fn twice(sack: bool, answer_ms: i64, blocks: &[(i64, i64)]) -> u64 {
     let mut talk = between(sack, false);

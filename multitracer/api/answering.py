@@ -53,7 +53,9 @@ def _answered(
 ) -> Result:
     reason = missing(question, measurement, results)
     if reason is not None:
-        return Result(name, inconclusive=f"needs {reason}")
+        # What another answer lacks is passed on in its own words.
+        said = {result.inconclusive for result in results.values()}
+        return Result(name, inconclusive=reason if reason in said else f"needs {reason}")
     analyzer = known[name]
     try:
         return analyzer.run(measurement, results)

@@ -11,7 +11,6 @@ from multitracer.diagnosis.field.kernel import kernel_counts
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
-from multitracer.layers.tcp.fates import ARRIVED, UNKNOWN
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.lazy import np
@@ -82,6 +81,8 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
     losses = results.get("losses")
     if losses is None or losses.inconclusive is not None or m.snd is None or m.rcv is None:
         return {}
+    from multitracer.layers.tcp.fates import ARRIVED, UNKNOWN  # with NumPy: a summary has no such table
+
     fates = losses.tables["fates"]
     gone = fates.where(~np.isin(fates["fate"], (ARRIVED, UNKNOWN)) & (fates["length"] > 0))
     grouped = Grouped(gone["conn"], gone["dir"])

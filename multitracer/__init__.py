@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from multitracer.api.measurement import Measurement as Measurement, align as align
     from multitracer.api.pipeline import analyze as analyze, plot as plot, read as read
     from multitracer.batch import Batch as Batch, batch as batch
+    from multitracer.batch.difference import Difference as Difference
+    from multitracer.batch.sides import compare as compare
     from multitracer.model import errors as errors
     from multitracer.reading.opening import open_trace as open_trace
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _LAZY = {
     "batch": "multitracer.batch",
     "Batch": "multitracer.batch",
+    "compare": "multitracer.batch.sides",
+    "Difference": "multitracer.batch.difference",
     "read": "multitracer.api.pipeline",
     "open_trace": "multitracer.reading.opening",
     "align": "multitracer.api.measurement",
@@ -40,11 +44,13 @@ _MODULES = {"errors": "multitracer.model.errors"}
 __all__ = [
     "Analysis",
     "Batch",
+    "Difference",
     "Measurement",
     "__version__",
     "align",
     "analyze",
     "batch",
+    "compare",
     "errors",
     "open_trace",
     "plot",

@@ -5,6 +5,7 @@
 - `executors`: where. `storage`: where to, a directory or a path of fsspec.
 - `rows`, `outcome`, `summary`, `output`: tables and files. `parameters`, `study`, `comparison`: studies.
 - `index`: the page over all.
+- `sides`, `budget`, `difference`, `difference_page`: what is compared, its time by cause, how much differs.
 """
 
 from __future__ import annotations

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
 from multitracer.batch.comparison import Change
 from multitracer.batch.outcome import Batch, Record
+from multitracer.batch.page import page, table
 from multitracer.batch.pictures import histogram, study_chart
 from multitracer.batch.study import Pivot
-from multitracer.report.document import asset as report_asset, policy
-from multitracer.report.markup import Child, Markup, join, raw, tag
+from multitracer.report.markup import Child, Markup, join, tag
 from multitracer.report.page_text import count, duration, rate, share, spelled
-from multitracer.report.sortable import headings_row
 
 MOST_ROWS = 5_000
 MOST_LETTERS = 40
@@ -27,20 +24,6 @@ MOST_FAILED = 1_000
 
 def index_page(found: Batch, studies: Sequence[Pivot], changes: Sequence[Change] | None) -> str:
     """The page as text: self-contained but for links to the pages of measurements."""
-    import multitracer
-
-    script = report_asset("tables.js") + _asset("index.js")
-    title = f"{count(len(found.records), 'measurement')}"
-    head = [
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy([script])),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("meta", name="generator", content=f"MultiTracer {multitracer.__version__}"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{title} · MultiTracer"),
-        raw("style", report_asset("page.css") + _asset("index.css")),
-    ]
     chapters = [
         ("flagged", "Flagged", _flagged(found)),
         ("histogram", "Utilization", _histogram(found)),
@@ -51,33 +34,8 @@ def index_page(found: Batch, studies: Sequence[Pivot], changes: Sequence[Change]
         ("all", "All measurements", _all(found)),
         ("unread", "Not read", _unread(found)),
     ]
-    chapters = [chapter for chapter in chapters if chapter[2]]
-    theme = tag("button", "Light / dark", type="button", id="theme", title="Change between light and dark")
-    links = [tag("a", words, href=f"#{name}") for name, words, _ in chapters]
-    body = [
-        tag(
-            "header",
-            tag("h1", title),
-            tag("p", _lead(found), class_="lead"),
-            tag("nav", links, theme, aria_label="Chapters"),
-        ),
-        tag(
-            "main",
-            [
-                tag("section", tag("h2", words), content, id=name, class_="block")
-                for name, words, content in chapters
-            ],
-        ),
-        tag("footer", f"MultiTracer {multitracer.__version__}. summary.csv holds every connection."),
-        raw("script", script),
-    ]
-    page = tag("html", tag("head", head), tag("body", body), lang="en")
-    return f"<!doctype html>\n{page}\n"
-
-
-@cache
-def _asset(name: str) -> str:
-    return (files("multitracer.batch") / "assets" / name).read_text(encoding="utf-8")
+    title = count(len(found.records), "measurement")
+    return page(title, _lead(found), chapters, "summary.csv holds every connection.")
 
 
 def _lead(found: Batch) -> str:
@@ -180,7 +138,7 @@ def _causes(found: Batch) -> Markup:
     ]
     note = "Share: of time or bytes, mean over all measurements of known utilization, and the largest of one."
     return join(
-        _table("Causes", ("cause", "what", "measurements", "time", "mean share", "largest"), rows),
+        table("Causes", ("cause", "what", "measurements", "time", "mean share", "largest"), rows),
         tag("p", note, class_="note"),
     )
 
@@ -214,7 +172,7 @@ def _changes(changes: Sequence[Change] | None) -> Markup:
     note = (
         "Percentile bootstrap over measurements. Of many metrics, one in twenty shows a change that is none."
     )
-    return join(_table("Comparison", headings, rows), tag("p", note, class_="note"))
+    return join(table("Comparison", headings, rows), tag("p", note, class_="note"))
 
 
 def _study(study: Pivot) -> Markup:
@@ -234,7 +192,7 @@ def _study(study: Pivot) -> Markup:
     return join(
         tag("h3", f"{spelled(study.metric)} over {over}"),
         study_chart(study),
-        _table(study.metric, headings, rows),
+        table(study.metric, headings, rows),
         tag("p", f"Median, quartiles, number of values.{missing}", class_="note"),
     )
 
@@ -256,7 +214,7 @@ def _fairness(found: Batch) -> Markup:
     if not rows:
         return Markup("")
     headings = ("measurement", "flows", "Jain index", "standard deviation of goodput")
-    return _table("Fairness", headings, rows[:MOST_ROWS])
+    return table("Fairness", headings, rows[:MOST_ROWS])
 
 
 def _all(found: Batch) -> Markup:
@@ -289,7 +247,7 @@ def _all(found: Batch) -> Markup:
         notes.append(f"The first {len(shown):,} of {len(found.records):,}; summary.csv has all.")
     return join(
         tag("div", filters, tag("output", f"{len(shown):,} shown", id="count"), id="filters", role="search"),
-        _table("All measurements", headings, rows, id_="measurements"),
+        table("All measurements", headings, rows, id_="measurements"),
         [tag("p", words, class_="note") for words in notes],
     )
 
@@ -360,31 +318,10 @@ def _unread(found: Batch) -> Markup:
     ]
     parts = []
     if failed:
-        parts.append(_table("Not read", ("where", "what", "why"), failed[:MOST_FAILED]))
+        parts.append(table("Not read", ("where", "what", "why"), failed[:MOST_FAILED]))
     if issues:
         parts.append(tag("h3", "Files left out of measurements"))
         parts.append(
-            _table("Files left out", ("measurement", "severity", "file", "why"), issues[:MOST_FAILED])
+            table("Files left out", ("measurement", "severity", "file", "why"), issues[:MOST_FAILED])
         )
     return join(*parts)
-
-
-def _table(
-    label: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], id_: str | None = None
-) -> Markup:
-    found = [tuple(row) for row in rows]
-    numbers = {at for row in found for at, cell in enumerate(row) if isinstance(cell, tuple)}
-    head = headings_row(headings, numbers)
-    body = [tag("tr", [_cell(cell) for cell in row]) for row in found]
-    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_="sortable", id=id_)
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
-
-
-def _cell(cell: Any) -> Markup:
-    """Markup as it is, (value, words) as a number, text escaped."""
-    if isinstance(cell, tuple):
-        value, words = cell
-        # Not a number: sorted last, whichever way.
-        return tag("td", words, data_value="NaN" if value is None else value, class_="number")
-    long = not isinstance(cell, Markup) and len(cell) > 40
-    return tag("td", cell, class_="long" if long else None)

@@ -19,6 +19,17 @@ MOST_CONNECTIONS = 10_000
 MOST_FACTS = 5
 MOST_ISSUES = 50
 
+LIMIT_SHARES: dict[str, str] = {
+    "application": "the application wrote or read nothing",
+    "receiver_window": "the receiver's window was full",
+    "congestion_window": "the congestion window was full",
+    "bandwidth": "the link was full",
+    "loss_recovery": "losses were repaired",
+    "handshake": "the connection was opened",
+    "unknown": "no evidence",
+}
+"""Limits of the sender, as `connections[].limits` names them."""
+
 COLUMNS: dict[str, str] = {
     "name": "measurement: its directory under the root",
     "conn": "connection within the measurement",
@@ -46,6 +57,11 @@ COLUMNS: dict[str, str] = {
     "rtt_std_ms": "standard deviation of the RTT [ms]",
     "rtt_deviation_ms": "mean deviation of RTTs from the smoothed RTT before them [ms]",
     "rto_ms": "median RTO computed from the RTTs (RFC 6298, without a minimum) [ms]",
+    "rtt_base_ms": "RTT of the path: smallest halves together (docs/limits.md) [ms]",
+    "bottleneck_bps": "rate of the bottleneck, as far as the link was full [bit/s]",
+    "limits_s": "handshake to last ACK: the time that the limits share [s]",
+    **{f"limit_{name}": f"share of limits_s: {text}" for name, text in LIMIT_SHARES.items()},
+    "limits_method": "source of the limits: kernel, or inferred from the capture",
     "utilization": "of the measurement: share of the link capacity that was used (paper 4.3)",
     "utilization_low": "of the measurement: lower bound, where utilization is an estimate",
     "utilization_high": "of the measurement: upper bound, where utilization is an estimate",
@@ -80,10 +96,12 @@ COLUMNS |= {column.name: column.text for _, _, column in DECLARED if column.name
 OF_MEASUREMENT = frozenset(name for name, text in COLUMNS.items() if text.startswith("of the measurement"))
 """Metrics that all rows of a measurement share: a study counts them once."""
 
-_WORDS = {"name", "conn", "sender", "receiver", "utilization_basis"} | {
+WORDS = {"name", "sender", "receiver", "utilization_basis", "limits_method"} | {
     column.name for _, _, column in DECLARED if not column.numeric
 }
-NUMERIC = tuple(name for name in COLUMNS if name not in _WORDS)
+"""Columns that hold text."""
+
+NUMERIC = tuple(name for name in COLUMNS if name not in WORDS | {"conn"})
 
 
 def record_of(contract: Object, settings: Object) -> dict[str, Any]:
@@ -208,6 +226,7 @@ def _after_losses(found: Object) -> Row:
 def _connection(one: Object, received: Object, round_trips: Object) -> Row:
     sender, receiver = one["endpoints"] if one["data_direction"] == "forward" else one["endpoints"][::-1]
     counts, again, timeouts, rtt = one["bytes"], one["retransmissions"], one["timeouts"], one["rtt_ms"] or {}
+    limits = one.get("limits") or {}
     return {
         "conn": one["index"],
         "sender": sender,
@@ -234,6 +253,11 @@ def _connection(one: Object, received: Object, round_trips: Object) -> Row:
         "rtt_std_ms": round_trips.get("std_ms"),
         "rtt_deviation_ms": round_trips.get("deviation_ms"),
         "rto_ms": round_trips.get("rto_ms"),
+        "rtt_base_ms": (one.get("rtt") or {}).get("base_ms"),
+        "bottleneck_bps": (one.get("bottleneck") or {}).get("rate_bps"),
+        "limits_s": limits.get("seconds"),
+        **{f"limit_{name}": limits.get(name) for name in LIMIT_SHARES},
+        "limits_method": limits.get("method"),
     }
 
 

@@ -50,13 +50,12 @@ def _parquet(table: Any) -> bytes:
 def _table(rows: Sequence[Row], names: Sequence[str]) -> Any:
     import pyarrow as pa
 
-    from multitracer.batch.rows import COLUMNS, DECLARED
+    from multitracer.batch.rows import COLUMNS, WORDS
 
-    words = _WORDS | {column.name for _, _, column in DECLARED if not column.numeric}
     arrays, fields = [], []
     for name in names:
         values = [row.get(name) for row in rows]
-        kind = _kind(values, known=name in COLUMNS, name=name, words=words)
+        kind = _kind(values, known=name in COLUMNS, name=name, words=WORDS)
         if kind == "string":
             values = [None if value is None else _text(value) for value in values]
         elif kind == "double":
@@ -66,7 +65,6 @@ def _table(rows: Sequence[Row], names: Sequence[str]) -> Any:
     return pa.table(arrays, schema=pa.schema(fields))
 
 
-_WORDS = frozenset({"name", "sender", "receiver", "utilization_basis"})
 _COUNTS = frozenset(
     {
         "conn", "bytes", "sent_bytes", "duplicate_bytes", "retransmissions", "retransmissions_timeout",

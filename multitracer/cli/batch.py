@@ -129,7 +129,7 @@ def command(
 
     if not time_limit > 0:
         raise UsageError(f"--time-limit {time_limit:g}: must be positive")
-    with _progress() as report:
+    with batch_progress() as report:
         began = time.monotonic()
         found = batch(
             root,
@@ -214,7 +214,7 @@ def _said(record: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _progress() -> Iterator[Report]:
+def batch_progress() -> Iterator[Report]:
     """A bar on a terminal; elsewhere a line now and then."""
     if not sys.stderr.isatty():
         said = time.monotonic()

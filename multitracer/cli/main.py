@@ -29,6 +29,7 @@ COMMANDS = {
     "plot": "multitracer.cli.plot:command",
     "report": "multitracer.cli.report:command",
     "batch": "multitracer.cli.batch:command",
+    "compare": "multitracer.cli.compare:command",
     "export": "multitracer.cli.export:command",
     "lab": "multitracer.cli.lab:command",
     "formats": "multitracer.cli.formats:command",

@@ -76,8 +76,18 @@ def write(
     UsageError
         The file cannot be written.
     """
+    write_text(path, render(analysis, title, fold_s))
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a page that is made already; the file appears complete or not at all.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be written.
+    """
     target = Path(path)
-    text = render(analysis, title, fold_s)
     temporary = target.parent / f".multitracer-{secrets.token_hex(8)}.html"
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:

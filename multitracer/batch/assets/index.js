@@ -10,6 +10,7 @@
   });
 
   const table = document.getElementById("measurements");
+  if (!table) { root.dataset.ready = "yes"; return; }
   const find = document.getElementById("find");
   const most = document.getElementById("most");
   const selects = [...document.querySelectorAll("#filters select")];

@@ -207,5 +207,12 @@ def continuation(paths: list[str]) -> list[int] | None:
 def ip_packets(paths: list[str], content: bytes | None = None) -> list[tuple[int, int, bytes]] | None:
     """Record, length on the wire, bytes."""
 
+class RawPackets:
+    """All records of a capture, or those of some numbers."""
+
+    def __new__(cls, paths: list[str], wanted: list[int] | None = None) -> Self: ...
+    def batch(self, bytes: int) -> list[tuple[int, int, int, bytes, int]]:
+        """Number, time, original length, bytes kept, link type; none at the end."""
+
 def packet(paths: list[str], record: int) -> tuple[int, int, bytes, int] | None:
     """Time, original length, bytes kept, link type."""

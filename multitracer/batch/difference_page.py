@@ -21,7 +21,7 @@ def difference_page(found: Difference) -> str:
     """
     chapters = [
         ("answer", "Answer", _answer(found)),
-        ("causes", "Difference by cause", _causes(found)),
+        ("causes", "Difference by cause", by_cause(found)),
         ("factors", "What else was measured", _factors(found)),
         ("settings", "Parameters that differ", _settings(found)),
         ("sides", "What was compared", _sides(found)),
@@ -49,7 +49,8 @@ def _answer(found: Difference) -> Markup:
     )
 
 
-def _causes(found: Difference) -> Markup:
+def by_cause(found: Difference) -> Markup:
+    """The table of causes, with bars, and what they mean."""
     most = max((abs(one.difference_s) for one in found.causes), default=0.0) or 1.0
     rows = [
         (

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from multitracer.batch import difference_words as words
 from multitracer.batch.comparison import Change
+from multitracer.batch.difference import Difference
+from multitracer.batch.difference_page import by_cause
 from multitracer.batch.outcome import Batch, Record
 from multitracer.batch.page import page, table
 from multitracer.batch.pictures import histogram, study_chart
@@ -22,16 +25,32 @@ MOST_CHOICES = 30
 MOST_FAILED = 1_000
 
 
-def index_page(found: Batch, studies: Sequence[Pivot], changes: Sequence[Change] | None) -> str:
-    """The page as text: self-contained but for links to the pages of measurements."""
+def index_page(
+    found: Batch,
+    studies: Sequence[Pivot],
+    changes: Sequence[Change] | None,
+    slower: Difference | None = None,
+) -> str:
+    """The page as text: self-contained but for links to the pages of measurements.
+
+    Parameters
+    ----------
+    found : Batch
+    studies : sequence of Pivot
+    changes : sequence of Change, optional
+        Metrics against the baseline.
+    slower : Difference, optional
+        Transfer time against the baseline.
+    """
     chapters = [
-        ("flagged", "Flagged", _flagged(found)),
-        ("histogram", "Utilization", _histogram(found)),
+        ("broken", "Rules broken", _broken(found)),
+        ("all", "All measurements", _all(found)),
+        ("flagged", "Flagged, and why", _flagged(found)),
         ("causes", "Causes", _causes(found)),
-        ("comparison", "Comparison", _changes(changes)),
+        ("histogram", "Utilization", _histogram(found)),
+        ("comparison", "Comparison", join(_difference(slower), _changes(changes))),
         ("studies", "Studies", join(*map(_study, studies))),
         ("fairness", "Fairness", _fairness(found)),
-        ("all", "All measurements", _all(found)),
         ("unread", "Not read", _unread(found)),
     ]
     title = count(len(found.records), "measurement")
@@ -43,6 +62,24 @@ def _lead(found: Batch) -> str:
     return (
         f"{len(found.done):,} analysed with {count(connections, 'connection')}; {len(found.flagged):,} used "
         f"{found.flag_below:g} % of their link or less; {len(found.failed):,} failed."
+    )
+
+
+def _broken(found: Batch) -> Markup:
+    if not found.broken:
+        return Markup("")
+    rows = [(one.measurement or "against the baseline", one.rule, one.text) for one in found.broken]
+    more = len(rows) - MOST_FAILED
+    note = tag("p", f"and {more:,} more in junit.xml", class_="note") if more > 0 else None
+    return join(table("Rules broken", ("measurement", "rule", "found"), rows[:MOST_FAILED]), note)
+
+
+def _difference(slower: Difference | None) -> Markup:
+    """Transfer time against the baseline, by cause."""
+    if slower is None:
+        return Markup("")
+    return join(
+        tag("p", words.headline(slower)), by_cause(slower), tag("p", words.method(slower), class_="note")
     )
 
 
@@ -219,21 +256,19 @@ def _fairness(found: Batch) -> Markup:
 
 def _all(found: Batch) -> Markup:
     names = found.varied
-    shown = found.records[:MOST_ROWS]
-    flagged = {record["name"] for record in found.flagged}
+    states = _states(found)
+    shown = sorted(found.records, key=lambda record: _worst_first(record, states))[:MOST_ROWS]
     choices = {name: _choices(found.done, name) for name in names}
     headings = [
         "measurement", "state", "utilization", "goodput", "bytes", "duplicate bytes", "retransmissions",
         "timeouts", "spurious", "RTT", "main loss", *names,
     ]  # fmt: skip
-    rows = (
-        _row(record, "flagged" if record["name"] in flagged else record["status"], names) for record in shown
-    )
+    rows = (_row(record, states[record["name"]], names) for record in shown)
     filters: list[Child] = [
         tag(
             "label", "Find ", tag("input", type="search", id="find", placeholder="words", autocomplete="off")
         ),
-        _select("state", 1, ("done", "flagged", "failed")),
+        _select("state", 1, ("rule broken", "flagged", "failed", "unanswered", "done")),
         tag(
             "label",
             "Utilization at most ",
@@ -246,10 +281,58 @@ def _all(found: Batch) -> Markup:
     if len(found.records) > len(shown):
         notes.append(f"The first {len(shown):,} of {len(found.records):,}; summary.csv has all.")
     return join(
-        tag("div", filters, tag("output", f"{len(shown):,} shown", id="count"), id="filters", role="search"),
+        tag(
+            "details",
+            tag("summary", "Filter, and choose columns ", tag("output", f"{len(shown):,} shown", id="count")),
+            tag("div", filters, id="filters", role="search"),
+            tag("div", _columns(headings), id="columns", role="group", aria_label="Columns"),
+            class_="tools",
+        ),
         table("All measurements", headings, rows, id_="measurements"),
         [tag("p", words, class_="note") for words in notes],
     )
+
+
+def _states(found: Batch) -> dict[str, str]:
+    """The state of each measurement by name: the gravest that applies."""
+    flagged = {record["name"] for record in found.flagged}
+    wrong = {one.measurement for one in found.broken}
+    states = {}
+    for record in found.records:
+        name = record["name"]
+        if record["status"] != "done":
+            states[name] = "failed"
+        elif name in wrong:
+            states[name] = "rule broken"
+        elif name in flagged:
+            states[name] = "flagged"
+        elif record["utilization"]["value"] is None and _main(record) in (None, "unknown"):
+            states[name] = "unanswered"
+        else:
+            states[name] = "done"
+    return states
+
+
+_GRAVEST = ("rule broken", "flagged", "failed", "unanswered", "done")
+
+
+def _worst_first(record: Record, states: Mapping[str, str]) -> tuple[int, float, str]:
+    value = record["utilization"]["value"] if record["status"] == "done" else None
+    return _GRAVEST.index(states[record["name"]]), 2.0 if value is None else value, record["name"]
+
+
+def _main(record: Record) -> str | None:
+    """The kind of the main cause: the first sentence that is not the utilization."""
+    return next((str(one["kind"]) for one in record["diagnosis"] if one["kind"] != "utilization"), None)
+
+
+def _columns(headings: Sequence[str]) -> list[Child]:
+    """A box to tick for each column but the first."""
+    return [
+        tag("label", tag("input", type="checkbox", checked="", data_column=at), f" {heading}")
+        for at, heading in enumerate(headings)
+        if at
+    ]
 
 
 def _choices(records: Iterable[Record], name: str) -> tuple[str, ...]:

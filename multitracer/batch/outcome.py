@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from multitracer.batch.find import Unread
 from multitracer.batch.rows import COLUMNS
+from multitracer.batch.rules import Broken
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,8 @@ class Batch:
         Measurements that were finished in an earlier run.
     removed : list of str
         Measurements of the run before, into the same place, that are gone: their results were taken away.
+    broken : list of Broken
+        Rules of `fail_on` that were broken: measurement (empty for a rule about the whole batch), rule, text.
     """
 
     records: list[Record]
@@ -42,6 +45,7 @@ class Batch:
     output: str | None = None
     cached: int = 0
     removed: list[str] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
 
     @property
     def done(self) -> list[Record]:

@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from multitracer.batch.budget import budgets
 from multitracer.batch.comparison import compare
+from multitracer.batch.difference import Difference, difference
 from multitracer.batch.index import index_page
 from multitracer.batch.naming import folder, page_file, record_file
 from multitracer.batch.outcome import Batch
 from multitracer.batch.rows import COLUMNS
+from multitracer.batch.rules import Rule, broken, slowdown
 from multitracer.batch.storage import Store
 from multitracer.batch.study import pivot
 from multitracer.batch.summary import csv_bytes, dataset_files, has_parquet, parquet_bytes
+from multitracer.batch.verdicts import junit, markdown
 
 PIVOT_COLUMNS = ("metric", "median", "q1", "q3", "min", "max", "std", "n", "runs")
 CHANGE_COLUMNS = (
@@ -29,8 +33,11 @@ def write_all(
     baseline: Sequence[Mapping[str, Any]] | None,
     partition_by: Sequence[str],
     dataset: bool,
+    rules: Sequence[Rule] = (),
 ) -> None:
     """Write summary, studies, data set, page, and last batch.json: it says that all of them are whole.
+
+    Rules that are broken go into `Batch.broken`, junit.xml and summary.md.
 
     What the run before wrote and this one does not is taken away: its other studies, and the results of
     measurements that are gone (`Batch.removed`).
@@ -49,7 +56,15 @@ def write_all(
     changes = None if baseline is None else compare(baseline, rows)
     if changes is not None:
         files["comparison.csv"] = csv_bytes([one.to_dict() for one in changes], CHANGE_COLUMNS)
-    files["index.html"] = index_page(found, studies, changes).encode("utf-8")
+    slower = _difference(baseline, rows)
+    found.broken = broken(rules, found.records)
+    if slower is not None:
+        tested = slower.verdict not in ("no difference shown", "too few runs")
+        about = [rule for rule in rules if rule.name == "slowdown"]
+        found.broken += [bad for rule in about if (bad := slowdown(rule, slower.share, tested))]
+    files["junit.xml"] = junit(found, found.broken)
+    files["summary.md"] = markdown(found, found.broken).encode("utf-8", "backslashreplace")
+    files["index.html"] = index_page(found, studies, changes, slower).encode("utf-8")
     before = _before(place)
     for stale in sorted(_written_by(before) - files.keys()):
         place.remove(stale)
@@ -60,6 +75,14 @@ def write_all(
     for name, content in files.items():
         place.write(name, content)
     place.write("batch.json", json.dumps(state(found, sorted(files)), indent=1, allow_nan=False).encode())
+
+
+def _difference(
+    baseline: Sequence[Mapping[str, Any]] | None, rows: Sequence[Mapping[str, Any]]
+) -> Difference | None:
+    """Transfer time against the baseline; None without one, or without data on a side."""
+    before, after = budgets(baseline or ()), budgets(rows)
+    return difference(before, after, ("baseline", "this batch")) if before and after else None
 
 
 def state(found: Batch, files: Sequence[str]) -> dict[str, Any]:
@@ -78,6 +101,7 @@ def state(found: Batch, files: Sequence[str]) -> dict[str, Any]:
         "unread": [asdict(one) for one in found.unread],
         "flag_below": found.flag_below,
         "spurious_timeouts": spurious(found),
+        "broken": [asdict(one) for one in found.broken],
         "causes": [
             {
                 "cause": one["cause"],

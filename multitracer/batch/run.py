@@ -17,6 +17,7 @@ from multitracer.batch.outcome import Batch
 from multitracer.batch.output import write_all
 from multitracer.batch.parameters import merge, name_pattern, read_table
 from multitracer.batch.progress import EACH_BYTES, Progress, Report
+from multitracer.batch.rules import Rule, parse_rule
 from multitracer.batch.storage import LocalStore, is_remote, store
 from multitracer.model.errors import NothingToRead, UnreadableFile, UsageError
 
@@ -36,6 +37,7 @@ class Options:
     partition_by: tuple[str, ...] = ()
     dataset: bool = False
     limits: guard.Limits = field(default_factory=guard.Limits)
+    rules: tuple[Rule, ...] = ()
 
 
 def batch(
@@ -53,6 +55,7 @@ def batch(
     pivots: Sequence[str] = (),
     baseline: str | os.PathLike[str] | None = None,
     partition_by: Sequence[str] = (),
+    fail_on: Sequence[str] = (),
     time_limit_s: float = 600.0,
     memory_limit_bytes: int | None = None,
     progress: Report | None = None,
@@ -88,6 +91,9 @@ def batch(
         Output of an earlier batch to compare with.
     partition_by : sequence of str
         Columns by which the Parquet data set is partitioned.
+    fail_on : sequence of str
+        Rules: ``utilization<95``, ``timeouts_spurious>0``, ``cause=loss``, ``slowdown>5`` (percent, against
+        the baseline). Broken ones are in `Batch.broken`.
     time_limit_s, memory_limit_bytes : float, int
         What one measurement may take; by default ten minutes, and the worker's share of the memory.
     progress : callable, optional
@@ -121,7 +127,10 @@ def batch(
         tuple(partition_by),
         bool(partition_by or dask or scheduler),
         guard.Limits(time_limit_s, memory),
+        tuple(parse_rule(text) for text in fail_on),
     )
+    if baseline is None and any(rule.name == "slowdown" for rule in options.rules):
+        raise UsageError("--fail-on slowdown: needs --baseline, the output of an earlier batch")
     if output is not None:
         return _run(os.fspath(root), os.fspath(output), where, options, progress)
     with tempfile.TemporaryDirectory(prefix="multitracer-") as place:
@@ -153,7 +162,7 @@ def _run(root: str, output: str, where: Where, options: Options, progress: Repor
             if record["status"] == "done":
                 record["parameters"] = merge(record["name"], record["parameters"], patterns, table)
         result = Batch(records, found.unread, options.flag_below, output, cached)
-        write_all(place, result, pivots, baseline, options.partition_by, options.dataset)
+        write_all(place, result, pivots, baseline, options.partition_by, options.dataset, options.rules)
         return result
     finally:
         if lock is not None:

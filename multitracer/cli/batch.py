@@ -91,6 +91,14 @@ SHOWN = 20
     metavar="N",
     help="Exit with status 5 above N spurious timeouts.",
 )
+@click.option(
+    "--fail-on",
+    "fail_on",
+    multiple=True,
+    metavar="RULE",
+    help="Exit with status 5 if it holds of a measurement: 'utilization<95', 'timeouts_spurious>0', any "
+    "column of summary.csv, 'cause=loss'; against the baseline, 'slowdown>5' (percent). Repeatable.",
+)
 @click.option("--strict", is_flag=True, help="Exit with status 4 if a measurement could not be analysed.")
 @click.pass_context
 def command(
@@ -112,6 +120,7 @@ def command(
     scheduler: str | None,
     min_utilization: float | None,
     max_spurious: int | None,
+    fail_on: tuple[str, ...],
     strict: bool,
 ) -> None:
     """Analyse every measurement under ROOT: summary, a page for each, an index page over all.
@@ -121,7 +130,7 @@ def command(
     \b
     multitracer batch runs -o results
     multitracer batch runs -o results --param 'mtu=(\\d+)' --pivot goodput_bps:mtu
-    multitracer batch after -o results-after --baseline results
+    multitracer batch after -o results-after --baseline results --fail-on 'slowdown>5'
     multitracer batch s3://traces/today -o s3://results/today --scheduler tcp://head:8786
     """
     from multitracer.batch import batch
@@ -144,6 +153,7 @@ def command(
             pivots=pivots,
             baseline=baseline,
             partition_by=partition_by,
+            fail_on=fail_on,
             time_limit_s=time_limit,
             memory_limit_bytes=None if memory_limit is None else _size(memory_limit),
             progress=report,
@@ -158,6 +168,7 @@ def command(
     missed = _missed(found, min_utilization)
     if max_spurious is not None and (number := spurious(found)) > max_spurious:
         missed.append(f"{number:,} spurious timeouts, at most {max_spurious:,} are allowed")
+    missed += [f"{one.measurement or output}: {one.text} ({one.rule})" for one in found.broken]
     for line in missed[:SHOWN]:
         say(f"multitracer: {line}", err=True)
     if len(missed) > SHOWN:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from multitracer.api.analysis import Analysis
     from multitracer.plots.panel import Figure
 
-FORMATS = ("xplot", "xgraph", "gnuplot", "csv", "parquet", "pcap", "perfetto", "mahimahi", "errors")
+FORMATS = (
+    "xplot", "xgraph", "gnuplot", "csv", "parquet", "pcap", "pcapng", "lua", "perfetto", "mahimahi", "errors",
+)  # fmt: skip
 VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 
 
@@ -48,7 +50,7 @@ VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
     type=click.Choice(["snd", "rcv"]),
     default="snd",
     show_default=True,
-    help="pcap: which end's capture.",
+    help="pcap, pcapng, lua: which end's capture.",
 )
 @click.option("--conn", type=click.IntRange(0), metavar="N", help="pcap and figures: connection.")
 @click.option("--from", "start", type=float, metavar="SECONDS", help="pcap and figures: begin.")
@@ -70,13 +72,15 @@ def command(
 ) -> None:
     """Convert results for other tools.
 
-    xplot, gnuplot, xgraph: any figure. csv, parquet: any table. pcap: selected packets. perfetto: the
+    xplot, gnuplot, xgraph: any figure. csv, parquet: any table. pcap: selected packets. pcapng: a capture
+    with the verdicts as packet comments. lua: the verdicts as fields of Wireshark and tshark. perfetto: the
     timeline for ui.perfetto.dev. mahimahi: the link's capacity for mm-link. errors: a scenario that replays
     the link's errors in the lab. OUT is a directory for xgraph and gnuplot.
 
     \b
     multitracer export sample_traces/link-resets-vj --to xplot -o resets.xpl
     multitracer export sample_traces/link-resets-vj --to pcap --verdict damaged --end rcv -o corrupted.pcap
+    multitracer export sample_traces/link-resets-vj --to pcapng -o commented.pcapng
     multitracer export sample_traces/flow-control --to csv --table link_frames -o frames.csv
     multitracer export sample_traces/link-resets-vj --to errors -o replay.toml
     """
@@ -102,6 +106,8 @@ def command(
         span = window(measurement, start, end)
         count = pcap.write(analysis, output, point=side, conn=conn, window_ns=span, verdict=verdict)
         written, facts = [output], {"packets": count}
+    elif target in ("pcapng", "lua"):
+        written, facts = [output], _noted(analysis, target, output, side)
     else:
         from multitracer.export import emulation
 
@@ -148,6 +154,18 @@ def _figure(
     from multitracer.export import gnuplot
 
     return gnuplot.write(figure, output), {}
+
+
+def _noted(analysis: Analysis, target: str, output: str, side: str) -> dict[str, Any]:
+    """A capture with verdicts, or the verdicts for its reader; how many packets."""
+    if target == "pcapng":
+        from multitracer.export import annotated
+
+        packets, commented = annotated.write(analysis, output, point=side)
+        return {"packets": packets, "commented": commented}
+    from multitracer.export import dissector
+
+    return {"commented": dissector.write(analysis, output, point=side)}
 
 
 def _tell(written: Sequence[str], facts: dict[str, Any], target: str, as_json: bool) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import struct
 from collections.abc import Iterator
 
 import dpkt
@@ -14,19 +12,13 @@ from multitracer.export.files import writing
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.errors import UnreadableFile, UsageError
 from multitracer.model.table import Array
+from multitracer.model.timeline import Timeline
 from multitracer.native import RawPacket
 from multitracer.output.results import Answers
 
 VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
-FEW = 2_000  # packets of a capture that is no plain pcap: each is read from its beginning
 LARGEST = 1 << 18
 _CAPTURES = frozenset({"pcap", "pcapng", "gsmtap", "rlc", "dccp", "wifi"})
-_MAGIC = {
-    b"\xd4\xc3\xb2\xa1": ("<", 1000),
-    b"\x4d\x3c\xb2\xa1": ("<", 1),
-    b"\xa1\xb2\xc3\xd4": (">", 1000),
-    b"\xa1\xb2\x3c\x4d": (">", 1),
-}
 
 
 def write(
@@ -65,18 +57,11 @@ def write(
         If the capture is no longer what was read.
     """
     m = analysis.measurement
-    source = m.snd if point == "snd" else m.rcv
-    captures = [index for index, one in enumerate(m.sources) if one.layer == "tcp"]
-    if source is None and len(captures) == 1 and point == "snd":
-        source = captures[0]
-    if source is None:
-        raise UsageError(f"no capture at point {point}")
+    source = capture_at(m, point)
     records = _records(analysis, source, conn, window_ns, verdict)
     if not len(records):
         raise UsageError("no packet fits the selection")
     origin = m.sources[source].path
-    if m.sources[source].format not in _CAPTURES:
-        raise UsageError(f"{origin} is a trace of a simulation, which holds no packets to copy; see --to csv")
     packets = _packets(origin, records)
     first = next(packets, None)
     if first is None:
@@ -98,6 +83,26 @@ def write(
             file.write(bytes(record) + packet.data)
             count += 1
     return count
+
+
+def capture_at(m: Timeline, point: str) -> int:
+    """The number of the source that holds the packets of an end; the only capture stands for the sender's.
+
+    Raises
+    ------
+    UsageError
+        No such capture, or it is no capture of packets.
+    """
+    source = m.snd if point == "snd" else m.rcv
+    captures = [index for index, one in enumerate(m.sources) if one.layer == "tcp"]
+    if source is None and len(captures) == 1 and point == "snd":
+        source = captures[0]
+    if source is None:
+        raise UsageError(f"no capture at point {point}")
+    if m.sources[source].format not in _CAPTURES:
+        path = m.sources[source].path
+        raise UsageError(f"{path} is a trace of a simulation, which holds no packets to copy; see --to csv")
+    return source
 
 
 def _records(
@@ -130,38 +135,5 @@ def _with(first: RawPacket, others: Iterator[RawPacket]) -> Iterator[RawPacket]:
 
 def _packets(path: str, records: Array) -> Iterator[RawPacket]:
     """The packets of these numbers."""
-    try:
-        with open(path, "rb") as plain:
-            zipped = plain.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if zipped else open(path, "rb") as file:
-            header = file.read(24)
-            if header[:4] in _MAGIC and len(header) == 24:
-                yield from _pcap(file, *_MAGIC[header[:4]], header, set(records.tolist()))
-                return
-    except (OSError, EOFError) as error:
-        raise UnreadableFile(f"{path}: {error}") from error
-    if len(records) > FEW:
-        raise UsageError(
-            f"{path}: is no plain pcap; at most {FEW:,} of its packets can be exported; editcap -F pcap first"
-        )
-    for record in records.tolist():
-        packet = native.packet(path, record)
-        if packet is not None:
-            yield packet
-
-
-def _pcap(file: object, order: str, unit_ns: int, header: bytes, wanted: set[int]) -> Iterator[RawPacket]:
-    link_type = struct.unpack_from(order + "I", header, 20)[0] & 0x0FFFFFFF
-    read = file.read  # type: ignore[attr-defined]
-    last, number = max(wanted), 0
-    while number < last:
-        head = read(16)
-        if len(head) < 16:
-            return
-        seconds, fraction, kept, original = struct.unpack(order + "4I", head)
-        if kept > LARGEST:
-            return
-        data = read(kept)
-        number += 1
-        if number in wanted and len(data) == kept:
-            yield RawPacket(seconds * 10**9 + fraction * unit_ns, original, data, link_type)
+    for _, packet in native.packets(path, records.tolist()):
+        yield packet

@@ -15,6 +15,7 @@ from multitracer.native.captures import (
     continuation as continuation,
     ip_packets as ip_packets,
     packet as packet,
+    packets as packets,
     read_capture as read_capture,
     read_dccp as read_dccp,
     sniff_dccp as sniff_dccp,

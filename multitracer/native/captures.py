@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import multitracer._core as _core
 from multitracer.native.call import Scan, called, named, scanned, several
 from multitracer.native.columns import Columns
+
+_BATCH_BYTES = 1 << 20
 
 
 class RawPacket(NamedTuple):
@@ -167,6 +169,28 @@ def packet(path: str, record: int) -> RawPacket | None:
     paths = several(path)
     found = called(named(paths), lambda: _core.packet(paths, record))
     return None if found is None else RawPacket(*found)
+
+
+def packets(path: str, wanted: Sequence[int] | None = None) -> Iterator[tuple[int, RawPacket]]:
+    """The records of a capture with their numbers from 1, as they were captured; streams.
+
+    They end at the end of the capture, or at the first damage in it.
+
+    Parameters
+    ----------
+    path : str or Parts
+    wanted : sequence of int, optional
+        Only records of these numbers.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    """
+    paths = several(path)
+    reader = _core.RawPackets(paths, None if wanted is None else list(wanted))
+    while batch := called(named(paths), lambda: reader.batch(_BATCH_BYTES)):
+        for number, t_ns, original_length, data, link_type in batch:
+            yield number, RawPacket(t_ns, original_length, data, link_type)
 
 
 def ip_packets(path: str, piped: bytes | None = None) -> list[IpPacket] | None:

@@ -32,6 +32,11 @@
     }
     document.getElementById("count").textContent = shown + " of " + rows.length + " shown";
   }
+  for (const box of document.querySelectorAll("#columns input")) {
+    box.addEventListener("change", () => {
+      for (const row of table.rows) row.cells[box.dataset.column].hidden = !box.checked;
+    });
+  }
   for (const one of [find, most, ...selects]) one.addEventListener("input", apply);
   root.dataset.ready = "yes";
 })();

@@ -1,6 +1,7 @@
 //! Captures: one call reads, decodes and tracks; what comes back are plain dictionaries and NumPy columns.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
 use multitracer_core::input::Kept;
@@ -24,6 +25,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(capture_format, m)?)?;
     m.add_function(wrap_pyfunction!(packet, m)?)?;
     m.add_function(wrap_pyfunction!(ip_packets, m)?)?;
+    m.add_class::<RawPackets>()?;
     m.add_function(wrap_pyfunction!(continuation, m)?)?;
     Ok(())
 }
@@ -142,6 +144,53 @@ pub(crate) fn tracked_to_python(
 fn packet<'py>(py: Python<'py>, paths: Vec<PathBuf>, record: u64) -> PyResult<Option<Packet<'py>>> {
     let found = py.detach(|| capture::packet_of_parts(&paths, record)).map_err(error_to_python)?;
     Ok(found.map(|raw| (raw.t_ns, raw.orig_len, PyBytes::new(py, &raw.data), raw.link_type)))
+}
+
+/// All records of a capture, or some, in batches.
+#[pyclass]
+struct RawPackets {
+    // A reader is not Sync; nobody contends for the lock.
+    packets: Mutex<capture::RawPackets>,
+    /// Numbers of the records, ascending; all if there is no list.
+    wanted: Option<Vec<u64>>,
+    /// The last of them was given.
+    done: bool,
+}
+
+/// Record, then as of [`packet`].
+type Numbered<'py> = (u64, i64, u32, Bound<'py, PyBytes>, u16);
+
+#[pymethods]
+impl RawPackets {
+    #[new]
+    #[pyo3(signature = (paths, wanted=None))]
+    fn new(paths: Vec<PathBuf>, wanted: Option<Vec<u64>>) -> Self {
+        let wanted = wanted.map(|mut numbers| {
+            numbers.sort_unstable();
+            numbers
+        });
+        RawPackets { packets: Mutex::new(capture::RawPackets::new(paths)), wanted, done: false }
+    }
+
+    /// Some more records, of about so many bytes together; none at the end or at the first damage.
+    fn batch<'py>(&mut self, py: Python<'py>, bytes: usize) -> PyResult<Vec<Numbered<'py>>> {
+        let mut found = Vec::new();
+        let mut size = 0;
+        let packets = self.packets.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let wanted = self.wanted.as_deref();
+        let last = wanted.and_then(<[u64]>::last).copied();
+        while size < bytes && !self.done {
+            let next = py.detach(|| {
+                packets.next(|number| wanted.is_none_or(|all| all.binary_search(&number).is_ok()))
+            });
+            let Some((number, raw)) = next.map_err(error_to_python)? else { break };
+            size += raw.data.len() + 100;
+            found.push((number, raw.t_ns, raw.orig_len, PyBytes::new(py, &raw.data), raw.link_type));
+            self.done = last == Some(number);
+        }
+        py.check_signals()?;
+        Ok(found)
+    }
 }
 
 /// The IP packets as (record, length on the wire, bytes); None if there are too many.

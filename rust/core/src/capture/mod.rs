@@ -30,6 +30,7 @@ mod packets;
 mod parts;
 mod pcap;
 mod pcapng;
+mod rawpackets;
 mod record;
 pub mod records;
 mod source;
@@ -52,6 +53,7 @@ pub use kinds::{Kind, KindCounts};
 pub use link::name as link_type_name;
 pub use packets::{IpPackets, MOST_BYTES, ip_packets, ip_packets_in};
 pub use parts::{continuation, packet_of_parts, read_parts};
+pub use rawpackets::RawPackets;
 pub use without::Without;
 
 use crate::input::decompressed_head;

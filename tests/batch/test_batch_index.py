@@ -55,6 +55,7 @@ def test_nothing_runs_and_everything_filters(tmp_path: Path) -> None:
         assert page.inner_text("#count") == "6 shown"
         assert page.locator("#flagged .facts > li").count() == 2
         assert "50.0 %" in page.inner_text("#flagged .facts > li:first-child")
+        page.click("details.tools > summary")
         page.fill("#most", "96")
         assert page.inner_text("#count") == "2 of 6 shown"
         page.fill("#most", "")

@@ -65,6 +65,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     state.share_clocks()
     _join_links(state)
     _join_uncaptured(state)
+    _join_repeated(state)
     state.share_clocks()
     _join_kernels(state)
     _join_dccp(state)
@@ -113,6 +114,13 @@ def _join_links(state: AlignmentState) -> None:
                 if not state.settled(b):
                     state.place(b, between.fit.pieces)
                 state.relations.append(replace(between, a=state.clock_source(a), b=state.clock_source(b)))
+
+
+def _join_repeated(state: AlignmentState) -> None:
+    if sum("link_frames" in state.traces[i].tables for i in state.layer("link")) > 1:
+        from multitracer.alignment import linktwice
+
+        linktwice.join(state)
 
 
 def _link_relations(

@@ -43,6 +43,8 @@ class AlignmentState:
         By connection, the direction that leaves the side of the main connection's data sender; -1 unknown.
     left_out : set of int
         Copies of other sources.
+    repeated : dict of int to dict
+        By link log and table, a mask of the rows that another log of the same link has, too.
     tried : set of int
         Sources that had enough to be joined by: if they are not, they do not belong to the others.
     """
@@ -60,6 +62,7 @@ class AlignmentState:
     left_out: set[int] = field(default_factory=set)
     tried: set[int] = field(default_factory=set)
     entity_sides: dict[tuple[int, int], int] = field(default_factory=dict)
+    repeated: dict[int, dict[str, Array]] = field(default_factory=dict)
     issues: list[Issue] = field(default_factory=list)
     _matches: dict[tuple[int, int], Matches] = field(default_factory=dict)
     _ways: dict[tuple[int, int], tuple[Array, Array]] = field(default_factory=dict)

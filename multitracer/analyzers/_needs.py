@@ -73,8 +73,10 @@ QUESTIONS = {
             "bearer",
             "host",
             "hops",
+            "mptcp",
         ),
     ),
+    "mptcp": Question(needs=("mptcp",), specific=True),
     "air": Question(needs=("link_air",), specific=True),
     "host": Question(needs=("host_events",), uses=("snd", "rcv"), specific=True),
 }

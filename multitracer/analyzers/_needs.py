@@ -76,7 +76,6 @@ QUESTIONS = {
             "mptcp",
         ),
     ),
-    "mptcp": Question(needs=("mptcp",), specific=True),
     "air": Question(needs=("link_air",), specific=True),
     "host": Question(needs=("host_events",), uses=("snd", "rcv"), specific=True),
 }

@@ -279,9 +279,10 @@ def _mapped(m: Timeline, source: int, connection: Connection, direction: int) ->
         return None
     segments = m.flow(connection.index, direction, source)
     data = segments.where(segments["length"] > 0)
-    fresh = data["length"].astype(np.int64) - data["duplicate"]
+    before = native.bytes_covered_before(data["seq"], data["length"].astype(np.int64))
+    fresh = data["length"] - before
     new = fresh > 0
-    seq = (data["seq"] + data["duplicate"])[new]  # what is sent again comes before what is new
+    seq = (data["seq"] + before)[new]  # what is sent again comes before what is new
     table = m.table("mptcp")
     rows = table.where(
         (table["conn"] == connection.index)

@@ -201,6 +201,9 @@ def walk_anchors(
 def json_text(value: object, level: int) -> str:
     """As json.dumps with an indent of 2, for a place `level` steps inside."""
 
+def bytes_covered_before(first: _Ints, length: _Ints) -> _Ints:
+    """Of each stretch of bytes, how many an earlier one had."""
+
 def continuation(paths: list[str]) -> list[int] | None:
     """The order in which captures continue each other."""
 

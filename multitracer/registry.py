@@ -88,6 +88,7 @@ ANALYZERS = {
     "rtt_deviation": "multitracer.analyzers.rtt_deviation:ANALYZER",
     "air": "multitracer.analyzers.air:ANALYZER",
     "host": "multitracer.analyzers.host:ANALYZER",
+    "mptcp": "multitracer.analyzers.mptcp:ANALYZER",
     "energy": "multitracer.analyzers.energy:ANALYZER",
     "flow_totals": "multitracer.analyzers.flow_totals:ANALYZER",
     "hops": "multitracer.analyzers.hops:ANALYZER",

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from multitracer.alignment import captures, path, simulated
-from multitracer.alignment.clocks import fit
+from multitracer.alignment import capturejoin, path, simulated
 from multitracer.alignment.finish import finish
 from multitracer.alignment.flows import sockets
-from multitracer.alignment.path import FEW_MATCHES, outward
-from multitracer.alignment.relation import Relation, place_steps
+from multitracer.alignment.path import outward
+from multitracer.alignment.relation import Relation
 from multitracer.alignment.state import AlignmentState
 from multitracer.model import declared
 from multitracer.model.errors import AlignmentError
@@ -62,10 +61,11 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     path.set_reference(state)
     simulated.name_sockets(state)
     path.place_simulated(state)
-    _join_captures(state)
+    capturejoin.join(state)
     state.share_clocks()
     _join_links(state)
     _join_uncaptured(state)
+    _join_repeated(state)
     state.share_clocks()
     _join_kernels(state)
     _join_dccp(state)
@@ -83,50 +83,6 @@ def _join_uncaptured(state: AlignmentState) -> None:
         from multitracer.alignment import uncaptured
 
         uncaptured.join(state)
-
-
-def _join_captures(state: AlignmentState) -> None:
-    """Grow from the reference: each time the capture that shares most packets with one on the timeline."""
-    waiting = [i for i in state.path if not state.settled(i)]
-    while waiting:
-        options = [
-            (len(matches := captures.match(state.own[a], state.own[b])), a, b, matches)
-            for b in waiting
-            for a in state.path
-            if state.settled(a)
-        ]
-        best = max(options, key=lambda option: option[0], default=None)
-        if best is None or best[0] < FEW_MATCHES:
-            break
-        _, a, b, matches = best
-        _join_pair(state, a, b, matches)
-        waiting.remove(b)
-    on = [i for i in state.path if state.settled(i)]
-    for place, b in enumerate(on):  # further pairs narrow the bounds
-        for a in on[:place]:
-            if any({relation.a, relation.b} == {a, b} for relation in state.relations):
-                continue
-            if state.simulated(a) and state.simulated(b):
-                continue
-            matches = captures.match(state.own[a], state.own[b])
-            if len(matches) >= FEW_MATCHES:
-                _join_pair(state, a, b, matches, new=False)
-
-
-def _join_pair(state: AlignmentState, a: int, b: int, matches: captures.Matches, new: bool = True) -> None:
-    data = outward(state, state.own[a])[matches.first]
-    a_is_near = captures.order_of(state.own[a], state.own[b], matches, data) != 1
-    a_first, b_first = captures.pairs(state.own[a], state.own[b], matches, data == a_is_near)
-    nominal = state.nominal[a]
-    lower, upper = (pair.points(nominal.apply(pair.t_a, pair.record_a)) for pair in (a_first, b_first))
-    fitted = fit(lower, upper, state.span(b))
-    fitted = place_steps(fitted, state.own[b]["t_ns"], state.own[b]["record"], lower, upper)
-    relation = Relation(
-        a, b, a_first, b_first, "hull", fitted, None, {"matches": len(matches), **fitted.evidence}
-    )
-    state.relations.append(relation)
-    if new:
-        state.place(b, fitted.pieces)
 
 
 def _join_links(state: AlignmentState) -> None:
@@ -158,6 +114,13 @@ def _join_links(state: AlignmentState) -> None:
                 if not state.settled(b):
                     state.place(b, between.fit.pieces)
                 state.relations.append(replace(between, a=state.clock_source(a), b=state.clock_source(b)))
+
+
+def _join_repeated(state: AlignmentState) -> None:
+    if sum("link_frames" in state.traces[i].tables for i in state.layer("link")) > 1:
+        from multitracer.alignment import linktwice
+
+        linktwice.join(state)
 
 
 def _link_relations(

@@ -89,14 +89,14 @@ def seen_once_by_both(first: Sequence[Array], second: Sequence[Array]) -> Matche
     first, second : sequence of integer arrays
         The same columns of both.
     """
-    rows_a, keys_a = _unique(first)
-    rows_b, keys_b = _unique(second)
+    rows_a, keys_a = once(first)
+    rows_b, keys_b = once(second)
     _, at_a, at_b = np.intersect1d(keys_a, keys_b, assume_unique=True, return_indices=True)
     return Matches(rows_a[at_a], rows_b[at_b])
 
 
-def _unique(columns: Sequence[Array]) -> tuple[Array, Array]:
-    """Rows whose values occur once, mixed into 64 bits (a chance collision only drops a pair)."""
+def once(columns: Sequence[Array]) -> tuple[Array, Array]:
+    """Rows whose values occur once, and these mixed into 64 bits (a chance collision only drops a pair)."""
     mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
         mixed = (mixed ^ column.astype(np.int64).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
@@ -104,25 +104,6 @@ def _unique(columns: Sequence[Array]) -> tuple[Array, Array]:
     keys, at, count = np.unique(mixed, return_index=True, return_counts=True)
     once = count == 1
     return at[once], keys[once]
-
-
-def order_of(first: Table, second: Table, matches: Matches, data: Array) -> int:
-    """Which capture is nearer to the data sender: 0 the first, 1 the second, -1 undecided.
-
-    Data reaches the nearer one earlier, ACKs reach it later, whatever the clocks say: the difference of the
-    clocks' readings is (offset + delay) for data and (offset - delay) for ACKs.
-
-    Parameters
-    ----------
-    data : bool array
-        For each match, whether it goes in the bulk direction of its connection.
-    """
-    apart = second["t_ns"][matches.second] - first["t_ns"][matches.first]
-    if data.all() or not data.any():
-        return -1
-    base = int(apart[0])
-    round_trip = float(np.median((apart - base)[data])) - float(np.median((apart - base)[~data]))
-    return -1 if round_trip == 0 else int(round_trip < 0)
 
 
 def pairs(first: Table, second: Table, matches: Matches, with_data: Array) -> tuple[Pairs, Pairs]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.alignment.translated import Alone, Split, same_packets, split_by_proxy
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
 
@@ -30,7 +31,7 @@ class Member:
 
 @dataclass
 class Merged:
-    """A connection of the measurement."""
+    """A connection of the measurement; `also` are its endpoints where a translator (NAT) has changed them."""
 
     endpoints: tuple[Endpoint, Endpoint]
     base: tuple[int, int]
@@ -38,6 +39,12 @@ class Merged:
     ranges: list[tuple[int, int]]
     members: list[Member] = field(default_factory=list)
     data_bytes: list[int] = field(default_factory=lambda: [0, 0])
+    also: list[tuple[Endpoint, Endpoint]] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[tuple[Endpoint, Endpoint]]:
+        """All endpoints that it has at any capture, in the common orientation."""
+        return [self.endpoints, *self.also]
 
     @property
     def data_dir(self) -> int:
@@ -53,9 +60,12 @@ def merge(traces: Sequence[Trace], captures: Sequence[int]) -> list[Merged]:
     """Find which connections of several captures are the same.
 
     Same endpoints (in either order) and the same initial sequence numbers; where a handshake was missed,
-    sequence ranges that meet. A port used again with another ISN is another connection.
+    sequence ranges that meet. A port used again with another ISN is another connection. What only one of
+    several captures has under its names is looked for under others, by its packets.
 
-    Reference: RFC 9293 section 3.4.1 (ISN).
+    References
+    ----------
+    RFC 9293 section 3.4.1 (ISN), RFC 3022 (NAT).
     """
     by_endpoints: dict[tuple[Endpoint, Endpoint], list[tuple[int, int, dict[str, Any]]]] = {}
     ranges = {source: _ranges(traces[source]) for source in captures}
@@ -71,7 +81,55 @@ def merge(traces: Sequence[Trace], captures: Sequence[int]) -> list[Merged]:
         for source, conn, entry in entries:
             _place(group, source, conn, entry, ranges[source][conn])
         merged.extend(group)
+    if len(captures) > 1:
+        merged = _fused(traces, captures, merged, ranges)
     return merged
+
+
+def split(traces: Sequence[Trace], captures: Sequence[int], merged: Sequence[Merged]) -> list[Split]:
+    """Connections that a proxy seems to have made of one: the same bytes, no common packet."""
+    return split_by_proxy(traces, _alone(captures, merged)) if len(captures) > 1 else []
+
+
+def _alone(captures: Sequence[int], merged: Sequence[Merged]) -> list[Alone]:
+    return [
+        Alone(number, member.source, member.conn, member.flipped)
+        for number, common in enumerate(merged)
+        if len(common.members) < len(captures)
+        for member in common.members
+    ]
+
+
+def _fused(
+    traces: Sequence[Trace],
+    captures: Sequence[int],
+    merged: list[Merged],
+    ranges: dict[int, list[list[tuple[int, int]]]],
+) -> list[Merged]:
+    """Connections that have the same packets under other names become one."""
+    alone = _alone(captures, merged)
+    if len({one.source for one in alone}) < 2:
+        return merged
+    place = list(range(len(merged)))
+    gone: set[int] = set()
+    for same in same_packets(traces, alone):
+        a, b = sorted((place[same.first], place[same.second]))
+        if a == b:
+            continue
+        kept, other = merged[a], merged[b]
+        if {m.source for m in kept.members} & {m.source for m in other.members}:
+            continue
+        turned = [member.flipped ^ same.flipped for member in other.members]
+        joined = [
+            _add(kept, m.source, m.conn, traces[m.source].connections[m.conn], ranges[m.source][m.conn], flip)
+            for m, flip in zip(other.members, turned, strict=True)
+        ]
+        if not any(joined):
+            continue
+        kept.also += [names[::-1] if same.flipped else names for names in other.names]
+        gone.add(b)
+        place = [a if at == b else at for at in place]
+    return [common for number, common in enumerate(merged) if number not in gone]
 
 
 def endpoints_of(entry: dict[str, Any]) -> tuple[Endpoint, Endpoint]:
@@ -104,37 +162,47 @@ def _place(
     group: list[Merged], source: int, conn: int, entry: dict[str, Any], ranges: list[tuple[int, int]]
 ) -> None:
     endpoints = endpoints_of(entry)
-    base = [int(value or 0) for value in entry.get("base", (0, 0))]
-    isn = list(entry.get("isn", (None, None)))
-    data = [int(entry.get(name, {}).get("data_bytes", 0)) for name in ("forward", "reverse")]
     for common in group:
-        if common.member(source) is not None:
-            continue
-        flipped = common.endpoints != endpoints
-        turn = (1, 0) if flipped else (0, 1)
-        shifts = _shifts(common, [isn[d] for d in turn], [base[d] for d in turn], [ranges[d] for d in turn])
-        if shifts is None:
-            continue
-        common.members.append(Member(source, conn, flipped, shifts))
-        common.data_bytes = [max(common.data_bytes[d], data[turn[d]]) for d in (0, 1)]
-        common.isn = [common.isn[d] if common.isn[d] is not None else isn[turn[d]] for d in (0, 1)]
-        for d in (0, 1):
-            low, high = ranges[turn[d]]
-            common.ranges[d] = (
-                min(common.ranges[d][0], low + shifts[d]),
-                max(common.ranges[d][1], high + shifts[d]),
-            )
-        return
-    group.append(
-        Merged(
-            endpoints,
-            (base[0], base[1]),
-            isn,
-            list(ranges),
-            [Member(source, conn, False, (0, 0))],
-            list(data),
+        if common.member(source) is None and _add(
+            common, source, conn, entry, ranges, common.endpoints != endpoints
+        ):
+            return
+    isn, base, data = _numbers(entry)
+    members = [Member(source, conn, False, (0, 0))]
+    group.append(Merged(endpoints, (base[0], base[1]), isn, list(ranges), members, data))
+
+
+def _numbers(entry: dict[str, Any]) -> tuple[list[int | None], list[int], list[int]]:
+    """ISN, base of relative numbers and payload bytes, by direction."""
+    base = [int(value or 0) for value in entry.get("base", (0, 0))]
+    data = [int(entry.get(name, {}).get("data_bytes", 0)) for name in ("forward", "reverse")]
+    return list(entry.get("isn", (None, None))), base, data
+
+
+def _add(
+    common: Merged,
+    source: int,
+    conn: int,
+    entry: dict[str, Any],
+    ranges: list[tuple[int, int]],
+    flipped: bool,
+) -> bool:
+    """Make a capture's connection a member of a common one, if its sequence numbers allow it."""
+    isn, base, data = _numbers(entry)
+    turn = (1, 0) if flipped else (0, 1)
+    shifts = _shifts(common, [isn[d] for d in turn], [base[d] for d in turn], [ranges[d] for d in turn])
+    if shifts is None:
+        return False
+    common.members.append(Member(source, conn, flipped, shifts))
+    common.data_bytes = [max(common.data_bytes[d], data[turn[d]]) for d in (0, 1)]
+    common.isn = [common.isn[d] if common.isn[d] is not None else isn[turn[d]] for d in (0, 1)]
+    for d in (0, 1):
+        low, high = ranges[turn[d]]
+        common.ranges[d] = (
+            min(common.ranges[d][0], low + shifts[d]),
+            max(common.ranges[d][1], high + shifts[d]),
         )
-    )
+    return True
 
 
 def _shifts(

@@ -10,6 +10,7 @@ import numpy as np
 
 from multitracer.alignment import flows, graph
 from multitracer.alignment.clocks import Piece
+from multitracer.alignment.connections import Endpoint, Merged, endpoints_of
 from multitracer.alignment.kernelcauses import by_kernel
 from multitracer.alignment.relation import Nominal
 from multitracer.alignment.state import AlignmentState, entities
@@ -251,6 +252,7 @@ def _number_connections(state: AlignmentState, final: dict[int, Nominal]) -> Non
         np.minimum.at(first, own["conn"][known], t)
     order = np.argsort(first, kind="stable")
     state.merged = [state.merged[i] for i in order]
+    state.leaving = None if state.leaving is None else state.leaving[order]
     if state.main is not None:
         state.main = int(np.flatnonzero(order == state.main)[0])
 
@@ -297,6 +299,8 @@ def _measurement(state: AlignmentState, clocks: list[Clock], tables: dict[str, T
             merged.endpoints,
             merged.data_dir,
             {m.source: state.traces[m.source].connections[m.conn] for m in merged.members},
+            -1 if state.leaving is None else int(state.leaving[index]),
+            _names(state, merged),
         )
         for index, merged in enumerate(state.merged)
     ]
@@ -315,6 +319,17 @@ def _measurement(state: AlignmentState, clocks: list[Clock], tables: dict[str, T
         issues=[issue for trace in state.traces for issue in trace.issues] + state.issues,
         settings=state.settings,
     )
+
+
+def _names(state: AlignmentState, merged: Merged) -> dict[int, tuple[Endpoint, Endpoint]]:
+    """Endpoints of a connection at each capture, if they change on the way."""
+    if not merged.also:
+        return {}
+    found = {}
+    for member in merged.members:
+        names = endpoints_of(state.traces[member.source].connections[member.conn])
+        found[member.source] = names[::-1] if member.flipped else names
+    return found
 
 
 def _kernel_points(state: AlignmentState) -> None:

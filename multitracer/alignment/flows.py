@@ -36,8 +36,8 @@ def sockets(flows: Sequence[Flow], merged: Sequence[Merged]) -> list[Socket]:
     """Sockets of a log that belong to a connection; to several, if a port was used again."""
     known: dict[tuple[tuple[str, int], tuple[str, int]], list[int]] = {}
     for index, common in enumerate(merged):
-        first, second = common.endpoints
-        known.setdefault((first, second), []).append(index)
+        for first, second in common.names:
+            known.setdefault((first, second), []).append(index)
     found = []
     for number, flow in enumerate(flows):
         local, remote = (flow.local_address, flow.local_port), (flow.remote_address, flow.remote_port)
@@ -101,7 +101,8 @@ def assign(
     flow_column = table["flow"]
     by_endpoints: dict[frozenset[tuple[str, int]], list[int]] = {}
     for index, common in enumerate(merged):
-        by_endpoints.setdefault(frozenset(common.endpoints), []).append(index)
+        for names in common.names:
+            by_endpoints.setdefault(frozenset(names), []).append(index)
     order = np.argsort(flow_column, kind="stable")
     bounds = np.searchsorted(flow_column[order], np.arange(len(flows) + 1))
     for index, flow in enumerate(flows):
@@ -117,8 +118,8 @@ def assign(
             t = table["t_ns"][rows]
             outside = [np.maximum(np.maximum(spans[c][0] - t, t - spans[c][1]), 0) for c in candidates]
             conn[rows] = np.array(candidates)[np.argmin(outside, axis=0)]
-        first = merged[candidates[0]].endpoints[0]
-        direction[rows] = first != local and not (local[1] == 0 and first[0] == local[0])
+        firsts = [names[0] for names in merged[candidates[0]].names]
+        direction[rows] = not any(local == one or (local[1] == 0 and one[0] == local[0]) for one in firsts)
     return conn, direction
 
 
@@ -131,7 +132,8 @@ def _unbound(local: tuple[str, int], remote: tuple[str, int], merged: Sequence[M
     found = [
         index
         for index, common in enumerate(merged)
-        for a, b in (common.endpoints, common.endpoints[::-1])
+        for names in common.names
+        for a, b in (names, names[::-1])
         if fits(local, a) and fits(remote, b)
     ]
     return found if len(found) == 1 else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -119,4 +120,4 @@ def _counted(connection: Connection, changed: Table, causes: Array) -> Connectio
         counts[CAUSES[int(changed["cause"][row])]] -= 1
         counts[CAUSES[int(causes[row])]] += 1
         summaries[source] = summaries[source] | {name: {**way, "retransmissions": counts}}
-    return Connection(connection.index, connection.endpoints, connection.data_dir, summaries)
+    return replace(connection, summaries=summaries)

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from multitracer.alignment import captures, connections, roles
-from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import sockets
 from multitracer.alignment.relation import Nominal
 from multitracer.alignment.state import AlignmentState
+from multitracer.alignment.translated import Split
 from multitracer.layers.host.local import addresses
 from multitracer.model import declared, schema
 from multitracer.model.errors import AlignmentError, Issue
-from multitracer.model.table import Table
+from multitracer.model.table import Array, Table
 
 FEW_MATCHES = 3
 _SIMULATED_NS = 10**16  # 116 days: captures of simulations begin in 1970
@@ -27,6 +27,8 @@ def read_connections(state: AlignmentState) -> None:
     for source in found:
         state.own[source] = _own_segments(state, source)
     _main_connection(state)
+    for pair in connections.split(state.traces, found, state.merged):
+        _say_split(state, pair)
 
 
 def leave_out_copies(state: AlignmentState) -> None:
@@ -58,22 +60,22 @@ def find_simulated(state: AlignmentState) -> None:
 
 
 def order_captures(state: AlignmentState) -> None:
-    """Captures from the data sender to the receiver, by content; then `point` of each, or as declared."""
+    """Captures from the data sender to the receiver, by content; then `point` of each, or as declared.
+
+    The order in which they were given does not count: where packets do not tell, each capture's own division
+    of the round trip does, then the files' names.
+    """
     shared = [i for i in state.layer("tcp") if len(state.own[i])]
     path: list[int] = []
-    for source in shared:
+    for source in sorted(shared, key=lambda i: state.traces[i].source.path):
         place = len(path)
         for at, other in enumerate(path):
-            matches = captures.match(state.own[source], state.own[other])
-            data = outward(state, state.own[source])[matches.first]
-            if (
-                len(matches) >= FEW_MATCHES
-                and captures.order_of(state.own[source], state.own[other], matches, data) == 0
-            ):
+            if _is_before(state, source, other):
                 place = at
                 break
         path.insert(place, source)
     state.path = path
+    _name_by_sender(state)
     for place, source in enumerate(path):
         target = state.traces[source].source
         target.point = _point(state, source, place, path)
@@ -84,6 +86,107 @@ def order_captures(state: AlignmentState) -> None:
                 state.issues.append(Issue("inconsistent-metadata", detail=detail, path=target.path))
             target.point = wanted
             target.details["point_by"] = "measurement.toml"
+
+
+def _is_before(state: AlignmentState, a: int, b: int) -> bool:
+    """Whether a capture is nearer to the main connection's data sender than another one."""
+    if state.main is None or len(state.matches(a, b)) < FEW_MATCHES:
+        return False
+    way, neighbours = state.way(a, b)
+    if way[state.main] >= 0:
+        return bool(way[state.main] == state.merged[state.main].data_dir)
+    away = _by_addresses(state, _main_only(state))
+    known = (way >= 0) & (away >= 0)
+    balance = int(np.where(way == away, neighbours, -neighbours)[known].sum())
+    if balance:
+        return balance > 0
+    mine, others = _near_share(state, a), _near_share(state, b)
+    return mine is not None and others is not None and mine < others
+
+
+def _near_share(state: AlignmentState, source: int) -> float | None:
+    """The share of the main connection's round trip that lies on its sender's side of a capture."""
+    assert state.main is not None
+    if state.merged[state.main].member(source) is None:
+        return None
+    split = roles.split_of_rtt(state.own[source], state.main, state.merged[state.main].data_dir)
+    return None if split is None else split.ack_to_data_ns / (split.ack_to_data_ns + split.data_to_ack_ns)
+
+
+def _main_only(state: AlignmentState) -> Array:
+    found = np.full(len(state.merged), -1, dtype=np.int8)
+    if state.main is not None:
+        found[state.main] = state.merged[state.main].data_dir
+    return found
+
+
+def leaving(state: AlignmentState) -> Array:
+    """The direction in which each connection leaves the sender's side: by packets, then by addresses.
+
+    Found once, when it is first asked for: a capture without other sources never needs it.
+
+    Returns
+    -------
+    int8 array, shape (connections,)
+        -1 where neither tells.
+    """
+    if state.leaving is None:
+        found = _main_only(state)
+        for place, q in enumerate(state.path):
+            for p in state.path[:place]:
+                if len(state.matches(p, q)) >= FEW_MATCHES:
+                    found = np.where(found < 0, state.way(p, q)[0], found)
+        state.leaving = _by_addresses(state, found)
+    return state.leaving
+
+
+def _by_addresses(state: AlignmentState, known: Array) -> Array:
+    """The same, with connections between addresses whose sides are known from others."""
+    near: set[str] = set()
+    far: set[str] = set()
+    for merged, direction in zip(state.merged, known.tolist(), strict=True):
+        if direction >= 0:
+            near |= {names[direction][0] for names in merged.names}
+            far |= {names[1 - direction][0] for names in merged.names}
+    found = known.copy()
+    for number in np.flatnonzero(known < 0).tolist():
+        merged = state.merged[number]
+        (first, _), (second, _) = merged.endpoints
+        if first == second:
+            found[number] = merged.data_dir if first in near else -1  # both ends on one address: its own data
+        elif {first, second} & near & far:
+            continue
+        elif first in near and second in far:
+            found[number] = 0
+        elif second in near and first in far:
+            found[number] = 1
+    return found
+
+
+def _name_by_sender(state: AlignmentState) -> None:
+    """Connections whose addresses change on the way: the names at the capture nearest to the sender."""
+    for merged in state.merged:
+        first = next((member for i in state.path if (member := merged.member(i)) is not None), None)
+        if not merged.also or first is None:
+            continue
+        names = connections.endpoints_of(state.traces[first.source].connections[first.conn])
+        merged_names = merged.names
+        merged.endpoints = names[::-1] if first.flipped else names
+        merged.also = [other for other in dict.fromkeys(merged_names) if other != merged.endpoints]
+
+
+def _say_split(state: AlignmentState, pair: Split) -> None:
+    first, second = (
+        f"{a}:{p} - {b}:{q}"
+        for (a, p), (b, q) in (state.merged[number].endpoints for number in (pair.first, pair.second))
+    )
+    names = "under the same names" if pair.same_names else f"and {second}"
+    detail = (
+        f"{first} {names} carries the same {pair.data_bytes[0]:,} and {pair.data_bytes[1]:,} bytes, "
+        "and no packet is the same"
+    )
+    source = state.merged[pair.second].members[0].source
+    state.issues.append(Issue("split-connection", detail=detail, path=state.traces[source].source.path))
 
 
 def set_reference(state: AlignmentState) -> None:
@@ -113,27 +216,13 @@ def place_simulated(state: AlignmentState) -> None:
             state.nominal[source] = Nominal(nominal.pieces, free=False)
 
 
-def outward(state: AlignmentState, table: Table) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """For each segment, whether it goes the way that the bulk of the data goes (from the sender's host)."""
+def outward(state: AlignmentState, table: Table) -> Array:
+    """For each segment, whether it goes the way that the bulk of the data goes (from the sender's side)."""
     if state.main is None:
         return np.zeros(len(table), dtype=bool)
-    main = state.merged[state.main]
-    sender = main.endpoints[main.data_dir][0]
-    to_forward = np.array(
-        [_first_side(merged, sender, main.endpoints[1 - main.data_dir][0]) for merged in state.merged] + [-1]
-    )
-    first = to_forward[np.where(table["conn"] >= 0, table["conn"], len(state.merged))]
+    way = np.append(leaving(state), np.int8(-1))
+    first = way[np.where(table["conn"] >= 0, table["conn"], len(state.merged))]
     return np.asarray((first >= 0) & (table["dir"] == first))
-
-
-def _first_side(merged: Merged, sender: str, receiver: str) -> int:
-    """The direction of a connection that leaves the sender's host; -1 if it is between other hosts."""
-    for direction in (0, 1):
-        if merged.endpoints[direction][0] == sender and merged.endpoints[1 - direction][0] == receiver:
-            if sender == receiver:  # both ends on one address: each connection by its own data
-                return merged.data_dir
-            return direction
-    return -1
 
 
 def _own_segments(state: AlignmentState, source: int) -> Table:
@@ -150,7 +239,10 @@ def _main_connection(state: AlignmentState) -> None:
     sizes = [sum(merged.data_bytes) for merged in state.merged]
     shared = [len(merged.members) for merged in state.merged]
     most = max(shared)
-    state.main = max(range(len(sizes)), key=lambda i: (shared[i] == most and sizes[i] > 0, sizes[i]))
+    state.main = max(
+        range(len(sizes)),
+        key=lambda i: (shared[i] == most and sizes[i] > 0, sizes[i], sorted(state.merged[i].endpoints)),
+    )
 
 
 def _point(state: AlignmentState, source: int, place: int, path: list[int]) -> str | None:
@@ -169,7 +261,7 @@ def _point(state: AlignmentState, source: int, place: int, path: list[int]) -> s
         return None
     conn = max(sizes)[1]
     local = addresses(state.settings, state.traces[source].source.path)
-    ends = [address in local for address, _ in state.merged[conn].endpoints]
+    ends = [address in local for address, _ in _own_names(state, source, conn)]
     if ends[0] != ends[1]:
         details["point_by"] = "addresses of the recorded interface (measurement.toml)"
         return "snd" if ends[state.merged[conn].data_dir] else "rcv"
@@ -183,6 +275,15 @@ def _point(state: AlignmentState, source: int, place: int, path: list[int]) -> s
         return None
     details["point_by"] = split.words()
     return split.point
+
+
+def _own_names(state: AlignmentState, source: int, conn: int) -> tuple[connections.Endpoint, ...]:
+    """The endpoints of a connection as a capture has them."""
+    member = state.merged[conn].member(source)
+    if member is None:
+        return state.merged[conn].endpoints
+    names = connections.endpoints_of(state.traces[source].connections[member.conn])
+    return names[::-1] if member.flipped else names
 
 
 def _observed(state: AlignmentState, source: int, conn: int) -> dict[str, Any] | None:

@@ -133,10 +133,20 @@ class _Inside:
         slack = fitted.violations_ns
         self.width_ns = before.half_width_ns + behind.half_width_ns
         self._not_behind = np.sort(
-            np.concatenate([_against(behind, lower, 1, slack), _against(behind, upper, -1, slack)])
+            np.concatenate(
+                [
+                    points.order[against(behind, points, sign, slack)]
+                    for points, sign in ((lower, 1), (upper, -1))
+                ]
+            )
         )
         self._not_before = np.sort(
-            np.concatenate([_against(before, lower, 1, slack), _against(before, upper, -1, slack)])
+            np.concatenate(
+                [
+                    points.order[against(before, points, sign, slack)]
+                    for points, sign in ((lower, 1), (upper, -1))
+                ]
+            )
         )
 
     def last_before(self, mistaken: int) -> int:
@@ -152,10 +162,22 @@ class _Inside:
         return int(known[mistaken]) if len(known) > mistaken else self._last
 
 
-def _against(piece: Piece, points: Points, sign: int, slack: int) -> Int:
-    """Records of points that the line of a piece cannot satisfy, wherever it lies within its bound."""
+def against(piece: Piece, points: Points, sign: int, slack: int) -> Array:
+    """Which points the line of a piece cannot satisfy, wherever it lies within its bound.
+
+    Parameters
+    ----------
+    sign : int
+        1 for lower points, -1 for upper ones.
+    slack : int
+        By how much they may contradict it all the same, in ns.
+
+    Returns
+    -------
+    bool array
+    """
     width = piece.half_width_ns + piece.skew_term_ns + slack
-    return points.order[sign * (points.value_ns - piece.line.offset_at(points.t_ns)) > width]
+    return np.asarray(sign * (points.value_ns - piece.line.offset_at(points.t_ns)) > width)
 
 
 @dataclass

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from multitracer.alignment import captures, ways
+from multitracer.alignment.captures import Matches
 from multitracer.alignment.clocks import ClockLine, Piece
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.relation import Nominal, Relation
 from multitracer.model import declared
 from multitracer.model.errors import Issue
-from multitracer.model.table import Table
+from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
 
 _AT_HOSTS = ("ns2", "ns3-ascii")  # of a whole simulation: what hosts saw, and what links did
@@ -35,8 +39,12 @@ class AlignmentState:
         Captures from the data sender to the receiver.
     main : int or None
         Index of the connection with most data.
+    leaving : int8 array or None
+        By connection, the direction that leaves the side of the main connection's data sender; -1 unknown.
     left_out : set of int
         Copies of other sources.
+    repeated : dict of int to dict
+        By link log and table, a mask of the rows that another log of the same link has, too.
     tried : set of int
         Sources that had enough to be joined by: if they are not, they do not belong to the others.
     """
@@ -49,11 +57,37 @@ class AlignmentState:
     relations: list[Relation] = field(default_factory=list)
     path: list[int] = field(default_factory=list)
     main: int | None = None
+    leaving: Array | None = None
     reference: int = 0
     left_out: set[int] = field(default_factory=set)
     tried: set[int] = field(default_factory=set)
     entity_sides: dict[tuple[int, int], int] = field(default_factory=dict)
+    repeated: dict[int, dict[str, Array]] = field(default_factory=dict)
     issues: list[Issue] = field(default_factory=list)
+    _matches: dict[tuple[int, int], Matches] = field(default_factory=dict)
+    _ways: dict[tuple[int, int], tuple[Array, Array]] = field(default_factory=dict)
+
+    def matches(self, a: int, b: int) -> Matches:
+        """The packets that two captures both have, found once."""
+        if (a, b) not in self._matches:
+            back = self._matches.get((b, a))
+            if back is None:
+                self._matches[a, b] = captures.match(self.own[a], self.own[b])
+            else:
+                order = np.argsort(self.own[a]["t_ns"][back.second], kind="stable")
+                self._matches[a, b] = Matches(back.second[order], back.first[order])
+        return self._matches[a, b]
+
+    def way(self, a: int, b: int) -> tuple[Array, Array]:
+        """As `ways.first_pass`: for each connection the direction that passes capture a before b."""
+        if (a, b) not in self._ways:
+            back = self._ways.get((b, a))
+            if back is None:
+                found = ways.first_pass(self.own[a], self.own[b], self.matches(a, b), self.merged)
+            else:
+                found = np.where(back[0] < 0, back[0], 1 - back[0]), back[1]
+            self._ways[a, b] = found
+        return self._ways[a, b]
 
     def settled(self, source: int) -> bool:
         """Whether a source is on the timeline."""

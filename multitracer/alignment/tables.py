@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,11 +62,18 @@ def link_tables(state: AlignmentState, source: int, clock: Nominal) -> dict[str,
     turn = np.array([names.index(name) for name in trace.entities] + [-1], dtype=np.int16)
     found = {}
     for name, table in trace.tables.items():
+        table = _without(table, name, state.repeated.get(source))
         columns = _common(table, source, clock)
         if "entity" in table:
             columns["entity"] = turn[np.where(table["entity"] >= 0, table["entity"], len(turn) - 1)]
         found[name] = table.replace(**columns)
     return found
+
+
+def _without(table: Table, name: str, repeated: Mapping[str, Array] | None) -> Table:
+    """A table of a link log without the rows that another log of the same link has."""
+    mask = None if repeated is None else repeated.get(name)
+    return table if mask is None or not mask.any() else table.where(~mask)
 
 
 def _common(table: Table, source: int, clock: Nominal) -> dict[str, Any]:

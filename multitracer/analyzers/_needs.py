@@ -73,6 +73,7 @@ QUESTIONS = {
             "bearer",
             "host",
             "hops",
+            "mptcp",
         ),
     ),
     "air": Question(needs=("link_air",), specific=True),

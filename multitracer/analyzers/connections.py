@@ -95,7 +95,19 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "max_flight_bytes": data["max_flight_bytes"],
         "max_window_bytes": acks["max_window_bytes"],
         **told,
+        **_translated(measurement, connection),
     }
+
+
+def _translated(measurement: Timeline, connection: Connection) -> dict[str, Any]:
+    """Endpoints at each capture, where a translator between them changes these."""
+    if not connection.translated:
+        return {}
+    named = [
+        {"source": measurement.sources[source].path, "endpoints": [endpoint(*end) for end in ends]}
+        for source, ends in sorted(connection.translated.items())
+    ]
+    return {"translated": named}
 
 
 def _stream(measurement: Timeline, connection: Connection, source: int) -> int | None:

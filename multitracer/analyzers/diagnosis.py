@@ -37,6 +37,7 @@ _OTHERS_OWN = (
     "host_busy",
     "host_writer",
     "host_reader",
+    "multipath",
 )
 _HARMLESS = ("queue", "link_burst_harmless", "xoff", "ack_compression", *_OTHERS_OWN)
 """What costs TCP nothing of the link, the most telling first."""
@@ -126,8 +127,9 @@ def _of_other_layers(m: Timeline, results: Mapping[str, Result]) -> list[Finding
     from multitracer.diagnosis.findings.airtime import air
     from multitracer.diagnosis.findings.bearers import bearer
     from multitracer.diagnosis.findings.hosts import hosts
+    from multitracer.diagnosis.findings.multipath import multipath
 
-    return [*air(m, results), *bearer(m, results), *hosts(m, results)]
+    return [*air(m, results), *bearer(m, results), *hosts(m, results), *multipath(m, results)]
 
 
 def _along_the_link(m: Timeline, results: Mapping[str, Result], utilization: dict[str, Any]) -> list[Finding]:

@@ -103,13 +103,18 @@ def _delays(frames: Table, first: Table, entity: int) -> Any:
 
 
 def _signals(m: Timeline, entity: int, action: str) -> int:
+    """Selective rejects; -1 where status reports are logged without what they report (it is not known)."""
     events = m.table("link_events")
-    wanted = (
-        (events["entity"] == entity)
-        & (events["action"] == events.code("action", action))
-        & (events["kind"] == events.code("kind", "SREJ"))
-    )
-    return int(np.count_nonzero(wanted))
+    mine = (events["entity"] == entity) & (events["action"] == events.code("action", action))
+    if m.link_type(entity).acknowledgement == "status":
+        reports = mine & (events["kind"] == events.code("kind", "RR"))
+        if np.any(reports & (events["nr"] < 0)):
+            return -1
+    return int(np.count_nonzero(mine & (events["kind"] == events.code("kind", "SREJ"))))
+
+
+def _known(count: int) -> int | None:
+    return None if count < 0 else count
 
 
 def _words(m: Timeline, table: Table, row: int) -> dict[str, Any]:
@@ -132,8 +137,8 @@ def _words(m: Timeline, table: Table, row: int) -> dict[str, Any]:
         "attempts_per_frame": _finite(value["attempts_mean"]),
         "attempts_max": value["attempts_max"],
         "longest_burst": burst if value["burst_frames"] else None,
-        "srej_sent": value["srej_sent"],
-        "srej_received": value["srej_received"],
+        "srej_sent": _known(value["srej_sent"]),
+        "srej_received": _known(value["srej_received"]),
         "frame_delay_ms": delay if value["delay_min_ns"] >= 0 else None,
     }
 

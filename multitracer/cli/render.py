@@ -114,6 +114,7 @@ def summary(contract: Object, console: Console | None = None) -> None:
         _dccp(console, contract, one)
     _together(console, contract)
     _totals(console, contract["other"].get("flow_totals", {}).get("flows", []))
+    _mptcp(console, contract.get("mptcp"))
     _link(console, contract)
     _air(console, contract["air"])
     _host(console, contract["host"])
@@ -242,6 +243,16 @@ def _host(console: Console, found: Object | None) -> None:
 
     _heading(console, "Hosts" if found["points"] else "Host")
     for label, text in host.lines(found):
+        _line(console, label, text)
+
+
+def _mptcp(console: Console, found: Object | None) -> None:
+    if not found:
+        return
+    from multitracer.cli import mptcp
+
+    _heading(console, "Multipath TCP")
+    for label, text in mptcp.lines(found, SHOWN):
         _line(console, label, text)
 
 

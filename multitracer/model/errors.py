@@ -338,6 +338,19 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "Does it belong to this transfer? State its clock in measurement.toml.",
     ),
     IssueKind(
+        "same-link",
+        "info",
+        "Frames of a link log are in another log of the same link, too; they are counted once.",
+        "Nothing; give one of them alone to see what it has.",
+    ),
+    IssueKind(
+        "split-connection",
+        "warning",
+        "Connections of two captures have the same bytes and no common packet: a proxy between them ends one "
+        "and opens another, or they are of two runs.",
+        "Each is analysed alone. Capture both sides of the proxy to see what it does.",
+    ),
+    IssueKind(
         "identical-sources",
         "error",
         "Two sources hold the same records: the same capture given twice.",

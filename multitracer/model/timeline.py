@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -55,13 +55,16 @@ class Clock:
     def uncertainty_at(self, record: int) -> int | None:
         """Bound of the error at one record, in ns.
 
-        It is wider by a step of the clock where nothing shows on which side of it the record is.
+        It is wider by a step of the clock where nothing shows on which side of it the record is, and by what
+        the clock may drift to records far from the connections that joined it.
         """
         if self.uncertainty_ns is None:
             return None
         steps = self.evidence.get("steps", ())
         doubts = (s for s in steps if "doubtful" in s and s["doubtful"][0] <= record <= s["doubtful"][1])
-        return self.uncertainty_ns + sum(abs(int(step["offset_change_ns"])) for step in doubts)
+        first, last = self.evidence.get("covers_records", (record, record))
+        drift = 0 if first <= record <= last else int(self.evidence.get("outside_ns", 0))
+        return self.uncertainty_ns + drift + sum(abs(int(step["offset_change_ns"])) for step in doubts)
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,18 @@ class Connection:
         Direction that carries the bulk of the data: 0 forward, 1 reverse.
     summaries : dict of int to dict
         The tracker's summary per capture (key: source index).
+    leaving : int
+        Direction that leaves the side of the measurement's main sender; -1 unknown or not asked for.
+    translated : dict of int to tuple
+        Endpoints by capture, in this orientation, where not all captures have the same (NAT); else empty.
     """
 
     index: int
     endpoints: tuple[tuple[str, int], tuple[str, int]]
     data_dir: int
     summaries: dict[int, dict[str, Any]]
+    leaving: int = -1
+    translated: Mapping[int, tuple[tuple[str, int], tuple[str, int]]] = field(default_factory=dict)
 
 
 class FlowIndex:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import multitracer._core as _core
+from multitracer.model.lazy import np
+from multitracer.model.table import Array
 from multitracer.native.call import Scan, called, named, scanned, several
 from multitracer.native.columns import Columns
 
@@ -209,6 +211,23 @@ def ip_packets(path: str, piped: bytes | None = None) -> list[IpPacket] | None:
     paths = several(path)
     found = called(named(paths), lambda: _core.ip_packets(paths, piped))
     return None if found is None else [IpPacket(*one) for one in found]
+
+
+def bytes_covered_before(first: Array, length: Array) -> Array:
+    """Of each stretch of bytes, in order, how many of its bytes an earlier one had.
+
+    Parameters
+    ----------
+    first, length : int64 array
+        First byte and number of bytes of each.
+
+    Returns
+    -------
+    int64 array
+    """
+    return _core.bytes_covered_before(
+        np.ascontiguousarray(first, dtype=np.int64), np.ascontiguousarray(length, dtype=np.int64)
+    )
 
 
 def sniff_dccp(head: bytes) -> bool:

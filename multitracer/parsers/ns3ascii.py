@@ -23,7 +23,7 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 # What the tracker has of a host; of ICMP nothing is in these traces.
-_TABLES = {table.name: table for table in TRACKED if table is not schema.ICMP_ERRORS}
+_TABLES = {table.name: table for table in TRACKED if table not in (schema.ICMP_ERRORS, schema.MPTCP)}
 _QUEUES = LinkType(
     "ns3-queues",
     "queues of ns-3 devices",

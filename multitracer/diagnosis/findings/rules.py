@@ -248,6 +248,13 @@ RULES = {
         "PDCP numbers and PDUs in the capture of the sender; nothing is said where the log may have gaps",
         "3GPP TS 36.323, 38.323, sections 5.2 and 5.3",
     ),
+    "multipath": SentenceRule(
+        "One transfer over several paths",
+        "connections are subflows of one Multipath TCP transfer, and it carried data",
+        "grouped by keys and tokens of the SYNs; bytes and what was sent again by data sequence numbers, at "
+        "the capture nearest to the sender",
+        "RFC 8684 sections 3.1 to 3.3",
+    ),
     "host_drops": SentenceRule(
         "Dropped by the host itself",
         "the kernel's log of a host has drops of packets of the recorded interface",

@@ -201,6 +201,10 @@ def _from_host(m: Timeline, rows: Table, reverse: bool) -> Array:
     host = best.endpoints[1 - best.data_dir if reverse else best.data_dir][0]
     sends = np.zeros((count, 2), dtype=np.bool_)
     for connection in m.connections:
+        if best.leaving >= 0 and connection.leaving >= 0:  # its own packets say more than its addresses
+            side = connection.leaving if best.leaving == best.data_dir else 1 - connection.leaving
+            sends[connection.index, 1 - side if reverse else side] = True
+            continue
         sends[connection.index] = [address == host for address, _ in connection.endpoints]
     return np.asarray(known & sends[np.maximum(rows["conn"], 0), rows["dir"]])
 

@@ -230,6 +230,38 @@ ICMP_ERRORS = Schema(
     ),
 )
 
+MPTCP = Schema(
+    "mptcp",
+    "Segments with a Multipath TCP option, one row per segment and capture.",
+    (
+        TIME,
+        SOURCE,
+        RECORD,
+        CONN,
+        DIR,
+        Column("seq", "int64", "bytes", "first byte, relative to the ISN (SYN is 0)", "RFC 9293 3.4"),
+        Column("length", "int32", "bytes", "payload"),
+        Column("subtypes", "uint16", "", "subtypes present, a bit each: MP_CAPABLE is 1", "RFC 8684 3"),
+        Column(
+            "has",
+            "int16",
+            "",
+            "what is there: sender's key 1, receiver's key 2, token 4, backup 8, data ACK 16, mapping 32, "
+            "data sequence number of 64 bits 64, DATA_FIN 128",
+            "RFC 8684 3",
+        ),
+        Column("version", "int8", "", "of MP_CAPABLE: 0 or 1", "RFC 6824, RFC 8684 3.1"),
+        Column("address_id", "int16", "", "of MP_JOIN, ADD_ADDR, REMOVE_ADDR", "RFC 8684 3.2, 3.4"),
+        Column("sender_key", "uint64", "", "key of the end that sent it", "RFC 8684 3.1"),
+        Column("receiver_key", "uint64", "", "key of the other end", "RFC 8684 3.1"),
+        Column("token", "uint32", "", "of the transfer that a SYN joins", "RFC 8684 3.2"),
+        Column("data_seq", "uint64", "", "data sequence number that the mapping begins with", "RFC 8684 3.3"),
+        Column("subflow_seq", "uint32", "", "relative sequence number that it begins with", "RFC 8684 3.3.1"),
+        Column("data_length", "int32", "bytes", "that it covers, DATA_FIN included", "RFC 8684 3.3.1"),
+        Column("data_ack", "uint64", "", "next byte of the transfer expected", "RFC 8684 3.3.2"),
+    ),
+)
+
 TCP_STATES = Schema(
     "tcp_states",
     "Samples of the kernel's TCP state: tcp_probe events and ss samples.",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.model import schema
+from multitracer.model.lazy import np
 from multitracer.model.table import Sparse, Table
 
 TRACKED = (
@@ -15,6 +16,7 @@ TRACKED = (
     schema.TIMEOUTS,
     schema.EPISODES,
     schema.ICMP_ERRORS,
+    schema.MPTCP,
 )
 
 
@@ -34,4 +36,27 @@ def tcp_tables(found: Mapping[str, Any]) -> dict[str, Table]:
             given = {name: Sparse.of_core(column) for name, column in columns.items()}
             given["source"] = Sparse(0)
             tables[declared.name] = Table.filled(declared, rows, given)
+    if schema.SEGMENTS.name in tables:
+        tables[schema.SEGMENTS.name] = _without_unfilled(tables[schema.SEGMENTS.name])
     return tables
+
+
+def _without_unfilled(segments: Table) -> Table:
+    """Wrong checksums of a sender that never has a right one verify nothing.
+
+    They were left to the network card, or to a translator of addresses; what is damaged on the way comes
+    among others that are right.
+    """
+    checksum = segments["checksum"]
+    bad = checksum == segments.code("checksum", "bad")
+    if not bad.any():
+        return segments
+    flow = segments["conn"].astype(np.int64) * 2 + segments["dir"]
+    right = np.zeros(int(flow.max()) + 1, dtype=np.bool_)
+    right[flow[(checksum == segments.code("checksum", "good")) & (flow >= 0)]] = True
+    unfilled = bad & (flow >= 0) & ~right[np.maximum(flow, 0)]
+    if not unfilled.any():
+        return segments
+    return segments.replace(
+        checksum=np.where(unfilled, segments.code("checksum", "unverified"), checksum).astype(np.int8)
+    )

@@ -78,6 +78,45 @@ pub enum Checksum {
     Bad = 2,
 }
 
+/// What Multipath TCP options say (RFC 8684 section 3); all zero without one.
+///
+/// Keys are in MP_CAPABLE and mappings in DSS: they share their room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mptcp {
+    /// The key of the sender ([`Mptcp::SENDER_KEY`]) or the data sequence number ([`Mptcp::MAPPING`]).
+    pub a: u64,
+    /// The key of the receiver ([`Mptcp::RECEIVER_KEY`]) or the data acknowledgment ([`Mptcp::DATA_ACK`]).
+    pub b: u64,
+    /// The token of MP_JOIN ([`Mptcp::TOKEN`]) or the subflow sequence number ([`Mptcp::MAPPING`]).
+    pub token: u32,
+    /// Bytes that the mapping covers.
+    pub data_length: u16,
+    /// Subtypes present, a bit each.
+    pub subtypes: u16,
+    /// Which of the values are there.
+    pub has: u8,
+    /// Of MP_CAPABLE: 0 (RFC 6824) or 1 (RFC 8684).
+    pub version: u8,
+    /// Of MP_JOIN, ADD_ADDR or REMOVE_ADDR.
+    pub address_id: u8,
+}
+
+#[allow(missing_docs)]
+impl Mptcp {
+    pub const SENDER_KEY: u8 = 1;
+    pub const RECEIVER_KEY: u8 = 2;
+    pub const TOKEN: u8 = 4;
+    pub const BACKUP: u8 = 8;
+    pub const DATA_ACK: u8 = 16;
+    pub const MAPPING: u8 = 32;
+    pub const DATA_SEQ_64: u8 = 64;
+    pub const DATA_FIN: u8 = 128;
+
+    pub(crate) fn set(&mut self, bit: u8) {
+        self.has |= bit;
+    }
+}
+
 /// TCP options that the tracker uses (RFC 9293, 7323, 2018).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
@@ -95,6 +134,8 @@ pub struct Options {
     pub sack_count: u8,
     /// A TCP Fast Open option (kind 34 or the experimental form).
     pub fast_open: bool,
+    /// Multipath TCP.
+    pub mptcp: Mptcp,
     /// Whether all option bytes were captured: if not, what is missing above is unknown, not absent.
     pub complete: bool,
 }

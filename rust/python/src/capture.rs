@@ -6,7 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
 use multitracer_core::input::Kept;
 use multitracer_core::issue::Issues;
-use multitracer_core::tracker::{Columns, Connection, ConnectionStore, QuotedError, track_beside};
+use multitracer_core::tracker::{
+    Columns, Connection, ConnectionStore, MultipathRow, QuotedError, covered_before, track_beside,
+};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -15,8 +18,8 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::episodes::episodes_to_python;
 use crate::summaries::{Summaries, connection_to_python};
 use crate::tables::{
-    arrivals_to_python, icmp_errors_to_python, retransmissions_to_python, segments_to_python,
-    timeouts_to_python,
+    arrivals_to_python, icmp_errors_to_python, multipath_to_python, retransmissions_to_python,
+    segments_to_python, timeouts_to_python,
 };
 use crate::watch::watched;
 
@@ -27,6 +30,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(ip_packets, m)?)?;
     m.add_class::<RawPackets>()?;
     m.add_function(wrap_pyfunction!(continuation, m)?)?;
+    m.add_function(wrap_pyfunction!(bytes_covered_before, m)?)?;
     Ok(())
 }
 
@@ -55,6 +59,7 @@ pub(crate) struct Captured {
     pub(crate) connections: ConnectionStore,
     pub(crate) columns: Option<Columns>,
     pub(crate) icmp_errors: Vec<QuotedError>,
+    pub(crate) multipath: Vec<MultipathRow>,
     pub(crate) issues: Issues,
 }
 
@@ -71,9 +76,20 @@ fn read_and_track(paths: &[PathBuf], keep_segments: bool, skip: &[u64], progress
         capture::read_parts(paths, &mut sink, &mut issues, Some(progress))
     });
     let info = info?;
-    let icmp_errors = tracker.take_icmp_errors();
+    let (icmp_errors, multipath) = (tracker.take_icmp_errors(), tracker.take_multipath());
     let (connections, columns) = tracker.conclude(&mut issues);
-    Ok(Captured { info, connections, columns, icmp_errors, issues })
+    Ok(Captured { info, connections, columns, icmp_errors, multipath, issues })
+}
+
+/// Of each stretch of bytes, how many an earlier one had; see the stub.
+#[pyfunction]
+fn bytes_covered_before<'py>(
+    py: Python<'py>,
+    first: PyReadonlyArray1<'py, i64>,
+    length: PyReadonlyArray1<'py, i64>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let (first, length) = (first.as_slice()?, length.as_slice()?);
+    Ok(covered_before(first, length).into_pyarray(py))
 }
 
 /// Read a capture; see the stub for the shape of the result.
@@ -99,7 +115,7 @@ fn read_capture<'py>(
 
 /// See the stub of `read_capture`.
 pub(crate) fn captured_to_python(py: Python<'_>, captured: Captured) -> PyResult<Bound<'_, PyDict>> {
-    let Captured { info, connections, columns, icmp_errors, issues } = captured;
+    let Captured { info, connections, columns, icmp_errors, multipath, issues } = captured;
     let result = PyDict::new(py);
     result.set_item("info", info_to_python(py, &info)?)?;
     let found = PyList::empty(py);
@@ -109,6 +125,9 @@ pub(crate) fn captured_to_python(py: Python<'_>, captured: Captured) -> PyResult
     result.set_item("issues", found)?;
     if columns.is_some() {
         result.set_item("icmp_errors", icmp_errors_to_python(py, &icmp_errors)?)?;
+        if !multipath.is_empty() {
+            result.set_item("mptcp", multipath_to_python(py, &multipath)?)?;
+        }
     }
     if columns.is_some() {
         tracked_to_python(py, &result, connections.as_slice(), columns)?;

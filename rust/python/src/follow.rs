@@ -76,9 +76,9 @@ impl Following {
             return Err(PyValueError::new_err("nothing is being followed any more"));
         };
         let (info, mut tracker, mut issues) = (followed.info, followed.tracker, followed.issues);
-        let icmp_errors = tracker.take_icmp_errors();
+        let (icmp_errors, multipath) = (tracker.take_icmp_errors(), tracker.take_multipath());
         let (connections, columns) = py.detach(|| tracker.conclude(&mut issues));
-        captured_to_python(py, Captured { info, connections, columns, icmp_errors, issues })
+        captured_to_python(py, Captured { info, connections, columns, icmp_errors, multipath, issues })
     }
 
     /// Give up at once.

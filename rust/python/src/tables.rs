@@ -1,7 +1,9 @@
 //! Tables of a capture as NumPy columns.
 
+use multitracer_core::segment::Mptcp;
 use multitracer_core::tracker::{
-    Arrival, Columns, Connection, Endpoint, Held, QuotedError, Retransmission, Sender, Sparse, Timeout,
+    Arrival, Columns, Connection, Endpoint, Held, MultipathRow, QuotedError, Retransmission, Sender, Sparse,
+    Timeout,
 };
 use numpy::{Element, IntoPyArray};
 use pyo3::prelude::*;
@@ -189,6 +191,33 @@ pub(crate) fn icmp_errors_to_python<'py>(
     d.set_item("source_end", ends(|r| r.error.source))?;
     d.set_item("destination_end", ends(|r| r.error.destination))?;
     d.set_item("reporter", rows.iter().map(|r| r.error.reporter.to_ip().to_string()).collect::<Vec<_>>())?;
+    Ok(d)
+}
+
+pub(crate) fn multipath_to_python<'py>(
+    py: Python<'py>,
+    rows: &[MultipathRow],
+) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    column(py, &d, "t_ns", rows, |r| r.t_ns)?;
+    column(py, &d, "record", rows, |r| r.record as i64)?;
+    column(py, &d, "conn", rows, |r| r.conn as i32)?;
+    column(py, &d, "dir", rows, |r| r.direction as i8)?;
+    column(py, &d, "seq", rows, |r| r.seq)?;
+    column(py, &d, "length", rows, |r| r.length as i32)?;
+    column(py, &d, "subtypes", rows, |r| r.option.subtypes)?;
+    column(py, &d, "has", rows, |r| i16::from(r.option.has))?;
+    column(py, &d, "version", rows, |r| r.option.version as i8)?;
+    column(py, &d, "address_id", rows, |r| i16::from(r.option.address_id))?;
+    // What is not there is 0; `has` tells.
+    let pick = |r: &MultipathRow, bit: u8, value: u64| if r.option.has & bit != 0 { value } else { 0 };
+    column(py, &d, "sender_key", rows, |r| pick(r, Mptcp::SENDER_KEY, r.option.a))?;
+    column(py, &d, "receiver_key", rows, |r| pick(r, Mptcp::RECEIVER_KEY, r.option.b))?;
+    column(py, &d, "data_seq", rows, |r| pick(r, Mptcp::MAPPING, r.option.a))?;
+    column(py, &d, "data_ack", rows, |r| pick(r, Mptcp::DATA_ACK, r.option.b))?;
+    column(py, &d, "token", rows, |r| pick(r, Mptcp::TOKEN, r.option.token.into()) as u32)?;
+    column(py, &d, "subflow_seq", rows, |r| pick(r, Mptcp::MAPPING, r.option.token.into()) as u32)?;
+    column(py, &d, "data_length", rows, |r| i32::from(r.option.data_length))?;
     Ok(d)
 }
 

@@ -26,6 +26,7 @@ mod ip;
 mod kinds;
 mod layers;
 mod link;
+mod mptcp;
 mod packets;
 mod parts;
 mod pcap;

@@ -1,8 +1,9 @@
 //! The TCP header and its options.
 //!
-//! Reference: RFC 9293 section 3.1; options RFC 7323, RFC 2018, RFC 7413.
+//! Reference: RFC 9293 section 3.1; options RFC 7323, RFC 2018, RFC 7413, RFC 8684.
 
 use super::kinds::Kind;
+use super::mptcp;
 use super::record::{Stop, be16, be32};
 use crate::segment::{Options, Segment};
 
@@ -81,6 +82,7 @@ fn set(options: &mut Options, kind: u8, value: &[u8]) {
             options.sack_count = blocks.len() as u8;
         }
         (8, 8) => options.timestamps = Some((be32(value, 0), be32(value, 4))),
+        (30, _) => mptcp::parse(value, &mut options.mptcp),
         (34, _) => options.fast_open = true,
         // The experimental form of RFC 7413 section 4.1.1, by its identifier.
         (253 | 254, 2..) if be16(value, 0) == 0xf989 => options.fast_open = true,

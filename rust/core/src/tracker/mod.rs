@@ -15,6 +15,7 @@ mod flow;
 mod history;
 mod interval;
 mod live;
+mod multipath;
 mod outcome;
 mod outstanding;
 mod path;
@@ -41,6 +42,7 @@ pub use episode::{Episode, Findings, Trigger};
 pub use flow::Endpoint;
 pub use history::Cap;
 pub use interval::IntervalSet;
+pub use multipath::{MultipathRow, covered_before};
 pub use outcome::{AckKind, CAUSES, Cause, Reordering, Retransmission, State, Totals};
 pub use path::{
     Bottleneck, Evidence as PointEvidence, Grade, Half, Limit, Limits, Observation, Point, RoundTrip, Told,
@@ -66,6 +68,7 @@ pub struct Tracker {
     connections: ConnectionStore,
     columns: Option<Columns>,
     icmp_errors: Vec<QuotedError>,
+    multipath: Vec<MultipathRow>,
 }
 
 impl Tracker {
@@ -152,7 +155,11 @@ impl Sink for Tracker {
             None => _ = connection.track::<false>(segment, direction),
             Some(columns) => {
                 // With a table nothing is packed: the place is the number.
-                columns.push(segment, place as u32, &connection.track::<true>(segment, direction))
+                let row = connection.track::<true>(segment, direction);
+                if segment.options.mptcp.subtypes != 0 {
+                    self.multipath.push(MultipathRow::of(segment, place as u32, &row));
+                }
+                columns.push(segment, place as u32, &row)
             }
         }
     }

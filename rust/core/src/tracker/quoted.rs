@@ -1,6 +1,6 @@
 //! ICMP errors and the segments that they quote: which connection, which byte.
 
-use super::Tracker;
+use super::{MultipathRow, Tracker};
 use crate::capture::IcmpError;
 
 /// An ICMP error, joined to the connection that it is about.
@@ -18,6 +18,11 @@ impl Tracker {
     /// The ICMP errors so far, if tables are kept; the list is handed out once.
     pub fn take_icmp_errors(&mut self) -> Vec<QuotedError> {
         std::mem::take(&mut self.icmp_errors)
+    }
+
+    /// The segments with Multipath TCP options so far, if tables are kept; the list is handed out once.
+    pub fn take_multipath(&mut self) -> Vec<MultipathRow> {
+        std::mem::take(&mut self.multipath)
     }
 
     pub(super) fn quote(&mut self, error: &IcmpError) {

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import multitracer as mt
 from multitracer.layers.host import calls
-from multitracer.layers.host.packets import ways
+from multitracer.layers.host.packets import dropped, ways
 from multitracer.model import schema, toml
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.table import Table
@@ -91,14 +91,17 @@ def test_pieces_cut_in_the_queue_have_the_time_of_the_whole() -> None:
             ("start_xmit", t_us + 1, 50 + at, {"length": 14 + header + mss, "value": 14}),
         ]
     table, elsewhere = ways(events(*rows), ["QDISC_DROP"])
-    pieces = table.where(table["parent"] >= 0)
+    (whole,) = table["record"][table["parent"] < 0].tolist()
+    pieces = table.where((table["parent"] == whole) & (table["dequeue_ns"] >= 0))
     assert (pieces["dequeue_ns"] - pieces["enqueue_ns"]).tolist() == [100_000, 200_000, 300_000]
     assert elsewhere.uncut == 0
-    assert (elsewhere.pieces.tolist(), elsewhere.drops.tolist()) == ([1], [])
+    assert elsewhere.drops.tolist() == []
+    lost = table.where(dropped(table))
+    assert (lost["record"].tolist(), lost["parent"].tolist()) == ([2], [whole])
 
 
 def test_a_drop_behind_a_packet_that_was_sent_is_of_another_interface() -> None:
-    _, elsewhere = ways(
+    table, elsewhere = ways(
         events(
             ("queue", 0, 1, {"length": 1514}),
             ("start_xmit", 1, 1, {"length": 1514, "value": 14}),
@@ -106,7 +109,7 @@ def test_a_drop_behind_a_packet_that_was_sent_is_of_another_interface() -> None:
         ),
         ["QDISC_DROP"],
     )
-    assert (elsewhere.pieces.tolist(), elsewhere.drops.tolist()) == ([], [2])
+    assert (np.count_nonzero(dropped(table)), elsewhere.drops.tolist()) == (0, [2])
 
 
 def test_a_write_that_blocks() -> None:
@@ -168,7 +171,7 @@ def test_whatever_the_events_say(rows: list[tuple[str, int, int, int, int]]) -> 
         ]
     )
     table, elsewhere = ways(log, ["QDISC_DROP", "TCP_CSUM"])
-    assert len(table) + len(elsewhere.drops) + len(elsewhere.pieces) <= len(log)
+    assert len(table) + len(elsewhere.drops) <= len(log)
     both = (table["parent"] >= 0) & (table["dequeue_ns"] >= 0)
     assert np.all(table["dequeue_ns"][both] >= table["enqueue_ns"][both])
     for name in ("queue_ns", "start_ns", "receive_ns", "drop_ns"):

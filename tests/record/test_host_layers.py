@@ -8,14 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from support_samples import SAMPLES
 
 import multitracer as mt
+from multitracer import registry
 from multitracer.layers.host import calls
 from multitracer.layers.host.packets import dropped, ways
 from multitracer.model import schema, toml
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.table import Table
 from multitracer.parsers import counters, ftrace
+from multitracer.plots.plot import PlotOptions
 from multitracer.record.packetsocket import PcapngWriter
 from multitracer.record.session import ports_of
 
@@ -250,3 +253,20 @@ def test_toml_reads_back() -> None:
 
     data = {"a": 1, "b": True, "c": None, "d": {"kernel.trace": {"x": -0.5, "y": ["é", '"']}}}
     assert tomllib.loads(toml.document(data)) == {"a": 1, "b": True, "d": data["d"]}
+
+
+def test_figure_and_summary_tell_the_same_numbers() -> None:
+    """Retransmissions and drops are counted once, whoever shows them."""
+    analysis = mt.analyze(mt.read(SAMPLES / "host-queue"))
+    summary = analysis.results["host"].summary
+    (connection,) = analysis.results["connections"].summary["connections"]
+    plot = registry.load(registry.PLOTS["host"])
+    figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
+    again = connection["retransmissions"]["total"]
+    assert again > 0
+    assert f"{again:,} retransmissions" in figure.subtitle
+    drops = sum(summary["drops"].values())
+    assert figure.notes[0].startswith(f"{drops:,} packets dropped")
+    assert [len(one.x) for one in figure.panel("host").pieces if one.name == "drop"] == [drops]
+    marked = sum(len(one.x) for one in figure.panel("transfer").marks if one.name.startswith("inferred:"))
+    assert marked == connection["arrivals"]["retransmission"]

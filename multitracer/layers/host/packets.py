@@ -96,7 +96,7 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
 
 
 def _dropped_pieces(events: Table, packets: Table, drops: Array, wholes: Array) -> Table:
-    """Pieces that a queueing discipline cut and dropped at once, as packets of their own; they have no length."""
+    """Pieces that a queueing discipline cut and dropped at once, as packets without a length."""
     return Table.filled(
         schema.HOST_PACKETS,
         len(drops),
@@ -118,7 +118,7 @@ def _dropped_pieces(events: Table, packets: Table, drops: Array, wholes: Array) 
 
 
 def dropped(packets: Table) -> Array:
-    """Rows of `host_packets`, as a mask, that the host dropped: of one that went piece by piece, its pieces."""
+    """Which rows of `host_packets` the host dropped: of one that went piece by piece, its pieces."""
     found: Array = (packets["drop_ns"] >= 0) & (packets["reason"] >= 0)
     return found
 

@@ -57,8 +57,8 @@ def send(wanted: dict) -> None:
             while struct.unpack("i", fcntl.ioctl(peer, _SIOCOUTQ, b"\0" * 4))[0]:
                 time.sleep(0.002)
             raw = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-            infos.append({name: struct.unpack_from("=Q", raw, at)[0] for name, at in _INFO.items()})
-            infos[-1]["port"] = peer.getsockname()[1]
+            info = {name: struct.unpack_from("=Q", raw, at)[0] for name, at in _INFO.items()}
+            infos.append({**info, "port": peer.getsockname()[1]})
             time.sleep(0.3)  # for one more sample of the socket
 
     threads = [threading.Thread(target=flow, args=(wanted["bytes"],)) for _ in range(wanted["flows"])]

@@ -12,6 +12,7 @@ from support_samples import SAMPLES
 
 import multitracer as mt
 from multitracer import registry
+from multitracer.diagnosis.explain import explain
 from multitracer.layers.host import calls
 from multitracer.layers.host.packets import dropped, ways
 from multitracer.model import schema, toml
@@ -21,6 +22,7 @@ from multitracer.parsers import counters, ftrace
 from multitracer.plots.plot import PlotOptions
 from multitracer.record.packetsocket import PcapngWriter
 from multitracer.record.session import ports_of
+from multitracer.report.host_tables import host_tables
 
 
 def events(*rows: tuple) -> Table:
@@ -253,6 +255,22 @@ def test_toml_reads_back() -> None:
 
     data = {"a": 1, "b": True, "c": None, "d": {"kernel.trace": {"x": -0.5, "y": ["é", '"']}}}
     assert tomllib.loads(toml.document(data)) == {"a": 1, "b": True, "d": data["d"]}
+
+
+def test_a_packet_s_way_through_its_host_is_told_from_the_application_down() -> None:
+    analysis = mt.analyze(mt.read(SAMPLES / "host-queue"))
+    told = [line["text"] for line in explain(analysis, None, None, 4).lines if line["about"] == "host"]
+    words = ("the application wrote", "5 segments in one packet", "queueing discipline", "the driver had it")
+    assert [word in text for word, text in zip(words, told, strict=True)] == [True] * 4
+
+
+def test_the_page_has_what_the_host_did() -> None:
+    host = mt.analyze(mt.read(SAMPLES / "host-queue")).results["host"].summary
+    page = str(host_tables(host))
+    assert "337; by tc 337" in page
+    assert "480,000 bytes in 5 calls" in page
+    assert 'id="host-away"' in page
+    assert str(host_tables(None)) == ""
 
 
 def test_figure_and_summary_tell_the_same_numbers() -> None:

@@ -167,4 +167,7 @@ def results() -> dict[str, Result]:
         "flow_control": Result("flow_control", {"intervals": [{"start": 4.0, "end": 5.5}]}),
         "idle_phases": Result("idle_phases", {"phases": phases}),
         "utilization": Result("utilization", {"value": 0.625}),
+        "connections": Result(
+            "connections", {"connections": [{"index": 0, "retransmissions": {"total": 1, "inferred": 0}}]}
+        ),
     }

@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "multitracer"
 # whether at the top, inside a function or for type checkers only; rooms of one floor do not know each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("model", "linux"),
-    ("native", "lab", "record"),
+    ("native", "lab", "record", "anonymize"),
     ("parsers", "layers", "output"),
     ("alignment", "diagnosis", "plots"),
     ("analyzers", "export"),

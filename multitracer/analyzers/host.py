@@ -11,7 +11,7 @@ import numpy as np
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.host.calls import away, blocked_ns, calls as calls_of, short_writes, starved
 from multitracer.layers.host.local import addresses, of
-from multitracer.layers.host.packets import Elsewhere, ways
+from multitracer.layers.host.packets import Elsewhere, dropped, ways
 from multitracer.layers.host.segments import join
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import HOST_CALLS, HOST_KINDS, HOST_PACKETS
@@ -77,9 +77,9 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
     summary = {
         "point": point,
         "source": told.path,
-        "drops": _drops(events, packets, elsewhere, reasons),
+        "drops": _drops(packets, reasons),
         "drops_elsewhere": _elsewhere(events, elsewhere, reasons),
-        "qdisc": _qdisc(m, events, packets, elsewhere, reasons),
+        "qdisc": _qdisc(m, source, packets, reasons),
         "device": _device(events, packets),
         "application": _application(m, events, calls, capture, directions),
         "retransmissions": _retransmissions(m, source, events, _ours(m, source)),
@@ -170,11 +170,9 @@ def _joined_calls(calls: Table, directions: Mapping[int, tuple[int, int]]) -> Ta
     return calls.replace(conn=conn[at], dir=np.where(conn[at] >= 0, way, 0))
 
 
-def _drops(events: Table, packets: Table, elsewhere: Elsewhere, reasons: list[str]) -> dict[str, int]:
+def _drops(packets: Table, reasons: list[str]) -> dict[str, int]:
     """Packets of the interface that this host dropped, by the kernel's reason."""
-    own = packets["reason"][(packets["drop_ns"] >= 0) & (packets["reason"] >= 0)]
-    rows = np.concatenate((own, events["name"][elsewhere.pieces]))
-    return _by_name(rows, reasons)
+    return _by_name(packets["reason"][dropped(packets)], reasons)
 
 
 def _elsewhere(events: Table, elsewhere: Elsewhere, reasons: list[str]) -> dict[str, int]:
@@ -190,27 +188,21 @@ def _by_name(numbers: Array, names: list[str]) -> dict[str, int]:
     return dict(sorted(by_name.items(), key=lambda item: -item[1]))
 
 
-def _qdisc(
-    m: Timeline, events: Table, packets: Table, elsewhere: Elsewhere, reasons: list[str]
-) -> dict[str, Any]:
+def _qdisc(m: Timeline, source: int, packets: Table, reasons: list[str]) -> dict[str, Any]:
     """How long packets were in the queueing discipline, and its drops by both accounts."""
     queued = (packets["enqueue_ns"] >= 0) & (packets["dequeue_ns"] >= 0)
     waits = np.maximum(packets["dequeue_ns"][queued] - packets["enqueue_ns"][queued], 0)
     median, tail = np.percentile(waits, (50, 95)) if len(waits) else (None, None)
     passed = (packets["start_ns"] >= 0) & (packets["queue_ns"] >= 0) & (packets["dequeue_ns"] < 0)
-    dropped = sum(
-        count
-        for name, count in _drops(events, packets, elsewhere, reasons).items()
-        if name.startswith("QDISC_")
-    )
-    counted = _change(m, int(events["source"][0]) if len(events) else 0, "qdisc.", ".drops")
+    lost = sum(count for name, count in _drops(packets, reasons).items() if name.startswith("QDISC_"))
+    counted = _change(m, source, "qdisc.", ".drops")
     return {
         "packets": len(waits),
         "median_s": _seconds(median),
         "p95_s": _seconds(tail),
         "max_s": _seconds(waits.max()) if len(waits) else None,
         "not_queued": int(np.count_nonzero(passed)),
-        "dropped": dropped,
+        "dropped": lost,
         "dropped_by_tc": counted,
     }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from multitracer.cli.anonymize import anonymize_options, mapping_of
 from multitracer.cli.common import (
     filter_option,
     format_option,
@@ -55,6 +56,7 @@ VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 @click.option("--conn", type=click.IntRange(0), metavar="N", help="pcap and figures: connection.")
 @click.option("--from", "start", type=float, metavar="SECONDS", help="pcap and figures: begin.")
 @click.option("--until", "end", type=float, metavar="SECONDS", help="pcap and figures: end.")
+@anonymize_options
 @click.option("--verdict", type=click.Choice(VERDICTS), help="pcap: only such segments.")
 def command(
     paths: tuple[str, ...],
@@ -69,6 +71,8 @@ def command(
     start: float | None,
     end: float | None,
     verdict: str | None,
+    anonymize: bool,
+    anonymize_key: str | None,
 ) -> None:
     """Convert results for other tools.
 
@@ -104,7 +108,10 @@ def command(
         from multitracer.export import pcap
 
         span = window(measurement, start, end)
-        count = pcap.write(analysis, output, point=side, conn=conn, window_ns=span, verdict=verdict)
+        mapping = mapping_of(anonymize, anonymize_key)
+        count = pcap.write(
+            analysis, output, point=side, conn=conn, window_ns=span, verdict=verdict, mapping=mapping
+        )
         written, facts = [output], {"packets": count}
     elif target in ("pcapng", "lua"):
         written, facts = [output], _noted(analysis, target, output, side)

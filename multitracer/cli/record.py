@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from multitracer.cli.anonymize import anonymize_options, mapping_of
 from multitracer.cli.common import DATA_LOSS, NOTHING_READABLE, json_option, needs_linux, print_json
 from multitracer.model.errors import UsageError
 
@@ -38,6 +40,7 @@ _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     "--max-size", default="2G", show_default=True, help="Stop when the recording reaches this size."
 )
 @click.option("--buffer", default="8M", show_default=True, help="Kernel buffers: capture, and trace per CPU.")
+@anonymize_options
 @click.option("--dry-run", is_flag=True, help="Only show what would be switched on.")
 @click.option("--quiet", is_flag=True, help="No progress on the terminal.")
 @json_option
@@ -53,6 +56,8 @@ def command(
     snaplen: int,
     max_size: str,
     buffer: str,
+    anonymize: bool,
+    anonymize_key: str | None,
     dry_run: bool,
     quiet: bool,
     as_json: bool,
@@ -93,10 +98,18 @@ def command(
         max_bytes=size(max_size, "--max-size"),
         buffer_kib=max(size(buffer, "--buffer") >> 10, 64),
     )
+    mapping = mapping_of(anonymize, anonymize_key)
     line = None if quiet or not sys.stderr.isatty() else _Line()
     outcome = record(options, None if line is None else line.show)
     if line is not None:
         line.clear()
+    removed: list[str] = []
+    if mapping is not None:
+        from multitracer.anonymize.recordings import anonymize_recording
+
+        removed = anonymize_recording(output, mapping)
+        outcome.problems += removed
+        outcome.sizes = {one.name: one.stat().st_size for one in os.scandir(output)}
     for problem in outcome.problems:
         click.echo(f"multitracer: warning: {problem}", err=True)
     if as_json:
@@ -109,7 +122,7 @@ def command(
         )
     if outcome.status:
         ctx.exit(outcome.status if 0 < outcome.status < 256 else 1)
-    if outcome.lost_events or outcome.capture_drops or outcome.ended_by in ("disk", "failure"):
+    if removed or outcome.lost_events or outcome.capture_drops or outcome.ended_by in ("disk", "failure"):
         ctx.exit(DATA_LOSS)
 
 

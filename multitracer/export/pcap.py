@@ -8,6 +8,8 @@ import dpkt
 import numpy as np
 
 from multitracer import native
+from multitracer.anonymize.mapping import Mapping
+from multitracer.anonymize.packets import LINKS, anonymous
 from multitracer.export.files import writing
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.errors import UnreadableFile, UsageError
@@ -29,6 +31,7 @@ def write(
     conn: int | None = None,
     window_ns: tuple[int, int] = (-(2**62), 2**62),
     verdict: str | None = None,
+    mapping: Mapping | None = None,
 ) -> int:
     """Write the packets that fit all conditions, as they were captured, with nanoseconds.
 
@@ -43,6 +46,8 @@ def write(
     verdict : str, optional
         One of `VERDICTS`: segments of timeouts so judged, all that were sent again, or all with a wrong
         checksum.
+    mapping : Mapping, optional
+        Write headers only, with addresses so mapped.
 
     Returns
     -------
@@ -66,6 +71,8 @@ def write(
     first = next(packets, None)
     if first is None:
         raise UnreadableFile(f"{origin}: is not the capture any more that was read")
+    if mapping is not None and first.link_type not in LINKS:
+        raise UsageError(f"{origin}: packets of link type {first.link_type} cannot be anonymized")
     with writing(path, binary=True) as file:
         header = dpkt.pcap.FileHdr(
             magic=dpkt.pcap.TCPDUMP_MAGIC_NANO, snaplen=LARGEST, linktype=first.link_type
@@ -74,13 +81,14 @@ def write(
         count = 0
         for packet in _with(first, packets):
             seconds, nanoseconds = divmod(packet.t_ns, 10**9)
+            data = packet.data if mapping is None else anonymous(packet.data, packet.link_type, mapping)
             record = dpkt.pcap.PktHdr(
                 tv_sec=seconds % 2**32,
                 tv_usec=nanoseconds,
-                caplen=len(packet.data),
+                caplen=len(data),
                 len=max(packet.original_length, len(packet.data)),
             )
-            file.write(bytes(record) + packet.data)
+            file.write(bytes(record) + data)
             count += 1
     return count
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from multitracer.report.facts import gap_of
+from multitracer.report.host_tables import host_tables
 from multitracer.report.markup import Child, Markup, join, tag
 from multitracer.report.page_text import count, duration, rate, spelled, votes
 from multitracer.report.radio_tables import radio_tables
@@ -26,6 +27,7 @@ def tables(contract: Object) -> Markup:
         _local_drops(contract["link"]["local_drops"]),
         _entities(contract["link"]["retransmissions"].get("entities", [])),
         radio_tables(contract),
+        host_tables(contract["host"]),
     )
 
 

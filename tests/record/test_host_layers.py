@@ -8,16 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from support_samples import SAMPLES
 
 import multitracer as mt
+from multitracer import registry
+from multitracer.diagnosis.explain import explain
 from multitracer.layers.host import calls
-from multitracer.layers.host.packets import ways
+from multitracer.layers.host.packets import dropped, ways
 from multitracer.model import schema, toml
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.table import Table
 from multitracer.parsers import counters, ftrace
+from multitracer.plots.plot import PlotOptions
 from multitracer.record.packetsocket import PcapngWriter
 from multitracer.record.session import ports_of
+from multitracer.report.host_tables import host_tables
 
 
 def events(*rows: tuple) -> Table:
@@ -91,14 +96,17 @@ def test_pieces_cut_in_the_queue_have_the_time_of_the_whole() -> None:
             ("start_xmit", t_us + 1, 50 + at, {"length": 14 + header + mss, "value": 14}),
         ]
     table, elsewhere = ways(events(*rows), ["QDISC_DROP"])
-    pieces = table.where(table["parent"] >= 0)
+    (whole,) = table["record"][table["parent"] < 0].tolist()
+    pieces = table.where((table["parent"] == whole) & (table["dequeue_ns"] >= 0))
     assert (pieces["dequeue_ns"] - pieces["enqueue_ns"]).tolist() == [100_000, 200_000, 300_000]
     assert elsewhere.uncut == 0
-    assert (elsewhere.pieces.tolist(), elsewhere.drops.tolist()) == ([1], [])
+    assert elsewhere.drops.tolist() == []
+    lost = table.where(dropped(table))
+    assert (lost["record"].tolist(), lost["parent"].tolist()) == ([2], [whole])
 
 
 def test_a_drop_behind_a_packet_that_was_sent_is_of_another_interface() -> None:
-    _, elsewhere = ways(
+    table, elsewhere = ways(
         events(
             ("queue", 0, 1, {"length": 1514}),
             ("start_xmit", 1, 1, {"length": 1514, "value": 14}),
@@ -106,7 +114,7 @@ def test_a_drop_behind_a_packet_that_was_sent_is_of_another_interface() -> None:
         ),
         ["QDISC_DROP"],
     )
-    assert (elsewhere.pieces.tolist(), elsewhere.drops.tolist()) == ([], [2])
+    assert (np.count_nonzero(dropped(table)), elsewhere.drops.tolist()) == (0, [2])
 
 
 def test_a_write_that_blocks() -> None:
@@ -168,7 +176,7 @@ def test_whatever_the_events_say(rows: list[tuple[str, int, int, int, int]]) -> 
         ]
     )
     table, elsewhere = ways(log, ["QDISC_DROP", "TCP_CSUM"])
-    assert len(table) + len(elsewhere.drops) + len(elsewhere.pieces) <= len(log)
+    assert len(table) + len(elsewhere.drops) <= len(log)
     both = (table["parent"] >= 0) & (table["dequeue_ns"] >= 0)
     assert np.all(table["dequeue_ns"][both] >= table["enqueue_ns"][both])
     for name in ("queue_ns", "start_ns", "receive_ns", "drop_ns"):
@@ -247,3 +255,36 @@ def test_toml_reads_back() -> None:
 
     data = {"a": 1, "b": True, "c": None, "d": {"kernel.trace": {"x": -0.5, "y": ["é", '"']}}}
     assert tomllib.loads(toml.document(data)) == {"a": 1, "b": True, "d": data["d"]}
+
+
+def test_a_packet_s_way_through_its_host_is_told_from_the_application_down() -> None:
+    analysis = mt.analyze(mt.read(SAMPLES / "host-queue"))
+    told = [line["text"] for line in explain(analysis, None, None, 4).lines if line["about"] == "host"]
+    words = ("the application wrote", "5 segments in one packet", "queueing discipline", "the driver had it")
+    assert [word in text for word, text in zip(words, told, strict=True)] == [True] * 4
+
+
+def test_the_page_has_what_the_host_did() -> None:
+    host = mt.analyze(mt.read(SAMPLES / "host-queue")).results["host"].summary
+    page = str(host_tables(host))
+    assert "337; by tc 337" in page
+    assert "480,000 bytes in 5 calls" in page
+    assert 'id="host-away"' in page
+    assert str(host_tables(None)) == ""
+
+
+def test_figure_and_summary_tell_the_same_numbers() -> None:
+    """Retransmissions and drops are counted once, whoever shows them."""
+    analysis = mt.analyze(mt.read(SAMPLES / "host-queue"))
+    summary = analysis.results["host"].summary
+    (connection,) = analysis.results["connections"].summary["connections"]
+    plot = registry.load(registry.PLOTS["host"])
+    figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
+    again = connection["retransmissions"]["total"]
+    assert again > 0
+    assert f"{again:,} retransmissions" in figure.subtitle
+    drops = sum(summary["drops"].values())
+    assert figure.notes[0].startswith(f"{drops:,} packets dropped")
+    assert [len(one.x) for one in figure.panel("host").pieces if one.name == "drop"] == [drops]
+    marked = sum(len(one.x) for one in figure.panel("transfer").marks if one.name.startswith("inferred:"))
+    assert marked == connection["arrivals"]["retransmission"]

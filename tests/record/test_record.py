@@ -11,11 +11,13 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support_record import Net, network, routed, why_not
 from support_samples import ROOT
 
 import multitracer as mt
+from multitracer.diagnosis.explain.inhost import host_sentences
 
 _WHY = why_not()
 pytestmark = [
@@ -141,6 +143,23 @@ def test_both_hosts_of_a_transfer(tmp_path: Path) -> None:
     assert sender["application"]["bytes_read"] == receiver["application"]["bytes_written"] == 0
     assert sender["unjoined"]["segments"] == receiver["unjoined"]["segments"] == 0
     assert sender["qdisc"]["packets"] > 1000 > receiver["qdisc"]["packets"]
+    # A packet of the middle: from the write to the read.
+    analysis = mt.analyze(m)
+    captures = [one for one, source in enumerate(m.sources) if source.layer == "tcp"]
+    texts = ""
+    for source in captures:
+        segments = m.table("segments")
+        rows = np.flatnonzero((segments["source"] == source) & (segments["length"] > 0))
+        record = int(segments["record"][rows[len(rows) // 2]])
+        texts += " ".join(text for text, _ in host_sentences(m, analysis.results, source, record))
+    for words in (
+        "the application wrote",
+        "queueing discipline",
+        "the driver had it",
+        "to the stack of this",
+    ):
+        assert words in texts
+    assert "the application had read its last byte" in texts
 
 
 def test_nothing_stays_switched_on_after_sigkill(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from multitracer.diagnosis.explain.rules import span_text
 from multitracer.model.analysis import Result
+from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 
 
@@ -29,8 +30,17 @@ def host_sentences(
     if one["way"] == packets.code("way", "in"):
         yield "the driver handed it to the stack of this host", line
         if one["drop_ns"] >= 0:
-            yield f"{span_text(one['drop_ns'] - one['receive_ns'])} later the kernel dropped it", line
+            reasons = m.sources[one["source"]].details.get("drop_reasons", ())
+            why = f" ({reasons[one['reason']]})" if 0 <= one["reason"] < len(reasons) else ""
+            after = span_text(one["drop_ns"] - one["receive_ns"])
+            yield f"{after} later the kernel dropped it{why}", line
+        else:
+            yield from _read(m, found.tables["host_calls"], one, row)
         return
+    if int(segments["transmission"][row[0]]) == 1:
+        yield from _written(m, found.tables["host_calls"], one)
+    if one["segments"] > 1:
+        yield f"TCP handed it over as {one['segments']} segments in one packet (GSO)", line
     before = one["enqueue_ns"] if one["enqueue_ns"] >= 0 else one["queue_ns"]
     if one["enqueue_ns"] >= 0 and one["dequeue_ns"] >= 0:
         whole = " (cut there out of a larger packet)" if one["parent"] >= 0 else ""
@@ -44,15 +54,48 @@ def host_sentences(
         yield f"the driver took it at the {one['starts']}th try", line
     elif one["start_ns"] >= 0 and before >= 0:
         yield f"the driver had it {span_text(one['start_ns'] - before)} after TCP handed it over", line
-    calls = found.tables["host_calls"]
-    writes = calls.where((calls["conn"] == one["conn"]) & (calls["dir"] == one["dir"]) & (calls["kind"] == 0))
-    known = any(
+
+
+def _calls(m: Timeline, calls: Table, one: Mapping[str, int], kind: str) -> tuple[Table, Array] | None:
+    """Calls on the packet's bytes at its host, and the bytes up to the end of each.
+
+    None unless the connection was seen from its first byte: what came before would be missing in the sums.
+    """
+    own = (calls["conn"] == one["conn"]) & (calls["dir"] == one["dir"]) & (calls["source"] == one["source"])
+    rows = calls.where(own & (calls["kind"] == calls.code("kind", kind)))
+    begun = any(
         bool(told[("forward", "reverse")[one["dir"]]]["syn"])
         for told in m.connections[one["conn"]].summaries.values()
     )
-    if known and len(writes) and one["seq"] > 0 and int(segments["transmission"][row[0]]) == 1:
-        at = int(np.searchsorted(np.cumsum(np.maximum(writes["length"], 0)), one["seq"], side="left"))
+    if not begun or not len(rows) or one["seq"] <= 0:
+        return None
+    return rows, np.cumsum(np.maximum(rows["length"], 0))
+
+
+def _written(m: Timeline, calls: Table, one: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """When the application wrote its first byte."""
+    known = _calls(m, calls, one, "write")
+    if known is not None:
+        writes, upto = known
+        at = int(np.searchsorted(upto, one["seq"], side="left"))
         if at < len(writes):
             ago = one["start_ns"] - int(writes["t_ns"][at])
             when = f"{span_text(ago)} before" if ago >= 0 else "with a call that had not ended yet"
             yield f"the application wrote its first byte {when}", int(writes["record"][at])
+
+
+def _read(m: Timeline, calls: Table, one: Mapping[str, int], row: Array) -> Iterator[tuple[str, int]]:
+    """When the application had read its last byte."""
+    length = int(m.table("segments")["length"][row[0]])
+    known = _calls(m, calls, one, "read") if length > 0 else None
+    if known is None:
+        return
+    reads, upto = known
+    at = int(np.searchsorted(upto, one["seq"] + length - 1, side="left"))
+    if at == len(reads):
+        yield "the application had not read its last byte when the recording ended", one["record"]
+        return
+    later = int(reads["t_ns"][at]) - one["receive_ns"]
+    if later >= 0:
+        waited = f"the application had read its last byte {span_text(later)} later"
+        yield f"{waited} (queued in the socket until then)", int(reads["record"][at])

@@ -29,8 +29,6 @@ class Elsewhere:
 
     Attributes
     ----------
-    pieces : array of int
-        Rows of `host_events`: drops of pieces that the interface's queueing discipline had cut.
     drops : array of int
         Rows of `host_events`: drops of packets that the interface never had, or had sent already.
     foreign : int
@@ -39,7 +37,6 @@ class Elsewhere:
         Packets cut in the queue whose whole is not known: their time in it is not known either.
     """
 
-    pieces: Array
     drops: Array
     foreign: int
     uncut: int
@@ -87,13 +84,43 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
     _give_bulks(events, seen)
     table = _table(events, seen, np.flatnonzero(ours))
     lone = np.sort(np.concatenate((lone, reused)))
-    whole, left_out, pieces = _cut(events, table, lone, reasons)
+    whole, left_out, piece_of = _cut(events, table, lone, reasons)
     # Those that went with all their pieces have no reason of their own: the pieces have it.
     reason = table["reason"].copy()
     reason[whole[(left_out > 0) & (table["drop_ns"][whole] >= 0)]] = -1
     there = table["drop_ns"][whole] < 0
+    pieces = _dropped_pieces(events, table, lone[piece_of >= 0], whole[piece_of[piece_of >= 0]])
     table, uncut = _uncut(table.replace(reason=reason), whole[there], left_out[there])
-    return table, Elsewhere(lone[pieces], lone[~pieces], foreign, uncut)
+    table = Table.merged(schema.HOST_PACKETS, (table, pieces), "t_ns")
+    return table, Elsewhere(lone[piece_of < 0], foreign, uncut)
+
+
+def _dropped_pieces(events: Table, packets: Table, drops: Array, wholes: Array) -> Table:
+    """Pieces that a queueing discipline cut and dropped at once, as packets without a length."""
+    return Table.filled(
+        schema.HOST_PACKETS,
+        len(drops),
+        {
+            "t_ns": events["t_ns"][drops],
+            "source": events["source"][drops],
+            "record": events["record"][drops],
+            "way": np.zeros(len(drops), dtype=np.int8),
+            "skb": events["skb"][drops],
+            "parent": packets["record"][wholes],
+            "segments": np.ones(len(drops), dtype=np.int32),
+            "starts": np.zeros(len(drops), dtype=np.int16),
+            "queue_ns": packets["queue_ns"][wholes],
+            "drop_ns": events["t_ns"][drops],
+            "reason": events["name"][drops],
+            "handle": packets["handle"][wholes],
+        },
+    )
+
+
+def dropped(packets: Table) -> Array:
+    """Which rows of `host_packets` the host dropped: of one that went piece by piece, its pieces."""
+    found: Array = (packets["drop_ns"] >= 0) & (packets["reason"] >= 0)
+    return found
 
 
 def _begins(skb: Array, kind: Array, length: Array) -> Array:
@@ -245,8 +272,8 @@ def _uncut(packets: Table, whole: Array, dropped: Array) -> tuple[Table, int]:
     waiting = int(left[late].sum())  # still in the queue at the end
     if missing > _TRUSTED * len(pieces) + waiting + 1:
         return packets, len(pieces)
-    parents = np.full(len(packets), -1, dtype=np.int32)
-    parents[pieces[known]] = row[known]
+    parents = np.full(len(packets), -1, dtype=np.int64)
+    parents[pieces[known]] = packets["record"][row[known]]
     enqueue = packets["enqueue_ns"].copy()
     enqueue[pieces[known]] = packets["queue_ns"][row[known]]
     return packets.replace(parent=parents, enqueue_ns=enqueue), int(np.count_nonzero(~known))
@@ -280,15 +307,15 @@ def _cut(events: Table, packets: Table, drops: Array, reasons: list[str]) -> tup
     array of int
         By them, how many of their pieces were dropped at once: on the CPU that queued the whole, soon
         after, before it queued the next packet.
-    array of bool
-        By drop, whether it is one of these.
+    array of int
+        By drop, the place in the first array of the packet that it is a piece of; -1: of none.
     """
     gone = (packets["queue_ns"] >= 0) & (packets["dequeue_ns"] < 0) & (packets["start_ns"] < 0)
     itself = (packets["drop_ns"] >= 0) & (
         (packets["enqueue_ns"] >= 0) | _of_queues(reasons)[packets["reason"]]
     )
     whole = np.flatnonzero(gone & ~itself)
-    counts, taken = np.zeros(len(whole), dtype=np.int64), np.zeros(len(drops), dtype=bool)
+    counts, piece_of = np.zeros(len(whole), dtype=np.int64), np.full(len(drops), -1, dtype=np.int64)
     place = {record: at for at, record in enumerate(packets["record"][whole].tolist())}
     queue_rows = np.flatnonzero(events["kind"] == _KIND["queue"])
     wanted = _of_queues(reasons)[events["name"][drops]]
@@ -301,5 +328,5 @@ def _cut(events: Table, packets: Table, drops: Array, reasons: list[str]) -> tup
         for drop, record in zip(own[near].tolist(), events["record"][queued[at[near]]].tolist(), strict=True):
             if record in place:
                 counts[place[record]] += 1
-                taken[drop] = True
-    return whole, counts, taken
+                piece_of[drop] = place[record]
+    return whole, counts, piece_of

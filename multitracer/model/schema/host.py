@@ -69,7 +69,7 @@ HOST_PACKETS = Schema(
         DIR,
         Column("way", "int8", "", "sent or received", "", WAYS),
         Column("skb", "int64", "", "address of the packet"),
-        Column("parent", "int32", "", "row of the packet that it was cut from in the queue; -1 if none"),
+        Column("parent", "int64", "", "record of the packet that it was cut from in the queue; -1 if none"),
         Column("length", "int64", "bytes", "IP packet; -1 if not known"),
         Column("segments", "int32", "", "segments in it (gso_segs); 1 if it is one"),
         Column("queue_ns", "int64", "ns", "handed to the device's queue; -1 if not seen"),

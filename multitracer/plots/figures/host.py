@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from multitracer.layers.host.packets import dropped
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
@@ -88,10 +89,13 @@ def _packets(selection: Selection, packets: Table) -> list[Pieces]:
     straight = packets.where(
         (packets["enqueue_ns"] < 0) & (packets["queue_ns"] >= 0) & (packets["start_ns"] >= 0)
     )
-    lost = packets.where((packets["drop_ns"] >= 0) & (packets["queue_ns"] >= 0))
-    came = packets.where(packets["receive_ns"] >= 0)
+    lost = packets.where(dropped(packets) & (packets["way"] == packets.code("way", "out")))
+    refused = packets.where(dropped(packets) & (packets["way"] == packets.code("way", "in")))
+    came = packets.where((packets["receive_ns"] >= 0) & ~dropped(packets))
     enter = np.where(queued["queue_ns"] >= 0, queued["queue_ns"], queued["enqueue_ns"])
-    x, y, x_end, y_end = _line(selection, lost, lost["queue_ns"], lost["drop_ns"], ("TCP", "queue"))
+    since = np.where(lost["queue_ns"] >= 0, lost["queue_ns"], lost["drop_ns"])
+    x, y, x_end, y_end = _line(selection, lost, since, lost["drop_ns"], ("TCP", "queue"))
+    up = _line(selection, refused, refused["receive_ns"], refused["drop_ns"], ("driver", "TCP"))
     return [
         Pieces(
             "enter",
@@ -113,7 +117,20 @@ def _packets(selection: Selection, packets: Table) -> list[Pieces]:
             label="packet straight to the driver",
             details=_details(straight),
         ),
-        Pieces("drop", "packet_lost", x, y, x_end, y_end - 0.5, label="packet dropped by this host"),
+        Pieces(
+            "drop",
+            "packet_lost",
+            *(x, y, x_end, y_end - 0.5),
+            label="packet dropped by this host",
+            details=_details(lost),
+        ),
+        Pieces(
+            "refused",
+            "packet_lost",
+            *(*up[:3], up[3] + 0.5),
+            label="received packet dropped by this host",
+            details=_details(refused),
+        ),
         Pieces(
             "came",
             "rcv_data",
@@ -127,7 +144,9 @@ def _packets(selection: Selection, packets: Table) -> list[Pieces]:
 def _details(rows: Table) -> tuple[str, ...]:
     columns = (rows["length"], rows["seq"], rows["record"])
     return tuple(
-        f"{length:,} bytes" + (f" from byte {seq:,}" if seq >= 0 else "") + f", line {record:,}"
+        (f"{length:,} bytes" if length >= 0 else "piece of a packet")
+        + (f" from byte {seq:,}" if seq >= 0 else "")
+        + f", line {record:,}"
         for length, seq, record in zip(*(one.tolist() for one in columns), strict=True)
     )
 
@@ -150,8 +169,12 @@ def _wait(selection: Selection, packets: Table) -> Panel | None:
 
 
 def _notes(packets: Table) -> list[str]:
-    lost = int(np.count_nonzero((packets["drop_ns"] >= 0) & (packets["queue_ns"] >= 0)))
-    return [f"{lost:,} packets dropped by this host on their way out"] if lost else []
+    notes = []
+    for way, words in (("out", "on their way out"), ("in", "that it had received")):
+        lost = int(np.count_nonzero(dropped(packets) & (packets["way"] == packets.code("way", way))))
+        if lost:
+            notes.append(f"{lost:,} packets dropped by this host {words}")
+    return notes
 
 
 PLOT = Plot("host", "The layers of a recorded host: calls, packets through queue and driver, drops", build)

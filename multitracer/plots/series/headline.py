@@ -23,6 +23,9 @@ def title_words(selection: Selection, results: Results) -> tuple[str, str]:
 
 
 def _facts(selection: Selection, results: Results) -> Iterator[str]:
+    connection = selection.connection
+    if connection is None:
+        return
     source = selection.snd if selection.snd is not None else selection.rcv
     data = selection.segments(source, data=True)
     if len(data):
@@ -34,11 +37,20 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
         yield f"{unique:,} bytes in {duration_words(seconds)}"
         if seconds > 0:
             yield f"{rate_words(unique / seconds)} on average"
-        again = int(np.count_nonzero(data["duplicate"] > 0))
-        yield f"{again:,} retransmissions" if again != 1 else "1 retransmission"
+        yield from _retransmitted(connection.index, results)
     value = number(summary(results, "utilization").get("value"))
     if value is not None:
         yield f"utilization {100 * value:.1f} %"
+
+
+def _retransmitted(index: int, results: Results) -> Iterator[str]:
+    """Retransmissions as the answer on connections counts them; nothing without that answer."""
+    for one in summary(results, "connections").get("connections", ()):
+        if one["index"] == index:
+            again, inferred = one["retransmissions"]["total"], one["retransmissions"]["inferred"]
+            words = f"{again:,} retransmissions" if again != 1 else "1 retransmission"
+            some = f" ({inferred:,} inferred)" if inferred else ""
+            yield words + (" (inferred)" if 0 < again <= inferred else some)
 
 
 def missing_layers(selection: Selection, entity: int | None) -> Iterator[str]:

@@ -96,6 +96,36 @@ def retransmission_marks(
                 )
             ),
         )
+    yield from _inferred_marks(selection, shift, group)
+
+
+def _inferred_marks(selection: Selection, shift: int, group: str) -> Iterator[Marks]:
+    """Retransmissions of segments whose first copy this capture never had."""
+    if selection.connection is None or selection.snd is None:
+        return
+    rows = selection.measurement.table("arrivals")
+    wanted = (rows["conn"] == selection.connection.index) & (rows["dir"] == selection.data_dir)
+    wanted &= (rows["source"] == selection.snd) & (rows["fresh"] > 0)
+    rows = rows.where(wanted & (rows["verdict"] == rows.code("verdict", "retransmission"))).sorted_by("t_ns")
+    causes = rows.words("cause")
+    for cause, look in RETRANSMISSION_LOOKS.items():
+        found = rows.where(causes == cause)
+        if not len(found):
+            continue
+        label = f"{look.label}, inferred"
+        yield Marks(
+            f"inferred:{cause}",
+            look.role,
+            selection.seconds(found["t_ns"]),
+            (found["seq"] + shift).astype(np.float64),
+            letter=look.letter,
+            label=label,
+            group=group,
+            details=tuple(
+                f"{label}: bytes {seq:,}-{seq + length:,}"
+                for seq, length in zip(found["seq"].tolist(), found["length"].tolist(), strict=True)
+            ),
+        )
 
 
 def corrupted_marks(selection: Selection, shift: int, group: str) -> Iterator[Marks]:

@@ -1,0 +1,1 @@
+"""Parts of ``benchmarks/record.py``: random recordings, their truth, and the score."""

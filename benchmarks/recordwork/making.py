@@ -1,0 +1,181 @@
+"""Random transfers between namespaces, recorded by `multitracer record`, with what the system itself says."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_TRANSFER = Path(__file__).with_name("transfer.py")
+_PORT = 5001
+_RETURNED = re.compile(r"= (\d+)$")
+_SECONDS = 3.0
+
+
+def draw(seed: int) -> dict[str, Any]:
+    """The settings of one run."""
+    rng = random.Random(seed)
+    rate_mbps = rng.choice((10, 20, 50, 100))
+    queue = rng.choice(("tbf-host", "htb-host", "tbf-router", "tbf-router", "none"))
+    offload = rng.random() < 0.5
+    flows = rng.choice((1, 1, 1, 2, 4))
+    workload = rng.choice(("bulk", "bulk", "bulk", "pausing writer", "slow reader"))
+    reader = workload == "slow reader"
+    per_flow = int(rate_mbps * 1e6 / 8 * _SECONDS / flows) if queue != "none" else 12_000_000 // flows
+    if workload != "bulk":
+        per_flow = min(per_flow, 1_500_000)
+    return {
+        "seed": seed,
+        "rate_bps": rate_mbps * 1_000_000,
+        "queue": queue,
+        "burst_bytes": 16_384 if offload else rng.choice((2_048, 16_384)),
+        "limit_bytes": rng.choice((30_000, 60_000, 200_000)),
+        "offload": offload,
+        "workload": workload,
+        "flows": flows,
+        "port": _PORT,
+        "bytes": per_flow,
+        "congestion_control": rng.choice(("cubic", "reno", "bbr")),
+        "write_bytes": rng.choice((20_000, 50_000)) if workload == "pausing writer" else 65_536,
+        "write_pause_s": rng.choice((0.05, 0.1)) if workload == "pausing writer" else 0.0,
+        "read_bytes": 32_768 if reader else 262_144,
+        "read_pause_s": rng.choice((0.03, 0.06)) if reader else 0.0,
+        "receive_buffer": 65_536 if reader else 0,
+    }
+
+
+def make(folder: Path, wanted: dict[str, Any]) -> None:
+    """One run: ``recording/`` and ``truth.json``.
+
+    Raises
+    ------
+    RuntimeError
+        The recording or the transfer failed.
+    """
+    partial = folder.with_name(folder.name + ".part")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    with _network(wanted) as (a, b, r):
+        wanted = {**wanted, "address": "10.92.0.2", "result": str(partial / "tcp_info.json")}
+        serving = [*_inside(b), sys.executable, str(_TRANSFER), "serve", json.dumps(wanted)]
+        server = subprocess.Popen(serving, stdout=subprocess.PIPE)
+        assert server.stdout is not None
+        try:
+            server.stdout.readline()
+            before = _kernel(a)
+            said = subprocess.run(
+                [
+                    *(*_inside(a), sys.executable, "-m", "multitracer", "record", "--quiet", "-i", "mta0"),
+                    *("-o", str(partial / "recording"), "--", "strace", "-f", "-yy", "-o"),
+                    *(str(partial / "calls"), "-e", "trace=sendto,write,sendmsg", "-s", "0"),
+                    *(sys.executable, str(_TRANSFER), "send", json.dumps(wanted)),
+                ],
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+            if said.returncode not in (0, 4):
+                raise RuntimeError(said.stderr)
+            after = _kernel(a)
+            server.wait(20)
+        finally:
+            server.kill()
+            server.wait()
+            server.stdout.close()
+        truth = {
+            **wanted,
+            "qdisc": {name: after["qdisc"][name] - before["qdisc"][name] for name in ("drops", "packets")},
+            "router_drops": _drops(r, "mts0"),
+            "retransmitted": after["again"] - before["again"],
+            "writes": _writes(partial / "calls"),
+            "tcp_info": json.loads((partial / "tcp_info.json").read_text()),
+        }
+    (partial / "truth.json").write_text(json.dumps(truth, indent=1))
+    (partial / "calls").unlink()
+    (partial / "tcp_info.json").unlink()
+    os.replace(partial, folder)
+
+
+def _writes(path: Path) -> list[int]:
+    """Bytes of each write to a TCP socket, as strace saw them return."""
+    found: list[int] = []
+    open_calls: dict[str, bool] = {}
+    for line in path.read_text(errors="replace").splitlines():
+        pid, _, call = line.partition(" ")
+        if "<TCP:[" in call:
+            open_calls[pid] = call.endswith("<unfinished ...>")
+            ended = not open_calls[pid]
+        else:
+            ended = "resumed>" in call and open_calls.pop(pid, False)
+        if ended and (size := _RETURNED.search(call)):
+            found.append(int(size[1]))
+    return found
+
+
+def _inside(namespace: str) -> tuple[str, ...]:
+    return ("ip", "netns", "exec", namespace)
+
+
+def _kernel(a: str) -> dict[str, Any]:
+    """The counters of the sending host."""
+    qdisc = json.loads(_said(*_inside(a), "tc", "-s", "-j", "qdisc", "show", "dev", "mta0"))[0]
+    told = json.loads(_said(*_inside(a), "nstat", "-asjz"))["kernel"]
+    return {"qdisc": qdisc, "again": told["TcpRetransSegs"] - told["TcpExtTCPRetransFail"]}
+
+
+def _drops(namespace: str, device: str) -> int:
+    found = json.loads(_said(*_inside(namespace), "tc", "-s", "-j", "qdisc", "show", "dev", device))
+    return int(found[0]["drops"])
+
+
+def _said(*argv: str) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=30).stdout
+
+
+@contextmanager
+def _network(wanted: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Sender, receiver and a router between them; the bottleneck where the run wants it."""
+    tag = f"mtrec{os.getpid()}"
+    a, b, r = f"{tag}a", f"{tag}b", f"{tag}r"
+    try:
+        for name in (a, b, r):
+            _said("ip", "netns", "add", name)
+        for end, device, near, net in ((a, "mta0", "mtr0", "10.91.0"), (b, "mtb0", "mts0", "10.92.0")):
+            _said("ip", "link", "add", device, "netns", end, "type", "veth", "peer", "name", near, "netns", r)
+            for inside, one, host in ((end, device, 2), (r, near, 254)):
+                _said("ip", "-n", inside, "addr", "add", f"{net}.{host}/24", "dev", one)
+                size = () if wanted["offload"] else ("gso_max_segs", "1")
+                _said("ip", "-n", inside, "link", "set", one, *size, "up")
+            _said("ip", "-n", end, "route", "add", "default", "via", f"{net}.254")
+            _said("ip", "-n", end, "link", "set", "lo", "up")
+        _said(*_inside(r), "sysctl", "-q", "-w", "net.ipv4.ip_forward=1")
+        _queue(wanted, a, r)
+        yield a, b, r
+    finally:
+        for name in (a, b, r):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+def _queue(wanted: dict[str, Any], a: str, r: str) -> None:
+    rate = f"{wanted['rate_bps']}bit"
+    tbf = ("tbf", "rate", rate, "burst", str(wanted["burst_bytes"]), "limit", str(wanted["limit_bytes"]))
+    if wanted["queue"] == "tbf-host":
+        _said(*_inside(a), "tc", "qdisc", "add", "dev", "mta0", "root", "handle", "1:", *tbf)
+    elif wanted["queue"] == "tbf-router":
+        _said(*_inside(r), "tc", "qdisc", "add", "dev", "mts0", "root", "handle", "1:", *tbf)
+    elif wanted["queue"] == "htb-host":
+        inside = (*_inside(a), "tc")
+        _said(*inside, "qdisc", "add", "dev", "mta0", "root", "handle", "1:", "htb", "default", "10")
+        _said(*inside, *"class add dev mta0 parent 1: classid 1:10 htb burst 16k rate".split(), rate)
+        packets = str(wanted["limit_bytes"] // 1500)
+        _said(*inside, *"qdisc add dev mta0 parent 1:10 handle 10: pfifo limit".split(), packets)
+    else:
+        _said(*_inside(a), *"tc qdisc add dev mta0 root handle 1: pfifo limit 1000".split())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from multitracer.model.quantities import count
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
@@ -151,7 +152,7 @@ def _wait(selection: Selection, packets: Table) -> Panel | None:
 
 def _notes(packets: Table) -> list[str]:
     lost = int(np.count_nonzero((packets["drop_ns"] >= 0) & (packets["queue_ns"] >= 0)))
-    return [f"{lost:,} packets dropped by this host on their way out"] if lost else []
+    return [f"{count(lost, 'packet')} dropped by this host before they left"] if lost else []
 
 
 PLOT = Plot("host", "The layers of a recorded host: calls, packets through queue and driver, drops", build)

@@ -126,7 +126,7 @@ class Appearance:
         if words:
             figure = replace(figure, title=str(self.title))
         if self.names:
-            figure = _renamed(figure, self.names)
+            figure = renamed(figure, self.names)
         if not (self.defaults.heading if self.title is None else self.title):
             figure = replace(figure, title="", subtitle="", notes=())
         elif words and not self.defaults.heading:
@@ -152,7 +152,7 @@ def _logarithmic(figure: Figure, axes: str) -> Figure:
     return figure
 
 
-def _renamed(figure: Figure, names: Mapping[str, str]) -> Figure:
+def renamed(figure: Figure, names: Mapping[str, str]) -> Figure:
     """The figure with words replaced wherever they stand whole, the longest first."""
     known = {old: new for old, new in names.items() if old}
     if not known:

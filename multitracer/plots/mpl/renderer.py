@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from multitracer.model.errors import UsageError
-from multitracer.plots.appearance import Appearance
+from multitracer.plots.appearance import Appearance, renamed
+from multitracer.plots.drawable_text import drawable
 from multitracer.plots.mpl.axes import dress_panel
 from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.mpl.fold import draw_breaks
@@ -40,6 +41,8 @@ def draw(
     appearance: Appearance | None = None,
 ) -> MplFigure:
     """Draw a figure, and save it if a path is given.
+
+    The label of the matplotlib figure holds title, subtitle and notes: the words of a caption.
 
     Parameters
     ----------
@@ -69,8 +72,11 @@ def draw(
     inches = height or style.height or width
     if not (1.0 <= width <= 200.0 and 1.0 <= inches <= 200.0 and 10.0 <= dpi <= 2400.0):
         raise UsageError(f"figure of {width:g} x {inches:g} inches at {dpi:g} dpi: too small or too large")
+    named = renamed(figure, appearance.names)
+    caption = ". ".join(words for words in (named.title, named.subtitle, *named.notes) if words)
     figure = appearance.dressed(figure)
     canvas = Canvas(figure, (width, inches), dpi, theme or figure.theme, appearance)
+    canvas.mpl.set_label(drawable(caption, 2000))
     for panel, axes in zip(figure.panels, canvas.axes, strict=True):
         dress_panel(canvas, panel, axes)
     arrange(canvas, height, fixed=size is None and appearance.height is not None)

@@ -16,6 +16,7 @@ from multitracer.layers.tcp.flow_batch import highest
 from multitracer.layers.tcp.transit import Times
 from multitracer.layers.tcp.two_way import TwoWay, two_way_batches
 from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.quantities import count
 from multitracer.model.timeline import Connection, Timeline
 
 _DIRECTIONS = ("forward", "reverse")
@@ -122,16 +123,17 @@ def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> lis
         found.append(
             (
                 "capture_loss",
-                f"{late:,} segments fill sequence gaps; a sender begins in order, so their first copies "
-                "died in the sender's own queue before this capture, or the capture lost them",
+                f"{count(late, 'segment fills a sequence gap', 'segments fill sequence gaps')}; a "
+                "sender begins in order, so the first copies died in the sender's own queue before this "
+                "capture, or the capture lost them",
             )
         )
     elif undecided:
         found.append(
             (
                 "holes_filled",
-                f"{undecided:,} segments arrived out of order; the capture does not decide whether "
-                "they were retransmitted or reordered",
+                f"{count(undecided, 'segment')} arrived out of order; the capture does not decide between "
+                "retransmission and reordering",
             )
         )
     return found

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from multitracer.model.errors import UsageError
+from multitracer.model.quantities import count
 from multitracer.model.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Measurement(Timeline):
 
     def __repr__(self) -> str:
         files = ", ".join(source.path for source in self.sources)
-        return f"<Measurement of {files}: {len(self.connections)} connections>"
+        return f"<Measurement of {files}: {count(len(self.connections), 'connection')}>"
 
     def _repr_html_(self) -> str:
         from multitracer.report.notebook import measurement_html

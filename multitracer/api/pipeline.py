@@ -242,7 +242,8 @@ def plot(
         `bokeh.io.show` after `bokeh.io.output_notebook`. `path` must be left out: the file to zoom into is
         what `multitracer report` writes.
     **options
-        Fields of `multitracer.plots.plot.PlotOptions`: the time window, offsets, colours.
+        What to show, fields of `multitracer.plots.plot.PlotOptions`: time window, connection, offset ...; and
+        how to draw it, fields of `multitracer.plots.appearance.Appearance`: style, width, title, log ...
 
     Returns
     -------
@@ -254,17 +255,20 @@ def plot(
         raise UsageError(f"unknown plot {kind!r}; known are {', '.join(known)}")
     from multitracer.plots import plot as drawing
 
+    content, look = drawing.split_options(options)
     given = subject if isinstance(subject, Mapping) else {"": subject}
     analyses = {name: one if isinstance(one, Analysis) else analyze(one) for name, one in given.items()}
     subjects = [drawing.Subject(name, one.measurement, one.results) for name, one in analyses.items()]
-    built = drawing.build(known[kind], subjects, drawing.PlotOptions(**options))
+    built = drawing.build(known[kind], subjects, content)
     if interactive:
         from multitracer.plots.bokeh import page
 
         if path is not None:
             raise UsageError("an interactive figure is shown, not saved: `multitracer report` writes a page")
-        return page.of_measurement(built, subjects[0].measurement)
-    figure = drawing.render(built)
+        if look.inches or look.height or look.font_size or look.log:
+            raise UsageError("an interactive figure takes neither size, nor font size, nor logarithmic axes")
+        return page.of_measurement(look.dressed(built), subjects[0].measurement)
+    figure = drawing.render(built, look)
     if path is not None:
         drawing.save(figure, os.fspath(path))
     return figure

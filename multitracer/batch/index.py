@@ -92,7 +92,8 @@ def _flagged(found: Batch) -> Markup:
     flagged = found.flagged
     known = sum(record["utilization"]["value"] is not None for record in found.done)
     if not flagged:
-        words = f"None of {known:,} measurements of known utilization is at {found.flag_below:g} % or less."
+        words = f"None of {count(known, 'measurement')} of known utilization is at {found.flag_below:g} % "
+        words += "or less."
         if not known:
             words = "Of no measurement the utilization is known: it needs a link log, or what stands for one."
         return tag("p", words, class_="lead")

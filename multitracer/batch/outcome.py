@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from multitracer.batch.find import Unread
 from multitracer.batch.rows import COLUMNS
 from multitracer.batch.rules import Broken
+from multitracer.model.quantities import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,6 +125,6 @@ class Batch:
 
     def __repr__(self) -> str:
         return (
-            f"<Batch of {len(self.records):,} measurements: {len(self.done):,} done, {len(self.flagged):,} "
-            f"flagged, {len(self.failed):,} failed>"
+            f"<Batch of {count(len(self.records), 'measurement')}: {len(self.done):,} done, "
+            f"{len(self.flagged):,} flagged, {len(self.failed):,} failed>"
         )

@@ -14,6 +14,7 @@ import click
 from multitracer.cli.common import DATA_LOSS, NOTHING_READABLE, THRESHOLD_MISSED, json_option, print_json
 from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
+from multitracer.model.quantities import count
 
 if TYPE_CHECKING:
     from multitracer.batch import Batch
@@ -194,7 +195,7 @@ def _missed(found: Batch, least: float | None) -> list[str]:
 def _print(found: Batch, seconds: float) -> None:
     computed = len(found.records) - found.cached
     say(
-        f"{len(found.records):,} measurements in {seconds:,.1f} s: "
+        f"{count(len(found.records), 'measurement')} in {seconds:,.1f} s: "
         f"{computed:,} computed, {found.cached:,} reused"
     )
     say(f"  done     {len(found.done):,}")

@@ -101,7 +101,7 @@ def line(found: Object) -> str:
         return "no packets yet"
     parts = [
         f"{words.duration(found['capture_s'] or 0.0)}:",
-        f"{found['records']:,} packets (+{now['records']:,}),",
+        f"{words.count(found['records'], 'packet')} (+{now['records']:,}),",
         f"{words.rate(now['throughput_bps'])},",
         f"{words.count(found['connections'], 'connection')}, {now['connections']:,} active,",
         f"{words.count(found['retransmissions']['total'], 'retransmission')},",

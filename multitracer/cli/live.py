@@ -44,8 +44,8 @@ def drawn(name: str, found: Object, width: int = 120, height: int = 40) -> Group
     now = found["interval"]
     grid = Table.grid(padding=(0, 2, 0, 0))
     for label, text in (
-        (name, f"{found['records']:,} packets in {words.duration(found['capture_s'] or 0.0)}"),
-        ("now", f"{words.rate(now['throughput_bps'])}, {now['records']:,} packets"),
+        (name, f"{words.count(found['records'], 'packet')} in {words.duration(found['capture_s'] or 0.0)}"),
+        ("now", f"{words.rate(now['throughput_bps'])}, {words.count(now['records'], 'packet')}"),
         (
             "connections",
             f"{now['connections']:,} active of {found['connections']:,}"

@@ -55,6 +55,30 @@ ENDINGS = (".png", ".svg", ".pdf")
     help="Cut out idle periods longer than this.",
 )
 @click.option("--dark", is_flag=True, help="Dark theme.")
+@click.option(
+    "--style",
+    type=click.Choice(["screen", "paper", "slide"]),
+    help="Size, type and heading for a screen (default), for print without a title, or for a slide.",
+)
+@click.option("--width", metavar="WIDTH", help="Inches, or column (3.4) or page (7) of a paper.")
+@click.option("--height", type=float, metavar="INCHES", help="Height; on paper by default as needed.")
+@click.option("--font-size", type=float, metavar="POINTS", help="Of numbers at the axes; the rest follows.")
+@click.option("--title", metavar="WORDS", help="Title in the place of the endpoints.")
+@click.option("--no-title", is_flag=True, help="Print title and notes instead of drawing them.")
+@click.option(
+    "--legend",
+    type=click.Choice(["auto", "right", "below", "none"]),
+    default="auto",
+    show_default=True,
+    help="Place of the legend.",
+)
+@click.option("--name", "names", multiple=True, metavar="OLD=NEW", help="A name for an address; repeatable.")
+@click.option("--log", type=click.Choice(["x", "y", "xy"]), help="Logarithmic axes.")
+@click.option(
+    "--color", "colors", multiple=True, metavar="ROLE=COLOR", help="Color of a role of --roles; repeatable."
+)
+@click.option("--roles", is_flag=True, help="List roles and their colors.")
+@click.option("--dpi", type=float, metavar="N", help="Pixels per inch of a PNG.")
 def command(
     paths: tuple[str, ...],
     formats: tuple[str, ...],
@@ -68,6 +92,8 @@ def command(
     conn: int | None,
     fold: float | None,
     dark: bool,
+    roles: bool,
+    **look: Any,
 ) -> None:
     """Draw a figure of a measurement: the multi-layer time/sequence plot, or any other of --list.
 
@@ -81,9 +107,11 @@ def command(
     multitracer plot sample_traces/link-resets-vj --fold 3 -o folded.png
     multitracer plot sample_traces/flow-control --offset 0 --dark -o xoff.svg
     multitracer plot sample_traces/* -k compare -o all.png
+    multitracer plot sample_traces/backoff -k rto-backoff --width column -o figure.pdf
+    multitracer plot sample_traces/backoff -k rtt --style slide --name 10.77.2.1=phone -o rtt.png
     """
-    if list_kinds:
-        _list(as_json)
+    if list_kinds or roles:
+        (_list if list_kinds else _list_roles)(as_json)
         return
     if not paths:
         raise click.UsageError("Missing argument 'PATH...'.")
@@ -95,13 +123,58 @@ def command(
         raise UsageError(f"--from {start:g} --to {end:g}: the window is empty")
     from multitracer.api.pipeline import plot
 
+    appearance = _appearance(**look)
     subject = _several(paths, formats) if _compares(kind) else load(paths, formats)
     window: dict[str, Any] = {"from_s": start, "to_s": end, "fold_s": fold}
-    plot(subject, kind, output, **window, offset_bytes=offset, conn=conn, dark=dark)
+    figure = plot(subject, kind, output, **window, **appearance, offset_bytes=offset, conn=conn, dark=dark)
+    caption = str(figure.get_label())
     if as_json:
-        print_json({"figures": [{"path": output, "kind": kind}]})
-    else:
-        say(output)
+        print_json({"figures": [{"path": output, "kind": kind, "caption": caption}]})
+        return
+    say(output)
+    if not figure.texts:  # nothing was drawn over the panels
+        say(caption)
+
+
+def _appearance(
+    *,
+    width: str | None,
+    title: str | None,
+    no_title: bool,
+    names: tuple[str, ...],
+    colors: tuple[str, ...],
+    log: str | None,
+    **others: Any,
+) -> dict[str, Any]:
+    """Options of the command line as those of `Appearance`, refused here, before anything is read."""
+    from multitracer.plots.appearance import Appearance
+
+    if title is not None and no_title:
+        raise click.UsageError("--title and --no-title exclude each other.")
+    found = others | {
+        "width": _inches(width),
+        "title": False if no_title else title,
+        "names": _pairs("--name", "OLD=NEW", names),
+        "colors": _pairs("--color", "ROLE=COLOR", colors),
+        "log": log or "",
+    }
+    Appearance(**found)
+    return found
+
+
+def _inches(width: str | None) -> float | str | None:
+    try:
+        return None if width is None else float(width)
+    except ValueError:
+        return width
+
+
+def _pairs(option: str, form: str, given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [one.partition("=") for one in given]
+    for old, equals, new in pairs:
+        if not old or not equals or not new:
+            raise click.UsageError(f"{option} {old}{equals}{new}: write {option} {form}")
+    return {old: new for old, _, new in pairs}
 
 
 def _compares(kind: str) -> bool:
@@ -134,3 +207,15 @@ def _list(as_json: bool) -> None:
         return
     for plot in known.values():
         say(f"{plot.name:19}{plot.title}")
+
+
+def _list_roles(as_json: bool) -> None:
+    from multitracer.plots.theme import THEMES
+
+    light, dark = (THEMES[name].looks for name in ("light", "dark"))
+    if as_json:
+        known = [{"name": name, "light": light[name].color, "dark": dark[name].color} for name in light]
+        print_json({"roles": known})
+        return
+    for name in light:
+        say(f"{name:27}{light[name].color}  {dark[name].color} (--dark)")

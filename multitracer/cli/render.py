@@ -157,7 +157,7 @@ def _totals(console: Console, flows: list[Object]) -> None:
     if flows:
         _heading(console, "Counted by the simulator")
     for number, flow in enumerate(flows[:SHOWN], 1):
-        parts = [f"{flow['tx_packets']:,} packets sent"]
+        parts = [f"{words.count(flow['tx_packets'], 'packet')} sent"]
         for key, word in (("rx_packets", "received"), ("lost_packets", "lost")):
             if flow[key]:
                 parts.append(f"{flow[key]:,} {word}")
@@ -286,8 +286,9 @@ def _dccp(console: Console, contract: Object, found: Object) -> None:
     begin, end = (":".join(map(str, found[name])) for name in ("from", "to"))
     _heading(console, f"DCCP {begin} -> {end}")
     _line(console, "Seen in", str(contract["sources"][found["source"]]["path"]))
-    _line(console, "Data", f"{found['data_packets']} packets, {found['data_bytes']} bytes")
-    _line(console, "Not in capture", f"{found['missing']} sequence numbers")
+    data = words.count(found["data_packets"], "packet"), words.count(found["data_bytes"], "byte")
+    _line(console, "Data", ", ".join(data))
+    _line(console, "Not in capture", words.count(found["missing"], "sequence number"))
     if found["rtt"] is not None:
         low, middle, high = (words.duration(found["rtt"][f"{name}_s"]) for name in ("min", "median", "max"))
         _line(console, "RTT", f"min {low}, median {middle}, max {high}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from multitracer.model.errors import Issue
 from multitracer.model.lazy import np
+from multitracer.model.quantities import count
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Source, Trace
 
@@ -259,4 +260,4 @@ class Timeline:
 
     def __repr__(self) -> str:
         files = ", ".join(source.path for source in self.sources)
-        return f"<Timeline of {files}: {len(self.connections)} connections>"
+        return f"<Timeline of {files}: {count(len(self.connections), 'connection')}>"

@@ -174,6 +174,18 @@ def unit_of(bits_per_second: float) -> tuple[str, float]:
     return "bit/s", 1.0
 
 
+LONG_TAIL = 20.0  # times the median from which most of a linear axis would be empty
+TAIL_NOTE = "logarithmic axis: the largest {} is more than 20 times the median"
+
+
+def long_tailed(values: Floats) -> bool:
+    """Whether positive values reach so far that a linear axis hides most of them."""
+    known = values[np.isfinite(values)]
+    if len(known) < 2 or float(known.min()) <= 0:
+        return False
+    return float(known.max()) > LONG_TAIL * float(np.median(known))
+
+
 def time_unit(seconds: Floats) -> tuple[str, float]:
     """A unit for durations of about this size, and how many of it make a second."""
     known = seconds[np.isfinite(seconds)]

@@ -289,6 +289,8 @@ class Panel:
         Relative to the other panels.
     zero : bool
         Whether the y range begins at zero whatever the data.
+    log : bool
+        Whether the y axis is logarithmic: what is not positive is not drawn.
     """
 
     name: str
@@ -300,6 +302,7 @@ class Panel:
     height: float = 1.0
     zero: bool = False
     pieces: tuple[Pieces, ...] = ()
+    log: bool = False
 
     def limits(self, window: tuple[float, float]) -> tuple[float, float]:
         """Range of y over the data inside a time window, with a margin.
@@ -322,6 +325,8 @@ class Panel:
                 found += [pieces.y[inside], pieces.y_end[inside]]
         values = np.concatenate(found) if found else np.empty(0)
         values = values[np.isfinite(values)]
+        if self.log:
+            return _decades(values)
         if len(values) == 0:
             return 0.0, 1.0
         low, high = float(values.min()), float(values.max())
@@ -351,6 +356,8 @@ class Figure:
         What the reader must know: missing layers, doubtful clocks.
     fold : Fold, optional
         Empty stretches to draw short. All data stays in true time; the renderer places it.
+    x_log : bool
+        Whether the x axis is logarithmic: what is not positive is not drawn.
     """
 
     name: str
@@ -360,10 +367,21 @@ class Figure:
     subtitle: str = ""
     notes: tuple[str, ...] = ()
     x: Axis = field(default_factory=lambda: Axis("Time since the first TCP event", "s"))
+    x_log: bool = False
     t0_ns: int = 0
     absolute: bool = False
     theme: Literal["light", "dark"] = "light"
     fold: Fold | None = None
+
+    def shown(self) -> tuple[float, float]:
+        """The window as it is drawn: a logarithmic axis begins at the smallest positive x of the data."""
+        if not self.x_log or self.window[0] > 0:
+            return self.window
+        found = [series.x for panel in self.panels for series in panel.series if not panel.lanes]
+        values = np.concatenate(found) if found else np.empty(0)
+        values = values[(values > 0) & (values <= self.window[1])]
+        low = float(values.min()) if len(values) else 1e-3
+        return low, max(self.window[1], 1.02 * low)
 
     def panel(self, name: str) -> Panel:
         """A panel by name; `KeyError` if there is none."""
@@ -371,6 +389,18 @@ class Figure:
             if panel.name == name:
                 return panel
         raise KeyError(name)
+
+
+def _decades(values: Floats) -> tuple[float, float]:
+    """Range of a logarithmic axis over the positive ones of some values, with a margin."""
+    values = values[values > 0]
+    if not len(values):
+        return 1.0, 10.0
+    low, high = float(values.min()), float(values.max())
+    if high < 1.5 * low:
+        return low / 1.5, high * 1.5
+    margin = (high / low) ** 0.05
+    return low / margin, high * margin
 
 
 def duration_words(seconds: float) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multitracer.model.analysis import Result
 from multitracer.model.errors import UsageError
 from multitracer.model.timeline import Timeline
+from multitracer.plots.appearance import Appearance
 from multitracer.plots.folding import folded
 from multitracer.plots.panel import Figure
 
@@ -122,11 +124,34 @@ def _built(plot: Plot, subjects: Sequence[Subject], options: PlotOptions) -> Fig
     return plot.build(subjects[0].measurement, subjects[0].results, options)
 
 
-def render(figure: Figure) -> MplFigure:
+def render(figure: Figure, appearance: Appearance | None = None) -> MplFigure:
     """Draw a built figure with matplotlib."""
     from multitracer.plots.mpl import renderer as mpl
 
-    return mpl.draw(figure)
+    return mpl.draw(figure, appearance=appearance)
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[PlotOptions, Appearance]:
+    """What to show and how to draw it, from options that are named as the fields of both.
+
+    Raises
+    ------
+    TypeError
+        For a name that neither has.
+    UsageError
+    """
+    content, look = ({one.name for one in fields(kind)} for kind in (PlotOptions, Appearance))
+    for name in options:
+        if name not in content | look:
+            near = difflib.get_close_matches(name, content | look, 1)
+            meant = (
+                f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(content | look))}"
+            )
+            raise TypeError(f"plot has no option {name!r}{meant}")
+    return (
+        PlotOptions(**{name: value for name, value in options.items() if name in content}),
+        Appearance(**{name: value for name, value in options.items() if name in look}),
+    )
 
 
 def draw(

@@ -105,8 +105,8 @@ def test_utilization_counts_and_ranges():
     ranges = built.panel("throughput").pieces[0]
     assert (ranges.y[-1], ranges.y_end[-1]) == (7.0, 9.0)
     assert "3 of 4 at 98 % or more; 1 at 95 % or less; lowest 91.3 %" in built.subtitle
-    assert "1 measurements without" in built.notes[0]
-    with pytest.raises(UsageError, match="none of 1 measurements has a utilization"):
+    assert "1 measurement without" in built.notes[0]
+    with pytest.raises(UsageError, match="none of 1 measurement has a utilization"):
         utilization.build_rows([{"utilization": None}])
 
 
@@ -117,7 +117,7 @@ def test_dropped_calls_are_no_transfers():
     ]
     built = utilization.build_rows(rows)
     assert built.title == "Utilization of 1 transfer"
-    assert any("1 measurements whose call was dropped" in note for note in built.notes)
+    assert any("1 measurement whose call was dropped" in note for note in built.notes)
     assert [panel.y.label for panel in built.panels][-1] == "Goodput"
 
 

@@ -85,11 +85,9 @@ def test_one_data_segment_and_no_ack_is_a_picture(tmp_path: Path) -> None:
 
 
 def test_numbers_of_many_digits_leave_room_for_the_words_beside_them(samples: Path) -> None:
-    from multitracer.plots.mpl.canvas import LEFT, Canvas
-
     found = figure("multilayer", mt.read(samples / "bbr"))
-    assert Canvas(found, (16.0, 10.0), 100.0, "light").left == LEFT
     wide = PlotOptions(offset_bytes=10_000_000)
     m = mt.read(samples / "bbr")
     shifted = build(registry.load(registry.PLOTS["multilayer"]), [Subject("", m, {})], wide)
-    assert Canvas(shifted, (16.0, 10.0), 100.0, "light").left > LEFT
+    lefts = [mpl.draw(one).axes[0].get_position().x0 for one in (found, shifted)]
+    assert lefts[1] > lefts[0]

@@ -15,6 +15,7 @@ from multitracer.diagnosis.explain.rules import RULES, VOTES, seconds_text, span
 from multitracer.layers.tcp.fates import Fates, fates
 from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderState, sender_state
 from multitracer.model import schema
+from multitracer.model.quantities import count
 from multitracer.model.schema.results import FATES
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection
@@ -144,7 +145,7 @@ class Explainer:
             story.add(
                 "episode",
                 f"loss recovery {value['episode']} of this direction, {self._at(begin)} to {self._at(end)}: "
-                f"{len(episode)} segments retransmitted ({counts}); this is number {number}",
+                f"{count(len(episode), 'segment')} retransmitted ({counts}); this is number {number}",
                 int(episode["record"][0]),
                 int(episode["record"][-1]),
             )
@@ -324,13 +325,13 @@ def _why(state: SenderState, begin: int, end: int, again: bool) -> str:
         return "all data was acknowledged: the application had nothing to send"
     if edge is not None and edge - state.snd_nxt(begin) < size:
         room = max(edge - state.snd_nxt(begin), 0)
-        return (
-            f"the receiver's window was full: {flight:,} bytes were outstanding and there was room for "
-            f"{room:,} more"
-        )
+        return f"the advertised window was full: {count(flight, 'byte')} in flight and room for {room:,} more"
     if released:
         return (
-            f"{flight:,} bytes were outstanding, the window had room, and an ACK let the sender go on: its "
-            "congestion window was full"
+            f"{count(flight, 'byte')} in flight, the advertised window had room, and an ACK let the sender "
+            "go on: its congestion window was full"
         )
-    return f"{flight:,} bytes were outstanding, the window had room and no ACK came: the application paused"
+    return (
+        f"{count(flight, 'byte')} in flight, the advertised window had room and no ACK came: the application "
+        "paused"
+    )

@@ -64,7 +64,7 @@ _IDLE = {
 _LIMITED = {
     cause: f"; from captures alone: {why} for the largest part of the transfer, or {_percent(WORTH)} of it"
     for cause, why in (
-        ("receiver_window", "less than a segment fitted into the receiver's window"),
+        ("receiver_window", "less than a segment fitted into the advertised window"),
         ("application", "all that it had handed over was sent"),
         (
             "handshake_slow_start",
@@ -209,7 +209,7 @@ RULES = {
         "A standing queue (bufferbloat)",
         f"the link was full, fewer than {LOSS_SHARE:.1%} of the segments were lost, and the queue added "
         f"{QUEUE_MS:g} ms and more (median) and made the RTT {QUEUE_TIMES:g} times the base RTT; with a log "
-        "of the link: the same delay, twice the BDP in flight, and no receiver's window that left the link "
+        "of the link: the same delay, twice the BDP in flight, and no advertised window that left the link "
         "idle",
         "RTT less the base RTT, median and 95th percentile (bottleneck of connections[]); with a log of the "
         "link, bytes in flight against the BDP, and the SYN timers that expired",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer.layers.events import sender_entity
+from multitracer.model.quantities import count
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Panel, Role, Series
@@ -50,7 +51,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         ),
     )
     given_up = sum(way["discards"]["total"] for way in found.summary["directions"])
-    notes = [f"given up: {given_up:,} packets"] if given_up else []
+    notes = [f"given up: {count(given_up, 'packet')}"] if given_up else []
     return base.figure(PLOT.name, selection, results, panels, window, options, notes=notes)
 
 

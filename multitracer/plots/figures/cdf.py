@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.layers.link.path import link_path
+from multitracer.model.quantities import count
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.owd import delays
@@ -73,24 +74,32 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
         low, high = base.asked(options)
         found.append((subject.name, subject.name, rtt[(t >= low) & (t <= high)]))
     known = [(name, words, values) for name, words, values in found if len(values)]
-    return _figure(f"RTTs of {len(known):,} measurements", "", known, options)
+    return _figure(f"RTTs of {count(len(known), 'measurement')}", "", known, options)
 
 
 def _figure(title: str, facts: str, found: Sequence[tuple[str, str, Floats]], options: PlotOptions) -> Figure:
     if not found:
         raise base.nothing(PLOT.name, "no delay was measured")
-    unit, size = base.time_unit(np.concatenate([values for _, _, values in found]))
+    everything = np.concatenate([values for _, _, values in found])
+    unit, size = base.time_unit(everything)
+    tailed = base.long_tailed(everything)
     series = tuple(curve(name, rank, values, size, words) for rank, (name, words, values) in enumerate(found))
-    top = max(float(one.x[-1]) for one in series)
+    low, top = min(float(one.x[0]) for one in series), max(float(one.x[-1]) for one in series)
     panel = Panel("cdf", Axis("Share of samples", "%"), series, zero=True)
-    window = (
-        0.0 if min(float(one.x[0]) for one in series) >= 0 else min(float(one.x[0]) for one in series),
-        1.02 * top,
-    )
+    window = (min(low, 0.0), 1.02 * top)
     if window[1] <= window[0]:
         window = (window[0], window[0] + 1.0)
-    theme = "dark" if options.dark else "light"
-    return Figure(PLOT.name, title, (panel,), window, subtitle=facts, x=Axis("Delay", unit), theme=theme)  # type: ignore[arg-type]
+    return Figure(
+        PLOT.name,
+        title,
+        (panel,),
+        window,
+        subtitle=facts,
+        notes=(base.TAIL_NOTE.format("delay"),) if tailed else (),
+        x=Axis("Delay", unit),
+        x_log=tailed,
+        theme="dark" if options.dark else "light",
+    )
 
 
 PLOT = Plot(

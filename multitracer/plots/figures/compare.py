@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,6 +31,7 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
             PLOT.name, f"at most {len(CURVES)} measurements can be drawn, {len(subjects)} given"
         )
     progress, trips = [], []
+    notes: list[str] = []
     for rank, subject in enumerate(subjects):
         selection = select(subject.measurement, options)
         if selection.connection is None:
@@ -55,17 +57,28 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
                 role,
                 x,
                 rtt * size,
-                label=f"{name}: smallest {rtt.min() * size:,.3g} {unit}",
+                label=f"{name}: min RTT {rtt.min() * size:,.3g} {unit}",
             )
             for name, role, x, rtt in trips
         )
-        panels.append(Panel("rtt", Axis("RTT", unit), lines, height=0.6, zero=True))
+        tailed = base.long_tailed(np.concatenate([rtt for *_, rtt in trips]))
+        notes += [base.TAIL_NOTE.format("RTT")] if tailed else []
+        panels.append(Panel("rtt", Axis("RTT", unit), lines, height=0.6, zero=not tailed, log=tailed))
+    if base.long_tailed(np.array([float(one.y[-1]) for one in progress])):
+        panels[0] = replace(panels[0], zero=False, log=True)
+        notes.append(base.TAIL_NOTE.format("transfer"))
+    open_end = options.from_s is None and options.to_s is None and options.fold_s is None
+    x_log = open_end and base.long_tailed(np.array([float(one.x[-1]) for one in progress]))
+    if x_log:
+        notes.append(base.TAIL_NOTE.format("duration"))
     window = base.window_of(progress, progress, options)
     return Figure(
         PLOT.name,
         f"{len(progress):,} transfers compared" if len(progress) > 1 else "1 transfer",
         tuple(panels),
         window,
+        notes=tuple(notes),
+        x_log=x_log,
         subtitle="each from its own first TCP event; how long, and how much of its link was used",
         theme="dark" if options.dark else "light",
     )

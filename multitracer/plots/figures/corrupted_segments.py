@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.model.errors import MultiTracerError
+from multitracer.model.quantities import count
 from multitracer.model.timeline import Timeline
 from multitracer.native.whole_packet import decode
 from multitracer.plots import base
@@ -126,7 +127,7 @@ def _arithmetic(selection: Selection, found: Corruption) -> list[str]:
     """The shift in words: what was under way, what was lost, and the proof by checksum."""
     if found.true is None:
         return [
-            f"{len(found.segments)} segments were corrupted by header decompression;"
+            f"{count(len(found.segments), 'segment was', 'segments were')} corrupted by header decompression;"
             " their true sequence numbers are unknown"
         ]
     off = found.true - found.segments["seq"]
@@ -136,7 +137,7 @@ def _arithmetic(selection: Selection, found: Corruption) -> list[str]:
         f"{len(found.lost)} \N{MULTIPLICATION SIGN} {int(sizes[0]):,}" if len(sizes) == 1 else "their lengths"
     )
     notes = [
-        f"{len(found.lost) + len(found.segments)} segments never reached TCP: "
+        f"{count(len(found.lost) + len(found.segments), 'segment')} never reached TCP: "
         f"{len(found.lost)} lost in the reset "
         f"({product} = {lost:,} bytes), {len(found.segments)} corrupted"
     ]

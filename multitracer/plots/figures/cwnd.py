@@ -1,4 +1,4 @@
-"""What the sender may send and does: congestion window, threshold, flight, receiver's window, and the limit.
+"""What the sender may send and does: congestion window, threshold, flight, advertised window, and the limit.
 
 References
 ----------
@@ -25,7 +25,7 @@ from multitracer.plots.series.window_layer import segment_size, window_panel
 
 LIMITS: tuple[tuple[Role, str], ...] = (
     ("limit_congestion", "congestion window"),
-    ("limit_receiver", "receiver's window"),
+    ("limit_receiver", "advertised window"),
     ("limit_application", "neither (no data)"),
 )
 LANE = "limited by"
@@ -95,5 +95,5 @@ def _limits(series: tuple[Series, ...], flight: Series, mss: int) -> Iterator[Sp
 
 
 PLOT = Plot(
-    "cwnd", "Congestion window, ssthresh, flight and receiver's window, and what limits the sender", build
+    "cwnd", "Congestion window, ssthresh, flight and advertised window, and what limits the sender", build
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.layers.host.packets import dropped
+from multitracer.model.quantities import count
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
@@ -173,7 +174,7 @@ def _notes(packets: Table) -> list[str]:
     for way, words in (("out", "on their way out"), ("in", "that it had received")):
         lost = int(np.count_nonzero(dropped(packets) & (packets["way"] == packets.code("way", way))))
         if lost:
-            notes.append(f"{lost:,} packets dropped by this host {words}")
+            notes.append(f"{count(lost, 'packet')} dropped by this host {words}")
     return notes
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from multitracer.layers import framemap
 from multitracer.layers.link import airtime
 from multitracer.layers.link.path import LinkPath, link_path
+from multitracer.model.quantities import count
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
@@ -78,7 +79,7 @@ def _notes(data: Table, t: Array, window: tuple[float, float]) -> list[str]:
     if not len(rows):
         return []
     waits = (rows["arrived_ns"] - rows["t_ns"]) / 1e9
-    words = f"{len(rows):,} packets sent here, {waits.min():,.2f} to {waits.max():,.2f} s on their way"
+    words = f"{count(len(rows), 'packet')} sent here, delivered in {waits.min():,.2f} to {waits.max():,.2f} s"
     per = float(rows["frames"].mean())
     error = int(rows["error"].max())
     exact = "boundaries exact" if error == 0 else f"boundaries true to {error:,} bytes"

@@ -33,13 +33,13 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         "delay",
         x,
         waiting * size,
-        label="RTT - smallest RTT",
+        label="RTT - min RTT",
         record=acks["record"],
         source=int(acks["source"][0]),
     )
     window = base.window_of([delay], [delay], options)
     panels = [Panel("delay", Axis("Queueing delay", unit), (delay,), zero=True)]
-    notes = [f"smallest RTT {rtt.min() * 1e3:,.0f} ms, largest {rtt.max() * 1e3:,.0f} ms"]
+    notes = [f"min RTT {rtt.min() * 1e3:,.0f} ms, largest {rtt.max() * 1e3:,.0f} ms"]
     rate = _link_rate(results)
     if rate is None:
         notes.append("no link log: its rate is not known, so the queue is not shown in bytes")
@@ -50,7 +50,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         windows = window_panel(selection)
         flight = base.by_name(windows.series, "TcpSnd_flight") if windows is not None else None
         shown = (queued,) if flight is None else (queued, flight)
-        panels.append(Panel("queue", Axis("On the way", "bytes"), shown, height=0.7, zero=True))
+        panels.append(Panel("queue", Axis("Flight and queue", "bytes"), shown, height=0.7, zero=True))
         pipe = rate * float(rtt.min())
         notes.append(f"link {rate:,.0f} bytes/s: BDP {pipe:,.0f} bytes, the rest is queued")
         worst = float(waiting.max())
@@ -68,4 +68,4 @@ def _link_rate(results: Results) -> float | None:
     return None
 
 
-PLOT = Plot("queue", "Queueing delay (RTT - smallest RTT) and bytes queued at the bottleneck", build)
+PLOT = Plot("queue", "Queueing delay (RTT - min RTT) and bytes queued at the bottleneck", build)

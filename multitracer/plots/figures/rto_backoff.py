@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from multitracer.model.quantities import count
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
@@ -42,7 +43,11 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     start, end = float(t[0] - waits[0]), float(t[-1])
     options = base.zoomed(options, start - 0.15 * (end - start), end + 0.35 * (end - start))
     full = multilayer.build(measurement, results, replace(options, trends=False))
-    sequence = replace(full.panel("sequence"), pieces=tuple(_waits(rows, t, waits, options.offset_bytes)))
+    sequence = full.panel("sequence")
+    # The words of a wait name its timer; the mark at its end needs its letter only.
+    marks = (replace(one, texts=()) if one.name.startswith("timeout:") else one for one in sequence.marks)
+    pieces = tuple(_waits(rows, t, waits, options.offset_bytes))
+    sequence = replace(sequence, marks=tuple(marks), pieces=pieces)
     panels = tuple(
         sequence if panel.name == "sequence" else panel for panel in full.panels if panel.name != "window"
     )
@@ -50,7 +55,8 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     seq = np.unique(rows["seq"]).tolist()
     what = f"byte {seq[0]:,}" if len(seq) == 1 else f"bytes {', '.join(f'{one:,}' for one in seq)}"
     between = "" if len(seq) == 1 else ", no RTT was measured in between"
-    words = f"{len(rows)} timeouts in a row of {what}{between}: the timer reached {factor} times its value"
+    words = f"{count(len(rows), 'timeout')} in a row of {what}{between}: the timer reached {factor} times "
+    words += "its value"
     return replace(full, name=PLOT.name, panels=panels, notes=(words, *full.notes))
 
 

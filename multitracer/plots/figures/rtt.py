@@ -31,7 +31,7 @@ def samples(selection: Selection) -> tuple[Table, Floats]:
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
-    """Samples, smallest sample, SRTT and RTO; timeouts where they fired."""
+    """Samples, min RTT, SRTT and RTO; timeouts where they fired."""
     selection = select(measurement, options)
     acks, seconds = samples(selection)
     states = selection.states()
@@ -63,7 +63,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     if len(acks):
         low = float(seconds.min()) * size
         x = np.array([max(window[0], float(series[0].x[0])), float(series[0].x[-1])])
-        label = f"smallest sample: {low:,.3g} {unit}"
+        label = f"min RTT: {low:,.3g} {unit}"
         series.append(Series("TcpSnd_min_rtt", "bound", x, np.full(2, low), kind="line", label=label))
     panel = Panel("rtt", Axis("RTT", unit), tuple(series), tuple(_timeouts(selection, results)), zero=True)
     notes = []

@@ -55,7 +55,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
 
 
 def _lines(selection: Selection, acks: Table, source: int | None) -> Iterator[Series]:
-    """What was acknowledged, and up to where the receiver's window allows to send."""
+    """What was acknowledged, and up to where the advertised window allows to send."""
     if not len(acks):
         return
     x = selection.seconds(acks["t_ns"])
@@ -80,7 +80,7 @@ def _lines(selection: Selection, acks: Table, source: int | None) -> Iterator[Se
             x[known],
             edge,
             kind="steps",
-            label="ACK + receiver's window",
+            label="ACK + advertised window",
             group=ANSWERS,
         )
 
@@ -134,7 +134,7 @@ def _arrived(selection: Selection, source: int | None) -> Iterator[Marks]:
             table["fresh"] == 1,
             "R: retransmission whose first copy is not in this capture",
         ),
-        ("O", "reordered", np.ones(len(table), dtype=bool), "O: overtaken on its way"),
+        ("O", "reordered", np.ones(len(table), dtype=bool), "O: out of order"),
         ("D", "network_duplicate", np.ones(len(table), dtype=bool), "D: the same packet twice"),
     ):
         rows = table.where((verdicts == verdict) & wanted)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.model.quantities import count
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series
@@ -41,7 +42,7 @@ def build_rows(rows: Sequence[Mapping[str, Any]], options: PlotOptions | None = 
     counted_rows = [row for row in rows if not row.get("call_dropped")]
     known = [(row, value) for row in counted_rows if (value := number(row.get("utilization"))) is not None]
     if not known:
-        raise base.nothing(PLOT.name, f"none of {len(rows):,} measurements has a utilization")
+        raise base.nothing(PLOT.name, f"none of {count(len(rows), 'measurement')} has a utilization")
     # Rounded first: 0.99 stored as a float must not count as 100.
     percent = np.array([math.ceil(round(100 * value, 6)) for _, value in known])
     classes, counts = np.unique(percent, return_counts=True)
@@ -61,7 +62,7 @@ def build_rows(rows: Sequence[Mapping[str, Any]], options: PlotOptions | None = 
         "note",
         classes.astype(np.float64),
         share,
-        texts=tuple(f"{count:,}" for count in counts.tolist()),
+        texts=tuple(f"{number:,}" for number in counts.tolist()),
         details=tuple(_names(known, percent, one) for one in classes.tolist()),
         label="",
     )
@@ -73,12 +74,14 @@ def build_rows(rows: Sequence[Mapping[str, Any]], options: PlotOptions | None = 
     good = int(np.count_nonzero(percent >= 98))
     notes = []
     if dropped:
-        notes.append(f"{dropped:,} measurements whose call was dropped are left out (Paper 4.1)")
+        what = count(dropped, "measurement whose call was dropped", "measurements whose call was dropped")
+        notes.append(f"left out: {what} (Paper 4.1)")
     if len(known) + dropped < len(rows):
-        notes.append(f"{len(rows) - dropped - len(known):,} measurements without a utilization are left out")
+        unknown = len(rows) - dropped - len(known)
+        notes.append(f"left out: {count(unknown, 'measurement')} without a utilization")
     return Figure(
         PLOT.name,
-        f"Utilization of {len(known):,} transfers" if len(known) != 1 else "Utilization of 1 transfer",
+        f"Utilization of {count(len(known), 'transfer')}",
         tuple(panel for panel in panels if panel is not None),
         window,
         subtitle=f"{good:,} of {len(known):,} at 98 % or more; {low:,} at {FLAGGED} % or less; "

@@ -1,23 +1,25 @@
-"""Axes, ticks, titles and legends."""
+"""Axes: limits, numbers, words."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from multitracer.plots.drawable_text import FONT, drawable
 from multitracer.plots.fold import Fold
-from multitracer.plots.mpl.canvas import BOTTOM, LINE, Canvas
+from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.mpl.fold import folded_ticks
-from multitracer.plots.panel import Marks, Panel, Pieces, Series, Spans
-from multitracer.plots.theme import Look
+from multitracer.plots.mpl.text import plain, text_width
+from multitracer.plots.panel import Panel
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis as MplAxis
 
-Entry = Series | Marks | Spans | Pieces
-SOLID = 0.55  # least opacity of a bar in a lane
 WHOLE = ("bytes", "packets", "measurements")  # units that no tick divides
+NUMBERS, LABEL = 10.0, 11.0  # points
 _ROUND = (1, 2, 2.5, 5, 10)
 CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
@@ -31,33 +33,66 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     for side, spine in axes.spines.items():
         spine.set_visible(side in ("left", "bottom"))
         spine.set_color(theme.faint)
+        spine.set_linewidth(canvas.pt(0.8))
     last = canvas.is_last(panel)
+    axes.tick_params(which="both", width=canvas.pt(0.8), length=canvas.pt(3.5), pad=canvas.pt(3.5))
     axes.tick_params(
-        colors=theme.faint, labelcolor=theme.ink, labelsize=10, labelfontfamily=FONT, labelbottom=last
+        colors=theme.faint,
+        labelcolor=theme.ink,
+        labelsize=canvas.pt(NUMBERS),
+        labelfontfamily=FONT,
+        labelbottom=last,
     )
-    axes.grid(True, color=theme.grid, linewidth=0.7)
+    axes.grid(True, color=theme.grid, linewidth=canvas.pt(0.7))
     axes.set_axisbelow(True)
+    if canvas.figure.x_log:
+        axes.set_xscale("log")
     axes.set_xlim(*canvas.window)
     if panel.lanes:
         axes.set_ylim(len(panel.lanes) - 0.5, -0.5)
-        names = [drawable(lane, 15) for lane in panel.lanes]
-        size = 10.0 if max(map(len, names)) <= 12 else 8.5  # or they leave the paper
-        axes.set_yticks(range(len(panel.lanes)), names, fontsize=size)
+        names = [drawable(lane, 24) for lane in panel.lanes]
+        axes.set_yticks(range(len(panel.lanes)), names, fontsize=canvas.pt(NUMBERS))
         for text in axes.get_yticklabels():
             text.set_parse_math(False)
         axes.tick_params(axis="y", length=0)
         axes.grid(False, axis="y")
     else:
-        axes.set_ylim(*panel.limits(canvas.figure.window))
-        whole = panel.y.unit in WHOLE
-        axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", steps=_ROUND, integer=whole))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.10g}"))
-        _text(axes.set_ylabel(drawable(str(panel.y), 60), color=theme.ink, fontsize=11))
+        limits = panel.limits(canvas.figure.window)
+        if panel.log:
+            axes.set_yscale("log")
+            _logarithmic(axes.yaxis, limits)
+        else:
+            whole = panel.y.unit in WHOLE
+            axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", steps=_ROUND, integer=whole))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.10g}"))
+        axes.set_ylim(*limits)
+        label = axes.set_ylabel(drawable(str(panel.y), 60), color=theme.ink, fontsize=canvas.pt(LABEL))
+        plain(label)
     if last:
-        _time_axis(canvas, axes)
+        time_axis(canvas, axes)
 
 
-def _time_axis(canvas: Canvas, axes: Axes) -> None:
+def _logarithmic(axis: MplAxis, limits: tuple[float, float]) -> None:
+    """Powers of ten, or 1, 2 and 5 times them where there are few."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    decades = math.log10(limits[1] / limits[0])
+    subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
+    axis.set_major_locator(
+        MaxNLocator(6, steps=_ROUND) if decades < 0.7 else LogLocator(subs=subs, numticks=12)
+    )
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _most(canvas: Canvas, axes: Axes, words: str) -> int:
+    """How many numbers of a width find room along the time axis."""
+    width = canvas.pixels(axes)[0] * 72.0 / float(canvas.mpl.dpi)
+    return max(int(width / (text_width(words, canvas.pt(NUMBERS)) + canvas.pt(1.6 * NUMBERS))), 2)
+
+
+def time_axis(canvas: Canvas, axes: Axes) -> None:
+    """Numbers and words along the time axis, as many as its length has room for."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 
     if canvas.figure.fold is not None:
@@ -65,28 +100,42 @@ def _time_axis(canvas: Canvas, axes: Axes) -> None:
         return
     label = drawable(str(canvas.figure.x), 80)
     if words := canvas.figure.x.words:
-        axes.set_xticks(range(len(words)), [drawable(word, 24) for word in words])
-        for text in axes.get_xticklabels():
-            text.set_parse_math(False)
+        _categories(canvas, axes, [drawable(word, 24) for word in words])
+    elif canvas.figure.x_log:
+        _logarithmic(axes.xaxis, canvas.window)
     elif canvas.figure.absolute:
         span = canvas.window[1] - canvas.window[0]
-        step = next((s for s in CLOCK_STEPS if span / s <= 12), None)
+        most = min(_most(canvas, axes, "00:00:00"), 12)
+        step = next((s for s in CLOCK_STEPS if span / s <= most), None)
         if step is not None and span > 3:
             axes.xaxis.set_major_locator(MultipleLocator(step))
             decimals = 0
         else:
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=8))
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=min(_most(canvas, axes, "00:00:00.000"), 8)))
             decimals = 3
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: clock(value, decimals)))
         label = day_label(canvas)
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=14, steps=_ROUND))
+        widest = max((f"{end:,.4g}" for end in canvas.window), key=len)
+        axes.xaxis.set_major_locator(MaxNLocator(min(_most(canvas, axes, widest), 14), steps=_ROUND))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.12g}"))
-    _text(axes.set_xlabel(label, color=canvas.theme.ink, fontsize=11))
+    plain(axes.set_xlabel(label, color=canvas.theme.ink, fontsize=canvas.pt(LABEL)))
+
+
+def _categories(canvas: Canvas, axes: Axes, words: list[str]) -> None:
+    """Words at 0, 1, 2 ...; turned where they would touch each other."""
+    slot = canvas.points(NUMBERS)
+    if len(words) > 1:
+        slot = canvas.pixels(axes)[0] / (canvas.window[1] - canvas.window[0])
+    widest = max(text_width(word, canvas.pt(NUMBERS)) for word in words) * float(canvas.mpl.dpi) / 72.0
+    axes.set_xticks(range(len(words)), words)
+    for text in axes.get_xticklabels():
+        text.set_parse_math(False)
+        if len(words) > 1 and widest > 0.9 * slot:
+            text.set(rotation=30, ha="right", rotation_mode="anchor")
 
 
 def _folded_axis(canvas: Canvas, axes: Axes, fold: Fold) -> None:
-    import numpy as np
     from matplotlib.ticker import FixedFormatter, FixedLocator
 
     ticks = folded_ticks(canvas, fold, CLOCK_STEPS)
@@ -99,7 +148,7 @@ def _folded_axis(canvas: Canvas, axes: Axes, fold: Fold) -> None:
         label = drawable(str(canvas.figure.x), 80)
     axes.xaxis.set_major_locator(FixedLocator(canvas.x(np.array(ticks)).tolist()))
     axes.xaxis.set_major_formatter(FixedFormatter(words))
-    _text(axes.set_xlabel(label, color=canvas.theme.ink, fontsize=11))
+    plain(axes.set_xlabel(label, color=canvas.theme.ink, fontsize=canvas.pt(LABEL)))
 
 
 def day_label(canvas: Canvas) -> str:
@@ -115,123 +164,3 @@ def clock(seconds: float, decimals: int) -> str:
     hours, rest = divmod(rest % 86_400, 3600)
     tail = f".{fraction:0{decimals}d}" if decimals else ""
     return f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}{tail}"
-
-
-def dress_figure(canvas: Canvas) -> None:
-    """Title, facts and notes over the panels."""
-    figure, theme, mpl = canvas.figure, canvas.theme, canvas.mpl
-    width, height = (float(inches) for inches in mpl.get_size_inches())
-    left = canvas.axes[0].get_position().x0 if canvas.axes else 0.05
-    letters = int((width - left * width - 0.2) / 0.105)
-    top = min(0.32, BOTTOM / 2)
-    _text(
-        mpl.text(
-            left,
-            1 - top / height,
-            drawable(figure.title, letters),
-            color=theme.ink,
-            fontsize=14,
-            weight="bold",
-        )
-    )
-    small = int((width - left * width - 0.2) / 0.08)
-    lines = [figure.subtitle] if figure.subtitle else []
-    for row, words in enumerate([*lines, *canvas.notes]):
-        place = 1 - (top + 0.24 + LINE * row) / height
-        noted = row >= len(lines)
-        color = theme.faint if noted else theme.ink
-        style = "italic" if noted else "normal"
-        _text(mpl.text(left, place, drawable(words, small), color=color, fontsize=11, style=style))
-
-
-def legend(canvas: Canvas, panel: Panel, axes: Axes) -> None:
-    """What the panel shows, to its right: groups in bold, each entry with the look of its role."""
-    from matplotlib.lines import Line2D
-
-    theme = canvas.theme
-    handles: list[Artist] = []
-    labels: list[str] = []
-    headings: list[int] = []
-    for group, entries in _groups(canvas, panel).items():
-        if labels:  # a line of air between groups
-            handles.append(Line2D([], [], linestyle="none"))
-            labels.append("")
-        if group:
-            headings.append(len(labels))
-            handles.append(Line2D([], [], linestyle="none"))
-            labels.append(drawable(group, canvas.legend_letters))
-        for entry, words in entries:
-            handles.append(_handle(entry, theme.looks[entry.role]))
-            labels.append(drawable(words, canvas.legend_letters))
-    if not handles:
-        return
-    place = axes.get_position()
-    box = axes.legend(
-        handles,
-        labels,
-        loc="upper left",
-        bbox_to_anchor=(place.x1 + 0.01, min(place.y1, canvas.legend_top)),
-        bbox_transform=canvas.mpl.transFigure,
-        borderaxespad=0.0,
-        borderpad=0.0,
-        frameon=False,
-        labelcolor=theme.ink,
-        labelspacing=0.35,
-        handlelength=2.2,
-        prop={"family": FONT, "size": 9.5},
-    )
-    for row, text in enumerate(box.get_texts()):
-        text.set_parse_math(False)
-        if row in headings:
-            text.set_fontweight("bold")
-    height = float(canvas.mpl.get_size_inches()[1] * canvas.mpl.dpi)
-    canvas.legend_top = float(box.get_window_extent().y0) / height - 0.02
-
-
-def _groups(canvas: Canvas, panel: Panel) -> dict[str, list[tuple[Entry, str]]]:
-    """Entries that the window shows, with their words, by group."""
-    # Shades that a lane panel explains need not be explained twice.
-    explained = any(other.lanes for other in canvas.figure.panels)
-    entries: list[Entry] = [*panel.series, *panel.marks, *panel.pieces]
-    entries += [spans for spans in panel.spans if spans.lane or not explained]
-    found: dict[str, list[tuple[Entry, str]]] = {}
-    for entry in entries:
-        words = entry.words(canvas.figure.window)
-        if words:
-            found.setdefault(entry.group, []).append((entry, words))
-    return found
-
-
-def _handle(entry: Entry, look: Look) -> Artist:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    if isinstance(entry, Spans):
-        return Patch(facecolor=look.color, alpha=max(look.alpha, SOLID if entry.lane else 0.3))
-    if isinstance(entry, Series) and entry.kind == "bars":
-        return Patch(facecolor=look.color, alpha=look.alpha)
-    if isinstance(entry, Marks):
-        lined = entry.y is None
-    else:
-        lined = isinstance(entry, Pieces) or entry.kind != "points"
-    settings: dict[str, Any] = {"color": look.color, "alpha": look.alpha, "linewidth": max(look.width, 1.2)}
-    if lined:
-        return Line2D([], [], linestyle=look.dash, **settings)
-    return Line2D([], [], linestyle="none", **symbol(look, at_least=4.0))
-
-
-def symbol(look: Look, *, at_least: float = 0.0) -> dict[str, Any]:
-    """Marker settings of a role."""
-    return {
-        "marker": look.symbol or "o",
-        "markersize": max(look.size, at_least),
-        "markerfacecolor": "none" if look.hollow else look.color,
-        "markeredgecolor": look.color,
-        "markeredgewidth": look.width if look.hollow or look.symbol in ("x", "+") else 0.0,
-    }
-
-
-def _text(text: Any) -> None:
-    """No word from a trace is ever read as mathematics."""
-    text.set_parse_math(False)
-    text.set_fontfamily(FONT)

@@ -1,29 +1,25 @@
-"""The paper of a matplotlib drawing: figure, axes in fixed places, and coordinates in pixels."""
+"""The paper of a matplotlib drawing: figure, axes, sizes of type, and coordinates in pixels."""
 
 from __future__ import annotations
 
 import datetime
-import textwrap
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.plots.appearance import FONT, Appearance
 from multitracer.plots.fold import Floats
+from multitracer.plots.mpl.label_placement import LabelPlacement
 from multitracer.plots.panel import Figure, Panel
-from multitracer.plots.theme import THEMES, ThemeName
+from multitracer.plots.theme import THEMES, Look, Theme, ThemeName
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Margins in inches: fixed, because text does not grow with the paper.
-LEFT, RIGHT, TOP, BOTTOM, BETWEEN = 0.95, 3.1, 0.48, 0.62, 0.14
-LINE = 0.21  # each line under the title
-DIGIT, BESIDE = 0.089, 0.36  # a digit beside the axis; the axis' own words, and the space between
-MOST_NOTES = 6
-
 
 class Canvas:
-    """A matplotlib figure with one axes per panel, legends to the right of them.
+    """A matplotlib figure with one axes per panel.
 
     Attributes
     ----------
@@ -32,49 +28,51 @@ class Canvas:
         From the top; they share the time axis.
     window : tuple of float
         Times shown, in the coordinates of the axes.
-    notes : list of str
-        Lines of notes under the subtitle.
+    scale : float
+        Size of type, lines and symbols against their nominal ones.
     shift : float
         Seconds from midnight to the zero of the time axis if it is absolute, else 0.
     day : datetime.date or None
         Day of the time axis if it is absolute.
-    legend_top : float
-        Fraction of the height below which the next legend may begin.
+    placements : dict of int to LabelPlacement
+        What words have taken, for panels in which several kinds of words share the room.
     """
 
-    def __init__(self, figure: Figure, size: tuple[float, float], dpi: float, theme: ThemeName) -> None:
+    def __init__(
+        self,
+        figure: Figure,
+        size: tuple[float, float],
+        dpi: float,
+        theme: ThemeName,
+        appearance: Appearance | None = None,
+    ) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure as MplFigure
 
+        appearance = appearance or Appearance()
         self.figure = figure
-        self.theme = THEMES[theme]
+        self.appearance = appearance
+        self.scale = (appearance.font_size or appearance.defaults.font_size) / FONT
+        self.theme = _scaled(THEMES[theme], self.scale, appearance)
         self.mpl = MplFigure(figsize=size, dpi=dpi, facecolor=self.theme.ground)
-        FigureCanvasAgg(self.mpl)
+        self._agg: Any = FigureCanvasAgg(self.mpl)
         self.shift, self.day = _midnight(figure)
-        low, high = self.x(np.array(figure.window)).tolist()
+        low, high = self.x(np.array(figure.shown())).tolist()
         self.window: tuple[float, float] = (low, high)
-        self.left = max(LEFT, BESIDE + DIGIT * _digits(figure))
-        self.notes = _wrapped(figure.notes, int((0.95 * size[0] - self.left) / 0.076))
-        self.axes = self._place(size)
-        self.legend_top = 1.0  # how far down the legends of the panels above reach
+        self.placements: dict[int, LabelPlacement] = {}
+        self.axes: list[Axes] = []
+        count = max(len(figure.panels), 1)
+        for row in range(len(figure.panels)):  # mpl/layout.py moves them
+            box = (0.2, 0.2 + 0.7 * (count - 1 - row) / count, 0.7, 0.6 / count)
+            self.axes.append(self.mpl.add_axes(box, sharex=self.axes[0] if self.axes else None))
 
-    def _place(self, size: tuple[float, float]) -> list[Axes]:
-        width, height = size
-        left, right = min(self.left, 0.2 * width), min(RIGHT, 0.35 * width)
-        lines = bool(self.figure.subtitle) + len(self.notes)
-        top, bottom = min(TOP + LINE * lines, 0.25 * height), min(BOTTOM, 0.15 * height)
-        panels = self.figure.panels
-        between = min(BETWEEN, 0.1 * height / max(len(panels), 1))
-        free = height - top - bottom - between * (len(panels) - 1)
-        total = sum(panel.height for panel in panels)
-        found: list[Axes] = []
-        upper = height - top
-        for panel in panels:
-            tall = free * panel.height / total
-            box = (left / width, (upper - tall) / height, (width - left - right) / width, tall / height)
-            found.append(self.mpl.add_axes(box, sharex=found[0] if found else None))
-            upper -= tall + between
-        return found
+    def renderer(self) -> Any:
+        """What measures words and axes."""
+        return self._agg.get_renderer()
+
+    def pt(self, points: float) -> float:
+        """A nominal size of type or line in the points of this figure."""
+        return points * self.scale
 
     def x(self, seconds: Floats) -> Floats:
         """Seconds from the first TCP event in the coordinates of the time axis."""
@@ -88,49 +86,48 @@ class Canvas:
         width, height = self.mpl.get_size_inches() * self.mpl.dpi
         return float(box.width * width), float(box.height * height)
 
+    def even(self, axes: Axes, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Coordinates in which a step is as long everywhere: logarithms of those on logarithmic axes."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (
+                np.log10(x) if axes.get_xscale() == "log" else np.asarray(x),
+                np.log10(y) if axes.get_yscale() == "log" else np.asarray(y),
+            )
+
     def to_pixels(self, axes: Axes, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Data coordinates as pixels from the lower left corner of the axes."""
         width, height = self.pixels(axes)
-        low, high = axes.get_ylim()
-        across = (np.asarray(x) - self.window[0]) / (self.window[1] - self.window[0])
-        return across * width, (np.asarray(y) - low) / (high - low) * height
+        x, y = self.even(axes, x, y)
+        ends = self.even(axes, np.array(self.window), np.array(axes.get_ylim()))
+        (left, right), (low, high) = ends[0].tolist(), ends[1].tolist()
+        return (x - left) / (right - left) * width, (y - low) / (high - low) * height
 
     def points(self, points: float) -> float:
-        """A length in points as pixels."""
-        return points * float(self.mpl.dpi) / 72.0
-
-    @property
-    def legend_letters(self) -> int:
-        """How many letters fit beside a panel."""
-        width = float(self.mpl.get_size_inches()[0])
-        return max(int((min(RIGHT, 0.35 * width) - 0.5) / 0.073), 8)
+        """A length in nominal points as pixels."""
+        return self.pt(points) * float(self.mpl.dpi) / 72.0
 
     def is_last(self, panel: Panel) -> bool:
         """Whether the panel carries the time axis."""
         return panel is self.figure.panels[-1]
 
 
-def _digits(figure: Figure) -> float:
-    """How wide the numbers beside the axes become, in digits; a comma is half as wide as one."""
-    ends = (
-        f"{round(end):,}"
-        for panel in figure.panels
-        if not panel.lanes
-        for end in panel.limits(figure.window)
-        if np.isfinite(end)
-    )
-    return max((len(words) - 0.5 * words.count(",") for words in ends), default=0.0)
+def _scaled(theme: Theme, scale: float, appearance: Appearance) -> Theme:
+    """The theme with symbols and lines in proportion to the type, and in the colours that were asked for."""
+    from matplotlib.colors import is_color_like, to_hex
 
+    from multitracer.model.errors import UsageError
 
-def _wrapped(notes: tuple[str, ...], letters: int) -> list[str]:
-    """Notes as a few lines: short ones share a line, long ones are wrapped."""
-    lines: list[str] = []
-    for note in notes:
-        if lines and len(lines[-1]) + 2 + len(note) <= letters:
-            lines[-1] += "; " + note
-        else:
-            lines += textwrap.wrap(note, max(letters, 20), max_lines=3) or [""]
-    return lines[:MOST_NOTES]
+    def look(role: str, known: Look) -> Look:
+        color = appearance.colors.get(role, known.color)
+        if not is_color_like(color):
+            raise UsageError(f"color: {color!r} is no colour; write #rrggbb or an English name")
+        # Points of a cloud must shrink faster than type, or they run into each other.
+        size = known.size * min(scale, scale**1.5)
+        return replace(known, color=to_hex(color), size=size, width=known.width * scale)
+
+    if scale == 1.0 and not appearance.colors:
+        return theme
+    return replace(theme, looks={role: look(role, known) for role, known in theme.looks.items()})
 
 
 def _midnight(figure: Figure) -> tuple[float, datetime.date | None]:

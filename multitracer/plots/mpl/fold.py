@@ -27,7 +27,7 @@ def fold_steps(span: float, most: int) -> float:
 def folded_ticks(canvas: Canvas, fold: Fold, clock_steps: tuple[int, ...]) -> list[float]:
     """Times that the axis labels, in seconds from the first TCP event."""
     span = canvas.window[1] - canvas.window[0]
-    width = float(canvas.mpl.get_size_inches()[0])
+    width = float(canvas.mpl.get_size_inches()[0]) / canvas.scale
     most = max(int(width * (0.55 if canvas.figure.absolute else 0.9)), 3)
     step = fold_steps(span, most)
     if canvas.figure.absolute and step >= 1:
@@ -49,7 +49,7 @@ def draw_breaks(canvas: Canvas, panel: Panel, axes: Axes, fold: Fold) -> None:
         band = axes.axvspan(left, right, facecolor=theme.ground, edgecolor=theme.faint, hatch="////")
         band.set(linewidth=0.0, alpha=0.45, zorder=2.2, gid="fold")
         for edge in (left, right):
-            axes.axvline(edge, color=theme.faint, linewidth=0.9, linestyle=(0, (2, 2)), zorder=2.3)
+            axes.axvline(edge, color=theme.faint, linewidth=canvas.pt(0.9), linestyle=(0, (2, 2)), zorder=2.3)
         words = duration_words(end - start)
         if not named or (right - left) * per_second < tall or height < 0.7 * tall * len(words):
             continue
@@ -59,10 +59,10 @@ def draw_breaks(canvas: Canvas, panel: Panel, axes: Axes, fold: Fold) -> None:
             ha="center",
             va="center",
             color=theme.ink,
-            fontsize=WORDS_POINTS,
+            fontsize=canvas.pt(WORDS_POINTS),
             fontfamily=FONT,
             parse_math=False,
-            path_effects=[withStroke(linewidth=4.0, foreground=theme.ground)],
+            path_effects=[withStroke(linewidth=canvas.pt(4.0), foreground=theme.ground)],
             zorder=6.4,
             gid="fold-words",
         )

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multitracer.plots.drawable_text import FONT, drawable
-from multitracer.plots.mpl.axes import symbol
 from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.mpl.label_placement import LabelPlacement
+from multitracer.plots.mpl.legend import symbol
+from multitracer.plots.mpl.text import text_width
 from multitracer.plots.panel import Marks, Panel
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ LABELLED = 5_000  # marks of one kind from which letters could only hide each ot
 
 def draw_marks(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     """All marks of a panel; vertical ones cross every panel of the figure."""
-    placement = LabelPlacement(*canvas.pixels(axes))
+    placement = canvas.placements.get(id(panel)) or LabelPlacement(*canvas.pixels(axes))
     if any(marks.letter or marks.texts for marks in panel.marks):
         for series in panel.series:
             placement.block(*canvas.to_pixels(axes, canvas.x(series.x), series.y), data=True)
@@ -60,10 +61,10 @@ def _letters(canvas: Canvas, marks: Marks, axes: Axes, placement: LabelPlacement
     if marks.y is None or len(seen) > LABELLED or not (marks.letter or any(marks.texts)):
         return
     look = canvas.theme.looks[marks.role]
-    halo = [withStroke(linewidth=2.0, foreground=canvas.theme.ground)]
+    halo = [withStroke(linewidth=canvas.pt(2.0), foreground=canvas.theme.ground)]
     x, y = canvas.to_pixels(axes, canvas.x(marks.x[seen]), marks.y[seen])
     tall = canvas.points(LETTER_POINTS)
-    lift = canvas.points(look.size / 2 + LETTER_POINTS / 2 + 1.5)
+    lift = canvas.points(look.size / canvas.scale / 2 + LETTER_POINTS / 2 + 1.5)
     for index, left, low in zip(seen.tolist(), x.tolist(), y.tolist(), strict=True):
         words = marks.texts[index] if marks.texts else ""
         full = drawable(" ".join(part for part in (marks.letter, words) if part), 24)
@@ -72,7 +73,7 @@ def _letters(canvas: Canvas, marks: Marks, axes: Axes, placement: LabelPlacement
         below = [(full, -lift, False)] if words else []
         tries = [(full, lift, False), *below, (letter, lift, False), (letter, lift, True)]
         for label, side, over_data in tries:
-            wide = 0.68 * tall * len(label)
+            wide = canvas.points(text_width(label, LETTER_POINTS, bold=True)) + 2
             if not label or not placement.take(left, low + side, wide, tall, over_data=over_data):
                 continue
             text = axes.annotate(
@@ -85,7 +86,7 @@ def _letters(canvas: Canvas, marks: Marks, axes: Axes, placement: LabelPlacement
             )
             text.set(
                 color=look.color,
-                fontsize=LETTER_POINTS,
+                fontsize=canvas.pt(LETTER_POINTS),
                 weight="bold",
                 fontfamily=FONT,
                 parse_math=False,
@@ -113,7 +114,7 @@ def _vertical(canvas: Canvas, marks: Marks, axes: Axes, placement: LabelPlacemen
     left, _ = canvas.to_pixels(axes, x, x)
     for index, place, at in zip(seen.tolist(), left.tolist(), x.tolist(), strict=True):
         words = drawable(marks.texts[index], 30)
-        wide = 0.62 * tall * len(words)
+        wide = canvas.points(text_width(words, 9.0)) + 2
         tries = [(toward, row, over) for over in (False, True) for row in range(3) for toward in (1, -1)]
         for toward, row, over_data in tries:
             middle = height - tall * (0.9 + 1.3 * row)
@@ -123,11 +124,11 @@ def _vertical(canvas: Canvas, marks: Marks, axes: Axes, placement: LabelPlacemen
                 words,
                 (at, 1.0),
                 xycoords=("data", "axes fraction"),
-                xytext=(toward * 4 * 72.0 / float(canvas.mpl.dpi), -9.0 * (0.9 + 1.3 * row)),
+                xytext=(toward * 4 * 72.0 / float(canvas.mpl.dpi), -canvas.pt(9.0) * (0.9 + 1.3 * row)),
                 textcoords="offset points",
                 ha="left" if toward > 0 else "right",
                 va="center",
             )
-            text.set(color=look.color, fontsize=9.0, fontfamily=FONT, parse_math=False, zorder=6)
-            text.set_path_effects([withStroke(linewidth=2.5, foreground=canvas.theme.ground)])
+            text.set(color=look.color, fontsize=canvas.pt(9.0), fontfamily=FONT, parse_math=False, zorder=6)
+            text.set_path_effects([withStroke(linewidth=canvas.pt(2.5), foreground=canvas.theme.ground)])
             break

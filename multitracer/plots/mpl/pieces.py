@@ -11,6 +11,7 @@ from multitracer.plots.drawable_text import FONT, drawable
 from multitracer.plots.fold import Floats
 from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.mpl.label_placement import LabelPlacement
+from multitracer.plots.mpl.text import text_width
 from multitracer.plots.panel import Panel, Pieces
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ TEXT_POINTS = 9.0
 
 def draw_pieces(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     """All pieces of a panel; of those that cover the same pixels, one."""
-    placement: LabelPlacement | None = None
     for pieces in panel.pieces:
         seen = np.flatnonzero(pieces.inside(canvas.figure.window))
         if not len(seen):
@@ -35,8 +35,9 @@ def draw_pieces(canvas: Canvas, panel: Panel, axes: Axes) -> None:
         if pieces.ends != "plain":
             _heads(canvas, axes, pieces, seen, ends)
         if any(pieces.texts) and len(seen) <= WORDED:
-            placement = placement or _taken(canvas, panel, axes)
-            _words(canvas, axes, pieces, seen, ends, placement)
+            if id(panel) not in canvas.placements:
+                canvas.placements[id(panel)] = _taken(canvas, panel, axes)
+            _words(canvas, axes, pieces, seen, ends, canvas.placements[id(panel)])
 
 
 def _ends(canvas: Canvas, axes: Axes, pieces: Pieces, seen: Indices) -> Floats:
@@ -95,10 +96,25 @@ def _heads(
         if pieces.ends == "dimension":
             marker = MarkerStyle("|", transform=Affine2D().rotate_deg(angle))
             places = (np.r_[x, x_end], np.r_[y, y_end])
-            axes.plot(*places, linestyle="none", marker=marker, markersize=9, color=look.color, zorder=5.2)
+            axes.plot(
+                *places,
+                linestyle="none",
+                marker=marker,
+                markersize=canvas.pt(9),
+                color=look.color,
+                zorder=5.2,
+            )
         else:
             marker = MarkerStyle("^", transform=Affine2D().rotate_deg(angle - 90))
-            axes.plot(x_end, y_end, linestyle="none", marker=marker, markersize=4, color=look.color, zorder=5)
+            axes.plot(
+                x_end,
+                y_end,
+                linestyle="none",
+                marker=marker,
+                markersize=canvas.pt(4),
+                color=look.color,
+                zorder=5,
+            )
 
 
 def _taken(canvas: Canvas, panel: Panel, axes: Axes) -> LabelPlacement:
@@ -127,15 +143,6 @@ def _taken(canvas: Canvas, panel: Panel, axes: Axes) -> LabelPlacement:
     return placement
 
 
-def _width(words: str) -> float:
-    """Of words on a line, in points."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextToPath
-
-    font = FontProperties(family=FONT, size=TEXT_POINTS)
-    return float(TextToPath().get_text_width_height_descent(words, font, False)[0])
-
-
 def _steps(ends: tuple[float, ...], wide: float, tall: float) -> list[tuple[float, float]]:
     """Places for the words of a line, as distances from its middle, the best first."""
     long, high = abs(ends[2] - ends[0]), abs(ends[3] - ends[1])
@@ -160,7 +167,7 @@ def _words(
     from matplotlib.patheffects import withStroke
 
     look = canvas.theme.looks[pieces.role]
-    halo = [withStroke(linewidth=3.0, foreground=canvas.theme.ground)]
+    halo = [withStroke(linewidth=canvas.pt(3.0), foreground=canvas.theme.ground)]
     tall = canvas.points(TEXT_POINTS)
     pixel = 72.0 / float(canvas.mpl.dpi)
     across, up = canvas.pixels(axes)
@@ -168,7 +175,7 @@ def _words(
         words = drawable(pieces.texts[index], 60)
         if not words:
             continue
-        wide = canvas.points(_width(words)) + 4
+        wide = canvas.points(text_width(words, TEXT_POINTS)) + 4
         middle = (min(max((x + x_end) / 2, 0), across), min(max((y + y_end) / 2, 0), up))
         tries = _steps((x, y, x_end, y_end), wide, tall)
         # Rather across a line of the panel's height than across data.
@@ -204,7 +211,7 @@ def _words(
         )
         text.set(
             color=look.color,
-            fontsize=TEXT_POINTS,
+            fontsize=canvas.pt(TEXT_POINTS),
             fontfamily=FONT,
             parse_math=False,
             zorder=6.5,

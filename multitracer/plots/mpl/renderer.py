@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from multitracer.model.errors import UsageError
-from multitracer.plots.mpl.axes import dress_figure, dress_panel, legend
+from multitracer.plots.appearance import Appearance, renamed
+from multitracer.plots.drawable_text import drawable
+from multitracer.plots.mpl.axes import dress_panel
 from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.mpl.fold import draw_breaks
+from multitracer.plots.mpl.layout import arrange
 from multitracer.plots.mpl.marks import draw_marks
 from multitracer.plots.mpl.pieces import draw_pieces
 from multitracer.plots.mpl.series import draw_lanes, draw_series, draw_shades
@@ -26,28 +29,32 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MplFigure
 
 FORMATS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
-SIZE = (16.0, 10.0)
-DPI = 100.0
 
 
 def draw(
     figure: Figure,
     path: str | Path | None = None,
     *,
-    size: tuple[float, float] = SIZE,
-    dpi: float = DPI,
+    size: tuple[float, float] | None = None,
+    dpi: float | None = None,
     theme: ThemeName | None = None,
+    appearance: Appearance | None = None,
 ) -> MplFigure:
     """Draw a figure, and save it if a path is given.
 
+    The label of the matplotlib figure holds title, subtitle and notes: the words of a caption.
+
     Parameters
     ----------
-    size : tuple of float
-        Width and height in inches.
-    dpi : float
-        Pixels per inch: the default makes 1600 x 1000 pixels.
+    size : tuple of float, optional
+        Width and height in inches, in the place of those of `appearance`; a figure whose content needs more
+        becomes higher.
+    dpi : float, optional
+        Pixels per inch, in the place of those of `appearance`.
     theme : {"light", "dark"}, optional
         The figure's own if not given.
+    appearance : Appearance, optional
+        Size, type, legend, colours; 1600 x 1000 pixels for a screen if not given.
 
     Raises
     ------
@@ -56,14 +63,26 @@ def draw(
     """
     if path is not None:
         file_format(path)
-    if not (2.0 <= size[0] <= 200.0 and 2.0 <= size[1] <= 200.0 and 10.0 <= dpi <= 2400.0):
-        raise UsageError(f"figure of {size[0]:g} x {size[1]:g} inches at {dpi:g} dpi: too small or too large")
-    canvas = Canvas(figure, size, dpi, theme or figure.theme)
+    appearance = appearance or Appearance()
+    style = appearance.defaults
+    width, height = size or (appearance.inches or style.width, appearance.height)
+    if height is None and appearance.width is None:
+        height = style.height
+    dpi = dpi or appearance.dpi or style.dpi
+    inches = height or style.height or width
+    if not (1.0 <= width <= 200.0 and 1.0 <= inches <= 200.0 and 10.0 <= dpi <= 2400.0):
+        raise UsageError(f"figure of {width:g} x {inches:g} inches at {dpi:g} dpi: too small or too large")
+    named = renamed(figure, appearance.names)
+    caption = ". ".join(words for words in (named.title, named.subtitle, *named.notes) if words)
+    figure = appearance.dressed(figure)
+    canvas = Canvas(figure, (width, inches), dpi, theme or figure.theme, appearance)
+    canvas.mpl.set_label(drawable(caption, 2000))
     for panel, axes in zip(figure.panels, canvas.axes, strict=True):
         dress_panel(canvas, panel, axes)
-        if figure.fold is not None:
+    arrange(canvas, height, fixed=size is None and appearance.height is not None)
+    if figure.fold is not None:
+        for panel, axes in zip(figure.panels, canvas.axes, strict=True):
             draw_breaks(canvas, panel, axes, figure.fold)
-    dress_figure(canvas)
     for panel, axes in zip(figure.panels, canvas.axes, strict=True):
         if panel.lanes:
             draw_lanes(canvas, panel, axes)
@@ -72,7 +91,6 @@ def draw(
             draw_series(canvas, panel, axes)
         draw_pieces(canvas, panel, axes)
         draw_marks(canvas, panel, axes)
-        legend(canvas, panel, axes)
     if path is not None:
         save(canvas.mpl, path)
     return canvas.mpl

@@ -8,8 +8,9 @@ import numpy as np
 
 from multitracer.plots import decimate
 from multitracer.plots.drawable_text import FONT, drawable
-from multitracer.plots.mpl.axes import SOLID, symbol
 from multitracer.plots.mpl.canvas import Canvas
+from multitracer.plots.mpl.legend import SOLID, symbol
+from multitracer.plots.mpl.text import text_width
 from multitracer.plots.panel import Panel, Series, Spans
 from multitracer.plots.theme import Look, Theme
 
@@ -26,18 +27,21 @@ def draw_series(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     """Every series with no more points than the panel can show."""
     width, height = canvas.pixels(axes)
     columns, rows = max(int(width * FINE), 1), max(int(height * FINE), 1)
-    limits = axes.get_ylim()
+    across, up = canvas.even(axes, np.array(canvas.window), np.array(axes.get_ylim()))
+    window, limits = (float(across[0]), float(across[1])), (float(up[0]), float(up[1]))
     for rank, series in enumerate(panel.series):
         look = canvas.theme.looks[series.role]
         if series.kind == "bars":
             _columns(canvas, series, axes)
             continue
-        finite = np.isfinite(series.x) & np.isfinite(series.y)
-        x, y = canvas.x(series.x[finite]), series.y[finite]
+        x, y = canvas.x(series.x), series.y
+        even_x, even_y = canvas.even(axes, x, y)
+        finite = np.isfinite(even_x) & np.isfinite(even_y)
+        x, y, even_x, even_y = x[finite], y[finite], even_x[finite], even_y[finite]
         if series.kind == "points":
-            kept = decimate.points(x, y, canvas.window, limits, columns, rows)
+            kept = decimate.points(even_x, even_y, window, limits, columns, rows)
         else:
-            kept = decimate.line(x, y, canvas.window, columns)
+            kept = decimate.line(even_x, even_y, window, columns)
         if not len(kept):
             continue
         settings = symbol(look) if series.kind == "points" else {}
@@ -73,8 +77,6 @@ def draw_shades(canvas: Canvas, panel: Panel, axes: Axes) -> None:
 
 def draw_lanes(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     """Spans as bars in their rows, with their words inside where these fit."""
-    width, _ = canvas.pixels(axes)
-    scale = width / (canvas.window[1] - canvas.window[0])
     for spans in panel.spans:
         if spans.lane not in panel.lanes:
             continue
@@ -84,11 +86,12 @@ def draw_lanes(canvas: Canvas, panel: Panel, axes: Axes) -> None:
             continue
         for start, end, words in zip(canvas.x(spans.start), canvas.x(spans.end), spans.texts, strict=True):
             left, right = max(start, canvas.window[0]), min(end, canvas.window[1])
-            if (right - left) * scale < canvas.points(5.6) * len(words) + 8:
+            ends = canvas.to_pixels(axes, np.array([left, right]), np.ones(2))[0]
+            if ends[1] - ends[0] < canvas.points(text_width(words, 8.5)) + 8:
                 continue
             ink = _ink_on(canvas.theme, canvas.theme.looks[spans.role])
             text = axes.text((left + right) / 2, row, drawable(words, 30), ha="center", va="center")
-            text.set(color=ink, fontsize=8.5, fontfamily=FONT, parse_math=False, zorder=4.0)
+            text.set(color=ink, fontsize=canvas.pt(8.5), fontfamily=FONT, parse_math=False, zorder=4.0)
 
 
 def _bars(

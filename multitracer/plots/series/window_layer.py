@@ -104,7 +104,7 @@ def _capture(selection: Selection) -> list[Series]:
                 selection.seconds(windows["t_ns"]),
                 windows["window"].astype(np.float64),
                 kind="steps",
-                label="TcpSnd_rwnd (receiver's window)",
+                label="TcpSnd_rwnd (advertised window)",
                 group=GROUP,
                 record=windows["record"],
                 source=selection.snd,

@@ -1,0 +1,76 @@
+"""Words in a drawing: their width, their lines."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from multitracer.plots.drawable_text import FONT, drawable
+
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _per_point(words: str, bold: bool) -> float:
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
+    font = FontProperties(family=FONT, size=10.0, weight="bold" if bold else "normal")
+    return float(TextToPath().get_text_width_height_descent(words, font, False)[0]) / 10.0
+
+
+def text_width(words: str, size: float, *, bold: bool = False) -> float:
+    """Of a line of words, in points, at a size in points."""
+    return _per_point(drawable(words, 400), bold) * size
+
+
+def wrapped(words: str, width: float, size: float, *, bold: bool = False, most: int = 3) -> list[str]:
+    """Words as lines no wider than `width` points; what `most` lines cannot hold ends in an ellipsis.
+
+    A word that is wider than a line, such as an IPv6 address, is broken.
+    """
+    rest = drawable(words, 400).split(" ")
+    lines: list[str] = []
+    line = ""
+    while rest:
+        word = rest.pop(0)
+        longer = f"{line} {word}" if line else word
+        if text_width(longer, size, bold=bold) <= width:
+            line = longer
+        elif line:
+            lines.append(line)
+            line = ""
+            rest.insert(0, word)
+        else:
+            fits = _fitting(word, width, size, bold)
+            lines.append(word[:fits])
+            rest.insert(0, word[fits:])
+        if len(lines) == most:
+            break
+    if line and len(lines) < most:
+        lines.append(line)
+        rest = []
+    if rest and any(rest):
+        last = lines[-1]
+        while last and text_width(last + ELLIPSIS, size, bold=bold) > width:
+            last = last[:-1]
+        lines[-1] = last.rstrip() + ELLIPSIS
+    return lines or [""]
+
+
+def _fitting(word: str, width: float, size: float, bold: bool) -> int:
+    """How many letters of a word fit into a width; at least one."""
+    least, most = 1, len(word)
+    while least < most:
+        middle = (least + most + 1) // 2
+        if text_width(word[:middle], size, bold=bold) <= width:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def plain(text: Any) -> None:
+    """No word from a trace is ever read as mathematics."""
+    text.set_parse_math(False)
+    text.set_fontfamily(FONT)

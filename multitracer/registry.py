@@ -91,6 +91,8 @@ ANALYZERS = {
     "energy": "multitracer.analyzers.energy:ANALYZER",
     "flow_totals": "multitracer.analyzers.flow_totals:ANALYZER",
     "hops": "multitracer.analyzers.hops:ANALYZER",
+    "logs": "multitracer.analyzers.logs:ANALYZER",
+    "conditions": "multitracer.analyzers.conditions:ANALYZER",
     "diagnosis": "multitracer.analyzers.diagnosis:ANALYZER",
     "handshake": "multitracer.analyzers.handshake:ANALYZER",
 }
@@ -117,6 +119,7 @@ PLOTS = {
     "layers": "multitracer.plots.figures.layers:PLOT",
     "host": "multitracer.plots.figures.host:PLOT",
     "idle": "multitracer.plots.figures.idle:PLOT",
+    "logs": "multitracer.plots.figures.logs:PLOT",
     "cdf": "multitracer.plots.figures.cdf:PLOT",
     "compare": "multitracer.plots.figures.compare:PLOT",
 }

@@ -59,8 +59,10 @@ QUESTIONS = {
     "rtt_deviation": Question(needs=("segments",)),
     "energy": Question(needs=("energy",), uses=("connections", "goodput"), specific=True),
     "flow_totals": Question(needs=("flow_totals",), specific=True),
+    "conditions": Question(needs=("conditions",), specific=True),
+    "logs": Question(needs=("logged",), specific=True),
     "diagnosis": Question(
-        needs=("result:connections",),
+        needs=("result:connections|logs",),
         uses=(
             "timeouts",
             "losses",
@@ -73,6 +75,7 @@ QUESTIONS = {
             "bearer",
             "host",
             "hops",
+            "conditions",
         ),
     ),
     "air": Question(needs=("link_air",), specific=True),

@@ -46,6 +46,7 @@ COLUMNS: dict[str, str] = {
     "rtt_std_ms": "standard deviation of the RTT [ms]",
     "rtt_deviation_ms": "mean deviation of RTTs from the smoothed RTT before them [ms]",
     "rto_ms": "median RTO computed from the RTTs (RFC 6298, without a minimum) [ms]",
+    "limited_by": "of a transfer that only a log tells of: what limited the sender for most of the time",
     "utilization": "of the measurement: share of the link capacity that was used (paper 4.3)",
     "utilization_low": "of the measurement: lower bound, where utilization is an estimate",
     "utilization_high": "of the measurement: upper bound, where utilization is an estimate",
@@ -80,7 +81,7 @@ COLUMNS |= {column.name: column.text for _, _, column in DECLARED if column.name
 OF_MEASUREMENT = frozenset(name for name, text in COLUMNS.items() if text.startswith("of the measurement"))
 """Metrics that all rows of a measurement share: a study counts them once."""
 
-_WORDS = {"name", "conn", "sender", "receiver", "utilization_basis"} | {
+_WORDS = {"name", "conn", "sender", "receiver", "limited_by", "utilization_basis"} | {
     column.name for _, _, column in DECLARED if not column.numeric
 }
 NUMERIC = tuple(name for name in COLUMNS if name not in _WORDS)
@@ -117,6 +118,10 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
         "energy_used_j": energy.get("used_j"),
         "energy_j_per_mbit": energy.get("value"),
     }
+    logged = [
+        one for one in contract["other"].get("logs", {}).get("transfers", ()) if one["bytes"] is not None
+    ]
+    logged = sorted(sorted(logged, key=lambda one: -one["bytes"])[:MOST_CONNECTIONS], key=logged.index)
     received = _by_connection(contract, "goodput")
     round_trips = _by_connection(contract, "rtt_deviation")
     declared = _declared(contract)
@@ -155,7 +160,8 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
             | shared
             | _of(declared, one["index"])
             for one in kept
-        ],
+        ]
+        + [_logged(number, one) | shared for number, one in enumerate(logged, len(connections))],
     }
 
 
@@ -234,7 +240,37 @@ def _connection(one: Object, received: Object, round_trips: Object) -> Row:
         "rtt_std_ms": round_trips.get("std_ms"),
         "rtt_deviation_ms": round_trips.get("deviation_ms"),
         "rto_ms": round_trips.get("rto_ms"),
+        "limited_by": None,
     }
+
+
+def _logged(number: int, one: Object) -> Row:
+    """A transfer that only a log tells of: what it does not tell is missing."""
+    ends = (one["local"], one["remote"])
+    sender, receiver = ends if one["sends"] is not False else ends[::-1]
+    rtt = one["rtt_ms"] or {}
+    return dict.fromkeys(COLUMNS) | {
+        "conn": number,
+        "sender": sender,
+        "receiver": receiver,
+        "start_s": one["start"],
+        "duration_s": one["duration_s"],
+        "bytes": one["bytes"],
+        "throughput_bps": one["throughput_bps"]["mean"],
+        "retransmissions": one["retransmissions"],
+        "rtt_min_ms": rtt.get("min"),
+        "rtt_mean_ms": rtt.get("mean"),
+        "rtt_max_ms": rtt.get("max"),
+        "limited_by": _limited_by(one["limits"]),
+    }
+
+
+def _limited_by(found: Object | None) -> str | None:
+    """The limit with the largest share of the time."""
+    if found is None:
+        return None
+    shares = found["shares"]
+    return str(max(shares, key=lambda name: shares[name]))
 
 
 def _causes(used: Object) -> list[dict[str, Any]]:

@@ -114,6 +114,7 @@ def summary(contract: Object, console: Console | None = None) -> None:
         _dccp(console, contract, one)
     _together(console, contract)
     _totals(console, contract["other"].get("flow_totals", {}).get("flows", []))
+    _logs(console, contract["other"].get("logs"))
     _link(console, contract)
     _air(console, contract["air"])
     _host(console, contract["host"])
@@ -245,6 +246,18 @@ def _host(console: Console, found: Object | None) -> None:
         _line(console, label, text)
 
 
+def _logs(console: Console, found: Object | None) -> None:
+    if found is None:
+        return
+    from multitracer.cli import logs
+
+    for number, one in enumerate(found["transfers"][:SHOWN], 1):
+        _heading(console, logs.heading(one, number))
+        for label, text in logs.lines(one):
+            _line(console, label, text)
+    more(console, found["transfers"], SHOWN, "transfers")
+
+
 def _air(console: Console, found: Object | None) -> None:
     if found is None:
         return
@@ -363,6 +376,9 @@ def _observation(console: Console, found: Object) -> None:
 def unanswered(contract: Object) -> dict[str, str]:
     """Analyses without an answer, with the reason; not those whose answer was inferred from one capture."""
     connections = contract["connections"]
+    if not connections and "logs" in contract["other"]:
+        # A log has answered: what captures would add is one line.
+        return dict.fromkeys(contract["inconclusive"], "needs a packet capture, or a log of the link")
     queues = [one for one in connections if (one.get("bottleneck") or {}).get("standing_queue_ms")]
     inferred = {
         "goodput": any(one["goodput_bps"] is not None for one in connections),

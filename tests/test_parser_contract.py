@@ -45,6 +45,7 @@ FOLDERS = {
     "gsm_rlp": "gsmtap",
     "ns2": "ns2",
     "wifi": "wifi",
+    "link_traces": "mahimahi",
 }
 # Of simulators: by the end of the name.
 SIMULATORS = ("ns3", "omnetpp")
@@ -62,7 +63,7 @@ ENDINGS = {
 # Constructed ones (tests/support_format_samples.py), one folder per format.
 CONSTRUCTED = Path(__file__).parent / "data" / "formats"
 CAPTURES = ("pcap", "pcapng", "gsmtap", "wifi")
-DOCUMENTS = ("iperf3", "ndt7", "pppd", "flowmonitor")  # records are no lines
+DOCUMENTS = ("iperf3", "ndt7", "pppd", "flowmonitor", "flent")  # records are no lines
 NO_TRACES = (".json", ".md", ".toml", ".err", "SOURCE.txt", ".bin", ".out")
 
 
@@ -83,8 +84,12 @@ def expected(path: Path) -> str | None:
         return path.parent.name
     if (path.parent.name in ("iperf3", "mlab") and path.suffix == ".json") or path.name == "iperf3.json":
         return "ndt7" if path.name.startswith("ndt7") else "iperf3"
-    if path.name.endswith(NO_TRACES) or path.name in ("iperf3_v6.txt", "rlp_test.ok", "rlp_vectors.txt"):
+    if path.name.endswith(NO_TRACES) or path.name in ("rlp_test.ok", "rlp_vectors.txt"):
         return None
+    if path.name == "iperf3_v6.txt":
+        return "iperf3-text"
+    if path.parent.name == "link_traces" and path.suffix != ".up":
+        return None  # lines of READMEs
     if path.parent.name in SIMULATORS:
         return next((name for ending, name in ENDINGS.items() if path.name.endswith(ending)), None)
     return NAMES.get(path.name) or FOLDERS[path.parent.name]

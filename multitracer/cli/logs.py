@@ -47,7 +47,8 @@ def lines(one: Object) -> Iterator[tuple[str, str]]:
             "RTT",
             (
                 f"min {rtt['min']:.4g} ms, median {rtt['median']:.4g} ms, "
-                f"95th percentile {rtt['p95']:.4g} ms, max {rtt['max']:.4g} ms ({kind}{words.count(rtt['samples'], 'sample')})"
+                f"95th percentile {rtt['p95']:.4g} ms, max {rtt['max']:.4g} ms "
+                f"({kind}{words.count(rtt['samples'], 'sample')})"
             ),
         )
     for label, unit in (("cwnd", "bytes"), ("rwnd", "bytes"), ("cwnd", "packets")):
@@ -71,3 +72,17 @@ def lines(one: Object) -> Iterator[tuple[str, str]]:
         )
     if one["other_end"] is not None:
         yield "Other end", f"log {one['other_end'] + 1} is of the same transfer"
+
+
+def condition(one: Object) -> str:
+    """A number of the link over time, and how throughput went with it."""
+    unit = f" {one['unit']}" if one["unit"] else ""
+    text = f"{one['min']:.4g} to {one['max']:.4g}{unit}, {words.count(one['samples'], 'sample')}"
+    if unit == " bit/s":
+        text = (
+            f"{words.rate(one['min'])} to {words.rate(one['max'])}, {words.count(one['samples'], 'sample')}"
+        )
+    told = one["throughput"]
+    return (
+        text if told is None else f"{text}; rank correlation with throughput {told['rank_correlation']:+.2f}"
+    )

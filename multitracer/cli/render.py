@@ -115,6 +115,7 @@ def summary(contract: Object, console: Console | None = None) -> None:
     _together(console, contract)
     _totals(console, contract["other"].get("flow_totals", {}).get("flows", []))
     _logs(console, contract["other"].get("logs"))
+    _conditions(console, contract["other"].get("conditions"))
     _link(console, contract)
     _air(console, contract["air"])
     _host(console, contract["host"])
@@ -256,6 +257,17 @@ def _logs(console: Console, found: Object | None) -> None:
         for label, text in logs.lines(one):
             _line(console, label, text)
     more(console, found["transfers"], SHOWN, "transfers")
+
+
+def _conditions(console: Console, found: Object | None) -> None:
+    if found is None:
+        return
+    from multitracer.cli import logs
+
+    _heading(console, "Values of the link")
+    for one in found["series"][:SHOWN]:
+        _line(console, one["words"], logs.condition(one))
+    more(console, found["series"], SHOWN, "series")
 
 
 def _air(console: Console, found: Object | None) -> None:

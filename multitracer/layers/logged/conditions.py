@@ -24,7 +24,7 @@ UNITS = {
 """Units behind names of series (``rsrp_dbm``), as they are written."""
 
 
-_ACRONYMS = frozenset(["rsrp", "rsrq", "rssi", "sinr", "snr", "cqi", "mcs", "bler", "pci", "ri", "rb", "prb", "harq"])
+_ACRONYMS = frozenset(("rsrp", "rsrq", "rssi", "sinr", "snr", "cqi", "mcs", "bler", "pci", "prb", "harq"))
 
 
 class Condition(NamedTuple):

@@ -141,7 +141,7 @@ def read(path: str, settings: Mapping[str, Any]) -> Trace:
 def table(
     text: str, settings: Mapping[str, Any], path: str
 ) -> tuple[Iterator[tuple[int, list[str]]], list[str]]:
-    """Rows with their line numbers, and the titles of the columns (numbers, if there is no line of titles)."""
+    """Rows with their line numbers, and the titles of the columns (numbers without a line of titles)."""
     separator = fileoptions.text(settings, path, "separator") or separator_of(text)
     if len(separator) != 1:
         raise UsageError(f"measurement.toml: separator of {path} must be one character")

@@ -217,7 +217,9 @@ def test_record_resolves_to_the_source(path: Path) -> None:
 def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
     """Whether a line is the one that a row came from."""
     name = trace.source.format
-    if name in ("tcpinfo", "bcc", "csv", "omnetpp") or name.startswith(("ns2", "ns3")):
+    if name in ("tcpinfo", "bcc", "csv", "omnetpp", "mahimahi", "ping", "iperf3-text") or name.startswith(
+        ("ns2", "ns3")
+    ):
         return _tells_loosely(trace, row, line)
     seconds = f"{row['t_ns'] // 10**9}.{row['t_ns'] % 10**9:09d}"
     if trace.source.format == "ss":
@@ -247,6 +249,12 @@ def _tells_loosely(trace: Trace, row: dict[str, Any], line: str) -> bool:
         return f".{row['t_ns'] // 10**6 % 1000:03d}Z" in line
     if trace.source.format == "omnetpp":  # an index sums up several lines, of which the row names the first
         return float(line.split()[-1]) == row["value"] or trace.source.path.endswith(".vci")
+    if trace.source.format == "mahimahi":  # a step names its last event
+        return int(line.split()[0]) * 10**6 <= row["t_ns"]
+    if trace.source.format == "ping":
+        return row["name"] == "probe_lost" or f"{row['value']:g}" in line
+    if trace.source.format == "iperf3-text":
+        return f"{row['value']:.0f}".rstrip("0")[:1] in line and "sec" in line
     seconds = row["t_ns"] // 10**9
     if trace.source.format.startswith(("ns2", "ns3")):
         return str(row["t_ns"] / 1e9) in {str(float(word)) for word in line.split()[:3] if word[0].isdigit()}

@@ -39,6 +39,10 @@ def lines(one: Object) -> Iterator[tuple[str, str]]:
         intervals = words.count(speed["intervals"], "interval")
         spread = f"; by {intervals} min {low}, median {middle}, max {high}" if speed["intervals"] > 1 else ""
         yield "Rate", f"{words.rate(speed['mean'])} on average{spread}"
+    told = one["reported"] or {}
+    if "transmitted" in told:
+        missing = told["transmitted"] - told["received"]
+        yield "Probes", f"{told['transmitted']:,} sent, {told['received']:,} answered, {missing:,} lost"
     if one["retransmissions"] is not None:
         yield "Retransmitted", words.count(one["retransmissions"], "segment")
     if (rtt := one["rtt_ms"]) is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from multitracer.model.errors import CorruptTrace, Issue
 from multitracer.model.parser import Parser
 from multitracer.model.trace import ClockKind, Source, Trace
-from multitracer.parsers._helpers import testlog
+from multitracer.parsers._helpers import jsonlog, testlog
 
 _INTERVAL = (
     r"\[ *(?P<id>SUM|\d{1,9})\](?:\[(?P<way>[TR]X)-[CS]\])? "
@@ -20,7 +20,8 @@ _INTERVAL = (
 )
 _LINE = re.compile(
     _INTERVAL + r"(?: +(?P<jitter>\d+\.\d+) ms +(?P<lost>\d{1,12})/ *(?P<all>\d{1,12}) \([^)]*\))?"
-    r"(?: +(?P<retr>\d{1,12})(?= |$))?(?: +(?P<cwnd>\d+(?:\.\d+)?) +(?P<cwnd_unit>[KMGT]?)Bytes)?(?P<rest>.*)$"
+    r"(?: +(?P<retr>\d{1,12})(?= |$))?"
+    r"(?: +(?P<cwnd>\d+(?:\.\d+)?) +(?P<cwnd_unit>[KMGT]?)Bytes)?(?P<rest>.*)$"
 )
 _HEAD = re.compile(rb"^(?:\S.{0,60} )?" + _INTERVAL.encode(), re.MULTILINE)
 _CONNECTED = re.compile(
@@ -59,7 +60,7 @@ def parse(path: str) -> Trace:
 
     Reference: iperf3(1), iperf(1).
     """
-    values = testlog.Values()
+    values, tally = testlog.Values(), jsonlog.Tally(path)
     names: dict[str, str] = {}
     ends: dict[str, tuple[float, int]] = {}
     summary: dict[str, Any] = {}
@@ -69,7 +70,7 @@ def parse(path: str) -> Trace:
     udp = reverse = False
     retr = False
     shift: dict[str, float] = {}
-    for number, line in testlog.lines(path):
+    for number, line in testlog.lines(path, tally):
         begun = _TIME.search(line)
         if begun and base_s is None:
             base_s = _seconds(begun[1])
@@ -125,7 +126,7 @@ def parse(path: str) -> Trace:
     if not len(values):
         raise CorruptTrace(f"{path}: no interval of iperf can be read; is it cut or another format?")
     values.label = [_called(label, names, len(ends)) for label in values.label]
-    issues = []
+    issues = tally.issues()
     shift_ns = 0
     clock: ClockKind = "unknown"
     moved = testlog.nanoseconds(base_s) if base_s is not None else None

@@ -58,12 +58,12 @@ def parse(path: str) -> Trace:
     """
     tally = jsonlog.Tally(path)
     base_ms: int | None = None
+    lines: dict[str, list[int]] = {"": [], "+": [], "#": [], "-": []}
     times: dict[str, list[int]] = {"": [], "+": [], "#": [], "-": []}
     sizes: dict[str, list[int]] = {"": [], "+": [], "#": [], "-": []}
     delays: list[int] = []
-    records: list[int] = []
     is_log = False
-    for number, line in testlog.lines(path):
+    for number, line in testlog.lines(path, tally):
         text = line.strip()
         if not text:
             continue
@@ -77,15 +77,16 @@ def parse(path: str) -> Trace:
             kind = event[2]
             times[kind].append(int(event[1]))
             sizes[kind].append(int(event[3]))
+            lines[kind].append(number)
             if kind == "-":
                 delays.append(int(event[4] or 0))
         elif text.isascii() and text.isdigit() and len(text) <= 10 and not is_log:
             times[""].append(int(text))
             sizes[""].append(_PACKET_BYTES)
+            lines[""].append(number)
         else:
             tally.add("unparsed-line", number, text[:100])
             continue
-        records.append(number)
     everything = [one for kind in times.values() for one in kind]
     if not everything:
         raise CorruptTrace(f"{path}: no line of a trace or log of Mahimahi can be read")
@@ -108,15 +109,17 @@ def parse(path: str) -> Trace:
     ):
         if times[kind]:
             binned = _binned(times[kind], sizes[kind], start, count)
-            _add(values, name, start, binned * 8e3 / _STEP_MS, records[0])
+            _add(
+                values, name, start, binned * 8e3 / _STEP_MS, _records(times[kind], lines[kind], start, count)
+            )
     if times["-"]:
         packets = _binned(times["-"], [1] * len(times["-"]), start, count)
         waited = _binned(times["-"], delays, start, count)
-        some = packets > 0
-        for at in np.flatnonzero(some).tolist():
+        told = _records(times["-"], lines["-"], start, count)
+        for at in np.flatnonzero(packets > 0).tolist():
             values.add(
                 (start + (at + 1) * _STEP_MS) * _NS,
-                records[0],
+                int(told[at]),
                 "queue_delay_ms",
                 float(waited[at] / packets[at]),
             )
@@ -129,7 +132,7 @@ def parse(path: str) -> Trace:
         path=path,
         format="mahimahi",
         layer="link",
-        records=len(records),
+        records=len(everything),
         clock=clock,
         first_ns=int(series["t_ns"][0]),
         last_ns=int(series["t_ns"][-1]),
@@ -150,10 +153,17 @@ def _binned(times_ms: list[int], weights: list[int], start: int, count: int) -> 
     return np.bincount(at, weights=np.array(weights, dtype=np.float64), minlength=count)
 
 
-def _add(values: testlog.Values, name: str, start: int, rates: Array, record: int) -> None:
+def _records(times_ms: list[int], lines: list[int], start: int, count: int) -> Array:
+    """For each step the line of its last event, or of the last one before it."""
+    found = np.zeros(count, dtype=np.int64)
+    np.maximum.at(found, (np.array(times_ms, dtype=np.int64) - start) // _STEP_MS, lines)
+    return np.maximum(np.maximum.accumulate(found), lines[0])
+
+
+def _add(values: testlog.Values, name: str, start: int, rates: Array, records: Array) -> None:
     """Rates at the ends of their steps."""
     for at, rate in enumerate(rates.tolist()):
-        values.add((start + (at + 1) * _STEP_MS) * _NS, record, name, rate)
+        values.add((start + (at + 1) * _STEP_MS) * _NS, int(records[at]), name, rate)
 
 
 PARSER = Parser(

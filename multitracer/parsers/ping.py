@@ -9,7 +9,7 @@ from typing import Any
 from multitracer.model.errors import CorruptTrace, Issue
 from multitracer.model.parser import Parser
 from multitracer.model.trace import ClockKind, Source, Trace
-from multitracer.parsers._helpers import testlog
+from multitracer.parsers._helpers import jsonlog, testlog
 
 _STAMP = r"(?:\[(?P<t>\d{1,10}\.\d{1,9})\] )?"
 _REPLY = re.compile(
@@ -51,14 +51,14 @@ def parse(path: str) -> Trace:
 
     Reference: iputils ping(8), FreeBSD ping(8).
     """
-    values = testlog.Values()
-    sent: dict[int, float] = {}
+    values, tally = testlog.Values(), jsonlog.Tally(path)
+    sent: dict[int, int] = {}
     lost: dict[int, tuple[int, float | None]] = {}
     total: re.Match[str] | None = None
     stamped = duplicates = 0
     host, last, wraps, count = "", -1, 0, 0
     replies: list[tuple[int, int, float, float | None]] = []
-    for number, line in testlog.lines(path):
+    for number, line in testlog.lines(path, tally):
         found = _REPLY.match(line)
         silent = None if found else _LOST.match(line)
         if found or silent:
@@ -79,12 +79,13 @@ def parse(path: str) -> Trace:
             if seq in sent:
                 duplicates += 1
                 continue
-            sent[seq] = float(found["rtt"])
+            sent[seq] = number
             replies.append((seq, number, float(found["rtt"]), t_s))
             continue
         windows = _WINDOWS.match(line)
         if windows:
             host = host or windows["host"]
+            sent[count] = number
             replies.append((count, number, float(windows["rtt"]), None))
             sent[count] = float(windows["rtt"])
             count += 1
@@ -114,7 +115,7 @@ def parse(path: str) -> Trace:
         if t_ns is not None:
             values.add(t_ns, number, "probe_lost", 1.0)
     series = values.table()
-    issues = []
+    issues = tally.issues()
     if not dated:
         why = (
             "times since the first probe, one each second"
@@ -157,14 +158,15 @@ def _interval(total: re.Match[str] | None) -> float:
 _MOST_LOST = 100_000
 
 
-def _missing(sent: dict[int, float], lost: dict[int, tuple[int, float | None]]) -> list[tuple[int, int]]:
-    """Numbers without a reply, between the first and the last that are known, and where that is said."""
+def _missing(sent: dict[int, int], lost: dict[int, tuple[int, float | None]]) -> list[tuple[int, int]]:
+    """Numbers without a reply between those known, and the line that says so or is before."""
     known = sorted({*sent, *lost})
     found = [(seq, number) for seq, (number, _) in lost.items() if seq not in sent]
     for before, after in pairwise(known):
         if len(found) + after - before - 1 > _MOST_LOST:
             break
-        found += [(seq, 0) for seq in range(before + 1, after)]
+        line = sent[before] if before in sent else lost[before][0]
+        found += [(seq, line) for seq in range(before + 1, after)]
     return sorted(found)
 
 

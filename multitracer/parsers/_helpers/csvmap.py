@@ -75,13 +75,17 @@ def read(path: str, settings: Mapping[str, Any]) -> Trace:
         A map that contradicts the file.
     """
     text = jsonlog.document(path).decode("utf-8", errors="replace").removeprefix("\ufeff")
+    tally = jsonlog.Tally(path)
+    text, _, rest = text.rpartition("\n")
+    if rest:
+        lost = text.count("\n") + 2
+        tally.add("truncated-file", lost, f"the last line has no end, so it was skipped: {rest[:60]}")
     rows, titles = table(text, settings, path)
     places = [_place(name, titles, path) for name in _time_columns(settings, titles, path)]
     columns = [*_columns(settings, titles, path)]
     if not columns:
         raise UsageError(f"measurement.toml: the map of {path} names no series")
     clock = _clock(settings, path, places, text)
-    tally = jsonlog.Tally(path)
     lone = columns[0].layer
     taken = before = 0
     first = last = None

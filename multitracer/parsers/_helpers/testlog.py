@@ -17,8 +17,8 @@ RATES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _MOST_NS = 1 << 62
 
 
-def lines(path: str) -> Iterator[tuple[int, str]]:
-    """Lines of a log with their numbers, from 1.
+def lines(path: str, tally: jsonlog.Tally) -> Iterator[tuple[int, str]]:
+    """Lines of a log with their numbers, from 1; one without an end is cut: an issue, and left out.
 
     Raises
     ------
@@ -27,8 +27,13 @@ def lines(path: str) -> Iterator[tuple[int, str]]:
         If it is empty, or too large to be held in memory.
     """
     text = jsonlog.document(path).decode("utf-8", errors="replace")
-    for number, line in enumerate(text.split("\n"), 1):
+    whole = text.split("\n")
+    rest = whole.pop()
+    for number, line in enumerate(whole, 1):
         yield number, line.rstrip("\r")
+    if rest:
+        detail = f"the last line has no end, so it was skipped: {rest[:60]}"
+        tally.add("truncated-file", len(whole) + 1, detail)
 
 
 def nanoseconds(seconds: float) -> int | None:

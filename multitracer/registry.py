@@ -94,6 +94,7 @@ ANALYZERS = {
     "host": "multitracer.analyzers.host:ANALYZER",
     "energy": "multitracer.analyzers.energy:ANALYZER",
     "flow_totals": "multitracer.analyzers.flow_totals:ANALYZER",
+    "packet_drops": "multitracer.analyzers.packet_drops:ANALYZER",
     "hops": "multitracer.analyzers.hops:ANALYZER",
     "logs": "multitracer.analyzers.logs:ANALYZER",
     "conditions": "multitracer.analyzers.conditions:ANALYZER",

@@ -58,6 +58,7 @@ QUESTIONS = {
     "idle_losses": Question(needs=("segments", "result:idle_phases"), uses=("losses",)),
     "rtt_deviation": Question(needs=("segments",)),
     "energy": Question(needs=("energy",), uses=("connections", "goodput"), specific=True),
+    "packet_drops": Question(needs=("packet_drops",), specific=True),
     "flow_totals": Question(needs=("flow_totals",), specific=True),
     "conditions": Question(needs=("conditions",), specific=True),
     "logs": Question(needs=("logged",), specific=True),

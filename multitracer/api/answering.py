@@ -30,6 +30,7 @@ _PROVIDERS = {
     "dccp_packets": "a capture of DCCP",
     "energy": "a simulation's trace with the energy of its nodes (ns-2)",
     "flow_totals": "totals of flows that a simulator counted (FlowMonitor)",
+    "packet_drops": "a simulation's trace with its drops (ns-2)",
     "snd": "a capture next to the data sender",
     "rcv": "a capture next to the data receiver",
     "mid": "a capture taken between both ends",

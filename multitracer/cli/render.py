@@ -114,6 +114,7 @@ def summary(contract: Object, console: Console | None = None) -> None:
         _dccp(console, contract, one)
     _together(console, contract)
     _totals(console, contract["other"].get("flow_totals", {}).get("flows", []))
+    _dropped(console, contract["other"].get("packet_drops"))
     _logs(console, contract["other"].get("logs"))
     _conditions(console, contract["other"].get("conditions"))
     _link(console, contract)
@@ -169,6 +170,17 @@ def _totals(console: Console, flows: list[Object]) -> None:
             text += "; equal to the captures" if flow["agrees"] else "; the captures differ"
         _line(console, f"Flow {number}", f"{flow['source']} -> {flow['destination']}: {text}")
     more(console, flows, SHOWN, "flows")
+
+
+def _dropped(console: Console, found: Object | None) -> None:
+    """What a simulated network dropped, whatever it carried."""
+    if not found:
+        return
+    _heading(console, f"Dropped in the simulation: {words.count(found['total'], 'packet')}")
+    for one in found["groups"][:SHOWN]:
+        where = ", ".join(part for part in (one["layer"], one["reason"]) if part)
+        _line(console, one["place"], f"{one['count']:,} {one['packet']}" + (f" ({where})" if where else ""))
+    more(console, found["groups"], SHOWN, "kinds of drops")
 
 
 def _connection(console: Console, found: Object) -> None:

@@ -291,6 +291,9 @@ def _measurement(state: AlignmentState, clocks: list[Clock], tables: dict[str, T
         times = [int((at_reference if len(at_reference) else segments["t_ns"]).min())]
     else:
         times = [int(table["t_ns"][0]) for table in tables.values() if len(table)]
+        # A test begins before its first interval ends.
+        firsts = [(clock, state.traces[clock.source].source.first_ns) for clock in clocks]
+        times += [first + clock.offset_ns for clock, first in firsts if first is not None] if times else []
     found = [
         Connection(
             index,

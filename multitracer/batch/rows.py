@@ -161,7 +161,7 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
             | _of(declared, one["index"])
             for one in kept
         ]
-        + [_logged(number, one) | shared for number, one in enumerate(logged, len(connections))],
+        + [_logged(number, one, every) | shared for number, one in enumerate(logged, len(connections))],
     }
 
 
@@ -244,8 +244,17 @@ def _connection(one: Object, received: Object, round_trips: Object) -> Row:
     }
 
 
-def _logged(number: int, one: Object) -> Row:
-    """A transfer that only a log tells of: what it does not tell is missing."""
+_DELIVERED = ("acknowledged", "received", "read by the application")
+
+
+def _of_receiver(one: Object) -> bool:
+    """Whether a log is the receiver's of a transfer whose sender's log is there as well."""
+    return one["sends"] is False and one["other_end"] is not None
+
+
+def _logged(number: int, one: Object, every: Sequence[Object]) -> Row:
+    """A transfer that only logs tell of: what they do not tell is missing."""
+    delivered = one if one["other_end"] is None else every[one["other_end"]]
     ends = (one["local"], one["remote"])
     sender, receiver = ends if one["sends"] is not False else ends[::-1]
     rtt = one["rtt_ms"] or {}
@@ -257,6 +266,7 @@ def _logged(number: int, one: Object) -> Row:
         "duration_s": one["duration_s"],
         "bytes": one["bytes"],
         "throughput_bps": one["throughput_bps"]["mean"],
+        "goodput_bps": delivered["throughput_bps"]["mean"] if delivered["counted"] in _DELIVERED else None,
         "retransmissions": one["retransmissions"],
         "rtt_min_ms": rtt.get("min"),
         "rtt_mean_ms": rtt.get("mean"),

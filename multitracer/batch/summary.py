@@ -66,7 +66,7 @@ def _table(rows: Sequence[Row], names: Sequence[str]) -> Any:
     return pa.table(arrays, schema=pa.schema(fields))
 
 
-_WORDS = frozenset({"name", "sender", "receiver", "utilization_basis"})
+_WORDS = frozenset({"name", "sender", "receiver", "limited_by", "utilization_basis"})
 _COUNTS = frozenset(
     {
         "conn", "bytes", "sent_bytes", "duplicate_bytes", "retransmissions", "retransmissions_timeout",

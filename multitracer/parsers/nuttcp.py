@@ -72,7 +72,7 @@ def parse(path: str) -> Trace:
             layer="kernel",
             records=rows,
             clock="unknown",
-            first_ns=int(series["t_ns"][0]),
+            first_ns=0,
             last_ns=int(series["t_ns"][-1]),
             resolution_ns=scan.facts["resolution_ns"],
             details=_details(total, tests, dict(scan.facts["settings"])),

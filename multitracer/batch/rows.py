@@ -118,9 +118,8 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
         "energy_used_j": energy.get("used_j"),
         "energy_j_per_mbit": energy.get("value"),
     }
-    logged = [
-        one for one in contract["other"].get("logs", {}).get("transfers", ()) if one["bytes"] is not None
-    ]
+    every = contract["other"].get("logs", {}).get("transfers", ())
+    logged = [one for one in every if one["bytes"] is not None and not _of_receiver(one)]
     logged = sorted(sorted(logged, key=lambda one: -one["bytes"])[:MOST_CONNECTIONS], key=logged.index)
     received = _by_connection(contract, "goodput")
     round_trips = _by_connection(contract, "rtt_deviation")

@@ -178,6 +178,125 @@ CSV_FRAMES = """time,entity,action,kind,seq,offset,length,attempt
 """
 
 
+PING = """PING 192.0.2.7 (192.0.2.7) 56(84) bytes of data.
+[1795249751.120000] 64 bytes from 192.0.2.7: icmp_seq=1 ttl=57 time=20.1 ms
+[1795249752.121500] 64 bytes from 192.0.2.7: icmp_seq=2 ttl=57 time=21.4 ms
+[1795249754.140000] no answer yet for icmp_seq=3
+[1795249754.190000] 64 bytes from 192.0.2.7: icmp_seq=4 ttl=57 time=88.0 ms
+[1795249755.130000] 64 bytes from 192.0.2.7: icmp_seq=5 ttl=57 time=24.2 ms
+[1795249758.133000] 64 bytes from 192.0.2.7: icmp_seq=8 ttl=57 time=20.6 ms
+
+--- 192.0.2.7 ping statistics ---
+8 packets transmitted, 5 received, 37.5% packet loss, time 7012ms
+rtt min/avg/max/mdev = 20.100/34.860/88.000/26.610 ms
+"""
+PING_WINDOWS = """Pinging example.net [192.0.2.7] with 32 bytes of data:\r
+Reply from 192.0.2.7: bytes=32 time=12ms TTL=57\r
+Request timed out.\r
+Reply from 192.0.2.7: bytes=32 time=14ms TTL=57\r
+Reply from 192.0.2.7: bytes=32 time=13ms TTL=57\r
+"""
+IPERF3_TEXT = """Connecting to host 10.77.0.2, port 5201
+[  5] local 10.77.0.1 port 42244 connected to 10.77.0.2 port 5201
+[  7] local 10.77.0.1 port 42246 connected to 10.77.0.2 port 5201
+[ ID] Interval           Transfer     Bitrate         Retr  Cwnd
+[  5]   0.00-1.00   sec   632 KBytes  5.18 Mbits/sec    5   16.7 KBytes       (omitted)
+[  7]   0.00-1.00   sec   600 KBytes  4.92 Mbits/sec    2   19.5 KBytes       (omitted)
+[SUM]   0.00-1.00   sec  1.20 MBytes  10.1 Mbits/sec    7             (omitted)
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[  5]   0.00-1.00   sec   640 KBytes  5.24 Mbits/sec    1   18.2 KBytes
+[  7]   0.00-1.00   sec   610 KBytes  5.00 Mbits/sec    0   22.4 KBytes
+[SUM]   0.00-1.00   sec  1.22 MBytes  10.2 Mbits/sec    1
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[  5]   1.00-2.00   sec   620 KBytes  5.08 Mbits/sec    0   20.1 KBytes
+[  7]   1.00-2.00   sec   600 KBytes  4.92 Mbits/sec    3   15.5 KBytes
+[SUM]   1.00-2.00   sec  1.19 MBytes  10.0 Mbits/sec    3
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[ ID] Interval           Transfer     Bitrate         Retr
+[  5]   0.00-2.00   sec  1.23 MBytes  5.16 Mbits/sec    1             sender
+[  5]   0.00-2.01   sec  1.20 MBytes  5.01 Mbits/sec                  receiver
+[  7]   0.00-2.00   sec  1.18 MBytes  4.96 Mbits/sec    3             sender
+[  7]   0.00-2.01   sec  1.16 MBytes  4.85 Mbits/sec                  receiver
+[SUM]   0.00-2.00   sec  2.41 MBytes  10.1 Mbits/sec    4             sender
+[SUM]   0.00-2.01   sec  2.36 MBytes  9.86 Mbits/sec                  receiver
+
+iperf Done.
+"""
+IPERF2_TEXT = """------------------------------------------------------------
+Client connecting to 10.77.0.2, TCP port 5001
+TCP window size: 85.0 KByte (default)
+------------------------------------------------------------
+[  3] local 10.77.0.1 port 35100 connected with 10.77.0.2 port 5001
+[ ID] Interval       Transfer     Bandwidth
+[  3]  0.0- 1.0 sec   128 KBytes  1.05 Mbits/sec
+[  3]  1.0- 2.0 sec  0.00 Bytes  0.00 bits/sec
+[  3]  2.0- 3.0 sec   256 KBytes  2.10 Mbits/sec
+[  3]  0.0- 3.0 sec   384 KBytes  1.05 Mbits/sec
+"""
+MM_LINK = """# mahimahi mm-link (uplink) [up.trace] > up.log
+# command line: mm-link up.trace down.trace
+# queue: infinite [mm-link default]
+# init timestamp: 10
+# base timestamp: 1795249751000
+12 + 1504
+20 # 1504
+20 - 1504 8
+31 # 1504
+140 + 1504
+141 + 1504
+150 # 1504
+150 - 1504 10
+262 # 1504
+262 - 1504 121
+"""
+MAP_CSV = """Date;Time;Technology;PCI;RSRP (dBm);SINR [dB];DL throughput (Mbps);Ping (ms)
+03.11.2026;14:00:00.000;LTE;101;-88,5;12,5;61,20;24
+03.11.2026;14:00:01.000;LTE;101;-91,0;11,0;58,75;25
+03.11.2026;14:00:02.000;LTE;108;-109,5;2,5;4,10;97
+03.11.2026;14:00:03.000;NR;311;-80;21;180,5;18
+03.11.2026;14:00:04.000;NR;311;;20;n/a;19
+"""
+
+
+def flent_document(count: int = 20) -> dict[str, Any]:
+    """A result file as Flent 2 writes it: an upload of two streams beside a ping."""
+    axis = [round(0.2 * at, 1) for at in range(count)]
+    rates = [[8.0 + 0.1 * at, None if at == 3 else 4.0] for at in range(count)]
+    return {
+        "metadata": {
+            "DATA_FILENAME": "constructed.flent",
+            "FLENT_VERSION": "2.1.1",
+            "LENGTH": 4,
+            "NAME": "tcp_nup",
+            "SERIES_META": {
+                "Ping (ms) ICMP": {"UNITS": "ms"},
+                "TCP upload::1": {"UNITS": "Mbits/s"},
+                "TCP upload::2": {"UNITS": "Mbits/s"},
+            },
+            "STEP_SIZE": 0.2,
+            "T0": "2026-11-21T08:29:11.500000Z",
+            "TITLE": "",
+        },
+        "results": {
+            "Ping (ms) ICMP": [20.0 + at for at in range(count)],
+            "TCP upload::1": [pair[0] for pair in rates],
+            "TCP upload::2": [pair[1] for pair in rates],
+            "TCP upload::1::tcp_rtt": [25.0 + at for at in range(count)],
+            "TCP upload::1::tcp_cwnd": [10 + at for at in range(count)],
+            "TCP upload::avg": [pair[0] for pair in rates],
+        },
+        "raw_values": {},
+        "version": 4,
+        "x_values": axis,
+    }
+
+
+def mahimahi_trace() -> str:
+    """A trace of 12 Mbit/s for a second, nothing for half of one, and 6 Mbit/s for half of one."""
+    times = [*range(1, 1001), *range(1500, 2001, 2)]
+    return "".join(f"{t}\n" for t in times)
+
+
 def main() -> None:
     """Write all samples."""
     sample = SAMPLES / "link-resets-vj"
@@ -195,6 +314,13 @@ def main() -> None:
         "ndt7/download.json": json.dumps(ndt7_document()),
         "bcc/tcpretrans.txt": BCC,
         "bcc/tcpstates.csv": TCPSTATES,
+        "ping/stamped.txt": PING,
+        "ping/windows.txt": PING_WINDOWS,
+        "iperf3-text/parallel.txt": IPERF3_TEXT,
+        "iperf3-text/iperf2.txt": IPERF2_TEXT,
+        "flent/upload.flent": json.dumps(flent_document(), sort_keys=True),
+        "mahimahi/cellular.up": mahimahi_trace(),
+        "mahimahi/mm-link.log": MM_LINK,
         "csv/values.csv": CSV_VALUES,
         "csv/states.csv": CSV_STATES,
         "csv/frames.csv": CSV_FRAMES,

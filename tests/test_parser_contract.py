@@ -45,6 +45,7 @@ FOLDERS = {
     "gsm_rlp": "gsmtap",
     "ns2": "ns2",
     "wifi": "wifi",
+    "link_traces": "mahimahi",
 }
 # Of simulators: by the end of the name.
 SIMULATORS = ("ns3", "omnetpp")
@@ -62,7 +63,7 @@ ENDINGS = {
 # Constructed ones (tests/support_format_samples.py), one folder per format.
 CONSTRUCTED = Path(__file__).parent / "data" / "formats"
 CAPTURES = ("pcap", "pcapng", "gsmtap", "wifi")
-DOCUMENTS = ("iperf3", "ndt7", "pppd", "flowmonitor")  # records are no lines
+DOCUMENTS = ("iperf3", "ndt7", "pppd", "flowmonitor", "flent")  # records are no lines
 NO_TRACES = (".json", ".md", ".toml", ".err", "SOURCE.txt", ".bin", ".out")
 
 
@@ -83,8 +84,12 @@ def expected(path: Path) -> str | None:
         return path.parent.name
     if (path.parent.name in ("iperf3", "mlab") and path.suffix == ".json") or path.name == "iperf3.json":
         return "ndt7" if path.name.startswith("ndt7") else "iperf3"
-    if path.name.endswith(NO_TRACES) or path.name in ("iperf3_v6.txt", "rlp_test.ok", "rlp_vectors.txt"):
+    if path.name.endswith(NO_TRACES) or path.name in ("rlp_test.ok", "rlp_vectors.txt"):
         return None
+    if path.name == "iperf3_v6.txt":
+        return "iperf3-text"
+    if path.parent.name == "link_traces" and path.suffix != ".up":
+        return None  # lines of READMEs
     if path.parent.name in SIMULATORS:
         return next((name for ending, name in ENDINGS.items() if path.name.endswith(ending)), None)
     return NAMES.get(path.name) or FOLDERS[path.parent.name]
@@ -212,7 +217,9 @@ def test_record_resolves_to_the_source(path: Path) -> None:
 def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
     """Whether a line is the one that a row came from."""
     name = trace.source.format
-    if name in ("tcpinfo", "bcc", "csv", "omnetpp") or name.startswith(("ns2", "ns3")):
+    if name in ("tcpinfo", "bcc", "csv", "omnetpp", "mahimahi", "ping", "iperf3-text") or name.startswith(
+        ("ns2", "ns3")
+    ):
         return _tells_loosely(trace, row, line)
     seconds = f"{row['t_ns'] // 10**9}.{row['t_ns'] % 10**9:09d}"
     if trace.source.format == "ss":
@@ -242,6 +249,12 @@ def _tells_loosely(trace: Trace, row: dict[str, Any], line: str) -> bool:
         return f".{row['t_ns'] // 10**6 % 1000:03d}Z" in line
     if trace.source.format == "omnetpp":  # an index sums up several lines, of which the row names the first
         return float(line.split()[-1]) == row["value"] or trace.source.path.endswith(".vci")
+    if trace.source.format == "mahimahi":  # a step names its last event
+        return int(line.split()[0]) * 10**6 <= row["t_ns"]
+    if trace.source.format == "ping":
+        return row["name"] == "probe_lost" or f"{row['value']:g}" in line
+    if trace.source.format == "iperf3-text":
+        return f"{row['value']:.0f}".rstrip("0")[:1] in line and "sec" in line
     seconds = row["t_ns"] // 10**9
     if trace.source.format.startswith(("ns2", "ns3")):
         return str(row["t_ns"] / 1e9) in {str(float(word)) for word in line.split()[:3] if word[0].isdigit()}

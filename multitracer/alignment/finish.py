@@ -293,6 +293,13 @@ def _measurement(state: AlignmentState, clocks: list[Clock], tables: dict[str, T
         times = [int((at_reference if len(at_reference) else segments["t_ns"]).min())]
     else:
         times = [int(table["t_ns"][0]) for table in tables.values() if len(table)]
+        # A test begins before its first interval ends.
+        firsts = [(clock, state.traces[clock.source].source) for clock in clocks]
+        times += [
+            source.first_ns + clock.offset_ns
+            for clock, source in firsts
+            if times and source.layer == "kernel" and source.first_ns is not None
+        ]
     found = [
         Connection(
             index,

@@ -58,9 +58,12 @@ QUESTIONS = {
     "idle_losses": Question(needs=("segments", "result:idle_phases"), uses=("losses",)),
     "rtt_deviation": Question(needs=("segments",)),
     "energy": Question(needs=("energy",), uses=("connections", "goodput"), specific=True),
+    "packet_drops": Question(needs=("packet_drops",), specific=True),
     "flow_totals": Question(needs=("flow_totals",), specific=True),
+    "conditions": Question(needs=("conditions",), specific=True),
+    "logs": Question(needs=("logged",), specific=True),
     "diagnosis": Question(
-        needs=("result:connections",),
+        needs=("result:connections|logs",),
         uses=(
             "timeouts",
             "losses",
@@ -74,6 +77,7 @@ QUESTIONS = {
             "host",
             "hops",
             "mptcp",
+            "conditions",
         ),
     ),
     "air": Question(needs=("link_air",), specific=True),

@@ -8,7 +8,9 @@ from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import from_captures
+from multitracer.diagnosis.findings.conditions import from_conditions
 from multitracer.diagnosis.findings.finding import Finding
+from multitracer.diagnosis.findings.logs import from_logs
 from multitracer.diagnosis.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.timeline import Timeline
@@ -51,16 +53,21 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     comes before all else, as no share of the link tells of it. With a log of the link, the link is the
     measure: what cost less than one percent of the transfer goes unsaid, unless it was a reset, a drop or a
     timer that fired needlessly. Without one, what limited the sender is (`multitracer.diagnosis.field`).
+    Without a capture, what logs prove (`multitracer.diagnosis.findings.logs`).
 
     References
     ----------
     Paper 5 and 6.
     """
     utilization = _summary(results, "utilization")
-    if utilization.get("basis") == "link log":
+    told = _summary(results, "logs")
+    if not m.connections:
+        sentences = from_logs(m, told)
+    elif utilization.get("basis") == "link log":
         sentences = _along_the_link(m, results, utilization)
     else:
         sentences = _from_captures(m, results, utilization)
+    sentences = [*sentences, *from_conditions(m, _summary(results, "conditions"))]
     if not sentences:
         return Result("diagnosis", inconclusive="no TCP data in these traces")
     return Result("diagnosis", {"sentences": [one.to_dict() for one in sentences]})

@@ -21,6 +21,8 @@ _PROVIDERS = {
     "retransmissions": "a packet capture with retransmissions",
     "timeouts": "a packet capture",
     "tcp_states": "a kernel log of TCP state (tcp_probe, ss, siftr, iperf3)",
+    "conditions": "a log of numbers of the link over time (RSRP, SNR ...)",
+    "logged": "a log of TCP state or of a speed test, of a transfer that no capture holds",
     "kernel_events": "a kernel event log (ftrace)",
     "link_frames": "a link log (rlpdump, GSMTAP)",
     "link_events": "a link log with signals (rlpdump)",
@@ -28,6 +30,7 @@ _PROVIDERS = {
     "dccp_packets": "a capture of DCCP",
     "energy": "a simulation's trace with the energy of its nodes (ns-2)",
     "flow_totals": "totals of flows that a simulator counted (FlowMonitor)",
+    "packet_drops": "a simulation's trace with its drops (ns-2)",
     "snd": "a capture next to the data sender",
     "rcv": "a capture next to the data receiver",
     "mid": "a capture taken between both ends",
@@ -81,14 +84,21 @@ def missing(
     """What a question lacks, in words; None if it can be answered."""
     for need in question.needs:
         if need.startswith("result:"):
-            name = need.removeprefix("result:")
-            if name not in results:
-                return f"the analyzer {name}, which does not exist"
-            reason = results[name].inconclusive
-            if reason is not None:
+            names = needed(need)
+            for name in names:
+                if name not in results:
+                    return f"the analyzer {name}, which does not exist"
+            reason = results[names[0]].inconclusive
+            if reason is not None and all(results[name].inconclusive is not None for name in names):
                 return reason.removeprefix("needs ")
         elif need in ("snd", "rcv"):
             if getattr(measurement, need) is None:
+                return _PROVIDERS[need]
+        elif need == "logged":
+            if not _logged(measurement):
+                return _PROVIDERS[need]
+        elif need == "conditions":
+            if not _conditions(measurement):
                 return _PROVIDERS[need]
         elif need == "mid":
             if not any(source.point == "mid" for source in measurement.sources):
@@ -102,6 +112,29 @@ def missing(
     return None
 
 
+def _logged(measurement: Timeline) -> bool:
+    """Whether a log tells of a transfer that no capture holds."""
+    if not measurement.rows("tcp_states", "series"):
+        return False
+    from multitracer.layers.logged import uncaptured
+
+    return bool(uncaptured(measurement))
+
+
+def _conditions(measurement: Timeline) -> bool:
+    """Whether a log has numbers of a link over time."""
+    if not measurement.rows("series"):
+        return False
+    from multitracer.layers.logged import conditions
+
+    return bool(conditions(measurement))
+
+
+def needed(need: str) -> list[str]:
+    """Analyzers of a need for results: of those joined by "|", one that answers is enough."""
+    return need.removeprefix("result:").split("|")
+
+
 def order(known: Mapping[str, Analyzer], wanted: list[str]) -> list[str]:
     """Names of the analyzers to run, what is needed first."""
     graph: dict[str, list[str]] = {}
@@ -111,7 +144,7 @@ def order(known: Mapping[str, Analyzer], wanted: list[str]) -> list[str]:
         if name in graph:
             continue
         question = registry.question(known, name)
-        before = [need.removeprefix("result:") for need in question.needs if need.startswith("result:")]
+        before = [name for need in question.needs if need.startswith("result:") for name in needed(need)]
         before += [use.removeprefix("result:") for use in question.uses]
         graph[name] = [other for other in before if other in known and other != name]
         todo += graph[name]

@@ -128,3 +128,17 @@ def _locate(traces: list[Trace], settings: dict[str, Any]) -> None:
 
 def _reason(path: str, error: MultiTracerError) -> str:
     return str(error).removeprefix(f"{path}: ")
+
+
+def column_map(path: str) -> str:
+    """A first column map of a table of any make (CSV), as TOML for measurement.toml; to be corrected.
+
+    Raises
+    ------
+    UnreadableFile
+    CorruptTrace
+        If no column holds times.
+    """
+    from multitracer.parsers._helpers.csvguess import first_map
+
+    return first_map(path)

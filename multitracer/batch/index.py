@@ -354,9 +354,9 @@ def _row(record: Record, state: str, names: Sequence[str]) -> Sequence[Any]:
     most: Mapping[str, Any] = max(connections, key=lambda one: int(one["bytes"]), default={})
     value = record["utilization"]["value"]
 
-    def total(name: str) -> tuple[int, str]:
-        number = sum(one[name] for one in connections)
-        return number, f"{number:,}"
+    def total(name: str) -> tuple[int | None, str]:
+        told = [one[name] for one in connections if one[name] is not None]
+        return (sum(told), f"{sum(told):,}") if told or not connections else (None, "")
 
     goodput, rtt = most.get("goodput_bps"), most.get("rtt_mean_ms")
     cause = next((one for one in record["causes"] if one["share"]), None)
@@ -371,7 +371,9 @@ def _row(record: Record, state: str, names: Sequence[str]) -> Sequence[Any]:
         total("timeouts"),
         total("timeouts_spurious"),
         (rtt, "" if rtt is None else duration(rtt / 1e3)),
-        "" if cause is None else f"{spelled(cause['cause'])} {share(cause['share'])}",
+        spelled(most.get("limited_by") or "")
+        if cause is None
+        else f"{spelled(cause['cause'])} {share(cause['share'])}",
         *(_plain(record["parameters"].get(name)) for name in names),
     ]
 

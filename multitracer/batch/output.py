@@ -119,7 +119,7 @@ def state(found: Batch, files: Sequence[str]) -> dict[str, Any]:
 
 def spurious(found: Batch) -> int:
     """Spurious timeouts of all connections."""
-    return sum(one["timeouts_spurious"] for record in found.done for one in record["connections"])
+    return sum(one["timeouts_spurious"] or 0 for record in found.done for one in record["connections"])
 
 
 def _before(place: Store) -> dict[str, Any]:

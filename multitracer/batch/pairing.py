@@ -1,4 +1,4 @@
-"""Which files of a directory belong together: captures of the same connections, logs of their sockets."""
+"""Which files of a directory belong together: captures of the same connections, logs of sockets, tests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from multitracer.model.errors import MultiTracerError
+from multitracer.model.trace import Flow
 from multitracer.reading.opening import open_trace
 from multitracer.registry import parsers
 
@@ -33,6 +34,8 @@ def groups(paths: list[str]) -> tuple[list[list[str]], list[tuple[str, str]]]:
     known = parsers()
     layers = {path: _layer(path) for path in paths}
     captures = [path for path in paths if layers[path] == "tcp"]
+    if not captures:
+        return _tests(paths, layers)
     if len(captures) < 2:
         return [paths], []
     seen: dict[str, set[Seen]] = {}
@@ -58,6 +61,57 @@ def groups(paths: list[str]) -> tuple[list[list[str]], list[tuple[str, str]]]:
         else:
             found[index].append(path)
     return [sorted(one) for one in found], rest
+
+
+def _tests(paths: list[str], layers: dict[str, str]) -> tuple[list[list[str]], list[tuple[str, str]]]:
+    """Tests in a directory without a capture: a measurement each, its other end's log with it.
+
+    Both ends of a test have its cookie (iperf3), else its sockets.
+    """
+    known = parsers()
+    formats = {path: _format(path) for path in paths}
+    tests = [path for path in paths if formats[path] in known and known[formats[path]].whole_test]
+    if len(tests) < 2:
+        return [paths], []
+    of: dict[object, list[str]] = {}
+    ends: dict[object, set[Ends]] = {}
+    rest: list[tuple[str, str]] = []
+    for path in tests:
+        try:
+            trace = open_trace(path)
+        except MultiTracerError as error:
+            rest.append((path, str(error).removeprefix(f"{path}: ")))
+            continue
+        mine = frozenset(_ends(flow) for flow in trace.flows)
+        key: object = trace.source.details.get("cookie") or mine or path
+        of.setdefault(key, []).append(path)
+        ends.setdefault(key, set()).update(mine)
+    found = [sorted(members) for members in of.values()]
+    sockets = [ends[key] for key in of]
+    if len(found) < 2 and not rest:
+        return [paths], []
+    for path in paths:
+        if path in tests:
+            continue
+        index = _owner(path, layers[path], found, sockets)
+        if index is None:
+            rest.append((path, "belongs to none of the tests here by its sockets or its name"))
+        else:
+            found[index].append(path)
+    return sorted(sorted(one) for one in found), rest
+
+
+def _ends(flow: Flow) -> Ends:
+    return frozenset(((flow.local_address, flow.local_port), (flow.remote_address, flow.remote_port)))
+
+
+def _format(path: str) -> str:
+    """The parser that reads a file; "" if none or several claim it."""
+    from multitracer import native
+
+    head = native.head(path, 65536)
+    claims = [name for name, parser in parsers().items() if parser.claims(path, head)]
+    return claims[0] if len(claims) == 1 else ""
 
 
 def _layer(path: str) -> str:
@@ -99,10 +153,7 @@ def _owner(path: str, layer: str, found: list[list[str]], sockets: list[set[Ends
             flows = open_trace(path).flows
         except MultiTracerError:
             flows = []
-        mine = {
-            frozenset(((flow.local_address, flow.local_port), (flow.remote_address, flow.remote_port)))
-            for flow in flows
-        }
+        mine = {_ends(flow) for flow in flows}
     fits = [index for index, one in enumerate(sockets) if one & mine]
     if mine and len(fits) == 1:
         return fits[0]

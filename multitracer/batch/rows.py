@@ -62,6 +62,7 @@ COLUMNS: dict[str, str] = {
     "limits_s": "handshake to last ACK: the time that the limits share [s]",
     **{f"limit_{name}": f"share of limits_s: {text}" for name, text in LIMIT_SHARES.items()},
     "limits_method": "source of the limits: kernel, or inferred from the capture",
+    "limited_by": "of a transfer that only a log tells of: what limited the sender for most of the time",
     "utilization": "of the measurement: share of the link capacity that was used (paper 4.3)",
     "utilization_low": "of the measurement: lower bound, where utilization is an estimate",
     "utilization_high": "of the measurement: upper bound, where utilization is an estimate",
@@ -96,7 +97,7 @@ COLUMNS |= {column.name: column.text for _, _, column in DECLARED if column.name
 OF_MEASUREMENT = frozenset(name for name, text in COLUMNS.items() if text.startswith("of the measurement"))
 """Metrics that all rows of a measurement share: a study counts them once."""
 
-WORDS = {"name", "sender", "receiver", "utilization_basis", "limits_method"} | {
+WORDS = {"name", "sender", "receiver", "limited_by", "utilization_basis", "limits_method"} | {
     column.name for _, _, column in DECLARED if not column.numeric
 }
 """Columns that hold text."""
@@ -135,6 +136,9 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
         "energy_used_j": energy.get("used_j"),
         "energy_j_per_mbit": energy.get("value"),
     }
+    every = contract["other"].get("logs", {}).get("transfers", ())
+    logged = [one for one in every if one["bytes"] is not None and not _of_receiver(one)]
+    logged = sorted(sorted(logged, key=lambda one: -one["bytes"])[:MOST_CONNECTIONS], key=logged.index)
     received = _by_connection(contract, "goodput")
     round_trips = _by_connection(contract, "rtt_deviation")
     declared = _declared(contract)
@@ -173,7 +177,8 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
             | shared
             | _of(declared, one["index"])
             for one in kept
-        ],
+        ]
+        + [_logged(number, one, every) | shared for number, one in enumerate(logged, len(connections))],
     }
 
 
@@ -258,7 +263,47 @@ def _connection(one: Object, received: Object, round_trips: Object) -> Row:
         "limits_s": limits.get("seconds"),
         **{f"limit_{name}": limits.get(name) for name in LIMIT_SHARES},
         "limits_method": limits.get("method"),
+        "limited_by": None,
     }
+
+
+_DELIVERED = ("acknowledged", "received", "read by the application")
+
+
+def _of_receiver(one: Object) -> bool:
+    """Whether a log is the receiver's of a transfer whose sender's log is there as well."""
+    return one["sends"] is False and one["other_end"] is not None
+
+
+def _logged(number: int, one: Object, every: Sequence[Object]) -> Row:
+    """A transfer that only logs tell of: what they do not tell is missing."""
+    delivered = one if one["other_end"] is None else every[one["other_end"]]
+    ends = (one["local"], one["remote"])
+    sender, receiver = ends if one["sends"] is not False else ends[::-1]
+    rtt = one["rtt_ms"] or {}
+    return dict.fromkeys(COLUMNS) | {
+        "conn": number,
+        "sender": sender,
+        "receiver": receiver,
+        "start_s": one["start"],
+        "duration_s": one["duration_s"],
+        "bytes": one["bytes"],
+        "throughput_bps": one["throughput_bps"]["mean"],
+        "goodput_bps": delivered["throughput_bps"]["mean"] if delivered["counted"] in _DELIVERED else None,
+        "retransmissions": one["retransmissions"],
+        "rtt_min_ms": rtt.get("min"),
+        "rtt_mean_ms": rtt.get("mean"),
+        "rtt_max_ms": rtt.get("max"),
+        "limited_by": _limited_by(one["limits"]),
+    }
+
+
+def _limited_by(found: Object | None) -> str | None:
+    """The limit with the largest share of the time."""
+    if found is None:
+        return None
+    shares = found["shares"]
+    return str(max(shares, key=lambda name: shares[name]))
 
 
 def _causes(used: Object) -> list[dict[str, Any]]:

@@ -18,10 +18,18 @@ from multitracer.cli.common import (
 @paths_argument
 @format_option
 @click.option("--details", is_flag=True, help="Show all details of each file; the default for a single file.")
+@click.option(
+    "--map", "as_map", is_flag=True, help="Print a first column map of a table (CSV) for measurement.toml."
+)
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, paths: tuple[str, ...], formats: tuple[str, ...], details: bool, as_json: bool
+    ctx: click.Context,
+    paths: tuple[str, ...],
+    formats: tuple[str, ...],
+    details: bool,
+    as_map: bool,
+    as_json: bool,
 ) -> None:
     """Describe each file: format, layer, observation point, records, time span, damage.
 
@@ -31,7 +39,15 @@ def command(
     multitracer info sample_traces/flow-control
     multitracer info snd.pcap --details
     multitracer info snd.pcap rlp.log.gz --json
+    multitracer info --map drive.csv > measurement.toml
     """
+    if as_map:
+        from multitracer.api.inventory import column_map
+        from multitracer.cli.visible import say
+
+        for path in paths:
+            say(column_map(path).rstrip("\n"))
+        return
     from multitracer.api.inventory import inspect
     from multitracer.cli.progress import progress
 

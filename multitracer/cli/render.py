@@ -115,6 +115,9 @@ def summary(contract: Object, console: Console | None = None) -> None:
     _together(console, contract)
     _totals(console, contract["other"].get("flow_totals", {}).get("flows", []))
     _mptcp(console, contract.get("mptcp"))
+    _dropped(console, contract["other"].get("packet_drops"))
+    _logs(console, contract["other"].get("logs"))
+    _conditions(console, contract["other"].get("conditions"))
     _link(console, contract)
     _air(console, contract["air"])
     _host(console, contract["host"])
@@ -168,6 +171,17 @@ def _totals(console: Console, flows: list[Object]) -> None:
             text += "; equal to the captures" if flow["agrees"] else "; the captures differ"
         _line(console, f"Flow {number}", f"{flow['source']} -> {flow['destination']}: {text}")
     more(console, flows, SHOWN, "flows")
+
+
+def _dropped(console: Console, found: Object | None) -> None:
+    """What a simulated network dropped, whatever it carried."""
+    if not found:
+        return
+    _heading(console, f"Dropped in the simulation: {words.count(found['total'], 'packet')}")
+    for one in found["groups"][:SHOWN]:
+        where = ", ".join(part for part in (one["layer"], one["reason"]) if part)
+        _line(console, one["place"], f"{one['count']:,} {one['packet']}" + (f" ({where})" if where else ""))
+    more(console, found["groups"], SHOWN, "kinds of drops")
 
 
 def _connection(console: Console, found: Object) -> None:
@@ -254,6 +268,29 @@ def _mptcp(console: Console, found: Object | None) -> None:
     _heading(console, "Multipath TCP")
     for label, text in mptcp.lines(found, SHOWN):
         _line(console, label, text)
+
+
+def _logs(console: Console, found: Object | None) -> None:
+    if found is None:
+        return
+    from multitracer.cli import logs
+
+    for number, one in enumerate(found["transfers"][:SHOWN], 1):
+        _heading(console, logs.heading(one, number))
+        for label, text in logs.lines(one):
+            _line(console, label, text)
+    more(console, found["transfers"], SHOWN, "transfers")
+
+
+def _conditions(console: Console, found: Object | None) -> None:
+    if found is None:
+        return
+    from multitracer.cli import logs
+
+    _heading(console, "Values of the link")
+    for one in found["series"][:SHOWN]:
+        _line(console, one["words"], logs.condition(one))
+    more(console, found["series"], SHOWN, "series")
 
 
 def _air(console: Console, found: Object | None) -> None:
@@ -375,6 +412,9 @@ def _observation(console: Console, found: Object) -> None:
 def unanswered(contract: Object) -> dict[str, str]:
     """Analyses without an answer, with the reason; not those whose answer was inferred from one capture."""
     connections = contract["connections"]
+    if not connections and "logs" in contract["other"]:
+        # A log has answered: what captures would add is one line.
+        return dict.fromkeys(contract["inconclusive"], "needs a packet capture, or a log of the link")
     queues = [one for one in connections if (one.get("bottleneck") or {}).get("standing_queue_ms")]
     inferred = {
         "goodput": any(one["goodput_bps"] is not None for one in connections),

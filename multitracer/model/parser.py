@@ -34,6 +34,10 @@ class Parser:
     configured : callable or None
         ``configured(path, settings)``: as `parse`, with what ``[sources."FILE"]`` of measurement.toml says
         about the file (units, columns, direction); None if the format has nothing to set.
+    whole_test : bool
+        A file holds a test or connection of its own, so several in a directory are several measurements.
+    beside : tuple of str
+        Formats whose lines may stand between its own, as one script writes both: such a file is read as each.
     merge_traces : callable or None
         ``merge_traces(traces, settings_of)`` takes all traces of a measurement and returns them with those of
         several files of one thing (the captures of both ends of a link) read as one; ``settings_of(path)`` as
@@ -48,6 +52,8 @@ class Parser:
     summarise: Callable[[str], Trace] | None = None
     configured: Callable[[str, Mapping[str, Any]], Trace] | None = None
     named: Callable[[str], bool] | None = None
+    whole_test: bool = False
+    beside: tuple[str, ...] = ()
     merge_traces: Callable[[list[Trace], Callable[[str], Mapping[str, Any]]], list[Trace]] | None = None
 
     def claims(self, path: str, head: bytes) -> bool:

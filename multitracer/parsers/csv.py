@@ -12,7 +12,7 @@ from multitracer.model.lazy import np
 from multitracer.model.parser import Parser
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import ClockKind, Flow, Layer, Source, Trace
-from multitracer.parsers._helpers import csvcolumns
+from multitracer.parsers._helpers import csvcolumns, csvmap
 from multitracer.parsers._helpers.csvcolumns import Layout
 
 _HEAD_BYTES = 1 << 16
@@ -52,6 +52,8 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     UsageError
         Settings that contradict the file.
     """
+    if "series" in settings:
+        return csvmap.read(path, settings)
     plan = csvcolumns.layout(native.head(path, _HEAD_BYTES), settings, path)
     units = fileoptions.words(settings, path, "units")
     scan = native.scan_csv(path, plan.header, plan.separator, plan.kinds())

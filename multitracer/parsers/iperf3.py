@@ -18,6 +18,7 @@ _DOCUMENT = re.compile(rb'\s*\{\s*"(title|extra_data|start)"\s*:')
 _KEYS = re.compile(rb'"(connected|sock_bufsize|connecting_to|tcp_mss_default|accepted_connection)"\s*:')
 _STREAM = re.compile(rb'\s*\{\s*"event"\s*:\s*"(start|interval|end|error)"')
 _S = 10**9
+_NEVER = (1 << 63) - 1
 _COOKIE_BYTES = 37  # what the client writes into each stream before the test
 
 
@@ -68,6 +69,8 @@ def parse(path: str) -> Trace:
             **_ended(jsonlog.mapping(jsonlog.parsed(facts["end"]))),
             "streamed": streamed,
             "intervals": facts["intervals"],
+            "stream_starts_ns": [start if start < _NEVER else None for start in facts["starts"]],
+            **({"sums_left_out": facts["whole_tests"]} if facts["whole_tests"] else {}),
             "error": error,
         },
     )
@@ -83,6 +86,7 @@ def _started(start: Mapping[str, Any]) -> dict[str, Any]:
         "system": str(start.get("system_info", ""))[:120],
         "side": "client" if client else "server",
         "protocol": asked.get("protocol") if isinstance(asked.get("protocol"), str) else None,
+        "cookie": cookie[:60] if isinstance(cookie := start.get("cookie"), str) else None,
         "reverse": bool(asked.get("reverse")),
         "bidirectional": bool(asked.get("bidir")),
         "block_bytes": jsonlog.whole(asked, "blksize"),
@@ -108,4 +112,5 @@ PARSER = Parser(
     layer="kernel",
     sniff=sniff,
     parse=parse,
+    whole_test=True,
 )

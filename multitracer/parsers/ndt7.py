@@ -139,4 +139,5 @@ PARSER = Parser(
     layer="kernel",
     sniff=sniff,
     parse=parse,
+    whole_test=True,
 )

@@ -144,5 +144,6 @@ PARSER = Parser(
     layer="tcp",
     sniff=sniff,
     parse=parse,
+    beside=("ns2-variables",),
     configured=configured,
 )

@@ -72,7 +72,7 @@ def parse(path: str) -> Trace:
             layer="kernel",
             records=rows,
             clock="unknown",
-            first_ns=int(series["t_ns"][0]),
+            first_ns=0,
             last_ns=int(series["t_ns"][-1]),
             resolution_ns=scan.facts["resolution_ns"],
             details=_details(total, tests, dict(scan.facts["settings"])),
@@ -100,7 +100,7 @@ def _series(raw: dict[str, Any]) -> Table:
 
 
 def _details(total: tuple[Any, ...] | None, tests: int, settings: dict[str, str]) -> dict[str, Any]:
-    details: dict[str, Any] = {"tests": tests, "settings": settings}
+    details: dict[str, Any] = {"tests": tests, "settings": settings, "starts_ns": 0}
     if total is not None:
         _, length_ns, size, rate_bps, retrans, rtt_ns = total
         details |= {
@@ -119,4 +119,5 @@ PARSER = Parser(
     layer="kernel",
     sniff=sniff,
     parse=parse,
+    whole_test=True,
 )

@@ -74,4 +74,5 @@ PARSER = Parser(
     layer="kernel",
     sniff=sniff,
     parse=parse,
+    whole_test=True,
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from multitracer import registry
-from multitracer.model.errors import CorruptTrace, UnknownFormat, UnreadableFile, UsageError
+from multitracer.model.errors import CorruptTrace, Issue, UnknownFormat, UnreadableFile, UsageError
 from multitracer.model.parser import Parser
 from multitracer.model.trace import Trace
 from multitracer.reading import remote
@@ -51,22 +52,69 @@ def open_trace(
         raise UsageError(f"unknown format {format!r}; known are {', '.join(known)}")
     entry = declared.entry(settings or {}, path)
     if not remote.is_url(path):
-        return _parser(path, format, known).read(path, entry)
+        return _read(_parsers(path, format, known), path, entry)
     with remote.streamed(path) as local:
-        trace = _parser(local, format, known).read(local, entry)
+        trace = _read(_parsers(local, format, known), local, entry)
     for one in (trace, *trace.others):
         one.source.path = path
         one.issues = [replace(issue, path=path) for issue in one.issues]
     return trace
 
 
-def _parser(path: str, format: str | None, known: Mapping[str, Parser]) -> Parser:
-    """The parser that was asked for, or the one that the content asks for."""
-    return recognise(path, known) if format is None else known[format]
+def _parsers(path: str, format: str | None, known: Mapping[str, Parser]) -> list[Parser]:
+    """The parser that was asked for, or those that the content asks for."""
+    return claimants(path, known) if format is None else [known[format]]
+
+
+def _read(parsers: list[Parser], path: str, entry: Mapping[str, Any]) -> Trace:
+    """The trace of a file; of one in several formats the first, with what the others make of it."""
+    trace, *others = [parser.read(path, entry) for parser in parsers]
+    if others:
+        traces = [trace, *others]
+        records = [one.source.records for one in traces]
+        for one, own in zip(traces, records, strict=True):
+            one.issues = _without(one.issues, sum(records) - own)
+        trace.others = [*trace.others, *others]
+    return trace
+
+
+def _without(issues: list[Issue], foreign: int) -> list[Issue]:
+    """Issues of a trace without lines that could not be read as they are of the file's other format."""
+    kept = []
+    for issue in issues:
+        if issue.code in ("unparsed-line", "bad-number") and foreign:
+            left = issue.count - foreign
+            foreign = max(-left, 0)
+            if left <= 0:
+                continue
+            issue = replace(issue, count=left)
+        kept.append(issue)
+    return kept
 
 
 def recognise(path: str, known: Mapping[str, Parser]) -> Parser:
-    """The parser that the content asks for.
+    """The parser that the content asks for; of several the first.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace, UnknownFormat
+    """
+    return claimants(path, known)[0]
+
+
+_SCRIPT = re.compile(
+    rb"\A(?:\xef\xbb\xbf)?\s*(?:#!\s*/\S+|(?:#[^\n]*\n|\s)*(?:(?:import|from) \w[\w.]*(?: import| as|,|\s*\n)"
+    rb"|def \w+\(|\x22\x22\x22|#include\s*[<\x22]|package require|set ns \[new Simulator))"
+)
+
+
+def is_script(head: bytes) -> bool:
+    """Whether a file is a program (Python, shell, C++, Tcl), which may quote lines of logs."""
+    return _SCRIPT.match(head) is not None
+
+
+def claimants(path: str, known: Mapping[str, Parser]) -> list[Parser]:
+    """The parsers that the content asks for: one, or several whose lines may stand in one file.
 
     Raises
     ------
@@ -84,6 +132,8 @@ def recognise(path: str, known: Mapping[str, Parser]) -> Parser:
         plain = kind in known and known[kind].claims(path, head)
         captures = {kind} if plain else registry.CAPTURES
         asked = [name for name in known if name in captures or name not in registry.PARSERS]
+    if is_script(head):
+        asked = []  # a script may hold lines of logs
     claims = [known[name] for name in asked if known[name].claims(path, head)]
     if len(claims) != 1:
         native.forget(path)
@@ -91,10 +141,11 @@ def recognise(path: str, known: Mapping[str, Parser]) -> Parser:
         raise UnknownFormat(
             f"{path}: not a trace of a known format (see `multitracer formats`); name one with --format"
         )
-    if len(claims) > 1:
+    first = claims[0]
+    if len(claims) > 1 and not all(other.name in first.beside for other in claims[1:]):
         names = " and ".join(parser.name for parser in claims)
         raise UnknownFormat(f"{path}: claimed by {names}; choose one with --format")
-    return claims[0]
+    return claims
 
 
 def format_of(path: str, formats: Formats) -> str | None:

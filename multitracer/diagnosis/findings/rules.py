@@ -9,8 +9,10 @@ from multitracer.diagnosis.chains.standstill import STILL_NS
 from multitracer.diagnosis.field.causes import FULL, LOSS_SHARE
 from multitracer.diagnosis.field.facts import QUEUE_MS, QUEUE_TIMES
 from multitracer.diagnosis.field.groups import WORTH
-from multitracer.diagnosis.findings import airtime, bearers, hosts
+from multitracer.diagnosis.findings import airtime, bearers, hosts, logs
 from multitracer.diagnosis.findings.whole import GOOD
+from multitracer.layers.logged import relations
+from multitracer.layers.logged.limits import FULL as FULL_WINDOW
 
 
 class SentenceRule(NamedTuple):
@@ -254,6 +256,58 @@ RULES = {
         "grouped by keys and tokens of the SYNs; bytes and what was sent again by data sequence numbers, at "
         "the capture nearest to the sender",
         "RFC 8684 sections 3.1 to 3.3",
+    ),
+    **{
+        f"log_{limit}": SentenceRule(
+            f"By a log alone: {title}",
+            f"there is no capture, and by the log {why} for {_percent(logs.MAIN)} of the time or more",
+            "the kernel's clocks (tcp_info: busy, rwnd_limited, sndbuf_limited; ss, tcp-info, NDT7); without "
+            "them the rate of each interval times the RTT against the smaller of cwnd and the peer's window, "
+            f"which is full from {_percent(FULL_WINDOW)} on: other.logs of the JSON object has the shares",
+            "RFC 4898 (tcpEStatsPerfSndLim)",
+        )
+        for limit, title, why in (
+            ("application", "application", "the sender had nothing to send"),
+            ("receiver_window", "receiver window", "the peer's window was full"),
+            ("send_buffer", "send buffer", "the sender's socket buffer was full"),
+            ("congestion_window", "congestion window", "the congestion window was full"),
+        )
+    },
+    "condition": SentenceRule(
+        "Throughput went with a number of the link",
+        f"of {relations.LEAST_INTERVALS} intervals or more the rank correlation is "
+        f"{relations.LEAST_CORRELATION:g} or more, and throughput (median) was "
+        f"{relations.LEAST_RATIO:g} times as high on one side of a value, whose other side has "
+        f"{relations.LEAST_STRETCHES} separate stretches",
+        "values of a log of the link (a column map of csv, MobileInsight) at the end of each interval; the "
+        "threshold divides throughput most clearly; a coincidence in time, no proof",
+        "Spearman's rank correlation",
+    ),
+    "log_mixed": SentenceRule(
+        "By a log alone: several limits",
+        f"as log_application and its neighbours, and no limit has {_percent(logs.MAIN)} of the time",
+        "as log_application",
+        "RFC 4898 (tcpEStatsPerfSndLim)",
+    ),
+    "log_unknown": SentenceRule(
+        "By a log alone: not known",
+        "there is no capture, and the log has neither the kernel's clocks nor windows with RTT; the sentence "
+        "names what would tell",
+        "throughput, retransmissions and RTT as the log has them",
+        "docs/limits.md",
+    ),
+    "log_stall": SentenceRule(
+        "By a log alone: nothing moved",
+        "there is no capture, and no byte moved in whole intervals of the log between others with data",
+        "intervals of the log whose counter stood still",
+        "docs/formats/README.md",
+    ),
+    "log_queue": SentenceRule(
+        "By a log alone: a queue",
+        f"there is no capture, and the median RTT is {logs.QUEUE_MS:g} ms longer than the smallest, and "
+        f"{logs.QUEUE_TIMES:g} times as long",
+        "smoothed RTTs of the kernel, or RTTs of single probes (ping), against the smallest",
+        f"{_PAPER}, section 5.2",
     ),
     "host_drops": SentenceRule(
         "Dropped by the host itself",

@@ -246,3 +246,21 @@ RESULT_SCHEMAS: dict[str, Schema] = {
         ACK_BUNCHES,
     )
 }
+
+LOG_INTERVALS = Schema(
+    "log_intervals",
+    "Transfers that only logs tell of, by interval.",
+    (
+        Column("t_ns", "int64", "ns", "begin, on the reference timeline"),
+        Column("end_ns", "int64", "ns", "end, on the reference timeline"),
+        Column("source", "int16", "", "index of the source in `Measurement.sources`"),
+        Column("record", "int64", "", "line or part of the file that ends the interval"),
+        Column("transfer", "int32", "", "index in the summary's `transfers`"),
+        Column("length", "float64", "bytes", "payload; NaN if unknown"),
+        Column("throughput", "float64", "bit/s", "of the interval"),
+        Column("rtt", "float64", "s", "last value known at its end; NaN if none"),
+        Column("cwnd", "float64", "bytes", "congestion window at its end; NaN if unknown"),
+        Column("rwnd", "float64", "bytes", "the peer's window at its end; NaN if unknown"),
+        Column("retransmissions", "float64", "segments", "retransmitted within it; NaN if unknown"),
+    ),
+)

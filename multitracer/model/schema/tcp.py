@@ -344,8 +344,11 @@ SERIES = Schema(
         SOURCE,
         RECORD,
         CONN,
-        Column("name", "str", "", "as in the file"),
+        Column(
+            "name", "str", "", "as in the file; of speed tests and probes as docs/formats/README.md has it"
+        ),
         Column("value", "float64", "", "as in the file, in the unit that measurement.toml makes of it"),
+        Column("label", "str", "", "which stream of the log it is of; empty if there is but one"),
     ),
 )
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from multitracer.layers.logged import conditions, uncaptured
 from multitracer.model.arrays.regression import fit
 from multitracer.model.linktype import RLP
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
+from multitracer.plots.figures import logs
 from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Axis, Figure, Panel, Series, Spans
 from multitracer.plots.plot import Plot, PlotOptions
@@ -32,9 +34,15 @@ SHADED = 40
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
-    """The figure of one connection; see `Plot.build`."""
+    """The figure of one connection; of logs alone that of `logs`; see `Plot.build`."""
     selection = select(measurement, options)
     frames, events = selection.link("link_frames"), selection.link("link_events")
+    if (
+        selection.connection is None
+        and not len(frames)
+        and (uncaptured(measurement) or conditions(measurement))
+    ):
+        return logs.build(measurement, results, options)
     entity = link_layer.sending_entity(frames)
     kind = RLP if entity is None else measurement.link_type(entity)
     step = options.offset_bytes

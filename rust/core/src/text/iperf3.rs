@@ -31,6 +31,10 @@ pub struct Iperf3Log {
     pub columns: [Vec<i64>; COLUMNS.len()],
     /// Distinct sockets.
     pub sockets: Vec<Ends>,
+    /// When the first interval of each socket began; the largest number if it has none.
+    pub starts: Vec<i64>,
+    /// Intervals that are the whole test once more: not taken.
+    pub whole_tests: u64,
     /// When the first interval began.
     pub start_ns: i64,
     /// The last test's start is in whole seconds of the wall clock.
@@ -54,6 +58,8 @@ impl From<Iperf3Log> for Found {
         Found::bare(log.issues)
             .table("tcp_states", states)
             .fact("flows", log.sockets)
+            .fact("starts", log.starts)
+            .fact("whole_tests", log.whole_tests)
             .fact("start_ns", log.start_ns)
             .fact("has_base", log.has_base)
             .fact("intervals", log.intervals)

@@ -13,8 +13,8 @@ const GOOD_CRC: u16 = 0xf0b8;
 /// Longer than any log packet, whose length has 16 bits, with every byte escaped: what is beyond is not kept.
 const MAX_RAW: usize = 1 << 18;
 const CHECKSUM: usize = 2;
-/// Frames that tell whether a file is such a log.
-const SNIFFED: usize = 16;
+/// Frames that tell whether a file is such a log: it may begin with answers to commands.
+const SNIFFED: usize = 4096;
 
 /// Whether a file begins like such a log: among the first frames, two or more with a right checksum and a command
 /// that logs begin with.

@@ -112,3 +112,26 @@ fn a_document_that_is_cut_anywhere() {
         (vec![("out-of-order-lines", 1, 6)], vec![2, 3, 6, 7], 1)
     );
 }
+
+#[test]
+fn a_sum_behind_the_intervals_is_no_interval() {
+    let sender = r#","omitted":false,"sender":true"#;
+    let mut text = line("start", START);
+    for (begin, end) in [(0.0, 1.0), (1.0, 2.0), (2.0, 2.2), (0.0, 2.2)] {
+        text += &line("interval", &stream(begin, end, sender));
+    }
+    let log = scan(text.as_bytes()).unwrap();
+    assert_eq!(log.whole_tests, 1);
+    assert_eq!(log.t_ns.last(), Some(&1_700_000_002_200_000_000));
+    assert_eq!(column(&log, "app_written"), [1037, 2037, 3037]);
+    assert_eq!(log.starts, [1_700_000_000_000_000_000]);
+    // Behind intervals that -O leaves out, an interval of their length is the first of the test.
+    let mut text = line("start", START);
+    for (begin, end, omitted) in [(0.0, 1.0, true), (1.0, 2.0, true), (0.0, 2.0, false)] {
+        let more = format!(r#","omitted":{omitted},"sender":true"#);
+        text += &line("interval", &stream(begin, end, &more));
+    }
+    let log = scan(text.as_bytes()).unwrap();
+    assert_eq!((log.whole_tests, log.t_ns.len()), (0, 3));
+    assert_eq!(log.t_ns.last(), Some(&1_700_000_004_000_000_000));
+}

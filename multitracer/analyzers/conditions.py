@@ -1,0 +1,66 @@
+"""Numbers of the link beside the throughput: with which it went, and from which value on it fell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.logged import conditions
+from multitracer.layers.logged.relations import Relation, relations
+from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.timeline import Timeline
+
+
+def run(m: Timeline, results: Mapping[str, Result]) -> Result:
+    """Each number of the link over time, and how throughput went with it.
+
+    References
+    ----------
+    Spearman, American Journal of Psychology 15 (1904).
+    """
+    found = {(one.condition.source, one.condition.words): one for one in relations(m)}
+    series = []
+    for one in conditions(m):
+        values = one.samples.value
+        related = found.get((one.source, one.words))
+        series.append(
+            {
+                "name": one.name,
+                "words": one.words,
+                "unit": one.unit,
+                "source": m.sources[one.source].path,
+                "samples": len(values),
+                "min": float(values.min()),
+                "max": float(values.max()),
+                "throughput": None if related is None else _described(m, related),
+            }
+        )
+    return Result("conditions", {"series": series})
+
+
+def _described(m: Timeline, one: Relation) -> dict[str, Any]:
+    threshold = one.threshold
+    return {
+        "of": one.transfer,
+        "intervals": one.intervals,
+        "rank_correlation": round(one.correlation, 3),
+        "low_is_bad": one.low_is_bad,
+        "threshold": None if threshold is None else round(threshold, 3),
+        "bad_bps": None if one.bad_bps is None else round(one.bad_bps),
+        "good_bps": None if one.good_bps is None else round(one.good_bps),
+        "bad_share": None if one.bad_share is None else round(one.bad_share, 4),
+        "stretches": one.stretches,
+        "longest": None
+        if threshold is None
+        else {"start": round(m.seconds(one.start_ns), 6), "end": round(m.seconds(one.end_ns), 6)},
+        "record": one.record or None,
+    }
+
+
+ANALYZER = Analyzer(
+    name="conditions",
+    question="Did throughput go with a number of the link (RSRP, SNR, MCS ...)?",
+    run=run,
+    **QUESTIONS["conditions"]._asdict(),
+)

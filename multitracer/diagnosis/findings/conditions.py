@@ -1,0 +1,44 @@
+"""Sentences about numbers of the link with which throughput went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from multitracer.diagnosis.findings.finding import Finding, plot_command, several, share
+from multitracer.layers.logged.relations import LEAST_RATIO, LEAST_STRETCHES
+from multitracer.model.quantities import rate
+from multitracer.model.timeline import Timeline
+
+MOST = 2
+"""Numbers of one radio go with each other: so many, with the strongest correlations, are said."""
+
+
+def from_conditions(m: Timeline, summary: Mapping[str, Any]) -> list[Finding]:
+    """The numbers that divide throughput clearly, the strongest correlation first."""
+    found = [one for one in summary.get("series", ()) if _clear(one["throughput"])]
+    found.sort(key=lambda one: -abs(one["throughput"]["rank_correlation"]))
+    return [_said(m, one) for one in found[:MOST]]
+
+
+def _clear(one: Mapping[str, Any] | None) -> bool:
+    return (
+        one is not None
+        and one["threshold"] is not None
+        and one["stretches"] >= LEAST_STRETCHES
+        and one["good_bps"] >= LEAST_RATIO * one["bad_bps"]
+    )
+
+
+def _said(m: Timeline, one: Mapping[str, Any]) -> Finding:
+    told = one["throughput"]
+    side, other = ("below", "above") if told["low_is_bad"] else ("above", "below")
+    unit = f" {one['unit']}" if one["unit"] else ""
+    text = (
+        f"throughput was low while {one['words']} was {side} {told['threshold']:.4g}{unit}: median "
+        f"{rate(told['bad_bps'])} there ({share(told['bad_share'])} of the intervals, in "
+        f"{several(told['stretches'], 'stretch', 'stretches')}), {rate(told['good_bps'])} {other} "
+        f"(rank correlation {told['rank_correlation']:+.2f}; a coincidence in time, no proof of the cause)"
+    )
+    command = plot_command(m, told["longest"]["start"], told["longest"]["end"], "logs")
+    return Finding(text, 0.0, "condition", command, ((one["source"], told["record"]),))

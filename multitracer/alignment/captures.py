@@ -114,6 +114,10 @@ def order_of(first: Table, second: Table, matches: Matches, data: Array) -> int:
 
     Parameters
     ----------
+    first, second : Table
+        Segments of the two captures, each with its own clock's times.
+    matches : Matches
+        Rows of both that are the same packet.
     data : bool array
         For each match, whether it goes in the bulk direction of its connection.
     """
@@ -130,6 +134,10 @@ def pairs(first: Table, second: Table, matches: Matches, with_data: Array) -> tu
 
     Parameters
     ----------
+    first, second : Table
+        Segments of the two captures.
+    matches : Matches
+        Rows of both that are the same packet.
     with_data : bool array
         For each match, whether it passes the first capture before the second.
     """

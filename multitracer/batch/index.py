@@ -26,7 +26,22 @@ MOST_FAILED = 1_000
 
 
 def index_page(found: Batch, studies: Sequence[Pivot], changes: Sequence[Change] | None) -> str:
-    """The page as text: self-contained but for links to the pages of measurements."""
+    """The page as text: self-contained but for links to the pages of measurements.
+
+    Parameters
+    ----------
+    found : Batch
+        The batch.
+    studies : sequence of Pivot
+        Metrics over parameters, each as a chapter's table.
+    changes : sequence of Change or None
+        Against the baseline; None without one.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
     import multitracer
 
     script = report_asset("tables.js") + _asset("index.js")

@@ -23,7 +23,15 @@ CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14
 
 
 def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
-    """Limits, ticks, grid and labels of one panel."""
+    """Limits, ticks, grid and labels of one panel.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    panel : Panel
+    axes : Axes
+        Of the panel; drawn into.
+    """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     theme = canvas.theme
@@ -145,7 +153,15 @@ def dress_figure(canvas: Canvas) -> None:
 
 
 def legend(canvas: Canvas, panel: Panel, axes: Axes) -> None:
-    """What the panel shows, to its right: groups in bold, each entry with the look of its role."""
+    """What the panel shows, to its right: groups in bold, each entry with the look of its role.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    panel : Panel
+    axes : Axes
+        Of the panel; drawn into.
+    """
     from matplotlib.lines import Line2D
 
     theme = canvas.theme

@@ -89,7 +89,16 @@ class Canvas:
         return float(box.width * width), float(box.height * height)
 
     def to_pixels(self, axes: Axes, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Data coordinates as pixels from the lower left corner of the axes."""
+        """Data coordinates as pixels from the lower left corner of the axes.
+
+        Parameters
+        ----------
+        axes : Axes
+        x : float array
+            Seconds as the axis has them.
+        y : float array
+            In the unit of the panel.
+        """
         width, height = self.pixels(axes)
         low, high = axes.get_ylim()
         across = (np.asarray(x) - self.window[0]) / (self.window[1] - self.window[0])

@@ -42,6 +42,9 @@ def draw(
 
     Parameters
     ----------
+    figure : Figure
+    path : str | Path, optional
+        PNG, PDF or SVG by its suffix; None: it is not saved.
     size : tuple of float
         Width and height in inches.
     dpi : float

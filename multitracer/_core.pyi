@@ -26,46 +26,12 @@ def forget(path: str) -> None: ...
 
 TEXT_SCANNERS: list[str]
 
-def scan_text(name: str, path: str) -> _TextScan:
-    """A log through one of TEXT_SCANNERS, with usual settings.
+def scan_text(name: str, path: str, settings: dict[str, Any] | None = None) -> _TextScan:
+    """A log through one of TEXT_SCANNERS, as the settings say.
 
-    Tables and facts are those that the scanner's file in ``rust/core/src/text/`` makes a ``Found`` of.
-    Flows are a list of (address, port, address, port), local end first.
-    """
-
-def scan_tcpprobe(path: str, columns: list[str] | None = None) -> _TextScan:
-    """Table tcp_states; facts: flows, columns (how many the first line has)."""
-
-def scan_ns2(path: str, header_bytes: int, keep: bool) -> _TextScan:
-    """Tables frames, events and energy.
-
-    Facts: ends (sender's and receiver's, as `read_capture` has them), below_agents, segment_bytes,
-    without_syn, unplaced, entities, reasons, kinds, formats, packets, remarks, span.
-    """
-
-def scan_ns3(path: str) -> _TextScan:
-    """Table drops: t_ns, record, place, length.
-
-    Facts: hosts (node, addresses, and what `read_capture` has of its connections), places, dropped_at,
-    digits, span, counts.
-    """
-
-def scan_lena(path: str, columns: list[tuple[float, float | None]]) -> _TextScan:
-    """Table bearer_totals: record, and columns by their number as text."""
-
-def read_iperf3(text: bytes) -> _TextScan:
-    """Table tcp_states of documents.
-
-    Facts: flows, start_ns, has_base, intervals, start, end, error (JSON).
-    """
-
-def read_ndt7(text: bytes) -> _TextScan:
-    """Table tcp_states, with test, elapsed_ns and socket; facts: is_whole, about, tests, sockets (JSON)."""
-
-def scan_csv(path: str, header: int, separator: int, kinds: list[str]) -> _TextScan:
-    """Table csv: t_ns, record, and columns by their number among those read, as text.
-
-    Facts: words (list of (number, list of words that the column indexes)), zoneless_stamps.
+    Tables and facts are those that the scanner's file in ``rust/core/src/text/`` makes a ``Found`` of; its
+    ``configured`` names its settings. Flows are a list of (address, port, address, port), local end first.
+    Of simulations the fact ``ends`` besides: what each host or end saw, as `read_capture` has it.
     """
 
 @final

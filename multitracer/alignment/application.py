@@ -31,7 +31,27 @@ def join(
     not been sent yet. When n bytes have been read, byte n had arrived. A test that says when it began sent
     its first byte then. All bounds must agree; their middle is the answer.
 
-    Parameters and result as in `samples.join`.
+    Parameters
+    ----------
+    index : int
+        The log among the sources.
+    trace : Trace
+        The log.
+    merged : sequence of Merged
+        Connections that the captures have in common.
+    segments : mapping of int to Table
+        By capture: connections and directions in common terms, times on the reference timeline.
+    span_ns : (int, int)
+        First and last time of the log, as stamped.
+    preferred : sequence of int
+        Captures in the order in which they are tried.
+    points : mapping of int to str or None
+        Observation point of each capture ("snd", "rcv", "mid"); None where it is not known.
+
+    Returns
+    -------
+    Relation or None
+        None if no capture has the socket, or if the bounds contradict each other.
     """
     own = sockets(trace.flows, merged)
     for capture in preferred:

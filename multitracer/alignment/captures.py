@@ -111,6 +111,10 @@ def pairs(first: Table, second: Table, matches: Matches, with_data: Array) -> tu
 
     Parameters
     ----------
+    first, second : Table
+        Segments of the two captures.
+    matches : Matches
+        Rows of both that are the same packet.
     with_data : bool array
         For each match, whether it passes the first capture before the second.
     """

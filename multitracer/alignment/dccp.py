@@ -22,6 +22,17 @@ def join(
     for what goes one way than for what goes the other, by a round trip (as for TCP, `captures.order_of`).
 
     Reference: RFC 4340 section 7.1: a sequence number is used once in a connection.
+
+    Parameters
+    ----------
+    a, b : int
+        The captures among the sources.
+    trace_a, trace_b : Trace
+        The captures.
+    nominal : Nominal
+        What puts the times of `a` on the reference timeline.
+    span_ns : (int, int)
+        First and last time of `b`, as stamped.
     """
     numbers: dict[tuple[str, int, str, int], int] = {}
     first, second = (trace.tables["dccp_packets"] for trace in (trace_a, trace_b))

@@ -67,7 +67,23 @@ class Seen(NamedTuple):
 
 
 def seen(log: Table, found: Sequence[Socket], segments: Table) -> list[Seen]:
-    """Rows of every socket in a table of a kernel log, and in the segments of a capture."""
+    """Rows of every socket in a table of a kernel log, and in the segments of a capture.
+
+    Parameters
+    ----------
+    log : Table
+        Rows with a column `flow`.
+    found : sequence of Socket
+        Sockets of the log that the capture has as well.
+    segments : Table
+        Of the capture, with connection and direction in common terms.
+
+    Returns
+    -------
+    list of Seen
+        For each socket its rows in the log, and in the capture those that it sent and those that it
+        received.
+    """
     logged, captured = Grouped(log["flow"]), Grouped(segments["conn"], segments["dir"])
     return [
         Seen(

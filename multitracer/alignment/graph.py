@@ -44,6 +44,22 @@ def constraints(
 
     An event of i that is not later than an event of j gives ``t_i + c_i <= t_j + c_j``. Relations whose
     place in the list is in `loose` get the slack of the skews' errors.
+
+    Parameters
+    ----------
+    count : int
+        Number of sources.
+    relations : sequence of Relation
+        What is known of the order of events of two sources.
+    nominal : mapping of int to Nominal
+        By source: its times before the correction. Relations of sources without one do not count.
+    loose : frozenset[int]
+        Places in `relations`.
+
+    Returns
+    -------
+    float array
+        ``(count, count)``, in nanoseconds; infinite where nothing is known.
     """
     w = np.full((count, count), np.inf)
     np.fill_diagonal(w, 0.0)
@@ -96,6 +112,17 @@ def solve(
     """Bounds of every source's correction against the reference.
 
     Relations are added in the order given; one that contradicts those before it is left out.
+
+    Parameters
+    ----------
+    count : int
+        Number of sources.
+    reference : int
+        The source whose correction is zero.
+    relations : sequence of Relation
+        In the order in which they are trusted.
+    nominal : mapping of int to Nominal
+        By source: its times before the correction.
 
     Returns
     -------

@@ -53,8 +53,6 @@ def join(
     -------
     Relation or None
         None if nothing matches.
-
-    Reference: FORMATS "Two facts that shape the design".
     """
     best: tuple[int, Relation] | None = None
     found = sockets(trace.flows, merged)

@@ -64,6 +64,11 @@ def join(
 
     Parameters
     ----------
+    state : AlignmentState
+    log : int
+        The link log among the sources.
+    on : (int, int)
+        The captures at the sides of the link.
     coarse : Relation or None
         Where the log was put by causality alone; frames that cannot be read are sought near it, else near
         their time as stamped.

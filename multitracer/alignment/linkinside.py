@@ -29,7 +29,20 @@ def is_readable(state: AlignmentState, log: int) -> bool:
 
 
 def join(state: AlignmentState, log: int, entity: int, capture: int, side: int) -> Relation | None:
-    """Join one entity of a link log to the capture on its side; None if they share too few packets."""
+    """Join one entity of a link log to the capture on its side; None if they share too few packets.
+
+    Parameters
+    ----------
+    state : AlignmentState
+    log : int
+        The link log among the sources.
+    entity : int
+        Which of the log's entities.
+    capture : int
+        The capture next to the entity, among the sources.
+    side : int
+        Side of the link at which the entity is: 0 that of the sender of the bulk of the data, 1 the other.
+    """
     inside = _inside(state, log)
     if inside is None:
         return None

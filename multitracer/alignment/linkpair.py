@@ -24,8 +24,19 @@ def join(
 
     Parameters
     ----------
+    a, b : int
+        The logs among the sources.
+    first, second : Trace
+        The logs, in the same order.
+    span_ns : (int, int)
+        First and last time of the second log, as stamped.
     mapped : callable
         ``mapped(t_ns, record)``: times of the first log on the reference timeline.
+
+    Returns
+    -------
+    Relation or None
+        None if fewer than three frames each way can be told apart in both.
     """
     frames_a, frames_b = first.tables["link_frames"], second.tables["link_frames"]
     there = _once(frames_a, _SENT), _once(frames_b, _RECEIVED)

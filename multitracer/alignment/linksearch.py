@@ -86,7 +86,23 @@ class _Stretch:
 
 
 def search(found: Anchors, packets: Packets, hint: int | None) -> list[list[Located]]:
-    """Pairs of anchors and packets, for a capture next to the link, else for one at a distance from it."""
+    """Pairs of anchors and packets, for a capture next to the link, else for one at a distance from it.
+
+    Parameters
+    ----------
+    found : Anchors
+        Moments of the log that a packet must have caused, or must have followed.
+    packets : Packets
+        Packets that entered and left the link, by the capture.
+    hint : int or None
+        Shift of the log's clock that other evidence suggests, in nanoseconds; None without any.
+
+    Returns
+    -------
+    list of list of Located
+        By stretch of the log between steps of its clock; empty if none is evident, or only one kind of
+        moments fits.
+    """
     for delivery in (_DELIVERY_NS, 10 * _DELIVERY_NS):
         near = replace(packets, delivery_ns=delivery)
         for candidate in (near, _at_distance(found, near)):
@@ -103,6 +119,20 @@ def search_leading(found: Anchors, packets: Packets, lead_ns: int) -> list[list[
 
     Evident is that most votes near that shift are for that very shift, and far more than for the clock as it
     is stamped: then it is enough that one kind of moments fits.
+
+    Parameters
+    ----------
+    found : Anchors
+        Moments of the log that a packet must have caused, or must have followed.
+    packets : Packets
+        Packets that entered and left the link, by the capture.
+    lead_ns : int
+        How far the clock leads: what GPS time is ahead of UTC.
+
+    Returns
+    -------
+    list of list of Located
+        By stretch of the log between steps of its clock; empty if the shift is not evident.
     """
     record, t = found.in_file_order()
     if not len(t) or not (len(packets.into_ns) or len(packets.out_ns)):

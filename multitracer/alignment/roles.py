@@ -61,6 +61,15 @@ def split_of_rtt(segments: Table, conn: int, data_dir: int) -> Split | None:
     Next to the sender new data follows ACKs at once; next to the receiver ACKs follow data at once. Low
     percentiles are compared: delayed ACKs and waiting for the window lengthen single cases only.
     None if data or ACKs are missing.
+
+    Parameters
+    ----------
+    segments : Table
+        Of one capture.
+    conn : int
+        The connection.
+    data_dir : int
+        The direction that carries the bulk of the data, 0 or 1.
     """
     mine = segments["conn"] == conn
     opening = _handshake(segments, mine, data_dir)

@@ -38,7 +38,27 @@ def join(
     At a capture on the other side of the path an ACK passes earlier, and data later, than at the socket:
     there only the bounds that this leaves are used, and they are as far apart as the round trip.
 
-    Parameters and result as in `kernel.join`; `points` are the observation points of the captures.
+    Parameters
+    ----------
+    index : int
+        The log of counters among the sources.
+    trace : Trace
+        The log.
+    merged : sequence of Merged
+        Connections that the captures have in common.
+    segments : mapping of int to Table
+        By capture: connections and directions in common terms, times on the reference timeline.
+    span_ns : (int, int)
+        First and last time of the log, as stamped.
+    preferred : sequence of int
+        Captures in the order in which they are tried.
+    points : mapping of int to str or None
+        Observation point of each capture ("snd", "rcv", "mid"); None where it is not known.
+
+    Returns
+    -------
+    Relation or None
+        None if no capture has enough samples, or if their bounds do not agree.
     """
     own = sockets(trace.flows, merged)
     for capture in preferred:

@@ -99,6 +99,24 @@ def join_link(
 
     The link leaves idleness within a slot of an arrival, which makes TCP send, and hands a packet to the
     socket at once after its last frame.
+
+    Parameters
+    ----------
+    log : int
+        The link log among the sources.
+    trace : Trace
+        The link log.
+    sides : mapping of (int, int) to int
+        By log and entity: the side of the link at which the entity is.
+    seen : SocketObserver
+        The socket whose kernel log stands in for a capture.
+    span_ns : (int, int)
+        First and last time of the link log, as stamped.
+
+    Returns
+    -------
+    Relation or None
+        That of the entity on which most moments fit; None if none does.
     """
     rows = np.argsort(seen.states["t_ns"], kind="stable")
     times = seen.states["t_ns"][rows]
@@ -118,7 +136,19 @@ def _share(relation: Relation) -> float:
 
 
 def join_log(log: int, trace: Trace, seen: SocketObserver, span_ns: tuple[int, int]) -> Relation | None:
-    """Join another kernel log, or a log of counters, of the same socket: with its clock as the timeline."""
+    """Join another kernel log, or a log of counters, of the same socket: with its clock as the timeline.
+
+    Parameters
+    ----------
+    log : int
+        The other log among the sources.
+    trace : Trace
+        The other log.
+    seen : SocketObserver
+        The socket whose log gives the timeline.
+    span_ns : (int, int)
+        First and last time of the other log, as stamped.
+    """
     merged, segments = [seen.merged()], {seen.source: seen.segments()}
     relation = kernel.join(log, trace, merged, segments, span_ns, [seen.source])
     if relation is None and len(trace.tables.get("tcp_states", ())):

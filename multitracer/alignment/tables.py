@@ -16,7 +16,21 @@ from multitracer.model.table import Array, Table
 
 
 def capture_tables(state: AlignmentState, source: int, clock: Nominal) -> dict[str, Table]:
-    """Segments, retransmissions and timeouts with common connection numbers and sequence bases."""
+    """Segments, retransmissions and timeouts with common connection numbers and sequence bases.
+
+    Parameters
+    ----------
+    state : AlignmentState
+    source : int
+        The capture among the sources.
+    clock : Nominal
+        What puts its times on the reference timeline.
+
+    Returns
+    -------
+    dict of str to Table
+        By name of the schema.
+    """
     trace = state.traces[source]
     found = {}
     for name, table in trace.tables.items():
@@ -30,7 +44,24 @@ def capture_tables(state: AlignmentState, source: int, clock: Nominal) -> dict[s
 def kernel_tables(
     state: AlignmentState, source: int, clock: Nominal, spans: Sequence[tuple[int, int]]
 ) -> dict[str, Table]:
-    """States and events with connection, direction and relative sequence numbers."""
+    """States and events with connection, direction and relative sequence numbers.
+
+    Parameters
+    ----------
+    state : AlignmentState
+        Sockets that no capture has are added to its issues.
+    source : int
+        The kernel log among the sources.
+    clock : Nominal
+        What puts its times on the reference timeline.
+    spans : sequence of (int, int)
+        Of each connection: first and last time on the reference timeline, for ports that were used again.
+
+    Returns
+    -------
+    dict of str to Table
+        By name of the schema.
+    """
     trace = state.traces[source]
     found = {}
     foreign: set[int] = set()
@@ -56,7 +87,21 @@ def kernel_tables(
 
 
 def link_tables(state: AlignmentState, source: int, clock: Nominal) -> dict[str, Table]:
-    """Frames and events with the measurement's entity numbers."""
+    """Frames and events with the measurement's entity numbers.
+
+    Parameters
+    ----------
+    state : AlignmentState
+    source : int
+        The link log among the sources.
+    clock : Nominal
+        What puts its times on the reference timeline.
+
+    Returns
+    -------
+    dict of str to Table
+        By name of the schema.
+    """
     trace = state.traces[source]
     names = entities(state)
     turn = np.array([names.index(name) for name in trace.entities] + [-1], dtype=np.int16)

@@ -132,6 +132,16 @@ def agreeing(anchors: list[tuple[Array, Array, int, int]], spread_ns: int, least
     """Stretches of shifts at which a share of the events may agree, if each may be off by `spread_ns`.
 
     Counted in bins: no shift at which they do agree is left out. None: all shifts come into question.
+
+    Parameters
+    ----------
+    anchors : list of (array, array, int, int)
+        By kind of event: times of the log's events and of what they belong to, and how far the one may lie
+        before and behind the other, in nanoseconds.
+    spread_ns : int
+        How far each event may be off besides.
+    least : float
+        The share, from 0 to 1; three events at least.
     """
     kinds = _kinds(anchors, thin=True)
     if not kinds:

@@ -40,7 +40,23 @@ _PROVIDERS = {
 def answer(
     known: Mapping[str, Analyzer], name: str, measurement: Timeline, results: Mapping[str, Result]
 ) -> Result:
-    """The answer to a question, or why there is none; an analyzer that cannot answer is not loaded."""
+    """The answer to a question, or why there is none; an analyzer that cannot answer is not loaded.
+
+    Parameters
+    ----------
+    known : mapping of str to Analyzer
+        Analyzers by name: built-in ones, those of plug-ins and those that the caller gives.
+    name : str
+        The analyzer to ask.
+    measurement : Timeline
+    results : mapping of str to Result
+        What analyzers that were asked before have answered, by name.
+
+    Returns
+    -------
+    Result
+        With `inconclusive` set where the measurement lacks what the question needs.
+    """
     question = registry.question(known, name)
     found = _answered(known, name, question, measurement, results)
     key = question.key if isinstance(question, Analyzer) else ""
@@ -73,7 +89,16 @@ def _answered(
 
 
 def arises(known: Mapping[str, Analyzer], name: str, measurement: Timeline) -> bool:
-    """Whether a question is to be asked at all: one about a special kind of trace only where there is one."""
+    """Whether a question is to be asked at all: one about a special kind of trace only where there is one.
+
+    Parameters
+    ----------
+    known : mapping of str to Analyzer
+        Analyzers by name.
+    name : str
+        The analyzer.
+    measurement : Timeline
+    """
     question = registry.question(known, name)
     return not question.specific or missing(question, measurement, {}) is None
 
@@ -81,7 +106,16 @@ def arises(known: Mapping[str, Analyzer], name: str, measurement: Timeline) -> b
 def missing(
     question: Question | Analyzer, measurement: Timeline, results: Mapping[str, Result]
 ) -> str | None:
-    """What a question lacks, in words; None if it can be answered."""
+    """What a question lacks, in words; None if it can be answered.
+
+    Parameters
+    ----------
+    question : Question | Analyzer
+        Its `needs` are tables, observation points, and results of other analyzers (``result:<name>``).
+    measurement : Timeline
+    results : mapping of str to Result
+        What was answered before, by name.
+    """
     for need in question.needs:
         if need.startswith("result:"):
             names = needed(need)

@@ -68,6 +68,8 @@ def inspect(
 
     Parameters
     ----------
+    progress : Progress, optional
+        Called while files are read.
     paths : iterable of str or path-like
         Files and directories.
     format : str or mapping, optional

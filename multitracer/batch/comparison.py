@@ -67,6 +67,8 @@ def compare(
 
     Parameters
     ----------
+    resamples : int
+        How many times the bootstrap draws.
     before, after : sequence of mapping
         Rows of summaries. If both have the same measurements by name, they are compared in pairs.
     metrics : sequence of str

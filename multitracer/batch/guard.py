@@ -169,7 +169,17 @@ def _line(pipe: IO[bytes], seconds: float) -> bytes | None:
 
 
 def lost(job: Job, kind: str, text: str) -> Outcome:
-    """The outcome of a measurement whose worker did not answer. It is not kept: the next run tries again."""
+    """The outcome of a measurement whose worker did not answer. It is not kept: the next run tries again.
+
+    Parameters
+    ----------
+    job : Job
+        What the worker was to do.
+    kind : str
+        What happened: the word in the record's ``error``.
+    text : str
+        The same as a sentence.
+    """
     record = {"name": job["name"], "status": "failed", "error": {"kind": kind, "text": text}}
     return {"record": record, "cached": False, "rss_bytes": 0}
 

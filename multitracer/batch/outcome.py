@@ -104,7 +104,17 @@ class Batch:
         return pd.DataFrame(self.rows, columns=[*COLUMNS, *self.parameters])
 
     def pivot(self, metric: str, rows: str, columns: str | None = None) -> Pivot:
-        """A metric over one parameter or two; see `multitracer.batch.study.pivot`."""
+        """A metric over one parameter or two; see `multitracer.batch.study.pivot`.
+
+        Parameters
+        ----------
+        metric : str
+            A column of the summary.
+        rows : str
+            The parameter by row.
+        columns : str, optional
+            The parameter by column.
+        """
         from multitracer.batch.study import pivot
 
         return pivot(self.rows, metric, rows, columns)

@@ -41,6 +41,21 @@ def write_all(
 
     What the run before wrote and this one does not is taken away: its other studies, and the results of
     measurements that are gone (`Batch.removed`).
+
+    Parameters
+    ----------
+    place : Store
+        Where files are written.
+    found : Batch
+        The batch.
+    pivots : sequence of (str, str, str or None)
+        Of each study: the metric, the parameter by row, and the one by column or None.
+    baseline : sequence of mapping of str to Any or None
+        Rows of the summary to compare with; None without one.
+    partition_by : sequence of str
+        Columns by which the data set is partitioned.
+    dataset : bool
+        Whether to write a data set besides the summary.
     """
     rows, names = found.rows, [*COLUMNS, *found.parameters]
     files: dict[str, bytes] = {"summary.csv": csv_bytes(rows, names)}

@@ -111,7 +111,19 @@ def merge(
     patterns: Sequence[NamePattern],
     table: dict[str, dict[str, Any]],
 ) -> dict[str, Any]:
-    """All parameters of one measurement, by column: the table wins over the name, the name over its file."""
+    """All parameters of one measurement, by column: the table wins over the name, the name over its file.
+
+    Parameters
+    ----------
+    name : str
+        Of the measurement: its path below the batch's root.
+    own : dict of str to Any
+        What its own measurement.toml states.
+    patterns : sequence of NamePattern
+        What names of directories say, as the user described it.
+    table : dict of str to dict of str to Any
+        By name of a measurement: its row of the user's table.
+    """
     found = dict(own)
     for pattern in patterns:
         found |= pattern.read(name)

@@ -34,7 +34,20 @@ class Progress:
     _began: float = field(default_factory=time.monotonic)
 
     def step(self, name: str, size: int, cached: bool, failed: bool, flagged: bool) -> None:
-        """One more measurement is over."""
+        """One more measurement is over.
+
+        Parameters
+        ----------
+        name : str
+        size : int
+            Bytes of its files.
+        cached : bool
+            Its result was taken from a run before.
+        failed : bool
+            It could not be read or analysed.
+        flagged : bool
+            It fell below the bounds that the user set.
+        """
         self.name = name
         self.done += 1
         self.cached += cached

@@ -98,8 +98,17 @@ def dataset_files(rows: Sequence[Row], names: Sequence[str], by: Sequence[str]) 
 
     Parameters
     ----------
+    rows : sequence of Row
+        Rows of the summary.
+    names : sequence of str
+        Its columns, in their order.
     by : sequence of str
         Columns to partition by; they are in the names of the directories, not in the files.
+
+    Returns
+    -------
+    dict of str to bytes
+        Contents by path.
 
     Raises
     ------

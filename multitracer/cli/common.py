@@ -172,7 +172,22 @@ def parse_formats(values: Sequence[str]) -> Formats:
 
 
 def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") -> Measurement:
-    """Read a measurement with progress on a terminal."""
+    """Read a measurement with progress on a terminal.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Files and directories.
+    formats : sequence of str
+        As ``--format`` has them: a format's name, or ``file=format``.
+    detail : Detail
+        "full", "summary", or "auto": a summary where a capture is large.
+
+    Returns
+    -------
+    Measurement
+        As of `multitracer.read`, reduced to the connections that the command line selects.
+    """
     from multitracer.api.pipeline import read
     from multitracer.cli.progress import progress
 
@@ -227,6 +242,17 @@ def put(pieces: Iterable[bytes]) -> None:
 
 def window(measurement: Measurement, start: float | None, end: float | None) -> tuple[int, int]:
     """A time window in seconds from the first TCP event, as nanoseconds on the reference timeline.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    start, end : float or None
+        Seconds; None: from the first event on, or to the last.
+
+    Returns
+    -------
+    (int, int)
+        First and last nanosecond.
 
     Raises
     ------

@@ -27,6 +27,21 @@ def follow(
 ) -> Measurement:
     """Show how a capture goes until it ends or Ctrl-C is pressed; the measurement that it came to.
 
+    Parameters
+    ----------
+    path : str
+        A capture that is being written, or a pipe.
+    formats : tuple of str
+        As ``--format`` has them.
+    interval_s : float
+        Seconds between two states that are shown.
+    connections : int
+        How many are kept at most; the longest silent are forgotten first.
+    full : bool
+        Keep single segments as well.
+    as_json : bool
+        Print one JSON object for each state, on a line of its own.
+
     Raises
     ------
     MultiTracerError

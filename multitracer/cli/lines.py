@@ -19,7 +19,18 @@ def heading(console: Console, text: str) -> None:
 
 
 def line(console: Console, label: str, text: str, style: str = "") -> None:
-    """A label and its text, which is indented where it wraps."""
+    """A label and its text, which is indented where it wraps.
+
+    Parameters
+    ----------
+    console : Console
+    label : str
+        What stands in the left column.
+    text : str
+        What stands in the right one.
+    style : str
+        Of the text, as rich names it.
+    """
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=max(14, len(label)), no_wrap=True)
     grid.add_column(overflow="fold")
@@ -43,6 +54,17 @@ def table(*headings: str) -> Table:
 
 
 def more(console: Console, rows: Sequence[Any], shown: int, what: str) -> None:
-    """How many of a list were left out."""
+    """How many of a list were left out.
+
+    Parameters
+    ----------
+    console : Console
+    rows : sequence of Any
+        All of the list.
+    shown : int
+        How many of them were printed.
+    what : str
+        What they are, in the plural.
+    """
     if len(rows) > shown:
         console.print(Text(f"... and {len(rows) - shown:,} more {what}; --json has all", "dim"))

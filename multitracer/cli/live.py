@@ -40,7 +40,19 @@ def table(path: str) -> Iterator[Callable[[Object], None]]:
 
 
 def drawn(name: str, found: Object, width: int = 120, height: int = 40) -> Group:
-    """A running summary for a terminal of so many columns and lines."""
+    """A running summary for a terminal of so many columns and lines.
+
+    Parameters
+    ----------
+    name : str
+        Of the capture.
+    found : Object
+        A state of the capture: one object of ``analyze --follow --json``.
+    width : int
+        Columns of the terminal.
+    height : int
+        Lines of the terminal: they limit how many connections are listed.
+    """
     now = found["interval"]
     grid = Table.grid(padding=(0, 2, 0, 0))
     for label, text in (

@@ -18,7 +18,16 @@ ENDS = {"fin": "closed", "reset": "reset", "open": "open at the end"}
 
 
 def connections(console: Console, found: Sequence[Object], most: int) -> None:
-    """Print a digest of many connections."""
+    """Print a digest of many connections.
+
+    Parameters
+    ----------
+    console : Console
+    found : sequence of Object
+        Entries of `connections` in docs/json.md.
+    most : int
+        How many of the worst and of the largest are listed.
+    """
     told = digest(found, most)
     heading(console, words.count(len(found), "connection"))
     line(console, "Data", words.data(told["bytes"]))

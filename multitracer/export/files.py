@@ -59,6 +59,15 @@ def folder(path: str) -> str:
 def named(path: str, names: list[str], ending: str) -> list[str]:
     """Paths in a directory, which is made: one for each name, in their order.
 
+    Parameters
+    ----------
+    path : str
+        The directory.
+    names : list of str
+        What each file is about; where two are equal they are numbered.
+    ending : str
+        With its dot.
+
     Raises
     ------
     UsageError

@@ -37,6 +37,9 @@ def write(
 
     Parameters
     ----------
+    path : str
+        The file to be written.
+    analysis : Answers
     point : {"snd", "rcv"}
         Which capture.
     conn : int, optional

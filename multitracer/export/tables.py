@@ -51,6 +51,7 @@ def write(analysis: Answers, path: str, kind: str, name: str | None = None) -> l
 
     Parameters
     ----------
+    analysis : Answers
     path : str
         A file if it ends as the format does; else a directory.
     kind : {"csv", "parquet"}

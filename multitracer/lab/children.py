@@ -30,6 +30,19 @@ def spawn(
     """Start a process in its own session (a Ctrl-C at the terminal is for the run alone to handle).
 
     If this process dies, even by SIGKILL, the kernel kills the child.
+
+    Parameters
+    ----------
+    argv : sequence of str
+    namespace : Namespace, optional
+        Where it runs; None: where this process does.
+    stdin : int | IO[Any]
+    stdout : int | IO[Any]
+    stderr : int | IO[Any]
+    pass_fds : sequence of int
+        Descriptors that stay open in the child.
+    on_parent_death : callable, optional
+        Called in the child before it begins; None where the child is to outlive this process.
     """
     with namespace.entered() if namespace else nullcontext():
         return subprocess.Popen(
@@ -45,7 +58,16 @@ def spawn(
 
 
 def stop(process: Process, gently: int = signal.SIGTERM, patience_s: float = 3.0) -> int:
-    """End a process and all of its session: ask, then kill. Returns its exit status."""
+    """End a process and all of its session: ask, then kill. Returns its exit status.
+
+    Parameters
+    ----------
+    process : Process
+    gently : int
+        The signal that asks.
+    patience_s : float
+        Seconds until it is killed.
+    """
     if process.poll() is None:
         _signal(process, gently)
         try:
@@ -65,7 +87,18 @@ def _signal(process: Process, number: int) -> None:
 
 
 def wait_for_text(process: Process, stream: IO[bytes], wanted: bytes, interrupt: Interrupt) -> bytes:
-    """Read a process's output until a word shows up or it ends; what was read. Gives up after 10 s."""
+    """Read a process's output until a word shows up or it ends; what was read. Gives up after 10 s.
+
+    Parameters
+    ----------
+    process : Process
+    stream : IO[bytes]
+        Its output.
+    wanted : bytes
+        The word.
+    interrupt : Interrupt
+        Checked while waiting.
+    """
     seen = b""
     deadline = time.monotonic() + 10.0
     while wanted not in seen and time.monotonic() < deadline:

@@ -13,6 +13,15 @@ _UNIT_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}
 def cut(source: str | Path, target: str | Path, begin_ns: int, end_ns: int) -> int:
     """Copy the packets of a pcap file with ``begin_ns <= t < end_ns``; how many these were.
 
+    Parameters
+    ----------
+    source : str | Path
+        The file.
+    target : str | Path
+        The copy.
+    begin_ns, end_ns : int
+        Since the epoch.
+
     Raises
     ------
     LabError

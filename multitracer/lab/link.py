@@ -45,7 +45,16 @@ class FrameSink(Protocol):
     """Takes the frames of a link: the writer of a capture."""
 
     def write(self, t_ns: int, side: int, frame: bytes) -> None:
-        """Add a frame that `side` sent at `t_ns`."""
+        """Add a frame that `side` sent at `t_ns`.
+
+        Parameters
+        ----------
+        t_ns : int
+            Since the epoch.
+        side : int
+            0 or 1; on radio links 0 is the mobile device.
+        frame : bytes
+        """
 
 
 @dataclass
@@ -66,7 +75,17 @@ class Truth:
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def count(self, name: str, side: int, by: int = 1) -> None:
-        """Add to a total."""
+        """Add to a total.
+
+        Parameters
+        ----------
+        name : str
+            The total.
+        side : int
+            0 or 1.
+        by : int
+            What is added.
+        """
         self.counts.setdefault(name, [0, 0])[side] += by
 
 
@@ -76,7 +95,17 @@ class Link(Protocol):
     truth: Truth
 
     def send(self, side: int, packet: bytes, t_ns: int) -> bool:
-        """Hand the link an IP packet that enters at `side`; False if the interface queue dropped it."""
+        """Hand the link an IP packet that enters at `side`; False if the interface queue dropped it.
+
+        Parameters
+        ----------
+        side : int
+            0 or 1; on radio links 0 is the mobile device.
+        packet : bytes
+            From its IP header on.
+        t_ns : int
+            When it is handed over, since the epoch.
+        """
 
     def advance(self, t_ns: int) -> list[Delivery]:
         """Let time pass up to and including `t_ns`; packets that came out, in time order."""

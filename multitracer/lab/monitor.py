@@ -33,7 +33,23 @@ class Monitor:
     def attempt(
         self, end_ns: int, side: int, packet: bytes, number: int, *, retry: bool, answered: bool
     ) -> None:
-        """A transmission from `side` whose answer, if the other side sent one, was over at `end_ns`."""
+        """A transmission from `side` whose answer, if the other side sent one, was over at `end_ns`.
+
+        Parameters
+        ----------
+        end_ns : int
+            Since the epoch.
+        side : int
+            0 the station, 1 the access point.
+        packet : bytes
+            From its IP header on.
+        number : int
+            Sequence number of the frame (IEEE 802.11 9.2.4.4), taken modulo 4096.
+        retry : bool
+            Not the first transmission of the frame.
+        answered : bool
+            The other side acknowledged it.
+        """
         frame = self.frames.data(side, packet, number, retry)
         self._truth.count("airtime_ns", side, round(airtime_us(len(frame), self.frames.rate_bps) * 1e3))
         missed = "monitor_missed_retries" if retry else "monitor_missed_first"

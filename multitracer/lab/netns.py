@@ -116,6 +116,15 @@ class Namespace:
         """Give the TUN device of this namespace its address and bring it up.
 
         IPv6 is off, so that nothing but the run's own traffic crosses the link.
+
+        Parameters
+        ----------
+        address : str
+            Of the device.
+        peer : str
+            Address of the device at the other end.
+        mtu : int
+            Bytes.
         """
         if os.path.exists("/proc/sys/net/ipv6"):
             self.sysctl("net.ipv6.conf.all.disable_ipv6", "1")

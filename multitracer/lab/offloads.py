@@ -23,6 +23,14 @@ def set_offloads(namespace: Namespace, device: str, **wanted: bool) -> None:
 
     Checksums switched off take segmentation with them, as the kernel requires it.
 
+    Parameters
+    ----------
+    namespace : Namespace
+    device : str
+        Its name.
+    **wanted : bool
+        By name of the offload: on or off; those not named stay as they are.
+
     Raises
     ------
     LabError

@@ -66,7 +66,24 @@ class Frames:
         self._management = 0
 
     def data(self, side: int, packet: bytes, number: int, retry: bool) -> bytes:
-        """An IP packet from `side` (0: the station)."""
+        """An IP packet from `side` (0: the station).
+
+        Parameters
+        ----------
+        side : int
+            0 the station, 1 the access point.
+        packet : bytes
+            From its IP header on.
+        number : int
+            Sequence number, taken modulo 4096.
+        retry : bool
+            Sets the retry bit.
+
+        Returns
+        -------
+        bytes
+            The frame with its FCS.
+        """
         control = _QOS_DATA | (_FROM_AP if side else _TO_AP) | (_RETRY if retry else 0)
         duration = -(-self.answer_ns // 1000)
         ap = ACCESS_POINTS[self.access_point]

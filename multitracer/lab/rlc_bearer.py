@@ -22,7 +22,17 @@ class Bearer(Protocol):
         """Whether the interface queue holds any."""
 
     def refill(self, side: int, t_ns: int, buffer: SendBuffer) -> None:
-        """Move packets from the interface queue into the entity's send buffer until a PDU is full."""
+        """Move packets from the interface queue into the entity's send buffer until a PDU is full.
+
+        Parameters
+        ----------
+        side : int
+            0 or 1.
+        t_ns : int
+            Since the epoch.
+        buffer : SendBuffer
+            The entity's.
+        """
 
     def forward(self, side: int, buffer: SendBuffer) -> None:
         """Hand the packets that have not been delivered to the entity anew, in order, with their numbers."""
@@ -37,7 +47,18 @@ class Bearer(Protocol):
         """When the next handover begins, or the one under way ends."""
 
     def record(self, t_ns: int, side: int, direction: Literal["snd", "rcv"], pdu: Pdu) -> None:
-        """Note what an entity sent or received."""
+        """Note what an entity sent or received.
+
+        Parameters
+        ----------
+        t_ns : int
+            Since the epoch.
+        side : int
+            0 the UE, 1 the base station.
+        direction : {'snd', 'rcv'}
+            Whether it was sent or received there.
+        pdu : Pdu
+        """
 
     def event(self, t_ns: int, what: str, side: int, **details: object) -> None:
         """Note a fact in `truth`."""

@@ -125,7 +125,16 @@ class RlcEntity:
         return self._epoch
 
     def hand_over(self, t_ns: int, epoch: int, forwards: bool) -> None:
-        """Begin anew in another cell; `forwards`: with the packets that have not been delivered."""
+        """Begin anew in another cell; `forwards`: with the packets that have not been delivered.
+
+        Parameters
+        ----------
+        t_ns : int
+            Since the epoch.
+        epoch : int
+            The new cell's number: PDUs of others are not for it.
+        forwards : bool
+        """
         self._reset("handover" if self._side == 1 else "peer", t_ns)
         self._awaiting_ack = self._reset_ack_due = False
         self._epoch = epoch

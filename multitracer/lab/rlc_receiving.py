@@ -63,7 +63,17 @@ class Receiving:
         return Pdu("status", ack_sn, nacks=nacks, epoch=epoch)
 
     def on_data(self, pdu: Pdu, chunk: Chunk, t_ns: int) -> None:
-        """Take a data PDU, or a segment of one."""
+        """Take a data PDU, or a segment of one.
+
+        Parameters
+        ----------
+        pdu : Pdu
+            Its header.
+        chunk : Chunk
+            The bytes of the stream that it carries.
+        t_ns : int
+            When it was received, since the epoch.
+        """
         sn = pdu.sn
         duplicate = sn < self._vr or sn in self._held or self._has(pdu, chunk)
         text = f"rcv I ns={sn % MODULUS} off={chunk.offset} len={len(chunk.data)}"

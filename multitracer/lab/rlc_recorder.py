@@ -33,7 +33,15 @@ class Recorder:
         return frames
 
     def packet(self, side: int, begin: int, end: int) -> None:
-        """A packet entered the stream of `side`."""
+        """A packet entered the stream of `side`.
+
+        Parameters
+        ----------
+        side : int
+            The one that sends.
+        begin, end : int
+            Its bytes in the stream: from `begin` to before `end`.
+        """
         self._begins[side].append(begin)
         self._ends[side].append(end)
 
@@ -43,7 +51,18 @@ class Recorder:
         self._frames += [RawFrame(t_ns, 0, "snd", frame), RawFrame(t_ns, 1, "rcv", frame)]
 
     def note(self, t_ns: int, side: int, direction: Literal["snd", "rcv"], pdu: Pdu) -> None:
-        """An entity sent or received a PDU."""
+        """An entity sent or received a PDU.
+
+        Parameters
+        ----------
+        t_ns : int
+            Since the epoch.
+        side : int
+            0 the UE, 1 the base station.
+        direction : {'snd', 'rcv'}
+            Whether it was sent or received there.
+        pdu : Pdu
+        """
         if not self._known:
             self._known = True
             self.arrival(t_ns, 0)

@@ -17,15 +17,45 @@ class RlpdumpLog:
         self._lines: list[str] = []
 
     def line(self, t_ns: int, side: int, text: str) -> None:
-        """Add a line; `text` is what follows time and entity."""
+        """Add a line; `text` is what follows time and entity.
+
+        Parameters
+        ----------
+        t_ns : int
+            Since the epoch.
+        side : int
+            0 or 1: which entity.
+        text : str
+        """
         self._lines.append(f"{t_ns // 1_000_000_000}.{t_ns % 1_000_000_000:09d} {self.entities[side]} {text}")
 
     def drop(self, t_ns: int, side: int, length: int) -> None:
-        """Add a packet that the interface queue dropped."""
+        """Add a packet that the interface queue dropped.
+
+        Parameters
+        ----------
+        t_ns : int
+            Since the epoch.
+        side : int
+            0 or 1: which entity.
+        length : int
+            Bytes of the packet.
+        """
         self.line(t_ns, side, f"evt drop queue=if len={length}")
 
     def reset(self, t_ns: int, side: int, cause: str, flush_tx: int, flush_rx: int) -> None:
-        """Add a link reset with the bytes that it flushed."""
+        """Add a link reset with the bytes that it flushed.
+
+        Parameters
+        ----------
+        t_ns : int
+            Since the epoch.
+        side : int
+            0 or 1: which entity.
+        cause : str
+        flush_tx, flush_rx : int
+            Bytes, of the send and of the receive buffer.
+        """
         self.line(t_ns, side, f"evt reset cause={cause} flush_tx={flush_tx} flush_rx={flush_rx}")
 
     def drain(self) -> list[str]:

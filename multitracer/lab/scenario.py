@@ -335,7 +335,16 @@ def assign(table: dict[str, Any], setting: str) -> None:
 
 
 def set_value(table: dict[str, Any], key: str, value: Any) -> None:
-    """Set a dotted key of a scenario's table to a value."""
+    """Set a dotted key of a scenario's table to a value.
+
+    Parameters
+    ----------
+    table : dict of str to Any
+        The scenario as TOML gives it; changed in place.
+    key : str
+        Names joined by dots, as ``link.loss``.
+    value : Any
+    """
     _set(table, key.split("."), value, key)
 
 

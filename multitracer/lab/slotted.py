@@ -108,7 +108,17 @@ class SlottedLink(Generic[F]):
         return self.log.drain()
 
     def deliver(self, t_ns: int, side: int, packet: bytes) -> None:
-        """Let a packet leave the link at `side`."""
+        """Let a packet leave the link at `side`.
+
+        Parameters
+        ----------
+        t_ns : int
+            Since the epoch.
+        side : int
+            0 or 1.
+        packet : bytes
+            From its IP header on.
+        """
         self.truth.count("packets_out", 1 - side)
         self._outbox.append(Delivery(t_ns, side, packet))
 

@@ -162,7 +162,17 @@ def tcp_info(sock: socket.socket) -> dict[str, int]:
 
 
 def server(index: int, flow: Flow, listener: socket.socket) -> None:
-    """Accept one connection, read it the way the flow says, close."""
+    """Accept one connection, read it the way the flow says, close.
+
+    Parameters
+    ----------
+    index : int
+        Of the flow, for its report.
+    flow : Flow
+        The flow as the scenario has it.
+    listener : socket.socket
+        A socket that listens; it is closed.
+    """
     pattern = Pattern(flow["data"], flow["seed"])
     received, check, expected, error, stalled = 0, 0, 0, "", False
     reported = begin = time.monotonic()

@@ -26,6 +26,18 @@ def truth_json(
     Every total of the link stands at the top level as [side 0, side 1]. ``resets`` lists time (Unix seconds),
     side, cause and bytes flushed (send and receive buffer) of each reset of each entity; ``if_queue_drops``
     time and side. ``events`` has all single facts.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    seed : int
+        Of the run.
+    flows : sequence of FlowResult
+        What both ends of each flow reported.
+    truth : Truth
+        What the link did.
+    lab : mapping of str to Any
+        The machine, the kernel, and what the lab itself took.
     """
     resets = [
         [_seconds(e), e["side"], e.get("cause", ""), e.get("flush_tx", 0), e.get("flush_rx", 0)]
@@ -58,6 +70,18 @@ def measurement_toml(
 
     All sources but the kernel's trace buffer are stamped by this machine's realtime clock: offset 0. A line
     of the link's log bears the time at which it was due; the packet moved up to `lateness` after that.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    seed : int
+        Of the run.
+    start_ns : int
+        Of the run, since the epoch.
+    files : sequence of str
+        Names of the files of the measurement.
+    lateness : Lateness
+        How late the link moved packets.
     """
     late_s = round(lateness.max_ms / 1e3, 6)
     points = _points(scenario.flows)

@@ -54,6 +54,18 @@ def recorded_point(m: Timeline, connection: Connection, source: int) -> str | No
     """The end of a connection at which a capture was recorded: that with the recorded interface's address.
 
     None where no recording tells, or if both ends have addresses of that interface.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    source : int
+        The capture among the sources.
+
+    Returns
+    -------
+    str or None
+        "snd" or "rcv": next to the sender of the bulk of the data, or to its receiver.
     """
     captures = [at for at, one in enumerate(m.sources) if one.layer == "tcp"]
     if "recorded" not in m.settings and captures != [source]:
@@ -78,6 +90,17 @@ def kernel_limits(
     application's. What is neither that nor the receiver's window goes to the rest as `inferred` has them, or
     is unknown. Its last sample may be older than the end of the transfer: behind it, time in which nothing
     was outstanding is the application's, as the kernel would count it, and the rest is shared as before it.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    source : int
+        The capture among the sources.
+    direction : mapping of str to Any
+        One direction of the connection's summary.
+    inferred : mapping of str to Any or None
+        Shares that the capture alone suggests; None where it says nothing.
     """
     if not m.rows("tcp_states"):
         return None
@@ -126,6 +149,20 @@ def nothing_outstanding_ns(
     """Time between two times in which all data that was sent had been acknowledged, by a capture.
 
     0 where the capture is only summed up.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    source : int
+        The capture among the sources.
+    begin_ns, end_ns : int
+        On the reference timeline.
+
+    Returns
+    -------
+    int
+        Nanoseconds.
     """
     if m.summarised or begin_ns >= end_ns:
         return 0

@@ -80,7 +80,27 @@ def _normal(path: str) -> str:
 
 
 def number(settings: Mapping[str, Any], path: str, name: str) -> float | None:
-    """A declared number (``clock_offset_s``, ``clock_skew_ppm``, ``clock_uncertainty_s``)."""
+    """A declared number (``clock_offset_s``, ``clock_skew_ppm``, ``clock_uncertainty_s``).
+
+    Parameters
+    ----------
+    settings : mapping of str to Any
+        What measurement.toml says of files.
+    path : str
+        The file.
+    name : str
+        The key.
+
+    Returns
+    -------
+    float or None
+        None if it is not declared.
+
+    Raises
+    ------
+    UsageError
+        If it is no number, or larger than a clock can be wrong.
+    """
     value = entry(settings, path).get(name)
     if value is None:
         return None

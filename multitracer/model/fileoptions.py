@@ -22,6 +22,22 @@ HOST = rb"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\])"
 def text(settings: Mapping[str, Any], path: str, name: str, choices: Sequence[str] = ()) -> str | None:
     """A word.
 
+    Parameters
+    ----------
+    settings : mapping of str to Any
+        What measurement.toml says of the file.
+    path : str
+        The file, for errors.
+    name : str
+        The key.
+    choices : sequence of str
+        Words that are possible; empty: all.
+
+    Returns
+    -------
+    str or None
+        None if it is not stated.
+
     Raises
     ------
     UsageError
@@ -39,6 +55,20 @@ def text(settings: Mapping[str, Any], path: str, name: str, choices: Sequence[st
 def words(settings: Mapping[str, Any], path: str, name: str) -> dict[str, str]:
     """A table of words by word.
 
+    Parameters
+    ----------
+    settings : mapping of str to Any
+        What measurement.toml says of the file.
+    path : str
+        The file, for errors.
+    name : str
+        The key.
+
+    Returns
+    -------
+    dict of str to str
+        Empty if it is not stated.
+
     Raises
     ------
     UsageError
@@ -51,6 +81,20 @@ def words(settings: Mapping[str, Any], path: str, name: str) -> dict[str, str]:
 
 def names(settings: Mapping[str, Any], path: str, name: str) -> list[str] | None:
     """A list of words.
+
+    Parameters
+    ----------
+    settings : mapping of str to Any
+        What measurement.toml says of the file.
+    path : str
+        The file, for errors.
+    name : str
+        The key.
+
+    Returns
+    -------
+    list of str or None
+        None if it is not stated.
 
     Raises
     ------
@@ -66,6 +110,15 @@ def names(settings: Mapping[str, Any], path: str, name: str) -> list[str] | None
 
 def unit(name: str, units: Mapping[str, float], path: str) -> float:
     """The factor that a unit stands for; ``jiffies_250`` is 1/250 s where seconds are asked for.
+
+    Parameters
+    ----------
+    name : str
+        The unit as measurement.toml has it.
+    units : mapping of str to float
+        Factors by name of the unit.
+    path : str
+        The file, for errors.
 
     Raises
     ------

@@ -111,7 +111,17 @@ _UNACKNOWLEDGED = {"um": "unacknowledged", "tm": "transparent"}
 
 
 def rlc(radio: str, both_ends: bool, mode: str = "am") -> LinkType:
-    """The kind of a bearer of "lte" or "nr" in acknowledged, unacknowledged or transparent mode."""
+    """The kind of a bearer of "lte" or "nr" in acknowledged, unacknowledged or transparent mode.
+
+    Parameters
+    ----------
+    radio : str
+        "lte" or "nr".
+    both_ends : bool
+        The log was written at both ends: what arrived is known.
+    mode : str
+        "am", "um" or "tm" (TS 36.322, TS 38.322).
+    """
     kind = RLC_LTE if radio == "lte" else RLC_NR
     if mode != "am":
         title = kind.title.replace("acknowledged", _UNACKNOWLEDGED[mode])

@@ -27,7 +27,16 @@ def rate(bits_per_s: float | None) -> str:
 
 
 def count(number: int, thing: str, things: str = "") -> str:
-    """``3 link resets``; `things` where the plural is not made with an s."""
+    """``3 link resets``; `things` where the plural is not made with an s.
+
+    Parameters
+    ----------
+    number : int
+    thing : str
+        What is counted, one of it.
+    things : str
+        Several of it; without it, `thing` with an s.
+    """
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 

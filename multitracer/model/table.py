@@ -77,6 +77,14 @@ class Table:
 
         Absent is -1 for signed integers, 0 for unsigned integers and codes, NaN for floats, "" for text.
         Columns of it take no memory before they are used.
+
+        Parameters
+        ----------
+        schema : Schema
+        rows : int
+            How many there are.
+        given : mapping of str to Any
+            Columns of `rows` values each, by name.
         """
         columns: dict[str, Any] = {}
         for column in schema.columns:
@@ -111,7 +119,16 @@ class Table:
 
     @classmethod
     def merged(cls, schema: Schema, tables: Sequence[Table], by: str) -> Table:
-        """Rows of all tables in stable order of one column; a column is made when it is first used."""
+        """Rows of all tables in stable order of one column; a column is made when it is first used.
+
+        Parameters
+        ----------
+        schema : Schema
+        tables : sequence of Table
+            Each of this schema.
+        by : str
+            The column.
+        """
         tables = [table for table in tables if len(table)]
         if len(tables) < 2:
             return cls.concat(schema, tables).sorted_by(by)

@@ -116,7 +116,17 @@ class FlowIndex:
         self._tables: dict[tuple[int, int, int], Table] = {}
 
     def of(self, conn: int, direction: int, source: int | None) -> Table:
-        """The segments of one flow; the same table at every call."""
+        """The segments of one flow; the same table at every call.
+
+        Parameters
+        ----------
+        conn : int
+            The connection.
+        direction : int
+            0 or 1.
+        source : int or None
+            The capture among the sources; None as if there were none.
+        """
         index = -1 if source is None else source
         known = self._tables.get((conn, direction, index))
         if known is None:
@@ -235,11 +245,38 @@ class Timeline:
         """Segments of one connection and direction at one capture, in time order.
 
         All flows are sorted out at the first call, so that asking for each of many costs only its rows.
+
+        Parameters
+        ----------
+        conn : int
+            The connection: its index.
+        direction : int
+            0 or 1; `Connection.data_dir` is that of the bulk of the data.
+        source : int or None
+            The capture among the sources.
+
+        Returns
+        -------
+        Table
+            Empty if the flow has no segments there.
         """
         return self._flow_index().of(conn, direction, source)
 
     def flow_rows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
-        """Rows of `segments` of many flows, flow behind flow, each in time order; the flow of each."""
+        """Rows of `segments` of many flows, flow behind flow, each in time order; the flow of each.
+
+        Parameters
+        ----------
+        conn, direction : array
+            Of each flow.
+        source : int | Array
+            The capture among the sources, of each flow or of all.
+
+        Returns
+        -------
+        rows, flow : int array
+            Of equal length: rows of `segments`, and for each its flow's place in `conn`.
+        """
         return self._flow_index().flows(conn, direction, source)
 
     def _flow_index(self) -> FlowIndex:

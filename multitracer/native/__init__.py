@@ -45,10 +45,6 @@ from multitracer.native.links import (
     sniff_wifi as sniff_wifi,
     track_rlc as track_rlc,
 )
-from multitracer.native.simulators import (
-    scan_ns2 as scan_ns2,
-    scan_ns3 as scan_ns3,
-)
 from multitracer.native.summaries import (
     are_summaries as are_summaries,
     connection_entries as connection_entries,
@@ -58,12 +54,7 @@ from multitracer.native.summaries import (
 )
 from multitracer.native.text import (
     SCANNERS as SCANNERS,
-    read_iperf3 as read_iperf3,
-    read_ndt7 as read_ndt7,
     scan as scan,
-    scan_csv as scan_csv,
-    scan_lena as scan_lena,
-    scan_tcpprobe as scan_tcpprobe,
 )
 from multitracer.native.values import (
     json_text as json_text,

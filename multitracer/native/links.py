@@ -20,6 +20,14 @@ def sniff_gsmtap(head: bytes) -> bool:
 def read_gsmtap(path: str, *, uplink_is_mobile: bool, n2: int | None = None) -> Scan:
     """Tables `link_frames` and `link_events` of a capture of RLP frames in GSMTAP.
 
+    Parameters
+    ----------
+    path : str
+    uplink_is_mobile : bool
+        Frames that GSMTAP marks as uplink were sent by the mobile station; it may be recorded either way.
+    n2 : int, optional
+        Most repetitions before a reset (N2 of TS 24.022); None: as frames show.
+
     Raises
     ------
     UnreadableFile, CorruptTrace

@@ -56,7 +56,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
         return csvmap.read(path, settings)
     plan = csvcolumns.layout(native.head(path, _HEAD_BYTES), settings, path)
     units = fileoptions.words(settings, path, "units")
-    scan = native.scan_csv(path, plan.header, plan.separator, plan.kinds())
+    scan = native.scan("csv", path, header=plan.header, separator=plan.separator, kinds=plan.kinds())
     columns, sockets = _named(plan, scan)
     rows = len(columns["t_ns"])
     if not rows:

@@ -45,7 +45,11 @@ def parse(path: str) -> Trace:
     Reference: iperf3 ``src/iperf_api.c``.
     """
     streamed = _STREAM.match(native.head(path, 4096)) is not None
-    scan = native.scan("iperf3", path) if streamed else native.read_iperf3(path, jsonlog.document(path))
+    scan = (
+        native.scan("iperf3", path)
+        if streamed
+        else native.scan("iperf3_documents", path, most_bytes=jsonlog.most_bytes())
+    )
     facts, rows = scan.facts, scan.tables["tcp_states"]
     error = str(jsonlog.parsed(facts["error"]))[:200] if facts["error"] else None
     count = len(rows["t_ns"])

@@ -60,7 +60,7 @@ def parse(path: str) -> Trace:
 
     Reference: ns-3 ``src/lte/helper/radio-bearer-stats-calculator.cc``.
     """
-    scan = native.scan_lena(path, [(unit, _limit(name)) for name, unit in _COLUMNS])
+    scan = native.scan("lena", path, columns=[(float(unit), _limit(name)) for name, unit in _COLUMNS])
     found = scan.tables["bearer_totals"]
     count = len(found["record"])
     if not count:

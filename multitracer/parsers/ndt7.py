@@ -45,7 +45,7 @@ def parse(path: str) -> Trace:
     -----
     The socket is the server's. Reference: M-Lab's NDT7 data format, ``spec/data-format.md`` of ndt-server.
     """
-    scan = native.read_ndt7(path, jsonlog.document(path))
+    scan = native.scan("ndt7", path, most_bytes=jsonlog.most_bytes())
     facts, rows = scan.facts, scan.tables["tcp_states"]
     if not facts["is_whole"]:
         raise CorruptTrace(f"{path}: the JSON ends early or is damaged; copy the file again")

@@ -61,7 +61,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
         raise UsageError(
             f"measurement.toml: header_bytes of {path} must be a number from 0 to {_LARGEST_HEADER}"
         )
-    scan = native.scan_ns2(path, header_bytes=header)
+    scan = native.scan("ns2", path, header_bytes=header)
     facts = scan.facts
     if facts["span"] is None:
         raise CorruptTrace(f"{path}: no event of ns-2 can be read; is it cut or another format?")

@@ -60,11 +60,11 @@ def parse(path: str) -> Trace:
 
     Reference: ns-3 manual, "Tracing"; ``src/network/helper/trace-helper.cc``.
     """
-    scan = native.scan_ns3(path)
+    scan = native.scan("ns3", path)
     facts = scan.facts
     if facts["span"] is None:
         raise CorruptTrace(f"{path}: no line of an ns-3 trace can be read; is it cut or another format?")
-    hosts: list[dict[str, Any]] = facts["hosts"]
+    hosts: list[dict[str, Any]] = facts["ends"]
     is_sender = _is_sender(hosts)
     views = [_view(path, facts, hosts, [side == near for side in is_sender]) for near in (True, False)]
     traces = [view for view in views if view.source.tcp_segments]
@@ -161,7 +161,7 @@ def _details(facts: Mapping[str, Any]) -> dict[str, Any]:
         "significant_digits": facts["digits"],
         "hosts": {
             "of one device" if host["node"] is None else f"node {host['node']}": host["addresses"]
-            for host in facts["hosts"][:20]
+            for host in facts["ends"][:20]
         },
     }
     if counts["mac_retries"]:

@@ -62,7 +62,7 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
             )
     asked = fileoptions.words(settings, path, "units").get("srtt")
     declared = None if asked is None else fileoptions.unit(asked, fileoptions.SECONDS, path)
-    scan = native.scan_tcpprobe(path, columns)
+    scan = native.scan("tcpprobe", path, columns=columns)
     raw = scan.tables["tcp_states"]
     if not len(raw["t_ns"]):
         raise CorruptTrace(f"{path}: no line of a tcpprobe log can be read; is it cut or another format?")

@@ -24,6 +24,20 @@ TIME = Axis("Time since the first TCP event", "s")
 def window_of(ruling: Sequence[Series], shown: Sequence[Series], options: PlotOptions) -> tuple[float, float]:
     """The time window: as asked, else all of the ruling series; refused if nothing lies in it.
 
+    Parameters
+    ----------
+    ruling : sequence of Series
+        Series that give the window its extent.
+    shown : sequence of Series
+        All series of the figure.
+    options : PlotOptions
+        With what the user asked for.
+
+    Returns
+    -------
+    (float, float)
+        Begin and end in seconds from the first TCP event.
+
     Raises
     ------
     UsageError
@@ -46,6 +60,15 @@ def window_of(ruling: Sequence[Series], shown: Sequence[Series], options: PlotOp
 
 def zoomed(options: PlotOptions, start: float, end: float, **changes: Any) -> PlotOptions:
     """The options with a time window where the user gave none.
+
+    Parameters
+    ----------
+    options : PlotOptions
+        As the user gave them.
+    start, end : float
+        The figure's own window, in seconds from the first TCP event.
+    **changes : Any
+        Other options by name.
 
     Raises
     ------
@@ -79,7 +102,25 @@ def figure(
     notes: Sequence[str] = (),
     subtitle: str | None = None,
 ) -> Figure:
-    """A figure of one connection, with its endpoints and facts as heading."""
+    """A figure of one connection, with its endpoints and facts as heading.
+
+    Parameters
+    ----------
+    name : str
+    selection : Selection
+        The flow that is drawn.
+    results : Results
+        By name of the analyzer.
+    panels : sequence of Panel or None
+        Those that are None are left out.
+    window : (float, float)
+        Begin and end in seconds from the first TCP event.
+    options : PlotOptions
+    notes : sequence of str
+        Sentences below the figure.
+    subtitle : str, optional
+        None: endpoints and facts of the connection.
+    """
     title, facts = title_words(selection, results)
     return Figure(
         name,
@@ -110,6 +151,14 @@ def on_wall_clock(measurement: Timeline) -> bool:
 def answered(name: str, results: Mapping[str, Result], question: str) -> Result:
     """A result that a figure cannot do without.
 
+    Parameters
+    ----------
+    name : str
+    results : mapping of str to Result
+        By name of the analyzer.
+    question : str
+        The analyzer.
+
     Raises
     ------
     UsageError
@@ -129,7 +178,15 @@ def nothing(name: str, what: str) -> UsageError:
 
 
 def only(figure: Figure, panel: str, *prefixes: str) -> Panel:
-    """A panel of a figure with the series, marks and groups left whose names begin with a prefix."""
+    """A panel of a figure with the series, marks and groups left whose names begin with a prefix.
+
+    Parameters
+    ----------
+    figure : Figure
+    panel : str
+        Its name.
+    *prefixes : str
+    """
     found = figure.panel(panel)
     return replace(
         found,
@@ -147,7 +204,19 @@ def dimension(
     role: Role = "dimension",
     ends: PieceEnds = "dimension",
 ) -> Pieces:
-    """One distance, measured between two points, with its words."""
+    """One distance, measured between two points, with its words.
+
+    Parameters
+    ----------
+    name : str
+    start, end : (float, float)
+        x and y of the points: seconds, and the panel's unit.
+    words : str
+    role : Role
+        Which look it has.
+    ends : PieceEnds
+        How its ends are drawn.
+    """
     return Pieces(
         name,
         role,

@@ -66,6 +66,10 @@ class Fold:
 
         Parameters
         ----------
+        window : (float, float)
+            Begin and end of what is shown, in seconds.
+        step : float
+            Seconds.
         shift : float
             Added to times before they are rounded: the time of day at zero.
         """

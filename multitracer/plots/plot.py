@@ -104,6 +104,14 @@ class Plot:
 def build(plot: Plot, subjects: Sequence[Subject], options: PlotOptions | None = None) -> Figure:
     """Build a plot of one measurement, or of several if it can compare.
 
+    Parameters
+    ----------
+    plot : Plot
+    subjects : sequence of Subject
+        Measurements with their results.
+    options : PlotOptions, optional
+        None: the usual ones.
+
     Raises
     ------
     UsageError
@@ -158,6 +166,15 @@ def draw(
     plot: Plot, measurement: Timeline, results: Mapping[str, Result], options: PlotOptions | None = None
 ) -> MplFigure:
     """Build a plot and draw it with matplotlib.
+
+    Parameters
+    ----------
+    plot : Plot
+    measurement : Timeline
+    results : mapping of str to Result
+        By name of the analyzer.
+    options : PlotOptions, optional
+        None: the usual ones.
 
     Raises
     ------

@@ -173,6 +173,15 @@ def declared_format(path: str, settings: Mapping[str, Any]) -> str | None:
 def check_formats(formats: Formats, paths: list[str], known: Mapping[str, Parser]) -> None:
     """Refuse formats that do not exist and files that were not given.
 
+    Parameters
+    ----------
+    formats : Formats
+        One for all files, or by file: its path or its name.
+    paths : list of str
+        Files to be read.
+    known : mapping of str to Parser
+        Parsers by name.
+
     Raises
     ------
     UsageError

@@ -51,12 +51,32 @@ class PcapngWriter:
         self._block(1, struct.pack("<HHI", link_type, 0, snaplen) + options)
 
     def packet(self, t_ns: int, data: bytes, length: int) -> None:
-        """One packet of `length` bytes on the wire, of which `data` was kept."""
+        """One packet of `length` bytes on the wire, of which `data` was kept.
+
+        Parameters
+        ----------
+        t_ns : int
+            Since the epoch.
+        data : bytes
+            The first bytes of the packet.
+        length : int
+            Bytes on the wire.
+        """
         high, low = divmod(t_ns, 1 << 32)
         self._block(6, struct.pack("<IIIII", 0, high, low, len(data), length) + _padded(data))
 
     def statistics(self, t_ns: int, received: int, dropped: int) -> None:
-        """How many packets came, and how many of them the kernel dropped."""
+        """How many packets came, and how many of them the kernel dropped.
+
+        Parameters
+        ----------
+        t_ns : int
+            Since the epoch.
+        received : int
+            Packets that passed the filter.
+        dropped : int
+            Those of them for which the socket's buffer had no room.
+        """
         high, low = divmod(t_ns, 1 << 32)
         options = _options([(4, struct.pack("<Q", received)), (5, struct.pack("<Q", dropped))])
         self._block(5, struct.pack("<III", 0, high, low) + options)
@@ -109,7 +129,20 @@ def link_type(interface: str) -> int:
 
 
 def record(sock: socket.socket, writer: PcapngWriter, out: BinaryIO, snaplen: int, wake: int) -> None:
-    """Write packets until `wake` can be read, then the counts."""
+    """Write packets until `wake` can be read, then the counts.
+
+    Parameters
+    ----------
+    sock : socket.socket
+        A packet socket that is bound, with its filter and time stamps switched on.
+    writer : PcapngWriter
+        Writes records to `out`.
+    out : BinaryIO
+    snaplen : int
+        Bytes that are kept of each packet; 0: 262,144.
+    wake : int
+        A file descriptor.
+    """
     sock.setblocking(False)
     keep = snaplen or 262_144
     buffer = bytearray(keep)

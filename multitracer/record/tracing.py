@@ -123,7 +123,18 @@ def reach(may_mount: bool) -> Tracefs:
 
 
 def choices(tracefs: Tracefs, interface: str, index: int, ports: Sequence[int] = ()) -> list[Choice]:
-    """The tracepoints for one interface, and which of them the running kernel has."""
+    """The tracepoints for one interface, and which of them the running kernel has.
+
+    Parameters
+    ----------
+    tracefs : Tracefs
+    interface : str
+        Its name.
+    index : int
+        Its number.
+    ports : sequence of int
+        TCP ports to which events are filtered; none: all.
+    """
     return [
         Choice(
             wanted.event,

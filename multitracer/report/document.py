@@ -38,7 +38,27 @@ def document(
     stills: Markup,
     version: str,
 ) -> str:
-    """The whole page as text."""
+    """The whole page as text.
+
+    Parameters
+    ----------
+    title : str
+    contract : Object
+        The results as `analyze --json` has them.
+    found : list of Fact
+        What is told above all else.
+    drawn : Interactive or None
+        The interactive figure; None without one.
+    stills : Markup
+        Figures as images.
+    version : str
+        Of the program.
+
+    Returns
+    -------
+    str
+        HTML that needs no other file.
+    """
     scripts = [bokeh_script()] if drawn is not None else []
     scripts.append("".join(asset(name) for name in SCRIPTS))
     head = [

@@ -58,6 +58,9 @@ def interactive(
 
     Parameters
     ----------
+    measurement : Timeline
+    figure : Figure
+        What is drawn.
     clock : bool
         Whether the time of day is known.
     fold : Fold, optional

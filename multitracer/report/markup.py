@@ -24,6 +24,15 @@ def tag(name: str, /, *children: Child, **attributes: str | float | bool | None)
     """An element; children that are not `Markup` are escaped, None and False attributes are left out.
 
     Names of attributes: ``class_`` for class, ``data_from`` for data-from.
+
+    Parameters
+    ----------
+    name : str
+        The element.
+    *children : Child
+        Text, markup, numbers.
+    **attributes : str | float | bool or None
+        True: an attribute without a value.
     """
     words = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(_value(value), quote=True)}"'
@@ -70,6 +79,14 @@ def _printable(letter: str) -> bool:
 
 def raw(name: str, content: str, **attributes: str) -> Markup:
     """A script or style of ours.
+
+    Parameters
+    ----------
+    name : str
+        "script" or "style".
+    content : str
+        Its text, which is not escaped.
+    **attributes : str
 
     Raises
     ------

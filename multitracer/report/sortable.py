@@ -45,7 +45,21 @@ def headings_row(headings: Sequence[str], numbers: Container[int]) -> list[Marku
 
 
 def sortable(name: str, title: str, headings: Sequence[str], rows: Iterable[Row], note: str = "") -> Markup:
-    """A table with its heading; empty markup if there are no rows."""
+    """A table with its heading; empty markup if there are no rows.
+
+    Parameters
+    ----------
+    name : str
+        Its identifier in the page.
+    title : str
+        Of the chapter.
+    headings : sequence of str
+        Of the columns.
+    rows : iterable of Row
+        The first of them are shown, as many as the page bears.
+    note : str
+        A sentence below the heading; none if empty.
+    """
     found = list(rows)
     if not found:
         return Markup("")

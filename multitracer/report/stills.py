@@ -23,7 +23,16 @@ DPI = 84.0
 
 
 def reset_gaps(analysis: Answers, contract: Mapping[str, Any], plot: Plot) -> Markup:
-    """The longest gaps, each in both themes; empty markup without any."""
+    """The longest gaps, each in both themes; empty markup without any.
+
+    Parameters
+    ----------
+    analysis : Answers
+    contract : mapping of str to Any
+        The results as `analyze --json` has them.
+    plot : Plot
+        The one that draws a gap.
+    """
     gaps = [gap for gap in map(gap_of, contract["link"]["resets"]) if gap is not None]
     figures = []
     for start, end in longest(list(dict.fromkeys(gaps)))[:MOST]:
@@ -53,7 +62,17 @@ def reset_gaps(analysis: Answers, contract: Mapping[str, Any], plot: Plot) -> Ma
 
 
 def png_uri(figure: Figure, theme: ThemeName, size: tuple[float, float], dpi: float) -> str:
-    """A figure drawn for print, as a PNG inside a link."""
+    """A figure drawn for print, as a PNG inside a link.
+
+    Parameters
+    ----------
+    figure : Figure
+    theme : ThemeName
+    size : (float, float)
+        Width and height in inches.
+    dpi : float
+        Pixels an inch.
+    """
     drawn = mpl.draw(figure, size=size, dpi=dpi, theme=theme)
     buffer = io.BytesIO()
     drawn.savefig(buffer, format="png", dpi=dpi, facecolor=drawn.get_facecolor())

@@ -71,6 +71,16 @@ def write(
 ) -> None:
     """Write the page.
 
+    Parameters
+    ----------
+    analysis : Answers
+    path : str | os.PathLike[str]
+        The file.
+    title : str, optional
+        None: made of the names of files.
+    fold_s : float, optional
+        As for `render`.
+
     Raises
     ------
     UsageError

@@ -35,7 +35,22 @@ class Points:
 
     @classmethod
     def between(cls, t_source: Int, t_reference: Int, order: Int) -> Points:
-        """From pairs of times on both clocks."""
+        """From pairs of times on both clocks.
+
+        Parameters
+        ----------
+        t_source : int array
+            Times that one clock showed, in nanoseconds.
+        t_reference : int array
+            Times that the other clock showed at the same moments, or at moments of a known order.
+        order : int array
+            Where each lies in the source's file: its record, so that steps of the clock can be told.
+
+        Returns
+        -------
+        Points
+            The difference of the clocks by time of the source.
+        """
         source = np.asarray(t_source, dtype=np.int64)
         value = np.asarray(t_reference, dtype=np.int64) - source
         return cls(source, value, np.asarray(order, dtype=np.int64))

@@ -59,6 +59,20 @@ def skew_interval(
     A skew tilts both envelopes alike; a queue that builds up tilts one, beyond what a clock can. A slope
     that does not differ from zero significantly is zero: clocks of one host have none, and jitter must not
     invent one. Where the directions disagree, both slopes stay possible.
+
+    Parameters
+    ----------
+    x_low, y_low : float array
+        Times in seconds and lower bounds of the offset in nanoseconds there.
+    x_up, y_up : float array
+        The same for upper bounds.
+    limit : float
+        The largest slope of either sign that a clock may have, in ns/s.
+
+    Returns
+    -------
+    low, high, best, error : float
+        In ns/s. Without a usable envelope all of ``[-limit, limit]``, with 0 as the best value.
     """
     found = [
         envelope

@@ -16,7 +16,18 @@ CONVERGED = 8
 
 
 def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int) -> None:
-    """Append timeouts, retransmissions and what they repeat."""
+    """Append timeouts, retransmissions and what they repeat.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    chain : Chain
+        The chain to which the events are added.
+    episode : Episode
+        One recovery of one direction of a connection.
+    parent : int
+        Number, from 1, of the chain's event that caused the recovery.
+    """
     chain.conn = episode.conn
     chain.duplicate += episode.duplicate
     last = parent

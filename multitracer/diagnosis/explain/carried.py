@@ -23,7 +23,16 @@ _FATES = {
 
 
 def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
-    """Sentences on the frames that carried a packet of a capture; none where the link log does not tell."""
+    """Sentences on the frames that carried a packet of a capture; none where the link log does not tell.
+
+    Parameters
+    ----------
+    m : Timeline
+    source : int
+        The capture among the sources.
+    record : int
+        The packet's number in it, from 1.
+    """
     known = framemap.of(m)
     rows = np.flatnonzero((known.spans["source"] == source) & (known.spans["record"] == record))
     if not len(rows):

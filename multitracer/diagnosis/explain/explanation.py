@@ -32,7 +32,17 @@ class Explanation:
     lines: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, about: str, text: str, *records: int) -> None:
-        """One more sentence."""
+        """One more sentence.
+
+        Parameters
+        ----------
+        about : str
+            The heading below which it stands.
+        text : str
+            The sentence.
+        *records : int
+            Numbers of packets that show it; those that are not above 0 are left out.
+        """
         self.lines.append({"about": about, "text": text, "records": [int(r) for r in records if r > 0]})
 
     def to_dict(self) -> dict[str, Any]:

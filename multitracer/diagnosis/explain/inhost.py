@@ -15,7 +15,18 @@ from multitracer.model.timeline import Timeline
 def host_sentences(
     m: Timeline, results: Mapping[str, Result], source: int, record: int
 ) -> Iterator[tuple[str, int]]:
-    """Sentences on a captured packet's way through its host, and the line of the kernel's log behind each."""
+    """Sentences on a captured packet's way through its host, and the line of the kernel's log behind each.
+
+    Parameters
+    ----------
+    m : Timeline
+    results : mapping of str to Result
+        Of analyzers, by name; `host` is the one that is used.
+    source : int
+        The capture among the sources.
+    record : int
+        The packet's number in it, from 1.
+    """
     found = results.get("host")
     if found is None or found.inconclusive is not None:
         return

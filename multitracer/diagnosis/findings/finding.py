@@ -68,7 +68,21 @@ def evidence_of(chains: Sequence[dict[str, Any]], *what: str) -> tuple[tuple[str
 
 
 def plot_command(m: Timeline, start: float | None, end: float | None, kind: str = "multilayer") -> str:
-    """The command that draws a time window of this measurement."""
+    """The command that draws a time window of this measurement.
+
+    Parameters
+    ----------
+    m : Timeline
+    start, end : float or None
+        Seconds from the first TCP event; a second is added on each side. None: all of the transfer.
+    kind : str
+        Name of the plot.
+
+    Returns
+    -------
+    str
+        A command that a shell can run.
+    """
     paths = [source.path for source in m.sources]
     folders = {os.path.dirname(path) for path in paths}
     shown = [next(iter(folders))] if len(paths) > 1 and len(folders) == 1 and next(iter(folders)) else paths
@@ -94,7 +108,16 @@ def transfer_spans(m: Timeline) -> Intervals:
 
 
 def several(number: int, thing: str, things: str = "") -> str:
-    """``3 link resets``, ``1 link reset``, ``no link resets``."""
+    """``3 link resets``, ``1 link reset``, ``no link resets``.
+
+    Parameters
+    ----------
+    number : int
+    thing : str
+        What is counted, one of it.
+    things : str
+        Several of it; without it, `thing` with an s.
+    """
     plural = things or f"{thing}s"
     return f"{number:,} {thing if number == 1 else plural}" if number else f"no {plural}"
 

@@ -32,6 +32,20 @@ def headline(m: Timeline, utilization: Summary, chains: list[Summary]) -> Findin
     """How much of the link TCP used.
 
     Bytes whose first copies were dropped in front of the link are duplicates to TCP, and new to the link.
+
+    Parameters
+    ----------
+    m : Timeline
+    utilization : Summary
+        Of the result `utilization`.
+    chains : list of Summary
+        Of the result `chains`; bytes of theirs that were dropped before the link are taken off the
+        duplicates.
+
+    Returns
+    -------
+    Finding or None
+        None where utilization is not known.
     """
     value = utilization.get("value")
     if value is None:
@@ -65,7 +79,21 @@ def well(m: Timeline, utilization: Summary) -> Finding:
 
 
 def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary]) -> list[Finding]:
-    """Say that a transfer broke off: a timer fired for bytes that were never acknowledged."""
+    """Say that a transfer broke off: a timer fired for bytes that were never acknowledged.
+
+    Parameters
+    ----------
+    m : Timeline
+    connections : list of Summary
+        Of the result `connections`.
+    timeouts : list of Summary
+        Of the result `timeouts`, with the sequence number and the flow of each.
+
+    Returns
+    -------
+    list of Finding
+        One for each connection that broke off.
+    """
     found = []
     for entry in connections:
         acked, sent = entry["bytes"]["acked"], entry["bytes"]["unique"]

@@ -40,6 +40,22 @@ def encode(protocol: int, information: bytes, accm: int = 0, opening_flag: bool 
     """Frame a packet; two frames share one flag unless `opening_flag` asks for one of its own.
 
     Seven bytes of overhead without escapes (Paper 4.6): address, control, protocol, FCS and closing flag.
+
+    Parameters
+    ----------
+    protocol : int
+        PPP protocol number, 16 bits (RFC 1661).
+    information : bytes
+        What the frame carries.
+    accm : int
+        Bit n: the control character n is escaped (RFC 1662 section 7.1).
+    opening_flag : bool
+        Begin with a flag even though the frame before ended with one.
+
+    Returns
+    -------
+    bytes
+        The bytes on the line.
     """
     content = b"\xff\x03" + protocol.to_bytes(2, "big") + information
     fcs = fcs16(content) ^ 0xFFFF

@@ -62,7 +62,17 @@ class Surroundings(Protocol):
         """Take note that nothing from before the flush at `side` can arrive any more."""
 
     def drop_call(self, t_ns: int, side: int, cause: str) -> None:
-        """End the call at both ends."""
+        """End the call at both ends.
+
+        Parameters
+        ----------
+        t_ns : int
+            Since the epoch.
+        side : int
+            The one that gives up.
+        cause : str
+            The word in the log's line.
+        """
 
 
 class RlpEntity:

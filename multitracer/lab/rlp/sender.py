@@ -142,6 +142,17 @@ class RlpSender:
     def supervisory(self, word: str, nr: int, final: bool, t_ns: int) -> None:
         """Take the supervisory part of a frame from the peer.
 
+        Parameters
+        ----------
+        word : str
+            RR, RNR, REJ or SREJ (TS 24.022).
+        nr : int
+            N(R): the next frame that the peer expects, modulo 62.
+        final : bool
+            The F bit: an answer to a poll.
+        t_ns : int
+            When it was received, since the epoch.
+
         Raises
         ------
         LinkFailure

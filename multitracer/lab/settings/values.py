@@ -17,6 +17,17 @@ T = TypeVar("T")
 def from_mapping(cls: type[T], settings: Mapping[str, Any], where: str = "", base: T | None = None) -> T:
     """Build a settings dataclass from plain values (as TOML gives them).
 
+    Parameters
+    ----------
+    cls : type[T]
+        The dataclass.
+    settings : mapping of str to Any
+        Values by name of the field.
+    where : str
+        What the names stand below, for errors.
+    base : T, optional
+        Values of keys that are not given; None: the defaults of the class.
+
     Raises
     ------
     UsageError
@@ -85,6 +96,14 @@ def _pair(name: str, value: Any) -> tuple[float, float]:
 def within(name: str, value: float, low: float, high: float) -> None:
     """Check a range.
 
+    Parameters
+    ----------
+    name : str
+        The setting.
+    value : float
+    low, high : float
+        Both belong to the range.
+
     Raises
     ------
     UsageError
@@ -96,6 +115,14 @@ def within(name: str, value: float, low: float, high: float) -> None:
 
 def one_of(name: str, value: str, words: tuple[str, ...]) -> None:
     """Check a word.
+
+    Parameters
+    ----------
+    name : str
+        The setting.
+    value : str
+    words : tuple of str
+        Those that it takes.
 
     Raises
     ------

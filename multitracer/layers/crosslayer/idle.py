@@ -74,6 +74,19 @@ def empty_times(m: Timeline, path: LinkPath, silent: Intervals) -> tuple[Interva
 
     It became empty with a frame that is not full, or with a flush, and stayed so until the next first
     transmission, or until TCP handed the link a packet: that would have left in the next slot.
+
+    Parameters
+    ----------
+    m : Timeline
+    path : LinkPath
+        The link in the direction of the data.
+    silent : Intervals
+        Times without a first transmission.
+
+    Returns
+    -------
+    tuple of Intervals
+        In the order of `EVIDENCE`.
     """
     times = path.first["t_ns"]
     handed = handed_ns(m, path)

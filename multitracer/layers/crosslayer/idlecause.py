@@ -76,7 +76,19 @@ class Reasons:
         return Grouped(states["conn"], states["dir"])
 
     def had_data(self, state: SenderState, start_ns: int, wake_ns: int, outstanding: int) -> bool:
-        """Whether the kernel says that data was waiting, or that the congestion window had no room for it."""
+        """Whether the kernel says that data was waiting, or that the congestion window had no room for it.
+
+        Parameters
+        ----------
+        state : SenderState
+            The sender.
+        start_ns : int
+            When the idle phase began.
+        wake_ns : int
+            When the sender sent again.
+        outstanding : int
+            Bytes that were not acknowledged at its begin.
+        """
         kernel = self._kernel.rows(state.connection.index, state.connection.data_dir)
         rows = self.m.table("tcp_states").where(kernel)
         sent = state.data["t_ns"]
@@ -96,6 +108,15 @@ class Reasons:
         """Whether the kernel held cwnd at BBR's four segments in a phase, far below what it had been.
 
         A loss within `PROBE_RTT_LOSS_NS` would explain a small window, too.
+
+        Parameters
+        ----------
+        state : SenderState
+            The sender.
+        span_ns : (int, int)
+            First and last time of the idle phase.
+        lost_ns : int or None
+            When data was last sent again before it; None if it never was.
 
         References
         ----------
@@ -142,6 +163,13 @@ def cause_of(reasons: Reasons, start_ns: int, end_ns: int) -> Cause:
     """The cause of one idle phase.
 
     The segment that next gave the link data says what TCP had waited for: timer, ACK, or application.
+
+    Parameters
+    ----------
+    reasons : Reasons
+        What the captures and logs say of senders and receivers.
+    start_ns, end_ns : int
+        Of the phase, on the reference timeline.
     """
     if not reasons.states:
         return Cause("unknown", "no capture at the sender shows what TCP did")

@@ -73,7 +73,22 @@ def in_order(
 
 
 def carried_ns(first: Table, sent: Table, heard_ns: Int) -> Int:
-    """When each frame that was acknowledged had come: its last transmission before that; -1 for others."""
+    """When each frame that was acknowledged had come: its last transmission before that; -1 for others.
+
+    Parameters
+    ----------
+    first : Table
+        First transmissions of frames, in the order of the stream.
+    sent : Table
+        All transmissions of the same entity.
+    heard_ns : int array
+        When the acknowledgment of each frame of `first` was received, in nanoseconds; -1 if it never was.
+
+    Returns
+    -------
+    int array
+        One for each frame of `first`, in nanoseconds.
+    """
     order = np.lexsort((sent["t_ns"], sent["offset"]))
     offsets, times = sent["offset"][order], sent["t_ns"][order]
     low = np.searchsorted(offsets, first["offset"])

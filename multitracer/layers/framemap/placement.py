@@ -175,7 +175,22 @@ def entered(stream: Stream, limit: int | None = None, dropped_too: bool = False)
 
 
 def place(stream: Stream, framing: Framing, known: Entered) -> Placement:
-    """Add up the sizes under one framing."""
+    """Add up the sizes under one framing.
+
+    Parameters
+    ----------
+    stream : Stream
+        The link's stream of bytes in one direction.
+    framing : Framing
+        What is assumed of the framing: address and protocol field, escapes, header compression.
+    known : Entered
+        Packets that entered the stream, and anchors that hold them.
+
+    Returns
+    -------
+    Placement
+        Where each packet lies, with its errors.
+    """
     rows = known.rows
     found = sizes(framing, known.packets)
     flags = _opening_flags(stream, rows, found) if framing.hdlc else np.zeros(len(rows), dtype=np.int64)

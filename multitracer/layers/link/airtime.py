@@ -26,6 +26,8 @@ def lines(
 
     Parameters
     ----------
+    m : Timeline
+    entity : int
     action : {"snd", "rcv"}
     signals : bool
         Supervisory and unnumbered frames too.
@@ -49,7 +51,24 @@ def lines(
 
 
 def usual_delay_ns(sent_ns: Array, sent_key: Array, arrived_ns: Array, arrived_key: Array) -> int | None:
-    """From sending to reception: the usual time from a reception back to the last sending of that frame."""
+    """From sending to reception: the usual time from a reception back to the last sending of that frame.
+
+    Parameters
+    ----------
+    sent_ns : array
+        When frames were sent, in nanoseconds.
+    sent_key : array
+        The number that names each.
+    arrived_ns : array
+        When frames were received.
+    arrived_key : array
+        The number that names each, as in `sent_key`.
+
+    Returns
+    -------
+    int or None
+        The median; None if nothing that was sent was received.
+    """
     order = np.lexsort((sent_ns, sent_key))
     keys, times = sent_key[order], sent_ns[order]
     # The latest sending of the same frame that is older, by key and time at once.

@@ -155,6 +155,20 @@ def arrivals(first: Table, frames: Table, receiver: int | None) -> npt.NDArray[n
     """For each first transmission: when the peer first received that frame; -1 if never seen.
 
     Frames are told apart by their offset in the byte stream, which is never used twice, even across resets.
+
+    Parameters
+    ----------
+    first : Table
+        First transmissions of one entity.
+    frames : Table
+        All frames of the log.
+    receiver : int or None
+        The peer's entity; None if the log has none.
+
+    Returns
+    -------
+    int array
+        One for each row of `first`, in nanoseconds.
     """
     missing = np.full(len(first), -1, dtype=np.int64)
     if receiver is None:

@@ -78,6 +78,19 @@ def flushes(m: Timeline, found: list[Handshake], entity: int | None) -> list[lis
 
     Its own lines say so. Without any it is taken to be when the handshake was over. The entity that is told
     sends again before the one that gave up has its UA: the handshake's end is not the border of its stream.
+
+    Parameters
+    ----------
+    m : Timeline
+    found : list of Handshake
+        Resets of the link, in order of time.
+    entity : int or None
+        Whose buffers; None where there is none.
+
+    Returns
+    -------
+    list of list of int
+        Times in nanoseconds, by reset.
     """
     events = m.table("link_events").sorted_by("t_ns")
     times = []

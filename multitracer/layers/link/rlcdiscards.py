@@ -61,7 +61,22 @@ def units(m: Timeline, found: Direction) -> Units:
 
 
 def discards(m: Timeline, found: Direction, held: Units) -> Table:
-    """What the sender of a direction gave up, in order of time."""
+    """What the sender of a direction gave up, in order of time.
+
+    Parameters
+    ----------
+    m : Timeline
+    found : Direction
+        One direction of an RLC bearer, with the log's rows.
+    held : Units
+        Which PDUs each PDCP unit took, and what of it the log has.
+
+    Returns
+    -------
+    Table
+        `DISCARDS`: RLC that gave a PDU up (TS 36.322 5.2, TS 38.322 5.3), and PDCP that discarded a unit (TS
+        38.323 5.3).
+    """
     rows = [*_skipped(found, held), *_given_up(found, held), *_unfilled(m, found)]
     rows.sort(key=lambda row: row[0])
     names = ("t_ns", "reason", "number", "pdcp", "length")

@@ -136,6 +136,13 @@ def fates(m: Timeline, connection: Connection, reverse: bool = False) -> Fates |
 
     A connection may carry data against the bulk of the measurement: which capture is next to the sender of
     this direction shows in the times of the packets that both have.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    reverse : bool
+        Follow the direction against the bulk of the data.
     """
     for found in fates_of(m, [connection], reverse):
         return found.one(0)
@@ -143,7 +150,20 @@ def fates(m: Timeline, connection: Connection, reverse: bool = False) -> Fates |
 
 
 def fates_of(m: Timeline, connections: Sequence[Connection], reverse: bool = False) -> list[AllFates]:
-    """`fates` of all connections that have any: those in the way of the measurement, and those against it."""
+    """`fates` of all connections that have any: those in the way of the measurement, and those against it.
+
+    Parameters
+    ----------
+    m : Timeline
+    connections : sequence of Connection
+    reverse : bool
+        Follow the direction against the bulk of the data.
+
+    Returns
+    -------
+    list of AllFates
+        Empty without captures of both ends.
+    """
     if m.snd is None or m.rcv is None:
         return []
     near, far = (m.rcv, m.snd) if reverse else (m.snd, m.rcv)

@@ -68,6 +68,13 @@ def losses(m: Timeline, connection: Connection, reverse: bool = False) -> Losses
 
     What arrived and was refused (`multitracer.layers.tcp.transit.discarded`) says nothing by its numbers:
     they may be those of another segment. It does not count as an arrival.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    reverse : bool
+        The direction against the bulk of the data.
     """
     if m.snd is None or m.rcv is None:
         return None

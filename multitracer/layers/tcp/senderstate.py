@@ -192,7 +192,15 @@ def sender_state(m: Timeline, connection: Connection) -> SenderState | None:
 def sender_states(
     m: Timeline, connections: Sequence[Connection], *, answered: bool = False
 ) -> SenderStates | None:
-    """The states of all senders that sent data, or were also answered; None if there are none."""
+    """The states of all senders that sent data, or were also answered; None if there are none.
+
+    Parameters
+    ----------
+    m : Timeline
+    connections : sequence of Connection
+    answered : bool
+        Only those of which the capture has acknowledgments.
+    """
     if m.snd is None:
         return None
     spans, sending = spans_of(m, connections)

@@ -35,6 +35,20 @@ def smoothed(values: Array, gain: float, start: float | Array) -> Array:
 
     In blocks short enough that the powers of ``1 - gain`` stay far from the limits of a float.
 
+    Parameters
+    ----------
+    values : array
+        ``(..., n)``; smoothed along the last axis.
+    gain : float
+        Weight of a new value, above 0 and at most 1 (1/8 for SRTT, RFC 6298 section 2).
+    start : float | Array
+        The value before the first, ``(...)``.
+
+    Returns
+    -------
+    array
+        Of the shape of `values`.
+
     Examples
     --------
     >>> import numpy as np

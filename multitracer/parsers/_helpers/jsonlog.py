@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from multitracer import native
-from multitracer.model.errors import CorruptTrace, Issue
+from multitracer.model.errors import Issue
 from multitracer.model.lazy import np
 from multitracer.model.schema import Schema
 from multitracer.model.table import Array
@@ -18,31 +17,13 @@ from multitracer.model.table import Array
 LIMIT_VARIABLE = "MULTITRACER_MAX_JSON_BYTES"
 """Environment variable with another size limit."""
 
-LIMIT_BYTES = 128 << 20
-"""A JSON document has to be held in memory, at some ten times its size: larger ones are refused."""
-
 _NUMBER_LIMIT = 1 << 62
 
 
-def document(path: str) -> bytes:
-    """The text of a whole file.
-
-    Raises
-    ------
-    UnreadableFile
-    CorruptTrace
-        If it is empty or larger than the limit.
-    """
+def most_bytes() -> int | None:
+    """How large a document may be that is held as a whole, in bytes; None: as the core has it (128 MiB)."""
     wanted = os.environ.get(LIMIT_VARIABLE, "")
-    limit = int(wanted) if wanted.isascii() and wanted.isdigit() else LIMIT_BYTES
-    content = native.head(path, limit + 1)
-    if not content:
-        raise CorruptTrace(f"{path}: the file is empty")
-    if len(content) > limit:
-        raise CorruptTrace(
-            f"{path}: JSON of more than {limit:,} bytes; set {LIMIT_VARIABLE} to read it all the same"
-        )
-    return content
+    return min(int(wanted), _NUMBER_LIMIT) if wanted.isascii() and wanted.isdigit() else None
 
 
 def parsed(text: bytes) -> Any:

@@ -18,7 +18,20 @@ TOOLS = "xpan,box_zoom,zoom_in,zoom_out,undo,redo,reset,save"
 def draw_frame(
     figure: Figure, panel: Panel, x_range: Range1d, height: int, theme: Theme, *, last: bool
 ) -> BokehFigure:
-    """An empty panel: axes with units, grid, tools."""
+    """An empty panel: axes with units, grid, tools.
+
+    Parameters
+    ----------
+    figure : Figure
+    panel : Panel
+    x_range : Range1d
+        Shared by all panels.
+    height : int
+        Pixels.
+    theme : Theme
+    last : bool
+        The lowest panel, which has the labels of the time axis.
+    """
     from bokeh.models import (
         FixedTicker,
         NumeralTickFormatter,
@@ -110,6 +123,17 @@ def clock_axis(plot: BokehFigure, figure: Figure, x_range: Range1d, theme: Theme
     """A second time axis below a panel: the time of day in UTC.
 
     It has a range of its own in milliseconds, which a script keeps in step with the seconds.
+
+    Parameters
+    ----------
+    plot : BokehFigure
+        The panel.
+    figure : Figure
+    x_range : Range1d
+        Of the seconds.
+    theme : Theme
+    alone : bool
+        The figure stands on its own: Bokeh's callbacks do what the page's script would.
     """
     from bokeh.models import CustomJS, DatetimeAxis, PlainText, Range1d
 

@@ -31,7 +31,19 @@ def placed(layer: Layer, fold: Fold) -> Layer:
 
 
 def add_cuts(plot: BokehFigure, fold: Fold, theme: Theme, *, named: bool, visible: bool) -> None:
-    """A hatched band over each cut; in one panel, how long it lasts."""
+    """A hatched band over each cut; in one panel, how long it lasts.
+
+    Parameters
+    ----------
+    plot : BokehFigure
+        The panel.
+    fold : Fold
+    theme : Theme
+    named : bool
+        Say how long each cut lasts.
+    visible : bool
+        Shown at once, not only when the page folds time.
+    """
     from bokeh.models import ColumnDataSource
 
     left, right = fold.place(fold.start), fold.place(fold.end)
@@ -72,7 +84,16 @@ def add_cuts(plot: BokehFigure, fold: Fold, theme: Theme, *, named: bool, visibl
 
 
 def fold_axis(plot: BokehFigure, fold: Fold, *, alone: bool) -> None:
-    """Labels of true time below a panel: ticks that a script chooses, or where Bokeh puts them."""
+    """Labels of true time below a panel: ticks that a script chooses, or where Bokeh puts them.
+
+    Parameters
+    ----------
+    plot : BokehFigure
+        The panel.
+    fold : Fold
+    alone : bool
+        The figure stands on its own, without the page's script.
+    """
     from bokeh.models import CustomJSTickFormatter, FixedTicker, LinearAxis
 
     axis = plot.xaxis[0]

@@ -46,7 +46,23 @@ def add_layer(
     alone: bool,
     folded: bool = False,
 ) -> None:
-    """Draw a layer's rows, with their hover: times from the columns "t" and "t1" where time may be folded."""
+    """Draw a layer's rows, with their hover: times from the columns "t" and "t1" where time may be folded.
+
+    Parameters
+    ----------
+    plot : BokehFigure
+        The panel.
+    layer : Layer
+    seen : array
+        Rows of the layer that are drawn.
+    theme : Theme
+    source_name : str
+        Name of Bokeh's data source, by which the page finds it.
+    alone : bool
+        The figure stands on its own, without the page's script.
+    folded : bool
+        Time is folded.
+    """
     from bokeh.models import ColumnDataSource, HoverTool
 
     look = theme.looks[layer.role]

@@ -66,7 +66,17 @@ class Layer:
     def seen(
         self, window: tuple[float, float], limits: tuple[float, float], columns: int, rows: int
     ) -> Array:
-        """Rows that draw the same picture of a window, or all rows of a small layer."""
+        """Rows that draw the same picture of a window, or all rows of a small layer.
+
+        Parameters
+        ----------
+        window : (float, float)
+            Begin and end in seconds.
+        limits : (float, float)
+            Of y.
+        columns, rows : int
+            How many pixels the panel has across and upwards.
+        """
         x = self.columns["x"]
         if self.count <= SMALL:
             return np.arange(self.count)

@@ -47,6 +47,7 @@ def draw(
 
     Parameters
     ----------
+    figure : Figure
     describe : callable, optional
         More columns for the hover of each series.
     source_names : tuple of str
@@ -87,6 +88,11 @@ def compose(
 
     Parameters
     ----------
+    figure : Figure
+    drawn : list of Layer
+    source_names : tuple of str
+        What the hover calls the captures and logs.
+    theme : ThemeName
     clock : bool
         With a second time axis for the time of day, at first hidden unless the figure is absolute.
     alone : bool

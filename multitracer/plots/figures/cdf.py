@@ -32,7 +32,25 @@ CURVES: tuple[Role, ...] = (
 
 
 def curve(name: str, rank: int, values: Floats, size: float, words: str) -> Series:
-    """An empirical distribution function: the share of values up to each value."""
+    """An empirical distribution function: the share of values up to each value.
+
+    Parameters
+    ----------
+    name : str
+    rank : int
+        Its place among the curves, which gives the colour.
+    values : float array
+        At least one.
+    size : float
+        What one of the unit of `values` is in the figure's.
+    words : str
+        What is distributed, for the legend.
+
+    Returns
+    -------
+    Series
+        y is a percentage.
+    """
     x = np.sort(values) * size
     y = 100.0 * np.arange(1, len(x) + 1) / len(x)
     middle = float(np.median(values)) * size

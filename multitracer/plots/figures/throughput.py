@@ -92,7 +92,19 @@ def step_of(window: tuple[float, float]) -> float:
 
 
 def binned_rate(t: Floats, size: Array, window: tuple[float, float], step: float) -> tuple[Floats, Floats]:
-    """Bit/s in steps of equal length over a window: start of each step, and rate in it."""
+    """Bit/s in steps of equal length over a window: start of each step, and rate in it.
+
+    Parameters
+    ----------
+    t : float array
+        Times in seconds.
+    size : array
+        Bytes at each of them.
+    window : (float, float)
+        Begin and end in seconds; steps begin at multiples of `step`.
+    step : float
+        Seconds.
+    """
     first = int(np.floor(window[0] / step))
     count = max(int(np.ceil(window[1] / step)) - first, 1)
     inside = (t >= first * step) & (t < (first + count) * step)

@@ -25,7 +25,15 @@ CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14
 
 
 def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
-    """Limits, ticks, grid and labels of one panel."""
+    """Limits, ticks, grid and labels of one panel.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    panel : Panel
+    axes : Axes
+        Of the panel; drawn into.
+    """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     theme = canvas.theme

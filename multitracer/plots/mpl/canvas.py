@@ -95,7 +95,16 @@ class Canvas:
             )
 
     def to_pixels(self, axes: Axes, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Data coordinates as pixels from the lower left corner of the axes."""
+        """Data coordinates as pixels from the lower left corner of the axes.
+
+        Parameters
+        ----------
+        axes : Axes
+        x : float array
+            Seconds as the axis has them.
+        y : float array
+            In the unit of the panel.
+        """
         width, height = self.pixels(axes)
         x, y = self.even(axes, x, y)
         ends = self.even(axes, np.array(self.window), np.array(axes.get_ylim()))

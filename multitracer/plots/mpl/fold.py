@@ -25,7 +25,15 @@ def fold_steps(span: float, most: int) -> float:
 
 
 def folded_ticks(canvas: Canvas, fold: Fold, clock_steps: tuple[int, ...]) -> list[float]:
-    """Times that the axis labels, in seconds from the first TCP event."""
+    """Times that the axis labels, in seconds from the first TCP event.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    fold : Fold
+    clock_steps : tuple of int
+        Steps in seconds that suit a time of day.
+    """
     span = canvas.window[1] - canvas.window[0]
     width = float(canvas.mpl.get_size_inches()[0]) / canvas.scale
     most = max(int(width * (0.55 if canvas.figure.absolute else 0.9)), 3)
@@ -36,7 +44,16 @@ def folded_ticks(canvas: Canvas, fold: Fold, clock_steps: tuple[int, ...]) -> li
 
 
 def draw_breaks(canvas: Canvas, panel: Panel, axes: Axes, fold: Fold) -> None:
-    """A hatched band for each cut; in the tallest panel, how long it lasts."""
+    """A hatched band for each cut; in the tallest panel, how long it lasts.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    panel : Panel
+    axes : Axes
+        Of the panel; drawn into.
+    fold : Fold
+    """
     from matplotlib.patheffects import withStroke
 
     theme = canvas.theme

@@ -34,7 +34,17 @@ class LabelPlacement:
         over_data: bool = False,
         over_rules: bool = True,
     ) -> bool:
-        """Take a box by its centre; False if it leaves the panel, touches another, covers data or a rule."""
+        """Take a box by its centre; False if it leaves the panel, touches another, covers data or a rule.
+
+        Parameters
+        ----------
+        x, y, width, height : float
+            Pixels; x and y of the centre, from the lower left corner of the panel.
+        over_data : bool
+            The box may cover data.
+        over_rules : bool
+            The box may cover rules.
+        """
         rows, columns = self._taken.shape
         left, right = int((x - width / 2) // CELL), int((x + width / 2) // CELL) + 1
         bottom, top = int((y - height / 2) // CELL), int((y + height / 2) // CELL) + 1
@@ -49,7 +59,15 @@ class LabelPlacement:
         return True
 
     def block(self, x: Floats, y: Floats, *, data: bool) -> None:
-        """Note points: data, which a label should not cover, or marks, which it must not."""
+        """Note points: data, which a label should not cover, or marks, which it must not.
+
+        Parameters
+        ----------
+        x, y : float array
+            Pixels from the lower left corner of the panel.
+        data : bool
+            True: data; False: marks.
+        """
         rows, columns = self._taken.shape
         with np.errstate(invalid="ignore"):
             inside = (x >= 0) & (y >= 0) & (x < columns * CELL) & (y < rows * CELL)

@@ -21,7 +21,15 @@ LABELLED = 5_000  # marks of one kind from which letters could only hide each ot
 
 
 def draw_marks(canvas: Canvas, panel: Panel, axes: Axes) -> None:
-    """All marks of a panel; vertical ones cross every panel of the figure."""
+    """All marks of a panel; vertical ones cross every panel of the figure.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    panel : Panel
+    axes : Axes
+        Of the panel; drawn into.
+    """
     placement = canvas.placements.get(id(panel)) or LabelPlacement(*canvas.pixels(axes))
     if any(marks.letter or marks.texts for marks in panel.marks):
         for series in panel.series:

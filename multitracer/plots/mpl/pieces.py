@@ -24,7 +24,15 @@ TEXT_POINTS = 9.0
 
 
 def draw_pieces(canvas: Canvas, panel: Panel, axes: Axes) -> None:
-    """All pieces of a panel; of those that cover the same pixels, one."""
+    """All pieces of a panel; of those that cover the same pixels, one.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    panel : Panel
+    axes : Axes
+        Of the panel; drawn into.
+    """
     for pieces in panel.pieces:
         seen = np.flatnonzero(pieces.inside(canvas.figure.window))
         if not len(seen):

@@ -24,7 +24,15 @@ FINE = 2  # columns and rows per pixel: what a printer or a screen of twice the 
 
 
 def draw_series(canvas: Canvas, panel: Panel, axes: Axes) -> None:
-    """Every series with no more points than the panel can show."""
+    """Every series with no more points than the panel can show.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    panel : Panel
+    axes : Axes
+        Of the panel; drawn into.
+    """
     width, height = canvas.pixels(axes)
     columns, rows = max(int(width * FINE), 1), max(int(height * FINE), 1)
     across, up = canvas.even(axes, np.array(canvas.window), np.array(axes.get_ylim()))
@@ -70,13 +78,29 @@ def _columns(canvas: Canvas, series: Series, axes: Axes) -> None:
 
 
 def draw_shades(canvas: Canvas, panel: Panel, axes: Axes) -> None:
-    """Spans behind the curves, over the whole height."""
+    """Spans behind the curves, over the whole height.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    panel : Panel
+    axes : Axes
+        Of the panel; drawn into.
+    """
     for spans in panel.spans:
         _bars(canvas, spans, axes, *axes.get_ylim(), zorder=0.5)
 
 
 def draw_lanes(canvas: Canvas, panel: Panel, axes: Axes) -> None:
-    """Spans as bars in their rows, with their words inside where these fit."""
+    """Spans as bars in their rows, with their words inside where these fit.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    panel : Panel
+    axes : Axes
+        Of the panel; drawn into.
+    """
     for spans in panel.spans:
         if spans.lane not in panel.lanes:
             continue

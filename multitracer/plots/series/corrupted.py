@@ -42,6 +42,13 @@ def corruption_between(selection: Selection, start: float, end: float) -> Corrup
 
     The link keeps the order, so of the segments in flight those lost come first and the corrupted ones are
     the last that were sent: that tells which segment each of these was.
+
+    Parameters
+    ----------
+    selection : Selection
+        The flow that is drawn.
+    start, end : float
+        Of the gap, in seconds from the first TCP event.
     """
     m, connection = selection.measurement, selection.connection
     data = selection.segments(selection.rcv, data=True)
@@ -64,7 +71,19 @@ def corruption_between(selection: Selection, start: float, end: float) -> Corrup
 def true_marks(
     selection: Selection, corruptions: Sequence[Corruption], shift: int, group: str
 ) -> Iterator[Marks]:
-    """Corrupted segments at their true sequence numbers where known, moved up by `shift` bytes."""
+    """Corrupted segments at their true sequence numbers where known, moved up by `shift` bytes.
+
+    Parameters
+    ----------
+    selection : Selection
+        The flow that is drawn.
+    corruptions : sequence of Corruption
+        One for each gap.
+    shift : int
+        Bytes.
+    group : str
+        Of the legend.
+    """
     told = [(one.segments["t_ns"], one.true) for one in corruptions if one.true is not None and len(one.true)]
     if not told:
         return

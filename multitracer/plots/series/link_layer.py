@@ -28,6 +28,19 @@ def frame_series(
 
     The link's byte stream counts from the beginning of the call; here it counts from the first frame sent
     after the first TCP event, so that a call that was long up before does not push the graph away.
+
+    Parameters
+    ----------
+    selection : Selection
+        The flow that is drawn.
+    frames : Table
+        All frames of the log.
+    entity : int
+        The one that sends the data.
+    shift : int
+        Bytes.
+    group : str
+        Of the legend.
     """
     sent = frames.where(
         (frames["entity"] == entity)
@@ -62,6 +75,20 @@ def xoff_intervals(selection: Selection, events: Table, entity: int) -> tuple[Fl
     """Times during which the peer held the sending entity off: from RNR (XOFF) to the next RR (XON).
 
     An interval that never ends goes to the last event of the log.
+
+    Parameters
+    ----------
+    selection : Selection
+        The flow that is drawn.
+    events : Table
+        All events of the log.
+    entity : int
+        The one that sends the data.
+
+    Returns
+    -------
+    starts, ends : float array
+        Seconds from the first TCP event.
     """
     kinds = events.words("kind")
     heard = (events["entity"] == entity) & (events["action"] == events.code("action", "rcv"))
@@ -80,6 +107,15 @@ def rate_between(series: Series, starts: Floats, ends: Floats, window: tuple[flo
     """Bytes per second of a data series outside the intervals: the rate while the link may send (Paper 5.5).
 
     None if less than a tenth of the window is left.
+
+    Parameters
+    ----------
+    series : Series
+        Bytes over time.
+    starts, ends : float array
+        Of the intervals, in seconds.
+    window : (float, float)
+        Begin and end in seconds.
     """
     inside = series.inside(window)
     x, y = series.x[inside], series.y[inside]
@@ -91,7 +127,22 @@ def rate_between(series: Series, starts: Floats, ends: Floats, window: tuple[flo
 
 
 def longest_run(series: Series, starts: Floats, ends: Floats, window: tuple[float, float]) -> Series | None:
-    """The points of the longest stretch between two intervals inside the window."""
+    """The points of the longest stretch between two intervals inside the window.
+
+    Parameters
+    ----------
+    series : Series
+        Bytes over time.
+    starts, ends : float array
+        Of the intervals, in seconds.
+    window : (float, float)
+        Begin and end in seconds.
+
+    Returns
+    -------
+    Series or None
+        None if it has fewer than three points.
+    """
     edges = np.concatenate(([window[0]], np.clip(np.c_[starts, ends].ravel(), *window), [window[1]]))
     free = edges.reshape(-1, 2)
     begin, end = free[int(np.argmax(free[:, 1] - free[:, 0]))]

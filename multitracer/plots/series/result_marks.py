@@ -79,7 +79,19 @@ def timeout_rows(selection: Selection, results: Results) -> Table | None:
 
 
 def timeout_marks(selection: Selection, rows: Table, shift: int, group: str) -> Iterator[Marks]:
-    """Timeouts by verdict, at the retransmitted segment (Paper 5.4)."""
+    """Timeouts by verdict, at the retransmitted segment (Paper 5.4).
+
+    Parameters
+    ----------
+    selection : Selection
+        The flow that is drawn.
+    rows : Table
+        Of the result `timeouts`, or of the table of that name.
+    shift : int
+        Bytes by which the marks are moved up.
+    group : str
+        Of the legend.
+    """
     verdicts = rows.words("verdict")
     for verdict, (role, words) in VERDICT_LOOKS.items():
         some = rows.where(verdicts == verdict)
@@ -111,7 +123,17 @@ def votes(rows: Table, row: int) -> str:
 
 
 def resets(selection: Selection, results: Results, events: Table) -> list[Reset]:
-    """Link resets, from their result or else from the log (without the peers that were told)."""
+    """Link resets, from their result or else from the log (without the peers that were told).
+
+    Parameters
+    ----------
+    selection : Selection
+        The flow that is drawn.
+    results : Results
+        By name of the analyzer.
+    events : Table
+        Of the link log.
+    """
     found = []
     if "link_resets" in results and results["link_resets"].inconclusive is None:
         for entry in summary(results, "link_resets").get("resets") or ():
@@ -138,7 +160,16 @@ def _reset_words(entity: object, cause: object) -> str:
 
 
 def reset_marks(found: list[Reset], group: str, prefix: str = "Rlp") -> Iterator[Marks]:
-    """``RlpSnd_rst``: a vertical line per link reset (Paper 4.5)."""
+    """``RlpSnd_rst``: a vertical line per link reset (Paper 4.5).
+
+    Parameters
+    ----------
+    found : list of Reset
+    group : str
+        Of the legend.
+    prefix : str
+        Of the label: what the link layer is called.
+    """
     if found:
         words = tuple(reset.words for reset in found)
         x = np.array([reset.t for reset in found])
@@ -167,7 +198,24 @@ def gap_spans(found: list[Reset], lane: str) -> Iterator[Spans]:
 
 
 def xoff(selection: Selection, results: Results, events: Table, entity: int | None) -> tuple[Floats, Floats]:
-    """XOFF intervals of the data-sending entity: starts and ends."""
+    """XOFF intervals of the data-sending entity: starts and ends.
+
+    Parameters
+    ----------
+    selection : Selection
+        The flow that is drawn.
+    results : Results
+        By name of the analyzer.
+    events : Table
+        Of the link log, for measurements without a result.
+    entity : int or None
+        The one that sends the data; None where it is not known.
+
+    Returns
+    -------
+    starts, ends : float array
+        Seconds from the first TCP event.
+    """
     given = summary(results, "flow_control").get("intervals")
     pairs = []
     for entry in given or ():
@@ -183,7 +231,17 @@ def xoff(selection: Selection, results: Results, events: Table, entity: int | No
 
 
 def xoff_spans(starts: Floats, ends: Floats, lane: str, prefix: str = "Rlp") -> Iterator[Spans]:
-    """``RlpSnd_xoff``: when the peer held the link's sender off (Paper 5.5, Figure 12)."""
+    """``RlpSnd_xoff``: when the peer held the link's sender off (Paper 5.5, Figure 12).
+
+    Parameters
+    ----------
+    starts, ends : float array
+        Seconds from the first TCP event.
+    lane : str
+        The row in which they are drawn.
+    prefix : str
+        Of the label: what the link layer is called.
+    """
     if len(starts):
         yield _spans("RlpSnd_xoff", "flow_control", starts, ends, lane, f"{prefix}Snd_xoff")
 
@@ -212,7 +270,21 @@ def _spans(name: str, role: Role, starts: Array, ends: Array, lane: str, words: 
 def local_drop_marks(
     selection: Selection, results: Results, events: Table, shift: int, group: str
 ) -> Iterator[Marks]:
-    """Segments that the interface queue dropped: TCP sent them, the link never did (Paper 5.2, Figure 7)."""
+    """Segments that the interface queue dropped: TCP sent them, the link never did (Paper 5.2, Figure 7).
+
+    Parameters
+    ----------
+    selection : Selection
+        The flow that is drawn.
+    results : Results
+        By name of the analyzer.
+    events : Table
+        Of the link log, for measurements without a result.
+    shift : int
+        Bytes by which the marks are moved up.
+    group : str
+        Of the legend.
+    """
     sent = selection.segments(selection.snd, data=True)
     known = table(results, "local_drops")
     if known is not None and selection.connection is not None:

@@ -31,7 +31,19 @@ RETRANSMISSION_LOOKS: dict[str, Look] = {
 
 
 def data_series(selection: Selection, end: str, shift: int, group: str) -> Iterator[Series]:
-    """``Tcp<end>_data`` and ``Tcp<end>_ack`` of one end ("Snd", "Rcv"), moved up by `shift` bytes."""
+    """``Tcp<end>_data`` and ``Tcp<end>_ack`` of one end ("Snd", "Rcv"), moved up by `shift` bytes.
+
+    Parameters
+    ----------
+    selection : Selection
+        The flow that is drawn.
+    end : str
+        "Snd" or "Rcv": the sender's capture or the receiver's.
+    shift : int
+        Bytes.
+    group : str
+        Of the legend.
+    """
     source = selection.snd if end == "Snd" else selection.rcv
     if source is None:
         return
@@ -69,6 +81,12 @@ def retransmission_marks(
 
     Parameters
     ----------
+    selection : Selection
+        The flow that is drawn.
+    shift : int
+        Bytes by which the marks are moved up.
+    group : str
+        Of the legend.
     without : array of int, optional
         Record numbers that are marked elsewhere (judged timeouts).
     """
@@ -130,6 +148,15 @@ def _inferred_marks(selection: Selection, shift: int, group: str) -> Iterator[Ma
 
 def corrupted_marks(selection: Selection, shift: int, group: str) -> Iterator[Marks]:
     """Segments that reached the receiver with a wrong checksum: what a failed header decompressor makes.
+
+    Parameters
+    ----------
+    selection : Selection
+        The flow that is drawn.
+    shift : int
+        Bytes by which the marks are moved up.
+    group : str
+        Of the legend.
 
     References
     ----------

@@ -11,7 +11,22 @@ from multitracer.plots.panel import Role, Series
 def series(
     name: str, line: FittedLine, role: Role, *, label: str, group: str, until: float | None = None
 ) -> Series:
-    """A regression line as a series of two points, drawn on to `until` if given."""
+    """A regression line as a series of two points, drawn on to `until` if given.
+
+    Parameters
+    ----------
+    name : str
+    line : FittedLine
+        Times in seconds; level and rate in the panel's unit.
+    role : Role
+        Which look it has.
+    label : str
+        For the legend.
+    group : str
+        Of the legend.
+    until : float, optional
+        Seconds.
+    """
     x = np.array([line.start, line.end if until is None else until])
     y = line.level + line.rate * (x - line.start)
     return Series(name, role, x, y, kind="line", label=label, group=group, in_limits=False)

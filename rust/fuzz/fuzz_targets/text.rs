@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use multitracer_core::text::{SCANNERS, csv, iperf3, ndt7};
+use multitracer_core::text::settings::{CONFIGURED, Settings};
+use multitracer_core::text::{SCANNERS, csv};
 
 fuzz_target!(|data: &[u8]| {
     // Memory is all that is read from, so none of them may fail; whatever is wrong is an issue.
@@ -11,6 +12,8 @@ fuzz_target!(|data: &[u8]| {
     }
     let kinds = [csv::Kind::Word, csv::Kind::Time(3), csv::Kind::Number];
     csv::scan(data, 0, b' ', &kinds).expect("data and issues");
-    iperf3::read(data);
-    ndt7::read(data);
+    for configured in CONFIGURED {
+        // Some want settings: an error then, and no panic.
+        let _ = (configured.scan)(&mut &data[..], &Settings::default());
+    }
 });

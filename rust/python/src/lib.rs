@@ -10,8 +10,6 @@ mod follow;
 mod framing;
 mod json;
 mod link;
-mod ns2;
-mod ns3;
 mod rlc;
 mod summaries;
 mod tables;
@@ -29,8 +27,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     framing::register(m)?;
     json::register(m)?;
     link::register(m)?;
-    ns2::register(m)?;
-    ns3::register(m)?;
     rlc::register(m)?;
     summaries::register(m)?;
     text::register(m)?;

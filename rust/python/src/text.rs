@@ -6,14 +6,16 @@ use std::sync::{Mutex, PoisonError};
 
 use multitracer_core::input::{self, Progress};
 use multitracer_core::issue::Issues;
-use multitracer_core::text::found::{Column, Columns, Found, Value};
+use multitracer_core::text::SCANNERS;
+use multitracer_core::text::found::{Column, Columns, End, Found, Value};
 use multitracer_core::text::lines::Lines;
-use multitracer_core::text::{SCANNERS, csv, iperf3, lena, ndt7, scanner, tcpprobe};
+use multitracer_core::text::settings::{CONFIGURED, Settings, Unread, read};
 use numpy::IntoPyArray;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::capture::tracked_to_python;
 use crate::watch::watched;
 
 /// Tables by name, issues as (code, count, first record, detail), and facts about the file.
@@ -22,13 +24,8 @@ pub(crate) type Scan<'py> = (Bound<'py, PyDict>, Vec<(&'static str, u64, u64, St
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(head, m)?)?;
     m.add_function(wrap_pyfunction!(forget, m)?)?;
-    m.add("TEXT_SCANNERS", SCANNERS.iter().map(|scanner| scanner.name).collect::<Vec<_>>())?;
+    m.add("TEXT_SCANNERS", names())?;
     m.add_function(wrap_pyfunction!(scan_text, m)?)?;
-    m.add_function(wrap_pyfunction!(scan_tcpprobe, m)?)?;
-    m.add_function(wrap_pyfunction!(scan_csv, m)?)?;
-    m.add_function(wrap_pyfunction!(scan_lena, m)?)?;
-    m.add_function(wrap_pyfunction!(read_iperf3, m)?)?;
-    m.add_function(wrap_pyfunction!(read_ndt7, m)?)?;
     m.add_class::<TextLines>()?;
     Ok(())
 }
@@ -108,72 +105,63 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// A log through the scanner of this name, with usual settings.
+/// What `scan_text` takes.
+fn names() -> Vec<&'static str> {
+    let mut names: Vec<_> = SCANNERS.iter().map(|scanner| scanner.name).collect();
+    names.extend(CONFIGURED.iter().map(|configured| configured.name));
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// A log through the scanner of this name, as the settings say.
 #[pyfunction]
-fn scan_text<'py>(py: Python<'py>, name: &str, path: PathBuf) -> PyResult<Scan<'py>> {
-    let scanner =
-        scanner(name).ok_or_else(|| PyValueError::new_err(format!("no scanner is named {name:?}")))?;
-    let found = scan(py, &path, &Progress::default(), |mut reader| (scanner.scan)(&mut reader))?;
+#[pyo3(signature = (name, path, settings=None))]
+fn scan_text<'py>(
+    py: Python<'py>,
+    name: &str,
+    path: PathBuf,
+    settings: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Scan<'py>> {
+    let mut values = Vec::new();
+    for (name, value) in settings.into_iter().flatten() {
+        values.push((name.extract()?, setting(&value)?));
+    }
+    let settings = Settings::new(values);
+    let progress = Progress::default();
+    let found = watched(py, &progress, None, || {
+        let mut reader = input::open(&path, Some(&progress))?.reader;
+        read(name, &mut reader, &settings)
+    })?;
+    let found = found.map_err(|error| match error {
+        Unread::Io(error) => error.into(),
+        Unread::Unusable(why) => PyValueError::new_err(why),
+    })?;
     to_python(py, found)
 }
 
-#[pyfunction]
-#[pyo3(signature = (path, columns=None))]
-fn scan_tcpprobe(py: Python<'_>, path: PathBuf, columns: Option<Vec<String>>) -> PyResult<Scan<'_>> {
-    let role = |name: &String| {
-        tcpprobe::Role::named(name).ok_or_else(|| PyValueError::new_err(format!("unknown column {name:?}")))
+/// A value that Python states.
+fn setting(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let each = |values: &mut dyn Iterator<Item = Bound<'_, PyAny>>| {
+        values.map(|one| setting(&one)).collect::<PyResult<Vec<_>>>()
     };
-    let layout = columns.map(|names| names.iter().map(role).collect::<PyResult<Vec<_>>>()).transpose()?;
-    let log = scan(py, &path, &Progress::default(), |reader| tcpprobe::scan(reader, layout.as_deref()))?;
-    to_python(py, log.into())
-}
-
-/// `kinds`, by column: `time:<decimals of its unit>`, `number`, `word`; anything else is skipped.
-#[pyfunction]
-fn scan_csv(
-    py: Python<'_>,
-    path: PathBuf,
-    header: u64,
-    separator: u8,
-    kinds: Vec<String>,
-) -> PyResult<Scan<'_>> {
-    let kinds: Vec<csv::Kind> = kinds
-        .iter()
-        .map(|kind| {
-            match (kind.as_str(), kind.strip_prefix("time:").and_then(|digits| digits.parse().ok())) {
-                (_, Some(digits)) => csv::Kind::Time(digits),
-                ("number", _) => csv::Kind::Number,
-                ("word", _) => csv::Kind::Word,
-                _ => csv::Kind::Skip,
-            }
-        })
-        .collect();
-    let log = scan(py, &path, &Progress::default(), |reader| csv::scan(reader, header, separator, &kinds))?;
-    to_python(py, log.into())
-}
-
-/// `columns`: of each column of the file what one of its unit is, and from where on values do not fit.
-#[pyfunction]
-fn scan_lena(py: Python<'_>, path: PathBuf, columns: Vec<(f64, Option<f64>)>) -> PyResult<Scan<'_>> {
-    let columns: Vec<_> = columns.into_iter().map(|(unit, limit)| lena::Column { unit, limit }).collect();
-    let columns: [lena::Column; lena::COLUMNS] =
-        columns.try_into().map_err(|_| PyValueError::new_err("not as many columns as LENA writes"))?;
-    let log = scan(py, &path, &Progress::default(), |reader| lena::scan(reader, &columns))?;
-    to_python(py, log.into())
-}
-
-/// Documents of iperf3, one after the other.
-#[pyfunction]
-fn read_iperf3<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Scan<'py>> {
-    let log = py.detach(|| iperf3::read(text));
-    to_python(py, log.into())
-}
-
-/// A result of NDT7. What it says of itself, of its tests and of sockets is JSON.
-#[pyfunction]
-fn read_ndt7<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Scan<'py>> {
-    let log = py.detach(|| ndt7::read(text));
-    to_python(py, log.into())
+    Ok(if value.is_none() {
+        Value::None
+    } else if let Ok(flag) = value.cast::<PyBool>() {
+        Value::Bool(flag.is_true())
+    } else if value.is_instance_of::<PyInt>() {
+        Value::Int(value.extract()?)
+    } else if value.is_instance_of::<PyFloat>() {
+        Value::Float(value.extract()?)
+    } else if value.is_instance_of::<PyString>() {
+        Value::Text(value.extract()?)
+    } else if let Ok(values) = value.cast::<PyTuple>() {
+        Value::Tuple(each(&mut values.iter())?)
+    } else if let Ok(values) = value.cast::<PyList>() {
+        Value::List(each(&mut values.iter())?)
+    } else {
+        return Err(PyTypeError::new_err(format!("no setting is of type {}", value.get_type().name()?)));
+    })
 }
 
 /// What a scanner found, as Python's.
@@ -185,7 +173,21 @@ pub(crate) fn to_python(py: Python<'_>, found: Found) -> PyResult<Scan<'_>> {
     for (name, value) in found.facts {
         facts.set_item(name, value_of(py, value)?)?;
     }
+    if let Some(ends) = found.ends {
+        let seen = ends.into_iter().map(|end| end_of(py, end)).collect::<PyResult<Vec<_>>>()?;
+        facts.set_item("ends", seen)?;
+    }
     Ok((tables, listed(&found.issues), facts))
+}
+
+/// What one host or end saw, in the shape of `read_capture`.
+fn end_of(py: Python<'_>, end: End) -> PyResult<Bound<'_, PyDict>> {
+    let seen = PyDict::new(py);
+    for (name, value) in end.about {
+        seen.set_item(name, value_of(py, value)?)?;
+    }
+    tracked_to_python(py, &seen, &end.connections, Some(end.segments))?;
+    Ok(seen)
 }
 
 /// Columns of a table, by name.

@@ -6,10 +6,11 @@ use std::io::{self, Read};
 use super::fault::{Fault, Order, Resolution};
 use super::lines::Lines;
 use super::number::{integer, scaled};
+use super::settings::{Settings, Unread};
 use super::stamp;
 use super::words::excerpt;
 use crate::issue::Issues;
-use crate::text::found::{Found, columns};
+use crate::text::found::{Found, Value, columns};
 
 /// Distinct words of a column; more of them mean that it holds no names.
 const MAX_WORDS: usize = 1 << 16;
@@ -28,6 +29,18 @@ pub enum Kind {
     Word,
     /// Not read.
     Skip,
+}
+
+impl Kind {
+    /// As callers name it: `time:<decimals of its unit>`, `number`, `word` or `skip`.
+    fn named(name: &str) -> Option<Kind> {
+        Some(match name {
+            "number" => Kind::Number,
+            "word" => Kind::Word,
+            "skip" => Kind::Skip,
+            _ => Kind::Time(name.strip_prefix("time:")?.parse().ok()?),
+        })
+    }
 }
 
 /// A column that was read.
@@ -77,6 +90,22 @@ impl From<CsvLog> for Found {
             .fact("words", words)
             .fact("zoneless_stamps", log.zoneless)
     }
+}
+
+/// Read rows as settings say: `header` (line of the titles, 0 where there is none), `separator` (one character) and
+/// `kinds` (of each column, see [`Kind`]).
+///
+/// # Errors
+/// Errors of the system while reading; settings that cannot be used.
+pub fn configured(reader: &mut dyn Read, settings: &Settings) -> Result<Found, Unread> {
+    settings.only(&["header", "separator", "kinds"])?;
+    let header = settings.whole("header", u64::MAX)?.unwrap_or(0);
+    let separator = settings.character("separator")?.unwrap_or(b',');
+    let kinds = settings.list("kinds", |kind| match kind {
+        Value::Text(name) => Kind::named(name),
+        _ => None,
+    })?;
+    Ok(scan(reader, header, separator, &kinds.unwrap_or_default())?.into())
 }
 
 /// Read rows behind line `header`, separated by `separator` (a blank: by any number of blanks).

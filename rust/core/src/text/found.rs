@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::flows::FlowTable;
 use crate::issue::Issues;
+use crate::tracker::{Columns as Segments, Connection};
 
 /// Values of one column, by row.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,13 +56,46 @@ pub enum Value {
     Column(Column),
 }
 
+/// What was seen at one host or end of the network, tracked as a capture there would be.
+#[derive(Debug)]
+pub struct End {
+    /// Facts about it.
+    pub about: Vec<(&'static str, Value)>,
+    /// Its connections.
+    pub connections: Vec<Connection>,
+    /// Their segments.
+    pub segments: Segments,
+}
+
+impl End {
+    /// Of which nothing else is known.
+    pub(crate) fn new(connections: Vec<Connection>, segments: Segments) -> Self {
+        End { about: Vec::new(), connections, segments }
+    }
+
+    /// With one more fact.
+    pub(crate) fn about(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.about.push((name, value.into()));
+        self
+    }
+}
+
+/// By the segments: the connections follow from them.
+impl PartialEq for End {
+    fn eq(&self, other: &Self) -> bool {
+        self.about == other.about && self.segments == other.segments
+    }
+}
+
 /// What a scanner found in a file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct Found {
     /// Columns by table.
     pub tables: Vec<(&'static str, Columns)>,
     /// Facts by name.
     pub facts: Vec<(&'static str, Value)>,
+    /// By host or end, of a simulation that says what each saw of TCP.
+    pub ends: Option<Vec<End>>,
     /// Damage.
     pub issues: Issues,
 }
@@ -74,7 +108,7 @@ impl Found {
 
     /// Nothing yet, of a file without lines.
     pub(crate) fn bare(issues: Issues) -> Self {
-        Found { tables: Vec::new(), facts: Vec::new(), issues }
+        Found { tables: Vec::new(), facts: Vec::new(), ends: None, issues }
     }
 
     /// With one more table.
@@ -86,6 +120,12 @@ impl Found {
     /// With one more fact.
     pub(crate) fn fact(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.facts.push((name, value.into()));
+        self
+    }
+
+    /// With what hosts or ends saw.
+    pub(crate) fn ends(mut self, ends: impl IntoIterator<Item = End>) -> Self {
+        self.ends = Some(ends.into_iter().collect());
         self
     }
 }

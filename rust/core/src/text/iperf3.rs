@@ -8,6 +8,7 @@ use std::io::{self, Read};
 
 use super::fault::{Fault, take_lines_of};
 use super::json::Walk;
+use super::settings::{Settings, Unread, whole_document};
 use crate::issue::Issues;
 use crate::text::found::{Found, Value, columns};
 use test::Test;
@@ -130,6 +131,14 @@ fn event(test: &mut Test, number: u64, line: &[u8], issues: &mut Issues) -> Opti
         b"\"server_output_text\"" | b"\"server_output_json\"" => Ok(()),
         _ => Err(Fault::NotOurs),
     })
+}
+
+/// Read documents of at most `most_bytes` in all, see [`read`].
+///
+/// # Errors
+/// Errors of the system while reading; more bytes than are held.
+pub fn documents(reader: &mut dyn Read, settings: &Settings) -> Result<Found, Unread> {
+    Ok(read(&whole_document(reader, settings)?).into())
 }
 
 /// Read documents, one after the other; of one that is cut, what is before the cut.

@@ -6,9 +6,10 @@ use std::io::{self, Read};
 
 use super::fault::Fault;
 use super::lines::Lines;
+use super::settings::{Settings, Unread};
 use super::words::Words;
 use crate::issue::Issues;
-use crate::text::found::{Found, columns};
+use crate::text::found::{Found, Value, columns};
 
 /// Columns of a line.
 pub const COLUMNS: usize = 18;
@@ -44,6 +45,29 @@ impl From<LenaLog> for Found {
         totals.extend(values.map(|(place, column)| (place.to_string().into(), column.into())));
         Found::new(log.lines, 1, log.issues).table("bearer_totals", totals)
     }
+}
+
+/// Read a file as the setting `columns` says: of each column (what one of the file's unit is in the column's, from where
+/// on values do not fit or None), see [`Column`]; without it as written.
+///
+/// # Errors
+/// Errors of the system while reading; settings that cannot be used.
+pub fn configured(reader: &mut dyn Read, settings: &Settings) -> Result<Found, Unread> {
+    settings.only(&["columns"])?;
+    let columns = settings.list("columns", |column| match column {
+        Value::Tuple(pair) => match pair.as_slice() {
+            [Value::Float(unit), Value::Float(limit)] => Some(Column { unit: *unit, limit: Some(*limit) }),
+            [Value::Float(unit), Value::None] => Some(Column { unit: *unit, limit: None }),
+            _ => None,
+        },
+        _ => None,
+    })?;
+    let as_written = || vec![Column { unit: 1.0, limit: None }; COLUMNS];
+    let columns: [Column; COLUMNS] = columns
+        .unwrap_or_else(as_written)
+        .try_into()
+        .map_err(|_| Unread::Unusable(format!("the setting \"columns\" wants {COLUMNS} columns")))?;
+    Ok(scan(reader, &columns)?.into())
 }
 
 /// Read a file.

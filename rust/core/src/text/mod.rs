@@ -7,6 +7,7 @@
 use std::io::{self, Read};
 
 use found::Found;
+use settings::{Settings, Unread};
 
 pub mod bcc;
 pub mod csv;
@@ -27,6 +28,7 @@ pub(crate) mod number;
 pub mod nuttcp;
 pub mod omnetpp;
 pub mod rlpdump;
+pub mod settings;
 pub mod siftr;
 pub mod srsran;
 pub mod ss;
@@ -50,7 +52,9 @@ pub struct Scanner {
     pub line: fn(u32) -> String,
 }
 
-/// Every scanner of lines. A new one is its file, its `pub mod` above and its row here.
+/// Every scanner of lines. A new one is its file, its `pub mod` above and its row here; one that takes settings has a row
+/// in [`settings::CONFIGURED`] as well. Not here: a result of NDT7, which is one JSON object and no lines (it has the
+/// other row only), and the octets that pppd records, which are binary (`crate::ppp`).
 pub static SCANNERS: &[Scanner] = &[
     Scanner {
         name: "bcc",
@@ -100,6 +104,20 @@ pub static SCANNERS: &[Scanner] = &[
                  \"bytes\":131072,\"retransmits\":0,\"snd_cwnd\":14480,\"rtt\":20000,\"sender\":true}}]}}}}",
                 first(n, head),
                 n + 1
+            )
+        },
+    },
+    Scanner {
+        name: "iperf3_documents",
+        scan: |reader| as_usual(iperf3::documents(reader, &Settings::default())),
+        line: |n| {
+            format!(
+                "{{\"start\":{{\"connected\":[{{\"socket\":5,\"local_host\":\"10.0.0.1\",\"local_port\":4,\
+                 \"remote_host\":\"10.0.0.2\",\"remote_port\":5201}}],\"timestamp\":{{\"timesecs\":{}}},\
+                 \"test_start\":{{\"protocol\":\"TCP\"}}}},\"intervals\":[{{\"streams\":[{{\"socket\":5,\"start\":0,\
+                 \"end\":1,\"bytes\":131072,\"retransmits\":0,\"snd_cwnd\":14480,\"rtt\":20000,\"sender\":true}}]}}],\
+                 \"end\":{{}}}}",
+                1_795_249_751 + n
             )
         },
     },
@@ -222,6 +240,14 @@ pub static SCANNERS: &[Scanner] = &[
 /// The scanner of this name.
 pub fn scanner(name: &str) -> Option<&'static Scanner> {
     SCANNERS.iter().find(|scanner| scanner.name == name)
+}
+
+/// The outcome with usual settings, of which none can be wrong.
+fn as_usual(outcome: Result<Found, Unread>) -> io::Result<Found> {
+    outcome.map_err(|error| match error {
+        Unread::Io(error) => error,
+        Unread::Unusable(why) => io::Error::new(io::ErrorKind::InvalidData, why),
+    })
 }
 
 /// What stands in front of line 0, and of no other.

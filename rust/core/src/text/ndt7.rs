@@ -3,8 +3,10 @@
 //! Reference: M-Lab's NDT7 data format, `spec/data-format.md` of ndt-server.
 
 use std::collections::HashMap;
+use std::io::Read;
 
 use super::json::{Walk, whole};
+use super::settings::{Settings, Unread, whole_document};
 use crate::issue::Issues;
 use crate::text::found::{Found, Value, columns};
 
@@ -81,6 +83,14 @@ impl From<Ndt7Log<'_>> for Found {
             .fact("tests", Value::List(tests.into()))
             .fact("sockets", Value::List(log.sockets.into_iter().map(pair).collect()))
     }
+}
+
+/// Read a result of at most `most_bytes`, see [`read`].
+///
+/// # Errors
+/// Errors of the system while reading; more bytes than are held.
+pub fn document(reader: &mut dyn Read, settings: &Settings) -> Result<Found, Unread> {
+    Ok(read(&whole_document(reader, settings)?).into())
 }
 
 /// Read a result.

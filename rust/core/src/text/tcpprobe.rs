@@ -7,9 +7,10 @@ use std::io::{self, Read};
 use super::fault::{Fault, each_line};
 use super::flows::{FlowTable, endpoint};
 use super::number::{fit, integer, seconds};
+use super::settings::{Settings, Unread};
 use super::words::Words;
 use crate::issue::Issues;
-use crate::text::found::{Found, columns};
+use crate::text::found::{Found, Value, columns};
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +129,20 @@ impl From<ProbeLog> for Found {
             .fact("flows", &log.flows)
             .fact("columns", log.columns)
     }
+}
+
+/// Read a tcpprobe log as the setting `columns` says: what the columns are (see [`Role::named`]), where their number
+/// does not tell.
+///
+/// # Errors
+/// Errors of the system while reading; settings that cannot be used.
+pub fn configured(reader: &mut dyn Read, settings: &Settings) -> Result<Found, Unread> {
+    settings.only(&["columns"])?;
+    let layout = settings.list("columns", |column| match column {
+        Value::Text(name) => Role::named(name),
+        _ => None,
+    })?;
+    Ok(scan(reader, layout.as_deref())?.into())
 }
 
 /// Read a tcpprobe log, with the columns as `layout` says or, without one, as their number says.

@@ -21,7 +21,7 @@ pub struct Row {
 }
 
 /// Columns of the segments table, in the dtypes of the package's schema.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct Columns {
     pub t_ns: Vec<i64>,

@@ -6,7 +6,7 @@ use std::ops::Index;
 const FEW: usize = 1024;
 
 /// A column of which only the rows are held that differ from `ABSENT`, as long as that takes less room; then all.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sparse<T, const ABSENT: i8> {
     absent: T,
     rows: usize,

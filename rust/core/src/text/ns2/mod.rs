@@ -14,9 +14,10 @@ pub use frames::{Energy, Events, KINDS};
 
 use super::fault::{Fault, Order, Resolution};
 use super::lines::Lines;
+use super::settings::{Settings, Unread};
 use crate::issue::Issues;
 use crate::linktable::Frames;
-use crate::text::found::{Columns, Found, columns};
+use crate::text::found::{Columns, End, Found, columns};
 use ends::Ends;
 use event::Event;
 use frames::LinkRows;
@@ -60,7 +61,6 @@ pub struct Ns2Log {
     pub issues: Issues,
 }
 
-/// Without the segments at the ends, which are no columns of the log.
 impl From<Ns2Log> for Found {
     fn from(log: Ns2Log) -> Self {
         let (frames, energy) = (log.frames, log.energy);
@@ -89,7 +89,18 @@ impl From<Ns2Log> for Found {
             .fact("packets", log.packets)
             .fact("remarks", log.remarks)
             .fact("span", log.span)
+            .ends(log.views.map(|view| End::new(view.connections, view.columns)))
     }
+}
+
+/// Read an event trace as the setting `header_bytes` says, see [`scan`].
+///
+/// # Errors
+/// Errors of the system while reading; settings that cannot be used.
+pub fn configured(reader: &mut dyn Read, settings: &Settings) -> Result<Found, Unread> {
+    settings.only(&["header_bytes"])?;
+    let header_bytes = settings.whole("header_bytes", u64::from(u32::MAX))?;
+    Ok(scan(reader, true, header_bytes.map_or(HEADER_BYTES, |bytes| bytes as u32))?.into())
 }
 
 /// Read an event trace.

@@ -18,7 +18,7 @@ use std::io::{self, Read};
 use super::fault::{Fault, Order};
 use super::lines::Lines;
 use crate::issue::Issues;
-use crate::text::found::{Found, columns};
+use crate::text::found::{End, Found, Value, columns};
 use hosts::Hosts;
 pub use hosts::{Host, Seen};
 use line::Line;
@@ -66,7 +66,6 @@ pub struct Ns3Log {
     pub issues: Issues,
 }
 
-/// Without the segments at the ends, which are no columns of the log.
 impl From<Ns3Log> for Found {
     fn from(log: Ns3Log) -> Self {
         let (drops, counts) = (log.drops, log.counts);
@@ -86,6 +85,12 @@ impl From<Ns3Log> for Found {
             .fact("digits", log.digits)
             .fact("span", log.span)
             .fact("counts", counts)
+            .ends(log.seen.into_iter().map(|seen| {
+                let addresses = seen.addresses.iter().map(|address| Value::Text(address.to_ip().to_string()));
+                End::new(seen.connections, seen.columns)
+                    .about("node", seen.host)
+                    .about("addresses", Value::List(addresses.collect()))
+            }))
     }
 }
 

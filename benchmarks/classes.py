@@ -114,7 +114,9 @@ def table(runs: list[Path], rows: list[dict[str, Any]]) -> str:
         wrong = [row for row in rows if name in row["differs"]]
         sums = (sum(row[who][name] for row in rows) for who in ("ours", "kernel"))
         whole = sum(row["why"] == "" for row in wrong)
-        lines.append(f"| {' | '.join([measured.KERNEL[name], *map(str, sums), str(len(wrong)), str(whole)])} |")
+        lines.append(
+            f"| {' | '.join([measured.KERNEL[name], *map(str, sums), str(len(wrong)), str(whole)])} |"
+        )
     lines.append(f"\nwithout a class: {sum(row['ours']['unknown'] for row in rows)}")
     reasons = Counter(row["why"] or "to explain" for row in rows if row["differs"])
     lines += [f"- {why}: {number} hosts" for why, number in reasons.most_common()]

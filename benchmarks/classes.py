@@ -4,9 +4,9 @@
     benchmarks/field.py make --out DIR --runs 900 --seed 77 --axes path
     benchmarks/classes.py DIR... [--jobs 2] [--misses FILE]
 
-Each run below DIR has ``snd.pcap.gz`` and ``rcv.pcap.gz`` (a host each) and ``truth.json`` with both kernels'
-counters. Printed are the sums of every class over all hosts, and how many hosts differ; exit status 1 if any
-differs that the capture could have told.
+Each run below DIR has ``snd.pcap`` and ``rcv.pcap`` (a host each, perhaps compressed) and both kernels'
+counters, in ``kernel.json`` as the lab leaves it or in ``truth.json``. Printed are the sums of every class over
+all hosts, and how many hosts differ; exit status 1 if any differs that the capture could have told.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE / "accuracy"))
 import measured  # noqa: E402
 
 CLASSES = ("retransmitted", "timeouts", "fast", "slow_start", "loss_probes")
-HOSTS = {"snd.pcap.gz": "kernel", "rcv.pcap.gz": "kernel_rcv"}
+HOSTS = {"snd.pcap": ("kernel", "sender"), "rcv.pcap": ("kernel_rcv", "receiver")}
 
 
 def main() -> int:
@@ -59,16 +59,18 @@ def main() -> int:
 def hosts(run: Path) -> list[dict[str, Any]]:
     """Both hosts of a run, each by the capture next to it."""
     truth = json.loads((run / "truth.json").read_text())
-    if "kernel" not in truth:
-        return []
+    file = run / "kernel.json"
+    apart = json.loads(file.read_text()) if file.is_file() else {}
     endings = _endings(truth)
     rows = []
-    for name, counters in HOSTS.items():
-        if not (run / name).is_file():
+    for name, (key, host) in HOSTS.items():
+        capture = next((one for one in (run / name, run / f"{name}.gz") if one.is_file()), None)
+        counters = truth.get(key) or apart.get(host)
+        if capture is None or not counters:
             continue
-        theirs = {one: int(truth[counters].get(measured.KERNEL[one], 0)) for one in CLASSES}
-        failed = int(truth[counters].get("TcpExtTCPRetransFail", 0))
-        ours = measured.ours(run / name, endings[name])
+        theirs = {one: int(counters.get(measured.KERNEL[one], 0)) for one in CLASSES}
+        failed = int(counters.get("TcpExtTCPRetransFail", 0))
+        ours = measured.ours(capture, endings[name])
         mine = {one: ours[one] for one in (*CLASSES, "unknown")}
         differs = [one for one in CLASSES if mine[one] != theirs[one]]
         rows.append(
@@ -87,7 +89,7 @@ def hosts(run: Path) -> list[dict[str, Any]]:
 def _endings(truth: dict[str, Any]) -> dict[str, str]:
     """How the address of each host ends."""
     settings = truth.get("settings")
-    first = settings is None or settings["network"]["sender"] == "ms"
+    first = settings is None or settings["network"].get("sender", "ms") == "ms"
     return dict(zip(HOSTS, (".1", ".2") if first else (".2", ".1"), strict=True))
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The cost of a cause, held against what a transfer gains without it: pairs of lab runs that differ in the cause.
+"""The cost of a cause, held against what a transfer gains without it: pairs of runs that differ in the cause.
 
     benchmarks/gain.py make --out DIR --pairs 130 --seed 1 [--kinds loss,pauses] [--jobs 2]
     benchmarks/gain.py score DIR [--json FILE] [--jobs 2]
 
-`make` needs what the lab needs (root, ip, tcpdump); the same command again makes what is missing. The real gain
-is the time of the transfer with the cause less the time without it; the predicted gain is the cost that the
-sentences of the cause state of the run that has it.
+`make` needs what the lab needs (root, ip, tcpdump); the same command again makes what is missing. The real
+gain is the time of the transfer with the cause less the time without it; the predicted gain is the cost that
+the sentences of the cause state of the run that has it.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _seconds(run: Path) -> float | None:
 def table(rows: list[dict[str, Any]]) -> str:
     """By kind: real and predicted gain, and how far they are apart."""
     lines = [
-        "| cause | pairs | transfer | real gain | predicted | error, median | error, 90% of pairs | within bounds |",
+        "| cause | pairs | transfer | real gain | predicted | error, median | error, 90% | within bounds |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for kind in [*KINDS, "all"]:
@@ -142,23 +142,25 @@ def table(rows: list[dict[str, Any]]) -> str:
         if not mine:
             continue
         errors = sorted(abs(row["predicted_s"] - row["real_s"]) / row["seconds"] for row in mine)
-        # What two runs of the same scenario differ by: a timer's tick, the loss of a packet.
-        inside = sum(
-            row["low_s"] - SLACK * row["seconds"] <= row["real_s"] <= row["high_s"] + SLACK * row["seconds"]
-            for row in mine
-        )
-        values = [
-            statistics.median(row[name] for row in mine) for name in ("seconds", "real_s", "predicted_s")
-        ]
+        inside = sum(_within(row) for row in mine)
+        names = ("seconds", "real_s", "predicted_s")
+        values = [statistics.median(row[name] for row in mine) for name in names]
+        most = errors[int(0.9 * (len(errors) - 1))]
         lines.append(
             f"| {kind} | {len(mine)} | {' | '.join(f'{value:.2f} s' for value in values)} | "
-            f"{statistics.median(errors):.1%} | {errors[int(0.9 * (len(errors) - 1))]:.1%} | {inside} of {len(mine)} |"
+            f"{statistics.median(errors):.1%} | {most:.1%} | {inside} of {len(mine)} |"
         )
     over = [row for row in rows if row["loss_s"] is not None and row["all_s"] > row["loss_s"] + 0.002]
     lines.append(
-        f"\nErrors are shares of the transfer's time. Sum of all costs beyond the loss: {len(over)} of {len(rows)}."
+        "\nErrors are shares of the transfer's time. "
+        f"Sum of all costs beyond the loss: {len(over)} of {len(rows)}."
     )
     return "\n".join(lines)
+
+
+def _within(row: dict[str, Any]) -> bool:
+    slack_s = SLACK * row["seconds"]
+    return bool(row["low_s"] - slack_s <= row["real_s"] <= row["high_s"] + slack_s)
 
 
 SLACK = 0.02

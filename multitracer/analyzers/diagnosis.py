@@ -68,6 +68,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     Paper 5 and 6.
     """
     utilization = _summary(results, "utilization")
+    loss: Loss | None
     if utilization.get("basis") == "link log":
         sentences, loss = _along_the_link(m, results, utilization)
     else:

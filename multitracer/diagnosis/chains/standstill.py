@@ -26,9 +26,9 @@ def standstill_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list
     and none arrives; for 200 ms and three times the usual distance of arrivals. Both directions at once are
     the path, not a queue: of a queue, the other direction knows nothing. Data alone is, too, if no ACK came
     either (of data that does not arrive there are none), and the delay grew by 200 ms from one packet to the
-    next while several were under way: that of a queue grows by a packet's time. The episodes of timers that fired in
-    it, for what had been sent before its end, go with it. Needs both captures, and no log of the link: that
-    tells what it did itself.
+    next while several were under way: that of a queue grows by a packet's time. The episodes of timers that
+    fired in it, for what had been sent before its end, go with it. Needs both captures, and no log of the
+    link: that tells what it did itself.
 
     References
     ----------

@@ -25,8 +25,8 @@ class Finding:
     ----------
     text : str
     cost_s : float
-        Seconds that the transfer would have gained without it (`multitracer.diagnosis.gain`); 0 if none. Until
-        all sentences are there, what it claims of them.
+        Seconds that the transfer would have gained without it (`multitracer.diagnosis.gain`); 0 if none.
+        Until all sentences are there, what it claims of them.
     evidence : tuple of (str, int)
         File and record (packet or line) of what it rests on.
     command : str

@@ -214,10 +214,10 @@ def _fluid(in_ns: Times, size: Times, rate: float) -> Times:
 def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:
     """Bytes per second that come out while others wait.
 
-    One had to wait if it would have reached the bottleneck, had it met no other, before the one in front of it
-    had left: the smallest delay has the time of a packet in it, half of which is allowed. That time follows
-    from the rate, so that it is found in a few steps, from a first one that takes delays well above the
-    smallest for waiting. Where the path stood still nothing came out, whatever its rate.
+    One had to wait if it would have reached the bottleneck, had it met no other, before the one in front of
+    it had left: the smallest delay has the time of a packet in it, half of which is allowed. That time
+    follows from the rate, so that it is found in a few steps, from a first one that takes delays well above
+    the smallest for waiting. Where the path stood still nothing came out, whatever its rate.
     """
     order = np.argsort(out_ns, kind="stable")
     in_ns, out_ns, size = in_ns[order], out_ns[order], size[order].astype(np.float64)[1:]

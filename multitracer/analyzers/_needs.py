@@ -71,6 +71,7 @@ QUESTIONS = {
             "idle_phases",
             "chains",
             "queueing",
+            "link_retransmissions",
             "local_drops",
             "air",
             "bearer",

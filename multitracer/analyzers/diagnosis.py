@@ -8,10 +8,21 @@ from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import from_captures
+from multitracer.diagnosis.findings import priced
 from multitracer.diagnosis.findings.conditions import from_conditions
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.logs import from_logs
-from multitracer.diagnosis.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
+from multitracer.diagnosis.findings.whole import (
+    GOOD,
+    duplicates_s,
+    headline,
+    idle_causes,
+    queue,
+    unfinished,
+    well,
+)
+from multitracer.diagnosis.gain import Loss
+from multitracer.layers.link.path import link_path
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.timeline import Timeline
 
@@ -49,11 +60,12 @@ _FIRST = ("call_dropped", "unfinished")
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Say what cost most first, each with its numbers, records and picture; one sentence if all is well.
 
-    A cost is time of the link: idle, or spent on bytes that it had carried before. That a transfer broke off
-    comes before all else, as no share of the link tells of it. With a log of the link, the link is the
-    measure: what cost less than one percent of the transfer goes unsaid, unless it was a reset, a drop or a
-    timer that fired needlessly. Without one, what limited the sender is (`multitracer.diagnosis.field`).
-    Without a capture, what logs prove (`multitracer.diagnosis.findings.logs`).
+    A cost is what the transfer would have gained without the cause (`multitracer.diagnosis.gain`). That a
+    transfer broke off comes before all else, as no share of the link tells of it. With a log of the link, the
+    link is the measure: what cost less than one percent of the transfer goes unsaid, unless it was a reset, a
+    drop or a timer that fired needlessly. Without one, what limited the sender is
+    (`multitracer.diagnosis.field`). Without a capture, what logs prove
+    (`multitracer.diagnosis.findings.logs`).
 
     References
     ----------
@@ -61,25 +73,29 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """
     utilization = _summary(results, "utilization")
     told = _summary(results, "logs")
+    loss: Loss | None = None
     if not m.connections:
         sentences = from_logs(m, told)
     elif utilization.get("basis") == "link log":
-        sentences = _along_the_link(m, results, utilization)
+        sentences, loss = _along_the_link(m, results, utilization)
     else:
-        sentences = _from_captures(m, results, utilization)
+        sentences, loss = _from_captures(m, results, utilization)
     sentences = [*sentences, *from_conditions(m, _summary(results, "conditions"))]
     if not sentences:
         return Result("diagnosis", inconclusive="no TCP data in these traces")
-    return Result("diagnosis", {"sentences": [one.to_dict() for one in sentences]})
+    lost = None if loss is None else loss.to_dict()
+    return Result("diagnosis", {"sentences": [one.to_dict() for one in sentences], "loss": lost})
 
 
 def _from_captures(
     m: Timeline, results: Mapping[str, Result], utilization: Mapping[str, Any]
-) -> list[Finding]:
+) -> tuple[list[Finding], Loss | None]:
     found = from_captures(m, results)
     if not found:
-        return []
+        return [], None
     connections = _summary(results, "connections").get("connections", [])
+    if not any(entry["bytes"]["sent"] for entry in connections):
+        return found, None
     broken = [] if m.summarised else unfinished(m, connections, _timeouts(results))
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
     chains = [] if m.summarised else _summary(results, "chains").get("chains", [])
@@ -87,17 +103,9 @@ def _from_captures(
     others_own = [] if m.summarised else _of_other_layers(m, results)
     found, others_own = _said_once(found, others_own)
     rest = [one for one in found if one.kind not in _FIRST]
-    if whole is not None:
-        # Costs are no more than what was lost: repairs come first, what limited the sender shares the rest.
-        left = whole.cost_s
-        for repaired in (True, False):
-            costs = sum(one.cost_s for one in rest if _repairs(one) == repaired)
-            part = min(1.0, left / costs) if costs else 1.0
-            rest = [
-                replace(one, cost_s=one.cost_s * part) if _repairs(one) == repaired else one for one in rest
-            ]
-            left = max(left - costs, 0.0)
-    return [*ended, *([whole] if whole is not None else []), *rest, *others_own]
+    twice_s = duplicates_s(utilization) if whole is not None else 0.0
+    rest, loss = priced.from_captures(m, rest, connections, chains, twice_s)
+    return [*ended, *([whole] if whole is not None else []), *rest, *others_own], loss
 
 
 _SAME = {"host_drops": "local_drop", "host_writer": "idle_application"}
@@ -124,11 +132,6 @@ def _said_once(found: list[Finding], own: list[Finding]) -> tuple[list[Finding],
     return found, own
 
 
-def _repairs(one: Finding) -> bool:
-    """Whether a sentence is of a chain of its own, not of what limited a sender."""
-    return bool(one.chains) and one.kind not in ("local_drop", "loss", "spurious", "bottleneck", "queue")
-
-
 def _of_other_layers(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     """What the air, radio bearers and recorded hosts show of themselves."""
     from multitracer.diagnosis.findings.airtime import air
@@ -139,13 +142,16 @@ def _of_other_layers(m: Timeline, results: Mapping[str, Result]) -> list[Finding
     return [*air(m, results), *bearer(m, results), *hosts(m, results), *multipath(m, results)]
 
 
-def _along_the_link(m: Timeline, results: Mapping[str, Result], utilization: dict[str, Any]) -> list[Finding]:
+def _along_the_link(
+    m: Timeline, results: Mapping[str, Result], utilization: dict[str, Any]
+) -> tuple[list[Finding], Loss]:
     from multitracer.diagnosis.findings.behind_chains import said
 
     connections = _summary(results, "connections").get("connections", [])
     chains = _summary(results, "chains").get("chains", [])
     phases = _summary(results, "idle_phases").get("phases", [])
     found = said(m, chains) + idle_causes(m, phases, _chained(m, results), connections, chains)
+    found, loss = priced.along_the_link(found, chains, utilization, _repeated(m, results))
     span = float(utilization.get("span_s") or _span(connections))
     told = [one for one in found if one.kind in (*_ALWAYS, *_HARMLESS) or one.cost_s >= _SMALL * span]
     # Where the window left the link idle, what waits is no standing queue: it bridges the link's own delays.
@@ -159,12 +165,21 @@ def _along_the_link(m: Timeline, results: Mapping[str, Result], utilization: dic
     value = float(utilization["value"])
     if value > GOOD:
         told = [one for one in told if not one.kind.startswith("idle_")]
-    if value > GOOD and waiting is None and all(one.kind in _HARMLESS for one in told):
+    harmless = all(one.kind in _HARMLESS and one.cost_s < (1 - GOOD) * span for one in told)
+    if value > GOOD and waiting is None and harmless:
         told = [one for one in told if one.kind != "ack_compression"]
-        return [well(m, utilization), *told] if connections else told
+        return ([well(m, utilization), *told] if connections else told), loss
     whole = headline(m, utilization, chains)
     ended = [one for one in told if one.kind in _FIRST]
-    return [*ended, *([whole] if whole is not None else []), *told[len(ended) :]]
+    return [*ended, *([whole] if whole is not None else []), *told[len(ended) :]], loss
+
+
+def _repeated(m: Timeline, results: Mapping[str, Result]) -> float:
+    """Share of the frames with data that the link sent again."""
+    path = link_path(m)
+    links = _summary(results, "link_retransmissions").get("entities", [])
+    sender = m.entities[path.sender] if path is not None else None
+    return max((float(one["share"]) for one in links if one["entity"] == sender), default=0.0)
 
 
 def _place(one: Finding) -> int:

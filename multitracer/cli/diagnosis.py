@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 Object = Mapping[str, Any]
 
+_SAID_S = 0.05
+"""Costs below are not printed."""
+
 SHORT = 5
 """Sentences that make up the answer; what is beyond stands below."""
 
@@ -30,6 +33,23 @@ def answer(contract: Object, console: Console | None = None) -> None:
     lines.heading(console, "In short")
     for number, sentence in enumerate(said[:SHORT], 1):
         _sentence(console, number, sentence)
+    if any(sentence["cost_s"] >= _SAID_S for sentence in said[:SHORT]) and contract.get("loss"):
+        _definition(console, contract["loss"])
+
+
+def _definition(console: Console, loss: Object) -> None:
+    """What a cost is, in a line, with the loss that all are a part of."""
+    from rich.text import Text
+
+    from multitracer.cli import words
+
+    low, high = loss["bounds_s"]
+    bounds = f" ({words.duration(low)} to {words.duration(high)})" if high > 1.2 * low + _SAID_S else ""
+    line = (
+        f"[cost]: how much sooner without the cause; at most {words.duration(loss['s'])}{bounds} in all, by "
+    )
+    line += f"which the transfer of {words.duration(loss['transfer_s'])} was longer than its bytes need."
+    console.print(_hanging("", Text(line, "dim")), highlight=False)
 
 
 def evidence(contract: Object, console: Console | None = None) -> None:
@@ -70,8 +90,12 @@ def _sentence(console: Console, number: int, sentence: Object) -> None:
 
     text = sentence["text"]
     line = Text(f"{text[:1].upper()}{text[1:]}.")
-    if sentence["cost_s"] >= 0.05:
-        line.append(f" [cost {words.duration(sentence['cost_s'])}]", "bold")
+    low, high = sentence["cost_bounds_s"]
+    cost_s = sentence["cost_s"]
+    if cost_s >= _SAID_S:
+        wide = high > 1.2 * cost_s + _SAID_S or low < cost_s / 1.2 - _SAID_S
+        bounds = f", {words.duration(low)} to {words.duration(high)}" if wide else ""
+        line.append(f" [cost {words.duration(cost_s)}{bounds}]", "bold")
     console.print(_hanging(f"{number}.", line), highlight=False)
 
 

@@ -47,6 +47,7 @@ _PLACED = frozenset(
 
 
 _TAKEN = _PLACED | {
+    "loss",
     "multitracer",
     "contract",
     "detail",
@@ -98,6 +99,7 @@ def analysis_object(measurement: Timeline, results: Results) -> Object:
         "energy": _summary(results, "energy") or None,
         "host": _summary(results, "host") or None,
         "diagnosis": _summary(results, "diagnosis").get("sentences", []),
+        "loss": _summary(results, "diagnosis").get("loss"),
         **_declared(results),
         "other": {
             name: result.summary

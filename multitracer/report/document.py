@@ -177,7 +177,7 @@ def _diagnosis(contract: Object, found: list[Fact]) -> Markup:
     rest = tag("ol", items, class_="facts") if items else tag("p", _nothing(contract), class_="lead")
     note = tag(
         "p",
-        "By cost, in time of the link: idle, or spent on bytes that it had carried before. Click a line to "
+        "By cost: how much sooner the transfer would have been complete without the cause. Click a line to "
         "see it in the figure. multitracer analyze --explain adds the chain of events behind each.",
         class_="note",
     )

@@ -153,7 +153,7 @@ def test_acks_that_were_lost_or_late_without_a_link_log(name: str, what: str, co
     (sentence,) = [
         one for one in analysis.results["diagnosis"].summary["sentences"] if one["kind"] == "ack_loss"
     ]
-    assert sentence["cost_s"] == pytest.approx(sum(chain["cost_s"] for chain in found), abs=0.01)
+    assert 0 < sentence["cost_s"] <= sum(chain["cost_s"] for chain in found) + 0.01
     assert "for data that had arrived" in sentence["text"]
 
 

@@ -12,12 +12,15 @@ from multitracer.model.table import Array, Table
 
 _HOLE_NS = 1_000_000_000
 _FACTOR = 3
+_SHORT_NS, _SHORT_FACTOR = 200_000_000, 20
+"""On a fast link, a pause of the smallest timeout (Linux) is long if twenty of the usual ones fit into it."""
 
 
 def burst_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
     """Holes at the receiver that retransmissions of the link tore, and whether a timer fired in them.
 
-    A hole is a pause in delivery in order, over a second and three times the usual one. It belongs to the
+    A hole is a pause in delivery in order, over a second and three times the usual one, or over 200 ms and
+    twenty times the usual one. It belongs to the
     link if most frames that the link sent in it were sent again, or if the segment that ended it had frames
     sent again and was on the link for half of it: frames of later segments go on while the link repairs one
     (selective reject). The episodes of timers that fired for data
@@ -35,7 +38,9 @@ def burst_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chai
         pauses = np.diff(steps)
         if not len(pauses):
             continue
-        wide = np.flatnonzero(pauses > max(_HOLE_NS, _FACTOR * int(np.median(pauses))))
+        usual = int(np.median(pauses))
+        long = max(_HOLE_NS, _FACTOR * usual)
+        wide = np.flatnonzero(pauses > min(long, max(_SHORT_NS, _SHORT_FACTOR * usual)))
         holes = steps[wide].tolist(), steps[wide + 1].tolist(), delivery.reached[wide].tolist()
         for start, end, seq in zip(*holes, strict=True):
             if resets is not None and np.any((resets["t_ns"] <= end) & (_gap_ends(resets) >= start)):
@@ -90,7 +95,9 @@ def _hole(evidence: Evidence, conn: int, seq: int, start: int, end: int) -> Chai
     again = inside[sent["attempt"][inside] > 0]
     if not len(again) or (2 * len(again) < len(inside) and not _repaired(evidence, conn, seq, start, end)):
         return None
-    chain = Chain("link_burst", int(sent["t_ns"][again[0]]), conn, silence_ns=end - start)
+    # The link's own time: later segments may pass while it repairs one.
+    held_ns = (end - start) * len(again) // len(inside)
+    chain = Chain("link_burst", int(sent["t_ns"][again[0]]), conn, held_ns=held_ns, silence_ns=end - start)
     burst = int(sent["t_ns"][again[-1]]) - int(sent["t_ns"][again[0]])
     first = chain.add(
         Event(

@@ -7,25 +7,28 @@ import numpy as np
 from multitracer.diagnosis.chains.chain import Chain, Event
 from multitracer.diagnosis.chains.evidence import Episode, Evidence
 from multitracer.diagnosis.chains.recovery import add_episode
+from multitracer.layers.tcp.bottleneck import STILL_NS
 from multitracer.layers.tcp.flow_batch import batches, flows
 from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import Times, data_at
-from multitracer.model.arrays.intervals import Intervals, intersect, intervals, longer_than
+from multitracer.model.arrays.intervals import Intervals, intersect, intervals, longer_than, union
 from multitracer.model.table import Table
 
-STILL_NS = 200_000_000
-"""The smallest timeout of Linux: less makes no timer of TCP fire."""
 _FACTOR = 3
+_WAITING = 2
+"""So many packets have to be under way where only one direction shows that the path stands still."""
 
 
 def standstill_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
-    """One chain for each time in which both directions stood still, and the episodes that belong to none.
+    """One chain for each time in which the path stood still, and the episodes that belong to none.
 
     A direction stands still while a packet is under way for longer than the smallest delay of its direction,
     and none arrives; for 200 ms and three times the usual distance of arrivals. Both directions at once are
-    the path, not a queue: of a queue, the other direction knows nothing. The episodes of timers that fired in
-    it, for what had been sent before its end, go with it. Needs both captures, and no log of the link: that
-    tells what it did itself.
+    the path, not a queue: of a queue, the other direction knows nothing. Data alone is, too, if no ACK came
+    either (of data that does not arrive there are none), and the delay grew by 200 ms from one packet to the
+    next while several were under way: that of a queue grows by a packet's time. The episodes of timers that
+    fired in it, for what had been sent before its end, go with it. Needs both captures, and no log of the
+    link: that tells what it did itself.
 
     References
     ----------
@@ -34,8 +37,10 @@ def standstill_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list
     m = evidence.m
     if m.snd is None or m.rcv is None or m.snd == m.rcv or evidence.path is not None:
         return [], episodes
-    ahead, back = _still(evidence, reverse=False), _still(evidence, reverse=True)
-    both = longer_than(intersect(ahead, back), STILL_NS)
+    (ahead, sudden, _), (back, _, acks_ns) = _still(evidence, reverse=False), _still(evidence, reverse=True)
+    pauses = intervals(np.column_stack([acks_ns[:-1], acks_ns[1:]])) if len(acks_ns) > 1 else intervals()
+    both = intersect(ahead, back)
+    both = longer_than(union(both, intersect(sudden, longer_than(pauses, STILL_NS))), STILL_NS)
     left = list(episodes)
     chains = []
     for start, end in both.tolist():
@@ -60,8 +65,11 @@ def standstill_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list
     return chains, left
 
 
-def _still(evidence: Evidence, *, reverse: bool) -> Intervals:
-    """Times in which packets of one direction were under way and none arrived, over all connections."""
+def _still(evidence: Evidence, *, reverse: bool) -> tuple[Intervals, Intervals, Times]:
+    """Times in which packets of one direction were under way and none arrived, over all connections.
+
+    Of them those that began and ended at once, and when packets arrived.
+    """
     m = evidence.m
     near, far = (m.rcv, m.snd) if reverse else (m.snd, m.rcv)
     sent_ns, came_ns = [], []
@@ -71,17 +79,22 @@ def _still(evidence: Evidence, *, reverse: bool) -> Intervals:
         sent_ns.append(sent["t_ns"][came >= 0])
         came_ns.append(came[came >= 0])
     if not sent_ns:
-        return intervals()
+        return intervals(), intervals(), np.empty(0, dtype=np.int64)
     left, arrived = np.concatenate(sent_ns), np.concatenate(came_ns)
     if len(arrived) < 3:
-        return intervals()
+        return intervals(), intervals(), np.sort(arrived)
     order = np.argsort(arrived, kind="stable")
     left, arrived = left[order], arrived[order]
     # Of what arrives together, or later, the first that left was under way for longest.
-    since = np.minimum.accumulate(left[::-1])[::-1] + int((arrived - left).min())
+    smallest = int((arrived - left).min())
+    since = np.minimum.accumulate(left[::-1])[::-1] + smallest
     begin, end = np.maximum(arrived[:-1], since[1:]), arrived[1:]
     long = end - begin > max(STILL_NS, _FACTOR * int(np.median(np.diff(arrived))))
-    return intervals(np.column_stack([begin, end])[long])
+    waiting = np.searchsorted(np.sort(left), begin - smallest, side="right") - np.arange(1, len(arrived))
+    jumped = np.diff(arrived - left) > STILL_NS
+    sudden = long & jumped & (waiting >= _WAITING)
+    spans = np.column_stack([begin, end])
+    return intervals(spans[long]), intervals(spans[sudden]), arrived
 
 
 def _awaited(evidence: Evidence, end_ns: int) -> tuple[int, int, int]:

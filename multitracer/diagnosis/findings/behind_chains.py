@@ -110,25 +110,35 @@ def _gave_up(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list
 def _bursts(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     fired = [chain for chain in mine if _segments([chain])]
     quiet = [chain for chain in mine if _count([chain], "no_timeout")]
+    beside = [chain for chain in mine if chain not in fired and chain not in quiet]
     found = []
-    if fired:
-        number = _count(fired, "timeout")
-        text = (
-            f"{several(len(fired), 'burst')} of link retransmissions took longer than TCP waited: "
-            f"{several(number, 'timeout') if number else 'it recovered'} for data that the link still "
-            "carried (competing error recovery)"
-        )
-        text += _again(fired) + _price(fired)
-        found.append(_finding(m, "link_burst", text, fired, "multilayer", "burst", "timeout"))
+    if fired or beside:
+        text = ""
+        if fired:
+            number = _count(fired, "timeout")
+            text = (
+                f"{several(len(fired), 'burst')} of link retransmissions took longer than TCP waited: "
+                f"{several(number, 'timeout') if number else 'it recovered'} for data that the link still "
+                "carried (competing error recovery)"
+            )
+            text += _again(fired) + _price(fired)
+        if beside:
+            # What the timer sent again is part of another chain: its ACKs were late, or it was lost.
+            text += "; " if text else ""
+            text += (
+                f"{several(len(beside), 'burst')} of link retransmissions left {_gaps_of(beside)}; RTOs fired"
+            )
+        both = [*fired, *beside]
+        found.append(_finding(m, "link_burst", text, both, "multilayer", "burst", "timeout"))
     if quiet:
-        gaps = [chain["silence_s"] for chain in quiet]
-        text = (
-            f"{several(len(quiet), 'burst')} of link retransmissions left "
-            f"{'a gap' if len(quiet) == 1 else 'gaps'} of {spread(gaps)} in delivery to the receiver; "
-            "no RTO fired"
-        )
+        text = f"{several(len(quiet), 'burst')} of link retransmissions left {_gaps_of(quiet)}; no RTO fired"
         found.append(_finding(m, "link_burst_harmless", text, quiet, "multilayer", "burst"))
     return found
+
+
+def _gaps_of(bursts: Sequence[Chain]) -> str:
+    gaps = [chain["silence_s"] for chain in bursts]
+    return f"{'a gap' if len(gaps) == 1 else 'gaps'} of {spread(gaps)} in delivery to the receiver"
 
 
 def _losses(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:

@@ -25,7 +25,8 @@ class Finding:
     ----------
     text : str
     cost_s : float
-        Seconds of the link that it cost TCP; 0 if it cost nothing.
+        Seconds that the transfer would have gained without it (`multitracer.diagnosis.gain`); 0 if none.
+        Until all sentences are there, what it claims of them.
     evidence : tuple of (str, int)
         File and record (packet or line) of what it rests on.
     command : str
@@ -34,6 +35,8 @@ class Finding:
         Stable name of what was found.
     chains : tuple of int
         Numbers of the chains behind it.
+    bounds_s : tuple of float or None
+        Between which the cost lies; None where it is measured.
     """
 
     text: str
@@ -42,6 +45,7 @@ class Finding:
     command: str = ""
     evidence: tuple[tuple[str, int], ...] = ()
     chains: tuple[int, ...] = field(default=())
+    bounds_s: tuple[float, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -49,6 +53,7 @@ class Finding:
             "text": self.text,
             "kind": self.kind,
             "cost_s": round(self.cost_s, 3),
+            "cost_bounds_s": [round(bound, 3) for bound in self.bounds_s or (self.cost_s, self.cost_s)],
             "evidence": [{"source": path, "record": record} for path, record in self.evidence],
             "command": self.command or None,
             "chains": list(self.chains),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from multitracer.diagnosis.chains.recovery import CONVERGED
-from multitracer.diagnosis.chains.standstill import STILL_NS
 from multitracer.diagnosis.field.causes import FULL, LOSS_SHARE
 from multitracer.diagnosis.field.facts import QUEUE_MS, QUEUE_TIMES
 from multitracer.diagnosis.field.groups import WORTH
@@ -13,6 +12,7 @@ from multitracer.diagnosis.findings import airtime, bearers, hosts, logs
 from multitracer.diagnosis.findings.whole import GOOD
 from multitracer.layers.logged import relations
 from multitracer.layers.logged.limits import FULL as FULL_WINDOW
+from multitracer.layers.tcp.bottleneck import STILL_NS
 
 
 class SentenceRule(NamedTuple):

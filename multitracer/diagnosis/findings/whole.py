@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from multitracer.diagnosis.field.facts import flow
@@ -53,7 +54,7 @@ def headline(m: Timeline, utilization: Summary, chains: list[Summary]) -> Findin
     span, idle = utilization["span_s"], utilization["idle_s"]
     twice = utilization["duplicate_bytes"]
     dropped = min(sum(chain["dropped_bytes"] for chain in chains), twice)
-    lost = idle + _twice_s(utilization) * (1 - dropped / twice if twice else 1.0)
+    lost = idle + duplicates_s(utilization) * (1 - dropped / twice if twice else 1.0)
     told = f"{value:.1%}"
     if utilization["basis"] != "link log":
         low, high = (f"{utilization[bound]:.0%}" for bound in ("low", "high"))
@@ -233,6 +234,7 @@ def _window(connections: list[Summary]) -> int:
     return max((entry.get("max_window_bytes") or 0 for entry in connections), default=0)
 
 
-def _twice_s(utilization: Summary) -> float:
+def duplicates_s(utilization: Mapping[str, Any]) -> float:
+    """Time that the link took for bytes that it had carried before."""
     busy: float = utilization.get("available_s", utilization["span_s"]) - utilization["idle_s"]
     return float(max(busy, 0.0) * utilization["duplicate_share"])

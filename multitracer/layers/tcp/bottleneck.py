@@ -21,6 +21,11 @@ from multitracer.model.timeline import Connection, Timeline
 
 _FEW = 8
 _SHARE = 0.5
+_STEPS = 4
+STILL_NS = 200_000_000
+"""The smallest timeout of Linux: a path that delivers nothing for so long, and for several of the usual
+distances of packets, stands still."""
+_FACTOR = 8
 _MOST_PAIRS = 200_000_000
 
 _TOO_FEW = "too few data segments with an ACK or an arrival"
@@ -207,15 +212,37 @@ def _fluid(in_ns: Times, size: Times, rate: float) -> Times:
 
 
 def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:
-    """Bytes per second that come out while others wait: delays well above the smallest on both sides."""
+    """Bytes per second that come out while others wait.
+
+    One had to wait if it would have reached the bottleneck, had it met no other, before the one in front of
+    it had left: the smallest delay has the time of a packet in it, half of which is allowed. That time
+    follows from the rate, so that it is found in a few steps, from a first one that takes delays well above
+    the smallest for waiting. Where the path stood still nothing came out, whatever its rate.
+    """
     order = np.argsort(out_ns, kind="stable")
-    in_ns, out_ns, size = in_ns[order], out_ns[order], size[order]
+    in_ns, out_ns, size = in_ns[order], out_ns[order], size[order].astype(np.float64)[1:]
     gap = np.diff(out_ns)
     waiting = in_ns[1:] < out_ns[:-1] - _SHARE * smallest
     if np.count_nonzero(waiting) < _FEW:
         waiting = in_ns[1:] < out_ns[:-1]
-    time = float(gap[waiting].sum())
-    return float(size[1:][waiting].sum()) / time * 1e9 if time > 0 else 0.0
+    rate = _carried(gap, size, waiting)
+    for _ in range(_STEPS if rate > 0 else 0):
+        waiting = in_ns[1:] < out_ns[:-1] - smallest + np.minimum(size / rate * (1e9 / 2), smallest)
+        found = _carried(gap, size, waiting) if np.count_nonzero(waiting) >= _FEW else 0.0
+        if found <= 0 or abs(found - rate) < 0.01 * rate:
+            break
+        rate = found
+    return rate
+
+
+def _carried(gap: Times, size: Times, waiting: Flags) -> float:
+    """Bytes a second of packets that waited; pauses in which the path stood still apart."""
+    gaps, sizes = gap[waiting], size[waiting]
+    if not len(gaps):
+        return 0.0
+    moving = gaps <= max(STILL_NS, _FACTOR * int(np.median(gaps)))
+    time = float(gaps[moving].sum())
+    return float(sizes[moving].sum()) / time * 1e9 if time > 0 else 0.0
 
 
 def idle_ns(found: Bottleneck) -> tuple[int, int, int]:

@@ -1,0 +1,154 @@
+"""Sentences with their costs: every cost of every sentence is made here, by `multitracer.diagnosis.gain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from multitracer.diagnosis.findings.finding import Finding
+from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
+from multitracer.model.timeline import Timeline
+
+Object = Mapping[str, Any]
+
+_AWAY = ("link_reset", "call_dropped", "standstill")
+_BURSTS = ("link_burst", "link_burst_harmless")
+_OPENING = "idle_handshake_slow_start"
+_WITH_LOSS = ("local_drop", "bottleneck", "queue", "loss", "spurious")
+_SHARING = (*_WITH_LOSS, "idle_application")
+_ATTEMPTS = "N2"
+_HEADERS_BYTES = 52
+"""IP and TCP with timestamps."""
+_PACKET_BYTES = 1500
+SEEN_FULL = 0.1
+"""The rate of the bottleneck is its own if it was what limited the transfers for this part of their time."""
+
+
+def along_the_link(
+    found: Sequence[Finding], chains: Sequence[Object], utilization: Object, repeated: float
+) -> tuple[list[Finding], Loss]:
+    """Costs where a log of the link is there.
+
+    Parameters
+    ----------
+    found : sequence of Finding
+        With idle time and time of duplicates as their costs.
+    chains : sequence of mapping
+        As in the result of `chains`.
+    utilization : mapping
+        Result of `utilization`.
+    repeated : float
+        Share of the frames that the link sent again.
+    """
+    span_s, idle_s = float(utilization["span_s"]), float(utilization["idle_s"])
+    busy_s = max(float(utilization["available_s"]) - idle_s, 0.0)
+    twice_s = busy_s * float(utilization["duplicate_share"])
+    claims = [_claim(one, chains) for one in found]
+    bursts_s = sum(claim.s for claim, one in zip(claims, found, strict=True) if one.kind in _BURSTS)
+    repeats_s = min(max((busy_s - twice_s) * repeated, bursts_s), busy_s)
+    loss = loss_of_link(span_s, idle_s, twice_s, float(utilization["reset_s"]), repeats_s)
+    return _with(found, costs(loss, claims)), loss
+
+
+def _claim(one: Finding, chains: Sequence[Object]) -> Claim:
+    """Its idle time and duplicates, and how long the link itself was away or repeated a frame."""
+    mine = [chain for chain in chains if chain["chain"] in one.chains]
+    if one.kind in _AWAY:
+        # A link that gives up after so many attempts would have gone on repeating; one that left would not.
+        gave_up = [chain for chain in mine if _gave_up(chain)]
+        away_s = sum(chain["held_s"] for chain in mine if chain not in gave_up)
+        return Claim(one.cost_s + away_s, certain=not gave_up)
+    if one.kind in _BURSTS:
+        return Claim(one.cost_s + sum(max(chain["held_s"] - chain["idle_s"], 0.0) for chain in mine))
+    return Claim(one.cost_s)
+
+
+def _gave_up(chain: Object) -> bool:
+    causes = [str(event["cause"]) for event in chain["events"] if event["what"] == "reset"]
+    return any(_ATTEMPTS in cause for cause in causes)
+
+
+def from_captures(
+    m: Timeline, found: Sequence[Finding], entries: Sequence[Object], chains: Sequence[Object], twice_s: float
+) -> tuple[list[Finding], Loss]:
+    """Costs by captures alone.
+
+    Parameters
+    ----------
+    m : Timeline
+    found : sequence of Finding
+        With the time in which each limited the sender as its cost; of chains of their own, idle time and
+        duplicates.
+    entries : sequence of mapping
+        Of ``connections``.
+    chains : sequence of mapping
+        As in the result of `chains`.
+    twice_s : float
+        Time that the path took for bytes that it had carried before.
+    """
+    carrying = [entry for entry in entries if entry["bytes"]["sent"]]
+    largest = max(carrying, key=lambda entry: int(entry["bytes"]["unique"]))
+    rate_bps, seen_full = _rate(m, carrying)
+    unique = sum(entry["bytes"]["unique"] for entry in carrying)
+    segments = sum(entry["packets"]["data"] for entry in carrying)
+    packet = min(unique / max(segments, 1) + _HEADERS_BYTES, _PACKET_BYTES)
+    wire = unique * packet / max(packet - _HEADERS_BYTES, 1.0)
+    opening = opening_s(rate_bps, _rtt_s(largest), wire / len(carrying), packet)
+    loss = loss_of_path(_together_s(carrying), wire, rate_bps, seen_full=seen_full, opening_s=opening)
+    opening = min(opening, loss.s)
+    first = next((one for one in found if one.kind in _WITH_LOSS), None)
+    claims = []
+    for one in found:
+        if one.kind == _OPENING:
+            claims.append(Claim(min(opening, one.cost_s), max(one.cost_s - opening, 0.0)))
+        elif one.chains and one.kind not in _WITH_LOSS:
+            claims.append(_claim(one, chains))
+        else:
+            follows = one.kind in _SHARING and (one.kind != "bottleneck" or one.cost_s + twice_s > 0)
+            claims.append(Claim(twice_s if one is first else 0.0, one.cost_s, follows))
+    blamed = any(one.kind == _OPENING for one in found)
+    return _with(found, costs(loss, claims, 0.0 if blamed else opening)), loss
+
+
+def _with(found: Sequence[Finding], priced: Sequence[Cost]) -> list[Finding]:
+    return [
+        replace(one, cost_s=cost.s, bounds_s=(cost.low_s, cost.high_s))
+        for one, cost in zip(found, priced, strict=True)
+    ]
+
+
+def _together_s(entries: Sequence[Object]) -> float:
+    """Time in which any of the connections was open."""
+    total_s, until = 0.0, float("-inf")
+    for start, end in sorted((float(entry["start"]), float(entry["end"])) for entry in entries):
+        total_s += max(end - max(start, until), 0.0)
+        until = max(until, end)
+    return total_s
+
+
+def _rtt_s(entry: Object) -> float:
+    """Of an empty path."""
+    bottleneck, rtt = entry.get("bottleneck") or {}, entry.get("rtt") or {}
+    for value in (bottleneck.get("base_rtt_ms"), rtt.get("base_ms"), rtt.get("min_ms")):
+        if value is not None:
+            return float(value) / 1e3
+    return 0.0
+
+
+def _rate(m: Timeline, entries: Sequence[Object]) -> tuple[float | None, bool]:
+    """Bits a second that the bottleneck carries while something waits, and whether it was seen full."""
+    whole = sum(entry["bytes"]["unique"] for entry in entries) or 1
+    full = sum(
+        float((entry.get("limits") or {}).get("bandwidth") or 0.0) * entry["bytes"]["unique"]
+        for entry in entries
+    )
+    seen_full = full >= SEEN_FULL * whole
+    rates = [rate for entry in entries if (rate := (entry.get("bottleneck") or {}).get("rate_bps"))]
+    if not m.summarised:
+        from multitracer.layers.tcp.bottleneck import bottleneck
+
+        found = bottleneck(m)
+        if found is not None:
+            rates.append(8 * found.rate)
+    return max(rates, default=None), seen_full and bool(rates)

@@ -208,9 +208,9 @@ def test_sentence_and_lines(tmp_path: Path) -> None:
     analysis = analyze(transfer(tmp_path / "t.pcap")).to_dict()
     (said,) = [one["text"] for one in analysis["diagnosis"] if one["kind"] == "multipath"]
     assert said.startswith("one MPTCP transfer of 2,500 bytes over 3 subflows: 40% over connection")
-    assert "500 bytes (20.0%) were sent again on another subflow" in said
+    assert "500 bytes (20.0%) were reinjected on another subflow" in said
     printed = list(mptcp.lines(analysis["mptcp"], 12))
-    assert printed[0] == ("Transfer 0", "2,500 bytes over 3 subflows, 500 sent again on another one")
+    assert printed[0] == ("Transfer 0", "2,500 bytes over 3 subflows, 500 reinjected on another one")
     assert len(printed) == 4
 
 

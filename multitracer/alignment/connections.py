@@ -110,10 +110,10 @@ def _fused(
     alone = _alone(captures, merged)
     if len({one.source for one in alone}) < 2:
         return merged
-    place = list(range(len(merged)))
-    gone: set[int] = set()
+    into: dict[int, int] = {}  # connections that are no more, and where they went
+    gone = into.keys()
     for same in same_packets(traces, alone):
-        a, b = sorted((place[same.first], place[same.second]))
+        a, b = sorted((_end_of(into, same.first), _end_of(into, same.second)))
         if a == b:
             continue
         kept, other = merged[a], merged[b]
@@ -127,8 +127,7 @@ def _fused(
         if not any(joined):
             continue
         kept.also += [names[::-1] if same.flipped else names for names in other.names]
-        gone.add(b)
-        place = [a if at == b else at for at in place]
+        into[b] = a
     return [common for number, common in enumerate(merged) if number not in gone]
 
 
@@ -156,6 +155,12 @@ def _ranges(trace: Trace) -> list[list[tuple[int, int]]]:
     low[high < low] = 0
     high = np.maximum(high, low)
     return [[(int(low[c, d]), int(high[c, d])) for d in (0, 1)] for c in range(count)]
+
+
+def _end_of(into: dict[int, int], number: int) -> int:
+    while number in into:
+        number = into[number]
+    return number
 
 
 def _place(

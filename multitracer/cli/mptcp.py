@@ -23,7 +23,7 @@ def lines(found: Mapping[str, Any], shown: int) -> Iterator[tuple[str, str]]:
             yield f"Transfer {number}", f"{len(transfer['subflows'])} subflows, no data of known place"
             continue
         text = f"{whole['bytes']:,} bytes over {len(transfer['subflows'])} subflows"
-        text += f", {whole['reinjected']:,} sent again on another one"
+        text += f", {whole['reinjected']:,} reinjected on another one"
         if whole["unmapped"]:
             text += f", {whole['unmapped']:,} of unknown place"
         yield f"Transfer {number}", text
@@ -44,4 +44,4 @@ def _subflow(one: Mapping[str, Any], carried: Mapping[str, Any] | None) -> str:
     if carried is None:
         return text + "unknown"
     share = "" if carried["share"] is None else f" ({carried['share']:.1%})"
-    return text + f"{carried['bytes']:,} bytes{share}, {carried['reinjected']:,} again"
+    return text + f"{carried['bytes']:,} bytes{share}, {carried['reinjected']:,} reinjected"

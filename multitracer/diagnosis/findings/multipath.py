@@ -33,7 +33,7 @@ def multipath(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         text += more
         if whole["reinjected"]:
             part = whole["reinjected"] / whole["bytes"]
-            text += f"; {whole['reinjected']:,} bytes ({part:.1%}) were sent again on another subflow"
+            text += f"; {whole['reinjected']:,} bytes ({part:.1%}) were reinjected on another subflow"
         if whole["unmapped"]:
             text += f"; of {whole['unmapped']:,} bytes no mapping was captured"
         found.append(Finding(text, 0.0, "multipath", plot_command(m, None, None)))

@@ -253,8 +253,8 @@ RULES = {
     "multipath": SentenceRule(
         "One transfer over several paths",
         "connections are subflows of one Multipath TCP transfer, and it carried data",
-        "grouped by keys and tokens of the SYNs; bytes and what was sent again by data sequence numbers, at "
-        "the capture nearest to the sender",
+        "grouped by keys and tokens of the SYNs; bytes and reinjections by data sequence numbers, at the "
+        "capture nearest to the sender",
         "RFC 8684 sections 3.1 to 3.3",
     ),
     **{

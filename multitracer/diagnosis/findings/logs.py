@@ -104,7 +104,10 @@ def _said(m: Timeline, kind: str, members: Sequence[Object], all_of: int) -> Fin
     )
     if name == "congestion_window":
         text += _path(members)
-    cost_s = 0.0 if name == "congestion_window" else held
+    full = name == "receiver_window" and 2 * sum(_queued(one) for one in members) >= len(members)
+    if full:
+        text += ", which a queue on the path filled: a larger window would only lengthen it"
+    cost_s = 0.0 if full or name == "congestion_window" else held
     return Finding(text, cost_s, kind, _picture(m), _evidence(members))
 
 

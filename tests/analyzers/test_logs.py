@@ -158,10 +158,9 @@ def drive(path: Path, low: int, seed: int = 1) -> Path:
     path.write_text("\n".join(lines) + "\n")
     (path.parent / "measurement.toml").write_text(
         f'[sources."{path.name}"]\nformat = "csv"\ntime = "time"\n[sources."{path.name}".series]\n'
-        'rsrp_dbm = {{ column = "RSRP (dBm)", layer = "link" }}\nnoise = {{ column = "noise", layer = "link" }}\n'
-        'throughput_bps = {{ column = "DL throughput (Mbps)", factor = 1e6 }}\n'.replace("{{", "{").replace(
-            "}}", "}"
-        )
+        'rsrp_dbm = { column = "RSRP (dBm)", layer = "link" }\n'
+        'noise = { column = "noise", layer = "link" }\n'
+        'throughput_bps = { column = "DL throughput (Mbps)", factor = 1e6 }\n'
     )
     return path.parent
 

@@ -48,6 +48,7 @@ PICTURES: dict[str, tuple[str, dict[str, float]]] = {
     "layers": ("local-drops", {}),
     "host": ("host-queue", {}),
     "idle": ("link-resets-vj", {}),
+    "logs": ("link-resets-sack/ss.log.gz", {}),
     "cdf": ("link-*", {}),
     "compare": ("link-*", {}),
 }

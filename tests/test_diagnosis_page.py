@@ -9,6 +9,7 @@ import pytest
 from support_samples import ROOT, Run
 
 from multitracer.diagnosis.field.sentences import SENTENCES
+from multitracer.diagnosis.findings.logs import KINDS
 from multitracer.diagnosis.findings.rules import RULES
 from multitracer.model.schema.results import IDLE_CAUSES
 
@@ -38,7 +39,7 @@ def test_every_kind_that_is_said_has_a_rule() -> None:
         said |= set(re.findall(r'Finding\(\w+(?:\([^)]*\))?, [\w.]+, "([a-z_]+)"', text))
         said |= set(_kinds(text))
         said |= set(re.findall(r'_finding\(\s*m,\s*"([a-z_]+)"', text))
-    said |= set(SENTENCES) | {"kernel_count"}
+    said |= set(SENTENCES) | set(KINDS.values()) | {"kernel_count"}
     idle = {f"idle_{cause.replace('/', '_')}" for cause in IDLE_CAUSES}
     assert said | idle <= set(RULES)
     assert set(RULES) <= said | idle

@@ -28,12 +28,13 @@ _WORDS = {
     "send_buffer": "the sender's own socket buffer",
     "congestion_window": "the congestion window",
 }
-_KINDS = {
+KINDS = {
     "application": "log_application",
     "receiver_window": "log_receiver_window",
     "send_buffer": "log_send_buffer",
     "congestion_window": "log_congestion_window",
 }
+"""Kinds of sentences by the limit with most of the time."""
 _INFERRED = {
     **_WORDS,
     "application": "the application, or its socket buffer: less was sent than both windows allowed",
@@ -65,10 +66,12 @@ def _main(one: Object) -> tuple[str, str]:
     """Kind of sentence, and the limit with the largest share."""
     held = one["limits"]
     if held is None:
-        return "log_unknown", ""
+        kind = "log_unknown"
+        return kind, ""
     shares = {name: value for name, value in held["shares"].items() if name != "unknown"}
     name = max(shares, key=lambda name: shares[name])
-    return (_KINDS[name] if shares[name] >= MAIN else "log_mixed"), name
+    kind = "log_mixed"
+    return (KINDS[name] if shares[name] >= MAIN else kind), name
 
 
 def _said(m: Timeline, kind: str, members: Sequence[Object], all_of: int) -> Finding:
@@ -104,7 +107,10 @@ def _said(m: Timeline, kind: str, members: Sequence[Object], all_of: int) -> Fin
     )
     if name == "congestion_window":
         text += _path(members)
-    cost_s = 0.0 if name == "congestion_window" else held
+    full = name == "receiver_window" and 2 * sum(_queued(one) for one in members) >= len(members)
+    if full:
+        text += ", which a queue on the path filled: a larger window would only lengthen it"
+    cost_s = 0.0 if full or name == "congestion_window" else held
     return Finding(text, cost_s, kind, _picture(m), _evidence(members))
 
 
@@ -225,7 +231,8 @@ def _stalls(m: Timeline, transfers: Sequence[Object]) -> list[Finding]:
     )
     records = tuple((one["source"], stall["record"]) for one, stall in still)[:12]
     _, longest = max(still, key=lambda item: item[1]["end"] - item[1]["start"])
-    return [Finding(text, sum(lengths), "log_stall", _picture(m, longest["start"], longest["end"]), records)]
+    cost_s = sum(lengths)
+    return [Finding(text, cost_s, "log_stall", _picture(m, longest["start"], longest["end"]), records)]
 
 
 def _picture(m: Timeline, start: float | None = None, end: float | None = None) -> str:

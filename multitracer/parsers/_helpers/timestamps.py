@@ -134,20 +134,21 @@ def zone_of(name: str) -> tzinfo:
 
 
 def forms_of(samples: Sequence[str]) -> list[str]:
-    """Forms in which all of some texts are times, the likeliest first; empty if they are none."""
+    """Forms in which most of some texts are times, the likeliest first; empty if they are none."""
     texts = [text.strip() for text in samples if text.strip()]
-    if not texts:
-        return []
-    numbers = [_float(text) for text in texts]
-    if all(number is not None for number in numbers):
-        known = [number for number in numbers if number is not None]
-        if sorted(known) != known or (len(set(known)) < 2 and len(known) > 2):
-            return []
-        return [_unit(known[0])]
+    numbers = [number for text in texts if (number := _float(text)) is not None]
+    compact = "%Y%m%d%H%M%S"
+    if texts and all(len(text) == 14 and Clock(compact).ns(text) is not None for text in texts):
+        return [compact]
+    if numbers and 2 * len(numbers) >= len(texts):
+        constant = len(numbers) > 2 and len(set(numbers)) < 2
+        return [] if sorted(numbers) != numbers or constant else [_unit(numbers[0])]
     forms = [ISO]
     for form in CALENDAR:
         forms += [form, form.replace("%S", "%S.%f") if "_%H.%M" not in form else form + ".%f"]
-    return [form for form in forms if all(Clock(form).ns(text) is not None for text in texts)]
+    fits = {form: sum(Clock(form).ns(text) is not None for text in texts) for form in forms}
+    best = max(fits.values(), default=0)
+    return [form for form in forms if fits[form] == best] if best and 2 * best >= len(texts) else []
 
 
 def _unit(first: float) -> str:

@@ -163,7 +163,7 @@ def _panels(m: Timeline, flows: Sequence[LoggedFlow]) -> Iterator[Panel]:
         if one.retransmissions
     ]
     if any(float(one.y[-1]) > 0 for one in again):
-        yield Panel("retransmissions", Axis("Retransmitted", "segments"), tuple(again), height=0.6, zero=True)
+        yield Panel("retransmissions", Axis("Retrans.", "segments"), tuple(again), height=0.6, zero=True)
 
 
 def _role(role: Role, at: int, count: int) -> Role:

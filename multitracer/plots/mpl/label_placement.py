@@ -35,6 +35,8 @@ class LabelPlacement:
         over_rules: bool = True,
     ) -> bool:
         """Take a box by its centre; False if it leaves the panel, touches another, covers data or a rule."""
+        if not (np.isfinite(x) and np.isfinite(y)):
+            return False  # what is not positive has no place on a logarithmic axis
         rows, columns = self._taken.shape
         left, right = int((x - width / 2) // CELL), int((x + width / 2) // CELL) + 1
         bottom, top = int((y - height / 2) // CELL), int((y + height / 2) // CELL) + 1

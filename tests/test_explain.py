@@ -72,7 +72,7 @@ def test_a_time_finds_the_same_retransmission() -> None:
 def test_stall_by_a_full_window() -> None:
     found = story("spurious-timeouts", at_s=20.0)
     assert found.kind == "stall"
-    assert "the receiver's window was full" in said(found, "why")
+    assert "the advertised window was full" in said(found, "why")
     assert float(re.findall(r"for (\d+\.\d+) s", said(found, "stall"))[0]) > 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 
 import click
@@ -81,15 +82,23 @@ def command(
     if as_json:
         print_json(story.to_dict())
         return
-    say(story.title)
+    for line in textwrap.wrap(story.title, max(_columns(), 32), break_on_hyphens=False):
+        say(line)
     for line in story.lines:
         _line(line["about"], line["text"])
 
 
 def _line(about: str, text: str) -> None:
-    """What it is about, and the text, wrapped beside it."""
-    body = textwrap.fill(text, 92, initial_indent=" " * 12, subsequent_indent=" " * 12)
-    say(f"  {about:<10}{body[12:]}")
+    """What it is about, and the text, wrapped beside it to the width of the terminal."""
+    room = max(_columns() - 12, 20)
+    first, *rest = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+    for line in (f"  {about:<10}{first}", *(" " * 12 + line for line in rest)):
+        say(line)
+
+
+def _columns() -> int:
+    """Of the terminal, or of COLUMNS, 80 where there is neither; lines of more than 100 are hard to read."""
+    return min(shutil.get_terminal_size().columns, 100)
 
 
 def _rules(kind: str, as_json: bool) -> None:

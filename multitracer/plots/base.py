@@ -245,6 +245,7 @@ def unit_of(bits_per_second: float) -> tuple[str, float]:
 
 LONG_TAIL = 20.0  # times the median from which most of a linear axis would be empty
 TAIL_NOTE = "logarithmic axis: the largest {} is more than 20 times the median"
+APART_NOTE = "logarithmic axis: the {} of the measurements differ by more than 20 times"
 
 
 def long_tailed(values: Floats) -> bool:
@@ -253,6 +254,11 @@ def long_tailed(values: Floats) -> bool:
     if len(known) < 2 or float(known.min()) <= 0:
         return False
     return float(known.max()) > LONG_TAIL * float(np.median(known))
+
+
+def far_apart(values: Sequence[float]) -> bool:
+    """Whether one positive value of each of several measurements would vanish on a linear axis."""
+    return len(values) > 1 and min(values) > 0 and max(values) > LONG_TAIL * min(values)
 
 
 def time_unit(seconds: Floats) -> tuple[str, float]:

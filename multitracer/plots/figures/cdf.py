@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.layers.link.path import link_path
-from multitracer.model.quantities import count
+from multitracer.model.quantities import count, duration
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.owd import delays
@@ -53,8 +53,7 @@ def curve(name: str, rank: int, values: Floats, size: float, words: str) -> Seri
     """
     x = np.sort(values) * size
     y = 100.0 * np.arange(1, len(x) + 1) / len(x)
-    middle = float(np.median(values)) * size
-    label = f"{words} ({len(x):,}, median {middle:,.3g})"
+    label = f"{words} ({len(x):,}, median {duration(float(np.median(values)))})"
     return Series(name, CURVES[rank % len(CURVES)], x, y, kind="steps", label=label)
 
 
@@ -101,6 +100,7 @@ def _figure(title: str, facts: str, found: Sequence[tuple[str, str, Floats]], op
     everything = np.concatenate([values for _, _, values in found])
     unit, size = base.time_unit(everything)
     tailed = base.long_tailed(everything)
+    apart = everything.min() > 0 and base.far_apart([float(np.median(values)) for *_, values in found])
     series = tuple(curve(name, rank, values, size, words) for rank, (name, words, values) in enumerate(found))
     low, top = min(float(one.x[0]) for one in series), max(float(one.x[-1]) for one in series)
     panel = Panel("cdf", Axis("Share of samples", "%"), series, zero=True)
@@ -113,9 +113,9 @@ def _figure(title: str, facts: str, found: Sequence[tuple[str, str, Floats]], op
         (panel,),
         window,
         subtitle=facts,
-        notes=(base.TAIL_NOTE.format("delay"),) if tailed else (),
+        notes=(base.TAIL_NOTE.format("delay"),) if tailed else (base.APART_NOTE.format("medians"),) * apart,
         x=Axis("Delay", unit),
-        x_log=tailed,
+        x_log=bool(tailed or apart),
         theme="dark" if options.dark else "light",
     )
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from multitracer.layers.tcp.transit import in_order
+from multitracer.model.quantities import duration
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.cdf import CURVES
@@ -57,20 +58,20 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
                 role,
                 x,
                 rtt * size,
-                label=f"{name}: min RTT {rtt.min() * size:,.3g} {unit}",
+                label=f"{name}: min RTT {duration(float(rtt.min()))}",
             )
             for name, role, x, rtt in trips
         )
         tailed = base.long_tailed(np.concatenate([rtt for *_, rtt in trips]))
         notes += [base.TAIL_NOTE.format("RTT")] if tailed else []
         panels.append(Panel("rtt", Axis("RTT", unit), lines, height=0.6, zero=not tailed, log=tailed))
-    if base.long_tailed(np.array([float(one.y[-1]) for one in progress])):
+    if base.far_apart([float(one.y[-1]) for one in progress]):
         panels[0] = replace(panels[0], zero=False, log=True)
-        notes.append(base.TAIL_NOTE.format("transfer"))
+        notes.append(base.APART_NOTE.format("sizes"))
     open_end = options.from_s is None and options.to_s is None and options.fold_s is None
-    x_log = open_end and base.long_tailed(np.array([float(one.x[-1]) for one in progress]))
+    x_log = open_end and base.far_apart([float(one.x[-1]) for one in progress])
     if x_log:
-        notes.append(base.TAIL_NOTE.format("duration"))
+        notes.append(base.APART_NOTE.format("durations"))
     window = base.window_of(progress, progress, options)
     return Figure(
         PLOT.name,
@@ -87,7 +88,7 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
 def _words(subject: Subject, seconds: float) -> str:
     value = number(summary(subject.results, "utilization").get("value"))
     used = "" if value is None else f", {100 * value:.1f} %"
-    return f"{subject.name}: {seconds:,.0f} s{used}"
+    return f"{subject.name}: {duration(seconds)}{used}"
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:

@@ -45,6 +45,8 @@ class LabelPlacement:
         over_rules : bool
             The box may cover rules.
         """
+        if not (np.isfinite(x) and np.isfinite(y)):
+            return False  # what is not positive has no place on a logarithmic axis
         rows, columns = self._taken.shape
         left, right = int((x - width / 2) // CELL), int((x + width / 2) // CELL) + 1
         bottom, top = int((y - height / 2) // CELL), int((y + height / 2) // CELL) + 1

@@ -180,6 +180,8 @@ def _words(
     pixel = 72.0 / float(canvas.mpl.dpi)
     across, up = canvas.pixels(axes)
     for index, (x, y, x_end, y_end) in zip(seen.tolist(), ends.tolist(), strict=True):
+        if not np.isfinite([x, y, x_end, y_end]).all():
+            continue
         words = drawable(pieces.texts[index], 60)
         if not words:
             continue

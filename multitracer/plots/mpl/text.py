@@ -7,6 +7,7 @@ from typing import Any
 
 from multitracer.plots.drawable_text import FONT, drawable
 
+HINTED = 1.08  # small letters at few pixels per inch are rounded up to whole pixels
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
@@ -20,8 +21,8 @@ def _per_point(words: str, bold: bool) -> float:
 
 
 def text_width(words: str, size: float, *, bold: bool = False) -> float:
-    """Of a line of words, in points, at a size in points."""
-    return _per_point(drawable(words, 400), bold) * size
+    """Of a line of words, in points, at a size in points; the most that hinting makes of it on a screen."""
+    return HINTED * _per_point(drawable(words, 400), bold) * size
 
 
 def wrapped(words: str, width: float, size: float, *, bold: bool = False, most: int = 3) -> list[str]:

@@ -13,6 +13,8 @@ from multitracer.model.table import Table
 
 Score = dict[str, Any]
 _POINTS, _QUEUE_US = 2, 10
+_ETHERNET = 14
+_FEW = 20
 
 
 def score(folder: Path) -> Score:
@@ -36,7 +38,9 @@ def score(folder: Path) -> Score:
         "unjoined_segments": host["unjoined"]["segments"],
         "uncut": host["unjoined"]["cut_in_queue"],
         "limits_off": _limits(connections, truth),
-        "queue_off_us": _queue(analysis.results["host"].tables["host_packets"], truth),
+        "queue_off_us": _queue(
+            analysis.results["host"].tables["host_packets"], analysis.measurement.table("segments"), truth
+        ),
     }
 
 
@@ -56,37 +60,32 @@ def _limits(connections: list[dict[str, Any]], truth: Score) -> float | None:
     return round(100 * max(found), 2) if found else None
 
 
-def _queue(packets: Table, truth: Score) -> dict[str, float] | None:
-    """How far times in a token bucket are from what its rate, burst and earlier packets make of the arrivals.
+def _queue(packets: Table, segments: Table, truth: Score) -> dict[str, float] | None:
+    """Times of packets in a token bucket, against its rate and against the capture's own stamps.
 
-    The bucket holds `burst_bytes` worth of time, full at the beginning; a packet may go when there is enough
-    for it, and goes when the kernel's timer comes to it: that is in the figures. Packets of one segment each:
-    how a larger one is cut in the queue, its arrival does not tell.
+    Of full packets that waited for the one before, the distance between departures is their bytes divided by
+    the rate. When the bucket's timer comes late, a packet really waits longer; the next one waits less.
+    Packets of one segment each: how a larger one is cut in the queue, its arrival does not tell.
     """
     if truth["queue"] != "tbf-host" or truth["offload"]:
         return None
     ours = packets.where((packets["enqueue_ns"] >= 0) & (packets["dequeue_ns"] >= 0))
-    order = np.argsort(ours["dequeue_ns"], kind="stable")
-    came, went = ours["enqueue_ns"][order].tolist(), ours["dequeue_ns"][order].tolist()
-    sizes = (ours["length"][order] + 14).tolist()
-    if not came:
+    ours = ours.where(np.argsort(ours["dequeue_ns"], kind="stable"))
+    came, went, size = ours["enqueue_ns"], ours["dequeue_ns"], ours["length"] + _ETHERNET
+    full = size == size.max(initial=0)
+    behind = np.flatnonzero(full[1:] & full[:-1] & (came[1:] < went[:-1]))
+    if len(behind) < _FEW:
         return None
-    per_byte_ns = 8e9 / truth["rate_bps"]
-    full_ns = truth["burst_bytes"] * per_byte_ns
-    tokens_ns, before_ns = full_ns, came[0]
-    off = []
-    for arrival, departure, size in zip(came, went, sizes, strict=True):
-        begin = max(arrival, before_ns)
-        there = min(tokens_ns + begin - before_ns, full_ns)
-        off.append((departure - begin - max(size * per_byte_ns - there, 0.0)) / 1e3)
-        tokens_ns = min(tokens_ns + departure - before_ns, full_ns) - size * per_byte_ns
-        before_ns = departure
-    middle, tail = np.percentile(np.abs(off), (50, 95))
+    ideal_us = float(size.max()) * 8e6 / truth["rate_bps"]
+    gaps_us = (went[behind + 1] - went[behind]) / 1e3
+    known = ours["capture"] >= 0
+    apart_us = (segments["t_ns"][ours["capture"][known]] - went[known]) / 1e3
     return {
-        "median": round(float(np.median(off)), 1),
-        "median_off": round(float(middle), 1),
-        "p95_off": round(float(tail), 1),
-        "packets": len(off),
+        "packets": len(behind),
+        "ideal": round(ideal_us, 1),
+        "median_off": round(float(np.median(gaps_us)) - ideal_us, 1),
+        "spread": round(float(np.percentile(np.abs(gaps_us - np.median(gaps_us)), 50)), 1),
+        "captured_after": round(float(np.median(apart_us)), 1),
     }
 
 
@@ -114,9 +113,13 @@ def table(found: list[Score]) -> list[str]:
     known = [one for one in found if one["limits_off"] is not None]
     far = {one["run"]: f"{one['limits_off']} points" for one in known if one["limits_off"] > _POINTS}
     lines.append(_row(f"limits within {_POINTS} points", "tcp_info", len(known), far))
-    timed = {one["run"]: one["queue_off_us"]["median_off"] for one in found if one["queue_off_us"]}
-    slow = {run: f"{off} us" for run, off in timed.items() if off > _QUEUE_US}
-    lines.append(_row(f"time in the queue, median within {_QUEUE_US} us", "token bucket", len(timed), slow))
+    timed = {one["run"]: one["queue_off_us"] for one in found if one["queue_off_us"]}
+    for what, against, key in (
+        ("between departures", "bytes over rate", "median_off"),
+        ("departure", "the capture's stamp", "captured_after"),
+    ):
+        slow = {run: f"{us[key]} us" for run, us in timed.items() if abs(us[key]) > _QUEUE_US}
+        lines.append(_row(f"queue, {what}: median within {_QUEUE_US} us", against, len(timed), slow))
     return lines
 
 

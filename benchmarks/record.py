@@ -3,8 +3,9 @@
 
     benchmarks/record.py make --out DIR --runs 60 --seed 1
     benchmarks/record.py score DIR [--json FILE]
+    benchmarks/record.py cost [--rounds 3] [--connections 10000]
 
-`make` needs root, ip, tc, nstat and strace; the same command again makes what is missing.
+`make` and `cost` need root, ip, tc, nstat and strace (iperf3 for `cost`); `make` again makes what is missing.
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ def main() -> int:
     scoring = commands.add_parser("score", help="hold recordings against the truth")
     scoring.add_argument("folder", type=Path)
     scoring.add_argument("--json", type=Path, help="write each run's figures, one JSON object a line")
+    cost = commands.add_parser("cost", help="the same transfers with and without recording, in turn")
+    cost.add_argument("--rounds", type=int, default=3)
+    cost.add_argument("--connections", type=int, default=10_000)
     arguments = parser.parse_args()
+    if arguments.command == "cost":
+        return cost_all(arguments.rounds, arguments.connections)
     if arguments.command == "make":
         return make_all(arguments.out, arguments.runs, arguments.seed)
     return score_all(arguments.folder, arguments.json)
@@ -62,6 +68,14 @@ def score_all(folder: Path, output: Path | None) -> int:
     if output is not None:
         output.write_text("".join(json.dumps(one) + "\n" for one in found))
     print("\n".join(table(found)))
+    return 0
+
+
+def cost_all(rounds: int, connections: int) -> int:
+    """Print the table of what recording costs."""
+    from recordwork.cost import measure, table
+
+    print("\n".join(table(measure(rounds, connections))))
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import multitracer as mt
+from multitracer.layers.onepoint import nothing_outstanding_ns
 from multitracer.model.declared import with_points
 from multitracer.model.errors import UsageError
 
@@ -110,3 +111,15 @@ def test_declared_point(point: str, detail: Any) -> None:
     capture = next(iter(sorted(SAMPLES.glob("*/*snd*.pcap*"))))
     measurement = mt.read(capture, detail=detail, point=point)
     assert measurement.sources[0].point == point
+
+
+def test_time_behind_the_last_acknowledgement_is_the_application_s() -> None:
+    """A FIN may come long after all data was acknowledged: nobody waited for the network then."""
+    m = mt.read(SAMPLES / "host-queue")
+    (connection,) = m.connections
+    acks = m.flow(0, 1 - connection.data_dir, 0)
+    begin_ns = int(acks["t_ns"].max())
+    assert nothing_outstanding_ns(m, connection, 0, begin_ns, begin_ns + 1_000_000_000) == 1_000_000_000
+    data = m.flow(0, connection.data_dir, 0)
+    inside = int(data["t_ns"][data["length"] > 0][20])
+    assert nothing_outstanding_ns(m, connection, 0, inside, inside + 1_000) == 0

@@ -18,6 +18,8 @@ _TRANSFER = Path(__file__).with_name("transfer.py")
 _PORT = 5001
 _RETURNED = re.compile(r"= (\d+)$")
 _SECONDS = 3.0
+_HTB = ("class", "add", "dev", "mta0", "parent", "1:", "classid", "1:10", "htb", "burst", "16k")
+_BELOW = ("dev", "mta0", "parent", "1:10", "handle", "10:")
 
 
 def draw(seed: int) -> dict[str, Any]:
@@ -63,9 +65,9 @@ def make(folder: Path, wanted: dict[str, Any]) -> None:
     partial = folder.with_name(folder.name + ".part")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    with _network(wanted) as (a, b, r):
+    with network(wanted) as (a, b, r):
         wanted = {**wanted, "address": "10.92.0.2", "result": str(partial / "tcp_info.json")}
-        serving = [*_inside(b), sys.executable, str(_TRANSFER), "serve", json.dumps(wanted)]
+        serving = [*inside(b), sys.executable, str(_TRANSFER), "serve", json.dumps(wanted)]
         server = subprocess.Popen(serving, stdout=subprocess.PIPE)
         assert server.stdout is not None
         try:
@@ -73,7 +75,7 @@ def make(folder: Path, wanted: dict[str, Any]) -> None:
             before = _kernel(a)
             said = subprocess.run(
                 [
-                    *(*_inside(a), sys.executable, "-m", "multitracer", "record", "--quiet", "-i", "mta0"),
+                    *(*inside(a), sys.executable, "-m", "multitracer", "record", "--quiet", "-i", "mta0"),
                     *("-o", str(partial / "recording"), "--", "strace", "-f", "-yy", "-o"),
                     *(str(partial / "calls"), "-e", "trace=sendto,write,sendmsg", "-s", "0"),
                     *(sys.executable, str(_TRANSFER), "send", json.dumps(wanted)),
@@ -120,43 +122,46 @@ def _writes(path: Path) -> list[int]:
     return found
 
 
-def _inside(namespace: str) -> tuple[str, ...]:
+def inside(namespace: str) -> tuple[str, ...]:
+    """Words before a command that is to run in a namespace."""
     return ("ip", "netns", "exec", namespace)
 
 
 def _kernel(a: str) -> dict[str, Any]:
     """The counters of the sending host."""
-    qdisc = json.loads(_said(*_inside(a), "tc", "-s", "-j", "qdisc", "show", "dev", "mta0"))[0]
-    told = json.loads(_said(*_inside(a), "nstat", "-asjz"))["kernel"]
+    qdisc = json.loads(printed(*inside(a), "tc", "-s", "-j", "qdisc", "show", "dev", "mta0"))[0]
+    told = json.loads(printed(*inside(a), "nstat", "-asjz"))["kernel"]
     return {"qdisc": qdisc, "again": told["TcpRetransSegs"] - told["TcpExtTCPRetransFail"]}
 
 
 def _drops(namespace: str, device: str) -> int:
-    found = json.loads(_said(*_inside(namespace), "tc", "-s", "-j", "qdisc", "show", "dev", device))
+    found = json.loads(printed(*inside(namespace), "tc", "-s", "-j", "qdisc", "show", "dev", device))
     return int(found[0]["drops"])
 
 
-def _said(*argv: str) -> str:
+def printed(*argv: str) -> str:
+    """What a command printed; an error if it failed."""
     return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=30).stdout
 
 
 @contextmanager
-def _network(wanted: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def network(wanted: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Sender, receiver and a router between them; the bottleneck where the run wants it."""
     tag = f"mtrec{os.getpid()}"
     a, b, r = f"{tag}a", f"{tag}b", f"{tag}r"
     try:
         for name in (a, b, r):
-            _said("ip", "netns", "add", name)
+            printed("ip", "netns", "add", name)
         for end, device, near, net in ((a, "mta0", "mtr0", "10.91.0"), (b, "mtb0", "mts0", "10.92.0")):
-            _said("ip", "link", "add", device, "netns", end, "type", "veth", "peer", "name", near, "netns", r)
-            for inside, one, host in ((end, device, 2), (r, near, 254)):
-                _said("ip", "-n", inside, "addr", "add", f"{net}.{host}/24", "dev", one)
+            peer = ("type", "veth", "peer", "name", near, "netns", r)
+            printed("ip", "link", "add", device, "netns", end, *peer)
+            for space, one, host in ((end, device, 2), (r, near, 254)):
+                printed("ip", "-n", space, "addr", "add", f"{net}.{host}/24", "dev", one)
                 size = () if wanted["offload"] else ("gso_max_segs", "1")
-                _said("ip", "-n", inside, "link", "set", one, *size, "up")
-            _said("ip", "-n", end, "route", "add", "default", "via", f"{net}.254")
-            _said("ip", "-n", end, "link", "set", "lo", "up")
-        _said(*_inside(r), "sysctl", "-q", "-w", "net.ipv4.ip_forward=1")
+                printed("ip", "-n", space, "link", "set", one, *size, "up")
+            printed("ip", "-n", end, "route", "add", "default", "via", f"{net}.254")
+            printed("ip", "-n", end, "link", "set", "lo", "up")
+        printed(*inside(r), "sysctl", "-q", "-w", "net.ipv4.ip_forward=1")
         _queue(wanted, a, r)
         yield a, b, r
     finally:
@@ -168,14 +173,15 @@ def _queue(wanted: dict[str, Any], a: str, r: str) -> None:
     rate = f"{wanted['rate_bps']}bit"
     tbf = ("tbf", "rate", rate, "burst", str(wanted["burst_bytes"]), "limit", str(wanted["limit_bytes"]))
     if wanted["queue"] == "tbf-host":
-        _said(*_inside(a), "tc", "qdisc", "add", "dev", "mta0", "root", "handle", "1:", *tbf)
+        printed(*inside(a), "tc", "qdisc", "add", "dev", "mta0", "root", "handle", "1:", *tbf)
     elif wanted["queue"] == "tbf-router":
-        _said(*_inside(r), "tc", "qdisc", "add", "dev", "mts0", "root", "handle", "1:", *tbf)
+        printed(*inside(r), "tc", "qdisc", "add", "dev", "mts0", "root", "handle", "1:", *tbf)
     elif wanted["queue"] == "htb-host":
-        inside = (*_inside(a), "tc")
-        _said(*inside, "qdisc", "add", "dev", "mta0", "root", "handle", "1:", "htb", "default", "10")
-        _said(*inside, *"class add dev mta0 parent 1: classid 1:10 htb burst 16k rate".split(), rate)
+        tc = (*inside(a), "tc")
+        printed(*tc, "qdisc", "add", "dev", "mta0", "root", "handle", "1:", "htb", "default", "10")
+        printed(*tc, *_HTB, "rate", rate)
         packets = str(wanted["limit_bytes"] // 1500)
-        _said(*inside, *"qdisc add dev mta0 parent 1:10 handle 10: pfifo limit".split(), packets)
+        printed(*tc, "qdisc", "add", *_BELOW, "pfifo", "limit", packets)
     else:
-        _said(*_inside(a), *"tc qdisc add dev mta0 root handle 1: pfifo limit 1000".split())
+        fifo = ("root", "handle", "1:", "pfifo", "limit", "1000")
+        printed(*inside(a), "tc", "qdisc", "add", "dev", "mta0", *fifo)

@@ -175,7 +175,8 @@ def nothing_outstanding_ns(
         return 0
     sent = np.maximum.accumulate(data["seq"] + data["length"])
     acked = np.maximum.accumulate(acks["ack"])
-    at = np.searchsorted(acked, sent[:-1])
+    at = np.searchsorted(acked, sent)
     done_ns = np.append(acks["t_ns"], end_ns)[at]
-    quiet_ns = np.minimum(data["t_ns"][1:], end_ns) - np.maximum(done_ns, begin_ns)
+    # Behind the last data, too: the FIN may come much later.
+    quiet_ns = np.minimum(np.append(data["t_ns"][1:], end_ns), end_ns) - np.maximum(done_ns, begin_ns)
     return int(quiet_ns[quiet_ns > 0].sum())

@@ -10,7 +10,7 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import from_captures
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.whole import GOOD, headline, idle_causes, queue, unfinished, well
-from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.analysis import Analyzer, Result, summary_of
 from multitracer.model.timeline import Timeline
 
 _SMALL = 0.01
@@ -55,7 +55,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     ----------
     Paper 5 and 6.
     """
-    utilization = _summary(results, "utilization")
+    utilization = summary_of(results, "utilization")
     if utilization.get("basis") == "link log":
         sentences = _along_the_link(m, results, utilization)
     else:
@@ -71,10 +71,10 @@ def _from_captures(
     found = from_captures(m, results)
     if not found:
         return []
-    connections = _summary(results, "connections").get("connections", [])
+    connections = summary_of(results, "connections").get("connections", [])
     broken = [] if m.summarised else unfinished(m, connections, _timeouts(results))
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
-    chains = [] if m.summarised else _summary(results, "chains").get("chains", [])
+    chains = [] if m.summarised else summary_of(results, "chains").get("chains", [])
     whole = headline(m, dict(utilization), chains) if utilization.get("value") is not None else None
     others_own = [] if m.summarised else _of_other_layers(m, results)
     found, others_own = _said_once(found, others_own)
@@ -133,15 +133,15 @@ def _of_other_layers(m: Timeline, results: Mapping[str, Result]) -> list[Finding
 def _along_the_link(m: Timeline, results: Mapping[str, Result], utilization: dict[str, Any]) -> list[Finding]:
     from multitracer.diagnosis.findings.behind_chains import said
 
-    connections = _summary(results, "connections").get("connections", [])
-    chains = _summary(results, "chains").get("chains", [])
-    phases = _summary(results, "idle_phases").get("phases", [])
+    connections = summary_of(results, "connections").get("connections", [])
+    chains = summary_of(results, "chains").get("chains", [])
+    phases = summary_of(results, "idle_phases").get("phases", [])
     found = said(m, chains) + idle_causes(m, phases, _chained(m, results), connections, chains)
     span = float(utilization.get("span_s") or _span(connections))
     told = [one for one in found if one.kind in (*_ALWAYS, *_HARMLESS) or one.cost_s >= _SMALL * span]
     # Where the window left the link idle, what waits is no standing queue: it bridges the link's own delays.
     starved = any(one.kind == "idle_receiver_window" for one in told)
-    waiting = None if starved else queue(m, connections, _summary(results, "queueing"), _timeouts(results))
+    waiting = None if starved else queue(m, connections, summary_of(results, "queueing"), _timeouts(results))
     told += [waiting] if waiting is not None else []
     told += _of_other_layers(m, results)
     if not any(one.kind in _FIRST for one in told):
@@ -163,7 +163,7 @@ def _place(one: Finding) -> int:
 
 
 def _timeouts(results: Mapping[str, Result]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = _summary(results, "timeouts").get("timeouts", [])
+    found: list[dict[str, Any]] = summary_of(results, "timeouts").get("timeouts", [])
     return found
 
 
@@ -182,11 +182,6 @@ def _chained(m: Timeline, results: Mapping[str, Result]) -> dict[float, int]:
 
 def _span(connections: list[dict[str, Any]]) -> float:
     return max((entry["end"] - entry["start"] for entry in connections), default=0.0)
-
-
-def _summary(results: Mapping[str, Result], name: str) -> dict[str, Any]:
-    found = results.get(name)
-    return found.summary if found is not None and found.inconclusive is None else {}
 
 
 ANALYZER = Analyzer(

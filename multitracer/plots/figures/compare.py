@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.layers.tcp.transit import in_order
+from multitracer.model.analysis import summary_of
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.cdf import CURVES
 from multitracer.plots.figures.rtt import samples
 from multitracer.plots.panel import Axis, Figure, Panel, Series
 from multitracer.plots.plot import Plot, PlotOptions, Subject
-from multitracer.plots.series.result_marks import Results, number, summary
+from multitracer.plots.series.result_marks import Results, number
 from multitracer.plots.series.selection import select
 
 
@@ -72,7 +73,7 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
 
 
 def _words(subject: Subject, seconds: float) -> str:
-    value = number(summary(subject.results, "utilization").get("value"))
+    value = number(summary_of(subject.results, "utilization").get("value"))
     used = "" if value is None else f", {100 * value:.1f} %"
     return f"{subject.name}: {seconds:,.0f} s{used}"
 

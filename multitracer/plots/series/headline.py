@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from multitracer.model.analysis import summary_of
 from multitracer.plots.panel import duration_words
-from multitracer.plots.series.result_marks import Results, number, summary
+from multitracer.plots.series.result_marks import Results, number
 from multitracer.plots.series.selection import Selection, unjoined
 from multitracer.plots.series.trends import rate_words
 
@@ -36,7 +37,7 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
             yield f"{rate_words(unique / seconds)} on average"
         again = int(np.count_nonzero(data["duplicate"] > 0))
         yield f"{again:,} retransmissions" if again != 1 else "1 retransmission"
-    value = number(summary(results, "utilization").get("value"))
+    value = number(summary_of(results, "utilization").get("value"))
     if value is not None:
         yield f"utilization {100 * value:.1f} %"
 

@@ -123,7 +123,7 @@ def _reports(found: Direction) -> dict[str, Any]:
 
 def _reordering(overtaken: Table, waits: Array, found: Direction) -> dict[str, Any] | None:
     """None where no log was written at the receiver: what is sent again need not have been missing."""
-    if not len(found.heard):
+    if not len(found.received):
         return None
     filled = overtaken["end_ns"] >= 0
     told = overtaken["reported_ns"] >= 0

@@ -23,7 +23,7 @@ from multitracer.diagnosis.findings.whole import (
 )
 from multitracer.diagnosis.gain import Loss
 from multitracer.layers.link.path import link_path
-from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.analysis import Analyzer, Result, summary_of
 from multitracer.model.timeline import Timeline
 
 _SMALL = 0.01
@@ -71,8 +71,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     ----------
     Paper 5 and 6.
     """
-    utilization = _summary(results, "utilization")
-    told = _summary(results, "logs")
+    utilization = summary_of(results, "utilization")
+    told = summary_of(results, "logs")
     loss: Loss | None = None
     if not m.connections:
         sentences = from_logs(m, told)
@@ -80,7 +80,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         sentences, loss = _along_the_link(m, results, utilization)
     else:
         sentences, loss = _from_captures(m, results, utilization)
-    sentences = [*sentences, *from_conditions(m, _summary(results, "conditions"))]
+    sentences = [*sentences, *from_conditions(m, summary_of(results, "conditions"))]
     if not sentences:
         return Result("diagnosis", inconclusive="no TCP data in these traces")
     lost = None if loss is None else loss.to_dict()
@@ -93,12 +93,12 @@ def _from_captures(
     found = from_captures(m, results)
     if not found:
         return [], None
-    connections = _summary(results, "connections").get("connections", [])
+    connections = summary_of(results, "connections").get("connections", [])
     if not any(entry["bytes"]["sent"] for entry in connections):
         return found, None
     broken = [] if m.summarised else unfinished(m, connections, _timeouts(results))
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
-    chains = [] if m.summarised else _summary(results, "chains").get("chains", [])
+    chains = [] if m.summarised else summary_of(results, "chains").get("chains", [])
     whole = headline(m, dict(utilization), chains) if utilization.get("value") is not None else None
     others_own = [] if m.summarised else _of_other_layers(m, results)
     found, others_own = _said_once(found, others_own)
@@ -147,16 +147,16 @@ def _along_the_link(
 ) -> tuple[list[Finding], Loss]:
     from multitracer.diagnosis.findings.behind_chains import said
 
-    connections = _summary(results, "connections").get("connections", [])
-    chains = _summary(results, "chains").get("chains", [])
-    phases = _summary(results, "idle_phases").get("phases", [])
+    connections = summary_of(results, "connections").get("connections", [])
+    chains = summary_of(results, "chains").get("chains", [])
+    phases = summary_of(results, "idle_phases").get("phases", [])
     found = said(m, chains) + idle_causes(m, phases, _chained(m, results), connections, chains)
     found, loss = priced.along_the_link(found, chains, utilization, _repeated(m, results))
     span = float(utilization.get("span_s") or _span(connections))
     told = [one for one in found if one.kind in (*_ALWAYS, *_HARMLESS) or one.cost_s >= _SMALL * span]
     # Where the window left the link idle, what waits is no standing queue: it bridges the link's own delays.
     starved = any(one.kind == "idle_receiver_window" for one in told)
-    waiting = None if starved else queue(m, connections, _summary(results, "queueing"), _timeouts(results))
+    waiting = None if starved else queue(m, connections, summary_of(results, "queueing"), _timeouts(results))
     told += [waiting] if waiting is not None else []
     told += _of_other_layers(m, results)
     if not any(one.kind in _FIRST for one in told):
@@ -177,7 +177,7 @@ def _along_the_link(
 def _repeated(m: Timeline, results: Mapping[str, Result]) -> float:
     """Share of the frames with data that the link sent again."""
     path = link_path(m)
-    links = _summary(results, "link_retransmissions").get("entities", [])
+    links = summary_of(results, "link_retransmissions").get("entities", [])
     sender = m.entities[path.sender] if path is not None else None
     return max((float(one["share"]) for one in links if one["entity"] == sender), default=0.0)
 
@@ -187,7 +187,7 @@ def _place(one: Finding) -> int:
 
 
 def _timeouts(results: Mapping[str, Result]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = _summary(results, "timeouts").get("timeouts", [])
+    found: list[dict[str, Any]] = summary_of(results, "timeouts").get("timeouts", [])
     return found
 
 
@@ -206,11 +206,6 @@ def _chained(m: Timeline, results: Mapping[str, Result]) -> dict[float, int]:
 
 def _span(connections: list[dict[str, Any]]) -> float:
     return max((entry["end"] - entry["start"] for entry in connections), default=0.0)
-
-
-def _summary(results: Mapping[str, Result], name: str) -> dict[str, Any]:
-    found = results.get(name)
-    return found.summary if found is not None and found.inconclusive is None else {}
 
 
 ANALYZER = Analyzer(

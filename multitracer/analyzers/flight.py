@@ -81,16 +81,16 @@ def _walk(states: SenderStates) -> FlowBatch:
     order = np.lexsort((record, t_ns, of))
     of, t_ns, record = of[order], t_ns[order], record[order]
     first = data.smallest(data["seq"], 0)
-    sent, heard = first[data.of], first[acks.of]
+    sent, received = first[data.of], first[acks.of]
 
     def running(by_data: Array, by_acks: Array) -> Times:
         return highest(of, np.concatenate([by_data, by_acks])[order])
 
-    nxt = running(data["seq"] + data["length"], heard)
-    una = running(sent, np.maximum(acks["ack"], heard))
+    nxt = running(data["seq"] + data["length"], received)
+    una = running(sent, np.maximum(acks["ack"], received))
     # A timer that expires takes all that is out for lost.
     given_up = np.where(data["cause"] == _TIMEOUT, states.highest, sent)
-    high = np.where(acks["sack_high"] > acks["ack"], acks["sack_high"], heard)
+    high = np.where(acks["sack_high"] > acks["ack"], acks["sack_high"], received)
     fack = np.maximum(running(given_up, high), una)
     fack = np.minimum(fack, np.maximum(nxt, una))
     again = _sent_again(states, of, t_ns, una)
@@ -124,9 +124,9 @@ def _left_unnamed(states: SenderStates, of: Times, order: Times, t_ns: Times) ->
     ack = order >= len(data)
     bounds = np.searchsorted(of, np.arange(data.count + 1))
     for at in unnamed.tolist():
-        mine, heard = slice(*bounds[at : at + 2]), slice(*acks.bounds[at : at + 2])
+        mine, received = slice(*bounds[at : at + 2]), slice(*acks.bounds[at : at + 2])
         size = int(np.median(data["length"][slice(*data.bounds[at : at + 2])]))
-        counts = _arrived(acks["ack_kind"][heard], acks["ack"][heard], size)
+        counts = _arrived(acks["ack_kind"][received], acks["ack"][received], size)
         now = counts[np.cumsum(ack[mine])]
         left[mine] = size * (now + (hole[mine] | (now >= _THRESHOLD)))
     return left

@@ -56,10 +56,10 @@ def _held(m: Timeline, entity: int) -> Table:
     events = m.table("link_events").sorted_by("t_ns")
     kinds = (events.code("kind", "RNR"), events.code("kind", "RR"))
     signal = np.isin(events["kind"], kinds)
-    heard = signal & (events["action"] == events.code("action", "rcv")) & (events["entity"] == entity)
-    if not np.any(heard) and not _logged(m, entity):
-        heard = signal & (events["action"] == events.code("action", "snd")) & (events["entity"] != entity)
-    rows = events.where(heard)
+    received = signal & (events["action"] == events.code("action", "rcv")) & (events["entity"] == entity)
+    if not np.any(received) and not _logged(m, entity):
+        received = signal & (events["action"] == events.code("action", "snd")) & (events["entity"] != entity)
+    rows = events.where(received)
     off = rows["kind"] == kinds[0]
     change = np.flatnonzero(np.diff(off.astype(np.int8), prepend=np.int8(0)))
     starts, ends = change[off[change]], change[~off[change]]

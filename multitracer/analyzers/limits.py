@@ -142,10 +142,10 @@ def _pauses(states: SenderStates) -> tuple[Times, dict[str, Array]]:
     size = data.largest(data["length"], 0)[of]
     final = np.append(of[1:] != of[:-1], True)
     end_ns = np.where(final, np.maximum(until_ns[of], start_ns), np.append(start_ns[1:], 0))
-    last, heard = states.last_ack(of, end_ns)
-    gap_ns = end_ns - np.where(heard, acks["t_ns"][last], end_ns - 2 * ACK_CLOCK_NS)
+    last, received = states.last_ack(of, end_ns)
+    gap_ns = end_ns - np.where(received, acks["t_ns"][last], end_ns - 2 * ACK_CLOCK_NS)
     pause_ns = end_ns - start_ns
-    released = heard & (gap_ns <= ACK_CLOCK_NS) & (gap_ns < np.maximum(pause_ns, 1))
+    released = received & (gap_ns <= ACK_CLOCK_NS) & (gap_ns < np.maximum(pause_ns, 1))
     # What the sender knew just before the ACK that ended the pause.
     known = np.where(released, last - 1, last)
     some = known >= acks.bounds[of]

@@ -65,8 +65,8 @@ def _link(measurement: Timeline, link: LinkPath) -> Values:
     slot_ms = link.slot_ns / 1e6
     found: Values = {"slot_ms": slot_ms, "payload_bytes": link.payload_bytes}
     shortest_ms = 5 * slot_ms  # what the lab asks of T1, beside a round trip
-    sent, heard = (airtime.lines(measurement, link.sender, action) for action in ("snd", "rcv"))
-    delay_ns = airtime.usual_delay_ns(*sent, *heard)
+    sent, received = (airtime.lines(measurement, link.sender, action) for action in ("snd", "rcv"))
+    delay_ns = airtime.usual_delay_ns(*sent, *received)
     if delay_ns is not None:
         # A reader is woken late; what is a whole number of slots but for that is one.
         whole = round(delay_ns / link.slot_ns) * link.slot_ns

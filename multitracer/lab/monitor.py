@@ -73,8 +73,8 @@ class Monitor:
 
     def drain(self) -> list[RawFrame]:
         """Take the frames heard since the last call."""
-        heard, self._heard = self._heard, []
-        return heard
+        received, self._heard = self._heard, []
+        return received
 
     def _hear(self, t_ns: int, side: int, frame: bytes, counted: str | None) -> None:
         if counted and self._random.random() < self._loss:

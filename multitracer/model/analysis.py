@@ -38,6 +38,12 @@ class Result:
     key: str = ""
 
 
+def summary_of(results: Mapping[str, Result], name: str) -> dict[str, Any]:
+    """The summary of one result; empty if the analyzer was not asked or could not answer."""
+    found = results.get(name)
+    return {} if found is None or found.inconclusive is not None else found.summary
+
+
 @dataclass(frozen=True)
 class BatchColumn:
     """A column of a batch's summary that an analyzer fills.

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from multitracer import native
-from multitracer.model.analysis import Result
+from multitracer.model.analysis import Result, summary_of
 from multitracer.model.derived import Derived
 from multitracer.model.timeline import Clock, Timeline
 from multitracer.model.trace import Trace
@@ -78,28 +78,28 @@ def analysis_object(measurement: Timeline, results: Results) -> Object:
         "sources": [_source(measurement, index) for index in range(len(measurement.traces))],
         "clocks": [_clock(measurement, clock) for clock in measurement.clocks],
         "connections": _connections(measurement, results),
-        "trends": _summary(results, "throughput").get("trends", []),
+        "trends": summary_of(results, "throughput").get("trends", []),
         "link": _link(results),
         "utilization": {
             "value": None,
             "idle_share": None,
             "duplicate_share": None,
             "basis": None,
-            **_summary(results, "utilization"),
+            **summary_of(results, "utilization"),
         },
-        "idle_phases": _summary(results, "idle_phases").get("phases", []),
-        "frame_map": _summary(results, "frame_map") or None,
-        "chains": _summary(results, "chains").get("chains", []),
-        "queueing": _summary(results, "queueing") or None,
-        "goodput": _summary(results, "goodput") or None,
-        "fairness": _summary(results, "fairness") or None,
-        "idle_losses": _summary(results, "idle_losses") or None,
-        "rtt_deviation": _summary(results, "rtt_deviation") or None,
-        "air": _summary(results, "air") or None,
-        "energy": _summary(results, "energy") or None,
-        "host": _summary(results, "host") or None,
-        "diagnosis": _summary(results, "diagnosis").get("sentences", []),
-        "loss": _summary(results, "diagnosis").get("loss"),
+        "idle_phases": summary_of(results, "idle_phases").get("phases", []),
+        "frame_map": summary_of(results, "frame_map") or None,
+        "chains": summary_of(results, "chains").get("chains", []),
+        "queueing": summary_of(results, "queueing") or None,
+        "goodput": summary_of(results, "goodput") or None,
+        "fairness": summary_of(results, "fairness") or None,
+        "idle_losses": summary_of(results, "idle_losses") or None,
+        "rtt_deviation": summary_of(results, "rtt_deviation") or None,
+        "air": summary_of(results, "air") or None,
+        "energy": summary_of(results, "energy") or None,
+        "host": summary_of(results, "host") or None,
+        "diagnosis": summary_of(results, "diagnosis").get("sentences", []),
+        "loss": summary_of(results, "diagnosis").get("loss"),
         **_declared(results),
         "other": {
             name: result.summary
@@ -176,8 +176,8 @@ def _connections(measurement: Timeline, results: Results) -> Derived[Object]:
         events = {}
         for event in judged.summary["timeouts"]:
             events.setdefault((event["conn"], event["direction"]), []).append(event)
-    rates = {rate["conn"]: rate for rate in _summary(results, "throughput").get("connections", [])}
-    entries = _summary(results, "connections").get("connections", [])
+    rates = {rate["conn"]: rate for rate in summary_of(results, "throughput").get("connections", [])}
+    entries = summary_of(results, "connections").get("connections", [])
 
     def connection(at: int) -> Object:
         entry: Object = entries[at]
@@ -215,14 +215,14 @@ def _summaries(measurement: Timeline, entries: Sequence[Object]) -> Any:
 
 def _link(results: Results) -> Object:
     """All about the link; counts are null and lists empty where `inconclusive` says why."""
-    frames = _summary(results, "link_retransmissions")
-    drops = _summary(results, "local_drops")
+    frames = summary_of(results, "link_retransmissions")
+    drops = summary_of(results, "local_drops")
     flow_control = results.get("flow_control")
     return {
         "frames": frames.get("frames"),
         "retransmitted": frames.get("retransmitted"),
         "retransmissions": frames,
-        "resets": _summary(results, "link_resets").get("resets", []),
+        "resets": summary_of(results, "link_resets").get("resets", []),
         "flow_control": None if flow_control is None or flow_control.inconclusive else flow_control.summary,
         "local_drops": drops.get("drops", []),
     }
@@ -242,8 +242,3 @@ def _unix(measurement: Timeline) -> float | None:
         if clock.grade == "reference" and measurement.sources[clock.source].clock == "realtime":
             return measurement.t0_ns / 1e9
     return None
-
-
-def _summary(results: Results, name: str) -> Object:
-    result = results.get(name)
-    return {} if result is None or result.inconclusive is not None else result.summary

@@ -108,8 +108,8 @@ def _lost(evidence: Evidence, chain: Chain, parent: int) -> None:
 def _resumed_ns(evidence: Evidence, end_ns: int) -> int:
     """When the first frame arrived after a dropped call; the largest integer if none did."""
     frames = evidence.m.table("link_frames")
-    heard = frames["t_ns"][(frames["action"] == frames.code("action", "rcv")) & (frames["t_ns"] > end_ns)]
-    return int(heard.min()) if len(heard) else int(np.iinfo(np.int64).max)
+    received = frames["t_ns"][(frames["action"] == frames.code("action", "rcv")) & (frames["t_ns"] > end_ns)]
+    return int(received.min()) if len(received) else int(np.iinfo(np.int64).max)
 
 
 def _unfinished(evidence: Evidence, chain: Chain) -> None:

@@ -68,13 +68,13 @@ def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
         yield _FATES[fate]
 
 
-def _arrival(span: dict[str, int], heard: list[int], unit: str) -> Iterator[str]:
+def _arrival(span: dict[str, int], received: list[int], unit: str) -> Iterator[str]:
     if span["missing"] > 0:
         yield f"{span['missing']:,} bytes of it never reached the other end of the link"
         return
-    if min(heard) < 0 or span["sent_ns"] < 0:
+    if min(received) < 0 or span["sent_ns"] < 0:
         return
-    there = max(heard)
+    there = max(received)
     text = (
         f"all of it was at the other end {span_text(there - span['sent_ns'])} after the first {unit} was sent"
     )

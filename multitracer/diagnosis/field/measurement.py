@@ -11,7 +11,7 @@ from multitracer.diagnosis.field.kernel import kernel_counts
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
-from multitracer.model.analysis import Result
+from multitracer.model.analysis import Result, summary_of
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.lazy import np
 from multitracer.model.timeline import Timeline
@@ -40,12 +40,12 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     list of Finding
         Empty without connections.
     """
-    every = _summary(results, "connections").get("connections", [])
+    every = summary_of(results, "connections").get("connections", [])
     entries = _chosen(every)
     if not entries:
         return []
     complete = not any(issue.code in _DROPPED for trace in m.traces for issue in trace.issues)
-    counts = kernel_counts(m, _summary(results, "host"))
+    counts = kernel_counts(m, summary_of(results, "host"))
     found = sentences(entries, plot_command(m, None, None), counts, _lost(m, results), complete=complete)
     if not found:
         return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
@@ -59,8 +59,8 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     from multitracer.diagnosis.findings.arrivals import arrivals
     from multitracer.diagnosis.findings.behind_chains import said
 
-    found = with_hops(m, found, _summary(results, "hops"))
-    every_chain = _summary(results, "chains").get("chains", [])
+    found = with_hops(m, found, summary_of(results, "hops"))
+    every_chain = summary_of(results, "chains").get("chains", [])
     chains = said(m, every_chain)
     found = _with_records(found, [one for one in chains if one.kind in _BEHIND])
     told = {one.kind for one in found}
@@ -112,8 +112,3 @@ def _with_records(found: list[Finding], chains: list[Finding]) -> list[Finding]:
     numbers = tuple(number for one in chains for number in one.chains)
     told = replace(found[place], evidence=evidence[:12], command=chains[0].command, chains=numbers)
     return [*found[:place], told, *found[place + 1 :]]
-
-
-def _summary(results: Mapping[str, Result], name: str) -> dict[str, Any]:
-    found = results.get(name)
-    return found.summary if found is not None and found.inconclusive is None else {}

@@ -53,13 +53,13 @@ def air(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
 
 
 def _busy(m: Timeline, span: Intervals) -> Finding | None:
-    heard = m.table("link_air")
-    heard = heard.where(_within(heard["t_ns"], span))
-    frames = int(heard["frames"].sum())
-    if not frames or int(heard["unknown_frames"].sum()) > (1 - KNOWN_SHARE) * frames:
+    received = m.table("link_air")
+    received = received.where(_within(received["t_ns"], span))
+    frames = int(received["frames"].sum())
+    if not frames or int(received["unknown_frames"].sum()) > (1 - KNOWN_SHARE) * frames:
         return None
     names = ("own", "others", "everybody", "damaged")
-    own, others, everybody, damaged = (int(heard[f"{name}_ns"].sum()) / total(span) for name in names)
+    own, others, everybody, damaged = (int(received[f"{name}_ns"].sum()) / total(span) for name in names)
     busy, foreign = own + others + everybody + damaged, others + everybody
     if busy < BUSY_SHARE or foreign < OTHERS_SHARE:
         return None
@@ -67,9 +67,9 @@ def _busy(m: Timeline, span: Intervals) -> Finding | None:
         f"the air was {share(min(busy, 1.0))} busy during the transfer, {share(foreign)} with frames of "
         f"others and {share(own)} with this link's: the link had to wait for its turn"
     )
-    rows = np.argsort(-(heard["others_ns"] + heard["everybody_ns"]), kind="stable")[:MOST_EVIDENCE]
+    rows = np.argsort(-(received["others_ns"] + received["everybody_ns"]), kind="stable")[:MOST_EVIDENCE]
     command = plot_command(m, m.seconds(int(span[0, 0])), m.seconds(int(span[-1, 1])), "air")
-    return Finding(text, 0.0, "air_busy", command, _records(m, heard, rows))
+    return Finding(text, 0.0, "air_busy", command, _records(m, received, rows))
 
 
 def _own(m: Timeline, span: Intervals) -> list[Finding | None]:

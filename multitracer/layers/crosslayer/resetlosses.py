@@ -28,7 +28,7 @@ def reset_losses(
     """Which segments each reset took: the one place where they are counted.
 
     With both captures, what never arrived is lost, and goes to the first reset that can have lost it: the
-    arrivals of its neighbours lie around it. Of these, as many as arrived there with a ruined header were
+    arrivals of its neighbours lie around it. Of these, as many as arrived there with a corrupted header were
     not lost: those that the map of frames calls whole, else the last ones. With one capture, the map alone
     says whose frames the peer never had.
 
@@ -84,8 +84,8 @@ def _by_captures(
     open_ = ~np.isin(lost.segments["record"], dropped)
     if not reverse:
         open_ &= lost.segments["length"] > 0
-    heard = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
-    ruined_ns = heard["t_ns"][refused(m, connection, reverse)]
+    received = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
+    corrupted_ns = received["t_ns"][refused(m, connection, reverse)]
     rows: list[Row] = []
     for number, reset in enumerate(found):
         hit = open_ & lost.during(reset.start_ns, reset.end_ns or reset.start_ns)
@@ -93,7 +93,7 @@ def _by_captures(
         if not np.any(hit):
             continue
         last = int(lost.before_ns[hit].max())
-        arrived = int(np.count_nonzero((ruined_ns > reset.start_ns) & (ruined_ns < last)))
+        arrived = int(np.count_nonzero((corrupted_ns > reset.start_ns) & (corrupted_ns < last)))
         mine = lost.segments.where(hit)
         spans = _spans_of(m, mine)
         gone = _gone(framemap.of(m).spans)[spans] & (spans >= 0) if len(framemap.of(m).spans) else spans >= 0

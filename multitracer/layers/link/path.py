@@ -173,18 +173,18 @@ def arrivals(first: Table, frames: Table, receiver: int | None) -> npt.NDArray[n
     missing = np.full(len(first), -1, dtype=np.int64)
     if receiver is None:
         return missing
-    heard = frames.where(
+    received = frames.where(
         (frames["action"] == frames.code("action", "rcv"))
         & (frames["entity"] == receiver)
         & (frames["offset"] >= 0)
         & (frames["duplicate"] == 0)
     )
-    if not len(heard):
+    if not len(received):
         return missing
-    offsets, where = np.unique(heard["offset"], return_index=True)
+    offsets, where = np.unique(received["offset"], return_index=True)
     at = np.minimum(np.searchsorted(offsets, first["offset"]), len(offsets) - 1)
     found = (offsets[at] == first["offset"]) & (first["offset"] >= 0)
-    return np.where(found, heard["t_ns"][where[at]], missing)
+    return np.where(found, received["t_ns"][where[at]], missing)
 
 
 def _bytes(frames: Table) -> npt.NDArray[np.int64]:

@@ -113,9 +113,9 @@ def _continues(current: Handshake, entity: int, cause: str, t_ns: int) -> bool:
 def _completed(m: Timeline, events: Table, reset: Handshake) -> int | None:
     """When the initiator had the UA, or the SABM of a peer that gave up, too; else when it sent again."""
     after = (events["entity"] == reset.entity) & (events["t_ns"] > reset.start_ns)
-    heard = after & (events["action"] == events.code("action", "rcv"))
+    received = after & (events["action"] == events.code("action", "rcv"))
     answered = np.isin(events["kind"], [events.code("kind", word) for word in ("UA", "SABM")])
-    answers = events["t_ns"][heard & answered]
+    answers = events["t_ns"][received & answered]
     frames = sendings(m, m.table("link_frames"))
     sent = (frames["entity"] == reset.entity) & (frames["action"] == frames.code("action", "snd"))
     data = frames["t_ns"][sent & (frames["t_ns"] > reset.start_ns)]

@@ -56,7 +56,7 @@ def reorderings(found: Direction) -> tuple[Table, Array]:
         For each PDU that came whole: from then until all before it had, too, in ns; those that wait for
         something that never came are left out.
     """
-    numbers, epoch, first, complete = completed(found.heard)
+    numbers, epoch, first, complete = completed(found.received)
     if len(numbers):
         numbers, epoch, first, complete = _with_missing(found, numbers, epoch, first, complete)
     count = len(numbers)
@@ -68,7 +68,7 @@ def reorderings(found: Direction) -> tuple[Table, Array]:
         opened[group[:-1]] = later[1:]
         deliver[group] = np.maximum.accumulate(complete[group])
     gaps = np.flatnonzero(opened < complete)
-    by = _records(found.heard, opened[gaps])
+    by = _records(found.received, opened[gaps])
     said, when = found.nacks
     sent, times = found.transmissions
     columns: dict[str, Any] = {
@@ -111,10 +111,10 @@ _MOST_MISSING = 64  # numbers for each that came; a receiver's window ends the b
 _FEW = 1 << 16
 
 
-def _records(heard: Table, times: Array) -> Array:
+def _records(received: Table, times: Array) -> Array:
     """The record of the PDU that was received at each of these times."""
-    at = np.searchsorted(heard["t_ns"], times)
-    return heard["record"][np.minimum(at, max(len(heard) - 1, 0))] if len(times) else times
+    at = np.searchsorted(received["t_ns"], times)
+    return received["record"][np.minimum(at, max(len(received) - 1, 0))] if len(times) else times
 
 
 def _looked_up(keys: Array, values: Array, wanted: Array) -> Array:

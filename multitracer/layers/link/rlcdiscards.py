@@ -94,8 +94,8 @@ def unconfirmed(found: Direction) -> tuple[int, Array]:
     known = found.sent.where(found.sent["number"] >= 0)
     epoch = np.zeros(len(numbers), dtype=np.int64)
     epoch[np.searchsorted(numbers, known["number"])] = known["epoch"]
-    if len(found.heard):
-        sure = np.isin(numbers, found.heard["number"])
+    if len(found.received):
+        sure = np.isin(numbers, found.received["number"])
     else:
         sure = np.zeros(len(numbers), dtype=bool)
         for one in np.unique(epoch).tolist():
@@ -148,7 +148,7 @@ def _given_up(found: Direction, held: Units) -> list[tuple[int, int, int, int, i
     starts = _epochs(found)
     # The first number of each epoch that never came: all behind it waited for it.
     missing = np.setdiff1d(found.transmissions[0], sure)
-    waits = len(found.heard) > 0
+    waits = len(found.received) > 0
     again = {number: row for row, number in enumerate(table["pdcp"].tolist())}
     made = []
     for row in range(len(table)):

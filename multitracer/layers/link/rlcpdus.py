@@ -34,14 +34,14 @@ class Direction:
     sender: int
     receiver: int
     sent: Table
-    heard: Table
+    received: Table
     reports: Table
     reported: Table
 
     @property
     def is_sender_seen(self) -> bool:
         """Whether `sent` is the sender's own view."""
-        return self.sent is not self.heard
+        return self.sent is not self.received
 
     @cached_property
     def transmissions(self) -> tuple[Array, Array]:
@@ -75,16 +75,16 @@ def directions(m: Timeline) -> list[Direction]:
     found = []
     for sender, receiver in _pairs(m, entities):
         at_sender, at_receiver = pdus["entity"] == sender, pdus["entity"] == receiver
-        heard = pdus.where(data & ~out & at_receiver)
+        received = pdus.where(data & ~out & at_receiver)
         sent = pdus.where(data & out & at_sender)
         came, left = pdus.where(~data & ~out & at_sender), pdus.where(~data & out & at_receiver)
-        if len(sent) or len(heard):
+        if len(sent) or len(received):
             found.append(
                 Direction(
                     sender,
                     receiver,
-                    sent if len(sent) else heard,
-                    heard,
+                    sent if len(sent) else received,
+                    received,
                     came if len(came) else left,
                     left,
                 )

@@ -225,13 +225,17 @@ def _followed(
     m: Timeline, connections: Sequence[Connection], places: Times, near: int, far: int, reverse: bool
 ) -> AllFates | None:
     asked = [connections[at] for at in places.tolist()]
-    sent, heard = payload(m, asked, near, reverse), payload(m, asked, far, reverse)
-    chosen = np.flatnonzero((sent.sizes > 0) & (heard.sizes > 0))
+    sent, received = payload(m, asked, near, reverse), payload(m, asked, far, reverse)
+    chosen = np.flatnonzero((sent.sizes > 0) & (received.sizes > 0))
     if not len(chosen):
         return None
-    asked, sent, heard = [asked[at] for at in chosen.tolist()], sent.chosen(chosen), heard.chosen(chosen)
-    size = _packet_sizes(asked, near, sent, heard)
-    here, there = path_packets(sent, size), path_packets(heard, size)
+    asked, sent, received = (
+        [asked[at] for at in chosen.tolist()],
+        sent.chosen(chosen),
+        received.chosen(chosen),
+    )
+    size = _packet_sizes(asked, near, sent, received)
+    here, there = path_packets(sent, size), path_packets(received, size)
     ours, theirs, pool = alike(len(asked), here, there)
     copies, records = np.bincount(ours, minlength=pool), np.bincount(theirs, minlength=pool)
     # Where marks tell copies apart, the first record of a packet counts and network duplicates are ignored.
@@ -239,8 +243,8 @@ def _followed(
     apart = copies[ours] == 1
     at = paired(ours, theirs, apart, pool)
     found, last = at >= 0, there.row[np.maximum(at, 0)]
-    arrived_ns = np.where(found, heard["t_ns"][last], -1)
-    fate = np.where(found, np.where(damaged(heard)[last], DAMAGED, ARRIVED), LOST).astype(np.int8)
+    arrived_ns = np.where(found, received["t_ns"][last], -1)
+    fate = np.where(found, np.where(damaged(received)[last], DAMAGED, ARRIVED), LOST).astype(np.int8)
     certain = apart | (records[ours] == 0) | (records[ours] >= copies[ours])
     acks = _acks(m, asked, near, far, reverse)
     unrecorded = _acknowledged(acks, sent["t_ns"][here.row], here, fate, arrived_ns)
@@ -250,9 +254,11 @@ def _followed(
     return AllFates(places[chosen], sent, here.of, known, unrecorded, unsent)
 
 
-def _packet_sizes(connections: Sequence[Connection], source: int, sent: FlowBatch, heard: FlowBatch) -> Times:
+def _packet_sizes(
+    connections: Sequence[Connection], source: int, sent: FlowBatch, received: FlowBatch
+) -> Times:
     """Payload of full packets: what the handshake agreed, else the longest that the far capture has."""
-    sizes = np.minimum(sent.largest(sent["length"], 0), heard.largest(heard["length"], 0))
+    sizes = np.minimum(sent.largest(sent["length"], 0), received.largest(received["length"], 0))
     for at, connection in enumerate(connections):
         summary = connection.summaries[source]
         forward, reverse = summary["forward"], summary["reverse"]

@@ -79,8 +79,8 @@ def losses(m: Timeline, connection: Connection, reverse: bool = False) -> Losses
     if m.snd is None or m.rcv is None:
         return None
     sent = data_at(m, connection, m.rcv if reverse else m.snd, reverse)
-    heard = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
-    arrived = arrival_ns(sent, heard.where(~refused(m, connection, reverse)))
+    received = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
+    arrived = arrival_ns(sent, received.where(~refused(m, connection, reverse)))
     through = arrived >= 0
     lost = np.flatnonzero(~through)
     position = np.cumsum(through)[lost]
@@ -89,7 +89,7 @@ def losses(m: Timeline, connection: Connection, reverse: bool = False) -> Losses
     times = np.maximum.accumulate(arrived[through]) if np.any(through) else arrived[through]
     after = np.concatenate([[limit.min], times])[position]
     before = np.append(times, limit.max)[position]
-    return Losses(sent.where(lost), after, before, arrival_ns(sent, heard)[lost] >= 0)
+    return Losses(sent.where(lost), after, before, arrival_ns(sent, received)[lost] >= 0)
 
 
 def refused(m: Timeline, connection: Connection, reverse: bool) -> Flags:
@@ -110,25 +110,25 @@ def refused(m: Timeline, connection: Connection, reverse: bool) -> Flags:
     bool array
         One for each segment of that direction in its receiver's capture, in time order.
     """
-    heard = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
-    bad = damaged(heard)
-    return bad if reverse else bad | ignored(heard, data_at(m, connection, m.rcv, reverse=True))
+    received = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
+    bad = damaged(received)
+    return bad if reverse else bad | ignored(received, data_at(m, connection, m.rcv, reverse=True))
 
 
-def arrival_ns(sent: Table, heard: Table) -> Times:
+def arrival_ns(sent: Table, received: Table) -> Times:
     """For each segment at the source's capture: when its copy passed the other capture; -1 if it never did.
 
     Copies of the same bytes are told apart by the IP identification; where that is constant (IPv6), the last
     copies are taken to be the ones that arrived.
     """
-    return arrivals_ns(single_flow(sent), single_flow(heard))
+    return arrivals_ns(single_flow(sent), single_flow(received))
 
 
-def arrivals_ns(sent: FlowBatch, heard: FlowBatch) -> Times:
+def arrivals_ns(sent: FlowBatch, received: FlowBatch) -> Times:
     """`arrival_ns` for the same flows at both captures."""
     codes = equal(
-        np.concatenate([sent.of, heard.of]),
-        *(np.concatenate([sent[name].astype(np.int64), heard[name]]) for name in _SAME),
+        np.concatenate([sent.of, received.of]),
+        *(np.concatenate([sent[name].astype(np.int64), received[name]]) for name in _SAME),
     )
     mine, other = codes[: len(sent)], codes[len(sent) :]
     size = len(codes) + 1
@@ -139,7 +139,7 @@ def arrivals_ns(sent: FlowBatch, heard: FlowBatch) -> Times:
     inside = at < len(other)
     hit = inside.copy()
     hit[inside] = other[order][at[inside]] == mine[inside]
-    found[hit] = heard["t_ns"][order[at[hit]]]
+    found[hit] = received["t_ns"][order[at[hit]]]
     return found
 
 

@@ -168,7 +168,7 @@ class SenderStates:
 
     def one(self, at: int) -> SenderState:
         """One of them."""
-        sent, heard = slice(*self.data.bounds[at : at + 2]), slice(*self.acks.bounds[at : at + 2])
+        sent, received = slice(*self.data.bounds[at : at + 2]), slice(*self.acks.bounds[at : at + 2])
         data = self.data.one(at)
         return SenderState(
             self.connections[at],
@@ -176,8 +176,8 @@ class SenderStates:
             data,
             self.acks.one(at),
             self.highest[sent],
-            self.acked[heard],
-            self.edges[heard],
+            self.acked[received],
+            self.edges[received],
             repeats_ns=data["t_ns"][(data["duplicate"] > 0) & ~np.isin(data["cause"], _PROBES)],
             recoveries=self.recoveries[self.recovery_of == at],
         )
@@ -233,8 +233,8 @@ def _recoveries(data: FlowBatch, reached: Times, acks: FlowBatch, acked: Times) 
     bounds = np.searchsorted(data.of[again], np.arange(data.count + 1)).tolist()
     for flow in sorted_unique(data.of[again]).tolist():
         rows = again[bounds[flow] : bounds[flow + 1]]
-        heard = slice(*acks.bounds[flow : flow + 2])
-        mine = _recoveries_of(data["t_ns"][rows], reached[rows], acks["t_ns"][heard], acked[heard])
+        received = slice(*acks.bounds[flow : flow + 2])
+        mine = _recoveries_of(data["t_ns"][rows], reached[rows], acks["t_ns"][received], acked[received])
         found.append(mine)
         of += [flow] * len(mine)
     return np.concatenate(found), np.array(of[1:], dtype=np.int64)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from multitracer.layers.tcp.transit import in_order
+from multitracer.model.analysis import summary_of
 from multitracer.model.quantities import duration
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
@@ -15,7 +16,7 @@ from multitracer.plots.figures.cdf import CURVES
 from multitracer.plots.figures.rtt import samples
 from multitracer.plots.panel import Axis, Figure, Panel, Series
 from multitracer.plots.plot import Plot, PlotOptions, Subject
-from multitracer.plots.series.result_marks import Results, number, summary
+from multitracer.plots.series.result_marks import Results, number
 from multitracer.plots.series.selection import select
 
 
@@ -86,7 +87,7 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
 
 
 def _words(subject: Subject, seconds: float) -> str:
-    value = number(summary(subject.results, "utilization").get("value"))
+    value = number(summary_of(subject.results, "utilization").get("value"))
     used = "" if value is None else f", {100 * value:.1f} %"
     return f"{subject.name}: {duration(seconds)}{used}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from multitracer.model.analysis import summary_of
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.multilayer import build as build_multilayer
@@ -25,7 +26,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     answer = base.answered(PLOT.name, results, "idle_phases")
     spans = [*result_marks.idle_spans(results, "idle")]
     if not spans:
-        utilized = result_marks.number(result_marks.summary(results, "utilization").get("value"))
+        utilized = result_marks.number(summary_of(results, "utilization").get("value"))
         words = "the link was never idle" + (f" (utilization {100 * utilized:.1f} %)" if utilized else "")
         raise base.nothing(PLOT.name, words)
     full = build_multilayer(measurement, results, options)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from multitracer.model.analysis import summary_of
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.rtt import samples
 from multitracer.plots.panel import Axis, Figure, Panel, Series
 from multitracer.plots.plot import Plot, PlotOptions
-from multitracer.plots.series.result_marks import Results, number, summary
+from multitracer.plots.series.result_marks import Results, number
 from multitracer.plots.series.selection import select
 from multitracer.plots.series.window_layer import window_panel
 
@@ -60,7 +61,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
 
 def _link_rate(results: Results) -> float | None:
     """User bytes per second that the data-sending entity of the link offered."""
-    answer = summary(results, "link_retransmissions")
+    answer = summary_of(results, "link_retransmissions")
     for entity in answer.get("entities") or ():
         if entity.get("entity") == answer.get("data_entity"):
             rate = number(entity.get("rate_bytes_per_s"))

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.model.analysis import summary_of
 from multitracer.model.quantities import count
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Series
 from multitracer.plots.plot import Plot, PlotOptions, Subject
-from multitracer.plots.series.result_marks import Results, number, summary
+from multitracer.plots.series.result_marks import Results, number
 
 FLAGGED = 95  # percent at which, and under which, the paper looked for a cause
 
@@ -128,14 +129,14 @@ def rows_of(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
     rows = []
     largest: Mapping[str, Any]
     for subject in subjects:
-        connections = summary(subject.results, "connections").get("connections") or ()
+        connections = summary_of(subject.results, "connections").get("connections") or ()
         largest = max(connections, key=lambda one: _acked(one), default={})
         rows.append(
             {
                 "name": subject.name,
-                "utilization": summary(subject.results, "utilization").get("value"),
+                "utilization": summary_of(subject.results, "utilization").get("value"),
                 "goodput_bps": largest.get("goodput_bps"),
-                "call_dropped": summary(subject.results, "utilization").get("call_dropped"),
+                "call_dropped": summary_of(subject.results, "utilization").get("call_dropped"),
             }
         )
     return rows

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from multitracer.model.analysis import summary_of
 from multitracer.plots.panel import duration_words
-from multitracer.plots.series.result_marks import Results, number, summary
+from multitracer.plots.series.result_marks import Results, number
 from multitracer.plots.series.selection import Selection, unjoined
 from multitracer.plots.series.trends import rate_words
 
@@ -38,14 +39,14 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
         if seconds > 0:
             yield f"{rate_words(unique / seconds)} on average"
         yield from _retransmitted(connection.index, results)
-    value = number(summary(results, "utilization").get("value"))
+    value = number(summary_of(results, "utilization").get("value"))
     if value is not None:
         yield f"utilization {100 * value:.1f} %"
 
 
 def _retransmitted(index: int, results: Results) -> Iterator[str]:
     """Retransmissions as the answer on connections counts them; nothing without that answer."""
-    for one in summary(results, "connections").get("connections", ()):
+    for one in summary_of(results, "connections").get("connections", ()):
         if one["index"] == index:
             again, inferred = one["retransmissions"]["total"], one["retransmissions"]["inferred"]
             words = f"{again:,} retransmissions" if again != 1 else "1 retransmission"

@@ -6,11 +6,11 @@ Where a result is missing, resets and XOFF intervals are read off the link log i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from multitracer.model.analysis import Result
+from multitracer.model.analysis import Result, summary_of
 from multitracer.model.table import Array, Table
 from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Marks, Role, Spans, duration_words
@@ -47,12 +47,6 @@ class Reset(NamedTuple):
     words: str
     end: float | None = None
     gap: tuple[float, float] | None = None
-
-
-def summary(results: Results, name: str) -> Mapping[str, Any]:
-    """The summary of a result; empty if there is none."""
-    found = results.get(name)
-    return found.summary if found is not None else {}
 
 
 def table(results: Results, name: str) -> Table | None:
@@ -136,7 +130,7 @@ def resets(selection: Selection, results: Results, events: Table) -> list[Reset]
     """
     found = []
     if "link_resets" in results and results["link_resets"].inconclusive is None:
-        for entry in summary(results, "link_resets").get("resets") or ():
+        for entry in summary_of(results, "link_resets").get("resets") or ():
             t = number(entry.get("t"))
             if t is not None:
                 start, end = number(entry.get("gap_start")), number(entry.get("gap_end"))
@@ -216,7 +210,7 @@ def xoff(selection: Selection, results: Results, events: Table, entity: int | No
     starts, ends : float array
         Seconds from the first TCP event.
     """
-    given = summary(results, "flow_control").get("intervals")
+    given = summary_of(results, "flow_control").get("intervals")
     pairs = []
     for entry in given or ():
         start, end = number(entry.get("start")), number(entry.get("end"))
@@ -249,7 +243,7 @@ def xoff_spans(starts: Floats, ends: Floats, lane: str, prefix: str = "Rlp") -> 
 def idle_spans(results: Results, lane: str) -> Iterator[Spans]:
     """Idle phases of the link, one set of spans per cause."""
     by_look: dict[tuple[Role, str], list[tuple[float, float]]] = {}
-    for phase in summary(results, "idle_phases").get("phases") or ():
+    for phase in summary_of(results, "idle_phases").get("phases") or ():
         start, end = number(phase.get("start")), number(phase.get("end"))
         if start is None or end is None or end <= start:
             continue

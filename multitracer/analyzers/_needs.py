@@ -19,7 +19,7 @@ class Question(NamedTuple):
 QUESTIONS = {
     "connections": Question(),
     "throughput": Question(needs=("segments",)),
-    "arrivals": Question(needs=("arrivals",)),
+    "arrivals": Question(needs=("segments",)),
     "timeouts": Question(needs=("segments",), uses=("kernel_events", "snd", "rcv")),
     "losses": Question(needs=("segments", "snd", "rcv")),
     "recoveries": Question(needs=("segments",), uses=("snd", "rcv", "timeouts", "losses")),

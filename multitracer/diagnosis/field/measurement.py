@@ -12,8 +12,7 @@ from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.model.analysis import Result
-from multitracer.model.arrays.group_by import Grouped
-from multitracer.model.lazy import np
+from multitracer.model.schema import DIRECTIONS
 from multitracer.model.timeline import Timeline
 
 Object = Mapping[str, Any]
@@ -81,13 +80,9 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
     losses = results.get("losses")
     if losses is None or losses.inconclusive is not None or m.snd is None or m.rcv is None:
         return {}
-    from multitracer.layers.tcp.fates import ARRIVED, UNKNOWN  # with NumPy: a summary has no such table
-
-    fates = losses.tables["fates"]
-    gone = fates.where(~np.isin(fates["fate"], (ARRIVED, UNKNOWN)) & (fates["length"] > 0))
-    grouped = Grouped(gone["conn"], gone["dir"])
+    lost = {(one["conn"], one["direction"]): one["data_lost"] for one in losses.summary["directions"]}
     return {
-        one.index: len(grouped.rows(one.index, one.data_dir))
+        one.index: lost.get((one.index, DIRECTIONS[one.data_dir]), 0)
         for one in m.connections
         if m.snd in one.summaries and m.rcv in one.summaries
     }

@@ -129,7 +129,7 @@ def _bottleneck_or_why(m: Timeline) -> Bottleneck | str:
 
 
 def _found(m: Timeline) -> Bottleneck | str:
-    if not len(m.table("segments")) or (m.snd is None and m.rcv is not None):
+    if not len(m.table("segments")) or m.snd is None:
         return "needs a link log, or a capture at the data sender"
     parts = [one for some in flow_batch.batches(m) for one in _passages(m, some)]
     if not parts:

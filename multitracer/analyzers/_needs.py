@@ -37,7 +37,9 @@ QUESTIONS = {
         needs=("link_frames|link_events|segments",),
         uses=("flow_control", "timeouts", "link_resets", "local_drops"),
     ),
-    "utilization": Question(needs=("segments", "result:connections"), uses=("flow_control", "idle_phases")),
+    "utilization": Question(
+        needs=("segments", "result:connections"), uses=("flow_control", "idle_phases", "local_drops")
+    ),
     "frame_map": Question(needs=("segments", "link_frames")),
     "chains": Question(
         needs=("segments",),

@@ -74,8 +74,7 @@ def _from_captures(
     connections = _summary(results, "connections").get("connections", [])
     broken = [] if m.summarised else unfinished(m, connections, _timeouts(results))
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
-    chains = [] if m.summarised else _summary(results, "chains").get("chains", [])
-    whole = headline(m, dict(utilization), chains) if utilization.get("value") is not None else None
+    whole = headline(m, dict(utilization)) if utilization.get("value") is not None else None
     others_own = [] if m.summarised else _of_other_layers(m, results)
     found, others_own = _said_once(found, others_own)
     rest = [one for one in found if one.kind not in _FIRST]
@@ -153,7 +152,7 @@ def _along_the_link(m: Timeline, results: Mapping[str, Result], utilization: dic
     if value > GOOD and waiting is None and all(one.kind in _HARMLESS for one in told):
         told = [one for one in told if one.kind != "ack_compression"]
         return [well(m, utilization), *told] if connections else told
-    whole = headline(m, utilization, chains)
+    whole = headline(m, utilization)
     ended = [one for one in told if one.kind in _FIRST]
     return [*ended, *([whole] if whole is not None else []), *told[len(ended) :]]
 

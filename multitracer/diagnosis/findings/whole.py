@@ -28,29 +28,24 @@ _IDLE = {
 }
 
 
-def headline(m: Timeline, utilization: Summary, chains: list[Summary]) -> Finding | None:
-    """How much of the link TCP used.
-
-    Bytes whose first copies were dropped in front of the link are duplicates to TCP, and new to the link.
-    """
+def headline(m: Timeline, utilization: Summary) -> Finding | None:
+    """How much of the link TCP used."""
     value = utilization.get("value")
     if value is None:
         return None
     span, idle = utilization["span_s"], utilization["idle_s"]
-    twice = utilization["duplicate_bytes"]
-    dropped = min(sum(chain["dropped_bytes"] for chain in chains), twice)
-    lost = idle + _twice_s(utilization) * (1 - dropped / twice if twice else 1.0)
-    told = f"{value:.1%}"
+    twice, sent = utilization["carried_twice_bytes"], utilization["sent_bytes"]
+    carried = sent - (utilization["duplicate_bytes"] - twice)
+    lost = idle + _twice_s(utilization)
+    told, about = f"{value:.1%}", ""
     if utilization["basis"] != "link log":
         low, high = (f"{utilization[bound]:.0%}" for bound in ("low", "high"))
         bounds = f"{low} to {high}, " if low != high else ""
         told = f"about {value:.0%} ({bounds}estimated from captures)"
+        about = "about "
     parts = [
         f"the link was idle for {seconds(idle)} of {seconds(span)}" if idle >= 0.05 else "",
-        f"{twice:,} of {utilization['sent_bytes']:,} bytes sent were duplicates"
-        + (f" ({dropped:,} of them never carried before)" if dropped else "")
-        if twice
-        else "",
+        f"{about}{twice:,} of {carried:,} bytes that it carried were duplicates" if twice else "",
     ]
     text = f"utilization {told}" + (
         f": {joined(parts)}" if any(parts) else ": TCP used the whole link capacity"

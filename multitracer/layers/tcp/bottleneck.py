@@ -20,6 +20,7 @@ from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
 _FEW = 8
+_TRAIN = 16
 _SHARE = 0.5
 _MOST_PAIRS = 200_000_000
 
@@ -59,6 +60,8 @@ class Bottleneck:
     ----------
     rate : float
         Bytes of IP packets per second while something waited.
+    peak : float
+        Bytes of IP packets per second that the fastest of its trains came out at: the link may be as fast.
     packet_ns : int
         Time that a usual packet takes.
     delay_ns : int
@@ -72,6 +75,7 @@ class Bottleneck:
     """
 
     rate: float
+    peak: float
     packet_ns: int
     delay_ns: int
     idle: Intervals
@@ -162,7 +166,8 @@ def _found(m: Timeline) -> Bottleneck | str:
     least = _idle(in_ns, _stay(in_ns, out_ns), np.ones_like(known), max(rest - packet_ns, 0), span)
     if basis == "ACKs":
         middle = union(least, _later_halves(subtract(middle, least)))
-    return Bottleneck(rate, packet_ns, smallest, middle, least, most, span, basis)
+    peak = max(_peak(out_ns[known], size[known]), rate)
+    return Bottleneck(rate, peak, packet_ns, smallest, middle, least, most, span, basis)
 
 
 def _idle(in_ns: Times, out_ns: Times, known: Flags, rest: int, span: Intervals) -> Intervals:
@@ -216,6 +221,25 @@ def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:
         waiting = in_ns[1:] < out_ns[:-1]
     time = float(gap[waiting].sum())
     return float(size[1:][waiting].sum()) / time * 1e9 if time > 0 else 0.0
+
+
+def _peak(out_ns: Times, size: Times) -> float:
+    """Bytes per second of trains of some packets as they come out, of all but the fastest hundredth.
+
+    A link that was never full shows its rate in them only, and ACKs that were held up and came in a bunch show
+    more than it: an upper bound, not an estimate.
+    """
+    order = np.argsort(out_ns, kind="stable")
+    out_ns, size = out_ns[order], size[order]
+    if len(out_ns) <= _TRAIN:
+        return 0.0
+    carried = np.cumsum(size)
+    time = out_ns[_TRAIN:] - out_ns[:-_TRAIN]
+    told = time > 0
+    if not told.any():
+        return 0.0
+    rates = (carried[_TRAIN:] - carried[:-_TRAIN])[told] / time[told] * 1e9
+    return float(np.quantile(rates, 0.99))
 
 
 def idle_ns(found: Bottleneck) -> tuple[int, int, int]:

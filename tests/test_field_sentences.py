@@ -131,8 +131,8 @@ def test_a_guess_at_the_point_blames_no_queue() -> None:
 def test_losses_on_a_link_that_was_not_full() -> None:
     again = {"fast": 30, "timeout": 2}
     one = entry(
-        loss_recovery=0.4, congestion_window=0.5, bandwidth=0.1, lost=(20, 10), point="mid", again=again, inferred=20,
-        timeouts={"total": 2, "genuine": 2},
+        loss_recovery=0.4, congestion_window=0.5, bandwidth=0.1, lost=(20, 10), point="mid", again=again,
+        inferred=20, timeouts={"total": 2, "genuine": 2},
     )  # fmt: skip
     first, *_ = sentences([one])
     assert first.kind == "loss"

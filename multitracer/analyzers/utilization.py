@@ -99,10 +99,10 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     if offered is None or 8 * found.rate > TWICE * offered:
         return None
     span = total(found.span)
-    # A copy was lost in front of the bottleneck, then the link carried the bytes once, or behind it.
+    # A copy was lost in front of the bottleneck, then the link carried the bytes once, or on it or behind it.
     least_twice = min(_arrived_twice(m), duplicate)
-    full = full_share(chosen)
-    twice = round(least_twice + (1 - full) * (duplicate - least_twice))
+    in_front = full_share(chosen) * _fast_share(chosen)
+    twice = round(least_twice + (1 - in_front) * (duplicate - least_twice))
     middle, least, most = idle_ns(found)
     idle_share = middle / span
     carried = sent - (duplicate - twice)
@@ -125,6 +125,17 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
         "carried_twice_bytes": twice,
         "rate_bytes_per_s": round(found.rate, 3),
     }
+
+
+def _fast_share(entries: list[dict[str, Any]]) -> float:
+    """Share of the retransmissions that fast retransmit sent.
+
+    A queue that overflows loses some segments of many, which fast retransmit repairs; where a timer had to,
+    the path carried nothing at all for a while.
+    """
+    total_again = sum(entry["retransmissions"]["total"] for entry in entries)
+    fast = sum(entry["retransmissions"]["fast"] for entry in entries)
+    return fast / total_again if total_again else 0.0
 
 
 def _dropped_in_front(results: Mapping[str, Result]) -> int:

@@ -385,8 +385,12 @@ def _inconclusive(console: Console, reasons: Object) -> None:
     _heading(console, "Not answered")
     by_reason: dict[str, list[str]] = {}
     for name, reason in reasons.items():
-        # Layers that were not given are one line: which kind of log would do is said by `multitracer formats`.
-        short = _NO_LINK_LOG if reason == "needs a link log" or reason.startswith("needs a link log (") else reason
+        # What needs a log of the link is one line: `multitracer formats` names the logs that would do.
+        short = (
+            _NO_LINK_LOG
+            if reason == "needs a link log" or reason.startswith("needs a link log (")
+            else reason
+        )
         by_reason.setdefault(short, []).append(name.replace("_", " "))
     for reason, names in sorted(by_reason.items(), key=lambda one: one[0] == _NO_LINK_LOG):
         line = Text(f"{', '.join(names)}: ")

@@ -54,7 +54,9 @@ def rate(bits_per_s: float | None) -> str:
 def rates(found: Object) -> str:
     """Throughput and goodput of a connection, and the time by which both are divided."""
     sent, delivered = (rate(found[f"{key}_bps"]) for key in ("throughput", "goodput"))
-    told = f"throughput and goodput {sent}" if sent == delivered else f"throughput {sent}, goodput {delivered}"
+    told = (
+        f"throughput and goodput {sent}" if sent == delivered else f"throughput {sent}, goodput {delivered}"
+    )
     if found["data_s"] is None:
         return told
     return f"{told}, over {duration(found['data_s'])} from the first data segment to the last ACK"

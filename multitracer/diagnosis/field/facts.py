@@ -95,6 +95,9 @@ class Flow:
         Segments retransmitted that the receiver reports to have had before (DSACK).
     kernel_refused : int or None
         Retransmissions that the sender's own queue refused, by the kernel's counter.
+    closures : tuple of int and float, or None
+        How often the receiver closed its window (one zero window after the other is one closure), and for how
+        many seconds at most; None where the ACKs were not kept.
     """
 
     index: int
@@ -138,6 +141,7 @@ class Flow:
     wire_segments: int = 0
     needless: int = 0
     kernel_refused: int | None = None
+    closures: tuple[int, float] | None = None
 
     @property
     def lost(self) -> int | None:

@@ -79,7 +79,10 @@ def contradiction(flows: Sequence[Flow]) -> Finding | None:
         else "the others did not pass this capture, or look like new data"
     )
     refused = sum(flow.kernel_refused or 0 for flow in missing)
-    also = f" that left it, and {refused:,} that the sender's own queue refused" if refused else ""
-    shows = "; the capture shows" if refused else ", the capture shows"
-    text = f"the kernel counted {count(kernel, 'retransmission')}{also}{shows} {seen:,}: {why}"
+    text = f"the kernel counted {count(kernel, 'retransmission')}, the capture shows {seen:,}: {why}"
+    if refused:
+        text = (
+            f"of {count(kernel + refused, 'retransmission')} that the kernel counted, the sender's own queue "
+            f"refused {refused:,}; of the other {kernel:,} the capture shows {seen:,}: {why}"
+        )
     return Finding(text, 0.0, "kernel_count")

@@ -48,7 +48,9 @@ def losses(flows: tuple[Flow, ...]) -> str:
     least = sum((flow.upstream or 0) + (0 if flow.point == "snd" else flow.corrupted) for flow in flows)
     most = sum(flow.most_downstream for flow in flows)
     if not all(flow.complete for flow in flows):
-        return f"{_percent(again / sent)} of the segments were retransmitted ({again:,} of {sent:,}){needless}"
+        return (
+            f"{_percent(again / sent)} of the segments were retransmitted ({again:,} of {sent:,}){needless}"
+        )
     if not least:
         return f"at most {_percent(most / sent)} of the segments were lost ({most:,} of {sent:,}){needless}"
     said = f"at least {_percent(least / sent)} of the segments were lost"
@@ -90,9 +92,7 @@ def _local_drop(group: Group) -> str:
     counted = any(flow.kernel_drops for flow in group.flows)
     # A retransmission that was dropped there in its turn leaves no trace in the capture behind it.
     dropped = (
-        f"{count(drops, 'packet')} by the kernel's log"
-        if counted
-        else f"at least {count(drops, 'segment')}"
+        f"{count(drops, 'packet')} by the kernel's log" if counted else f"at least {count(drops, 'segment')}"
     )
     said = f"the sender's own queue dropped {dropped} (they never reached this capture)"
     full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
@@ -142,10 +142,21 @@ def _receiver(group: Group) -> str:
     window = max(flow.max_window_bytes for flow in flows)
     parts = [
         f"at most {window:,} bytes" if window else "",
-        count(zero, "zero window") if zero else "",
+        _closed(flows, zero),
         count(probes, "window probe") if probes else "",
     ]
     return f"{said} ({', '.join(part for part in parts if part)})" if any(parts) else said
+
+
+def _closed(flows: tuple[Flow, ...], zero_windows: int) -> str:
+    """``closed 3 times, for up to 1.41 s``."""
+    closures = [flow.closures for flow in flows if flow.closures is not None]
+    if len(closures) < len(flows) or not any(number for number, _ in closures):
+        return count(zero_windows, "zero window") if zero_windows else ""
+    times, longest = sum(number for number, _ in closures), max(length for _, length in closures)
+    if times == 1:
+        return f"closed once, for {duration(longest)}"
+    return f"closed {times:,} times, for up to {duration(longest)}"
 
 
 def _application(group: Group) -> str:

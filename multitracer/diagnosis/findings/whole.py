@@ -6,8 +6,11 @@ from typing import Any
 
 from multitracer.diagnosis.field.facts import flow
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several
+from multitracer.layers.tcp.transit import data_at
+from multitracer.layers.vantage import vantage
+from multitracer.model.lazy import np
 from multitracer.model.quantities import duration
-from multitracer.model.timeline import Timeline
+from multitracer.model.timeline import Connection, Timeline
 
 Summary = dict[str, Any]
 
@@ -37,15 +40,16 @@ def headline(m: Timeline, utilization: Summary) -> Finding | None:
     twice, sent = utilization["carried_twice_bytes"], utilization["sent_bytes"]
     carried = sent - (utilization["duplicate_bytes"] - twice)
     lost = idle + _twice_s(utilization)
+    of_all = "sent" if carried == sent else "that it carried"
     told, about = f"{value:.1%}", ""
     if utilization["basis"] != "link log":
         low, high = (f"{utilization[bound]:.0%}" for bound in ("low", "high"))
         bounds = f"{low} to {high}, " if low != high else ""
         told = f"about {value:.0%} ({bounds}estimated from captures)"
-        about = "about "
+        about = "about " if twice < utilization["duplicate_bytes"] else ""
     parts = [
         f"the link was idle for {seconds(idle)} of {seconds(span)}" if idle >= 0.05 else "",
-        f"{about}{twice:,} of {carried:,} bytes that it carried were duplicates" if twice else "",
+        f"{about}{twice:,} of {carried:,} bytes {of_all} were duplicates" if twice else "",
     ]
     text = f"utilization {told}" + (
         f": {joined(parts)}" if any(parts) else ": TCP used the whole link capacity"
@@ -59,24 +63,50 @@ def well(m: Timeline, utilization: Summary) -> Finding:
     return Finding(text, 0.0, "well", plot_command(m, None, None))
 
 
+QUIET_S = 1.0
+"""What was sent so long before the end of a capture, and was not acknowledged, is not just under way."""
+
+
 def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary]) -> list[Finding]:
-    """Say that a transfer broke off: a timer fired for bytes that were never acknowledged."""
+    """Say that a transfer broke off: bytes were never acknowledged, and timers or long waits show it."""
     found = []
+    known = {one.index: one for one in m.connections}
     for entry in connections:
         acked, sent = entry["bytes"]["acked"], entry["bytes"]["unique"]
         flow = (entry["index"], entry["data_direction"])
         mine = [one for one in timeouts if (one["conn"], one["direction"]) == flow]
         mine = [one for one in mine if acked < one["seq"] <= sent]
-        if not mine:
+        never = f"{sent - acked:,} of {sent:,} bytes were never acknowledged"
+        if mine:
+            text = f"the transfer broke off: {never}, and {several(len(mine), 'timeout')} brought no answer"
+            evidence = tuple((m.sources[m.snd].path, event["record"]) for event in mine if m.snd is not None)
+            command = plot_command(m, mine[0]["t"], mine[-1]["t"])
+            found.append(Finding(text, 0.0, "unfinished", command, evidence[:12]))
             continue
-        text = (
-            f"the transfer broke off: {sent - acked:,} of {sent:,} bytes were never acknowledged, and "
-            f"{several(len(mine), 'timeout')} brought no answer"
-        )
-        evidence = tuple((m.sources[m.snd].path, event["record"]) for event in mine if m.snd is not None)
-        command = plot_command(m, mine[0]["t"], mine[-1]["t"])
-        found.append(Finding(text, 0.0, "unfinished", command, evidence[:12]))
+        waited = _unanswered_s(m, known.get(entry["index"]), entry)
+        if waited is not None:
+            since = f"the first of them {seconds(waited)} before the capture ends"
+            text = f"the transfer broke off: {never}, {since}"
+            command = plot_command(m, entry["end"] - waited, entry["end"])
+            found.append(Finding(text, 0.0, "unfinished", command))
     return found
+
+
+def _unanswered_s(m: Timeline, connection: Connection | None, entry: Summary) -> float | None:
+    """For how long the first byte that was never acknowledged had been waiting at the end.
+
+    None unless that is a second and twice the longest RTT: what was sent last may be answered behind the end
+    of the capture. None too where no ACK was captured, or a FIN of both ends shows that all had arrived.
+    """
+    acked, round_trip = entry["bytes"]["acked"], entry["rtt_ms"]
+    if connection is None or not acked or acked >= entry["bytes"]["unique"] or entry["closed"] == "fin":
+        return None
+    data = data_at(m, connection, vantage(m, connection))
+    beyond = np.flatnonzero((data["length"] > 0) & (data["seq"] + data["length"] > acked + 1))
+    if not len(beyond) or round_trip is None:
+        return None
+    waited = float(entry["end"] - m.seconds(int(data["t_ns"][beyond[0]])))
+    return waited if waited >= max(QUIET_S, 2 * round_trip["max"] / 1e3) else None
 
 
 def idle_causes(

@@ -20,7 +20,7 @@ from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
 _FEW = 8
-_TRAIN = 16
+_TRAIN = 32
 _SHARE = 0.5
 _MOST_PAIRS = 200_000_000
 
@@ -226,8 +226,8 @@ def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:
 def _peak(out_ns: Times, size: Times) -> float:
     """Bytes per second of trains of some packets as they come out, of all but the fastest hundredth.
 
-    A link that was never full shows its rate in them only, and ACKs that were held up and came in a bunch show
-    more than it: an upper bound, not an estimate.
+    A link that was never full shows its rate in them only, and ACKs that were held up and came in a bunch
+    show more than it: an upper bound, not an estimate.
     """
     order = np.argsort(out_ns, kind="stable")
     out_ns, size = out_ns[order], size[order]

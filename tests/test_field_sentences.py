@@ -43,7 +43,12 @@ def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", *
             "duplicate": 0,
             "acked": 1_448_000,
         },
-        "retransmissions": {"total": sum(again.values()) - again["unneeded_probe"], **again, "handshake": 0},
+        "retransmissions": {
+            "total": sum(again.values()) - again["unneeded_probe"],
+            **again,
+            "handshake": 0,
+            "inferred": facts.pop("inferred", 0),
+        },
         "timeouts": {"total": 0, "spurious": 0, "genuine": 0, "inconclusive": 0} | facts.pop("timeouts", {}),
         "losses": {"upstream": lost[0], "downstream": lost[1]},
         "damaged_segments": 0,
@@ -79,13 +84,13 @@ def test_a_closed_window() -> None:
 
 
 def test_a_full_link_with_losses_is_the_bottleneck() -> None:
-    one = entry(**FULL, lost=(0, 14), queue=(37.0, 41.0), base=1.2)
+    one = entry(**FULL, lost=(14, 0), queue=(37.0, 41.0), base=1.2)
     (found,) = sentences([one])
     assert found.kind == "bottleneck"
     assert found.text == (
         "the link was full: 11.6 Mbit/s, for 93% of the time with data in flight; the queue added 37 ms "
-        "(median; 95th percentile 41 ms) to a base RTT of 1.2 ms; 1.4% of the segments were lost "
-        "(14 of 1,000)"
+        "(median; 95th percentile 41 ms) to a base RTT of 1.2 ms; at least 1.4% of the segments were lost "
+        "(14 of 1,014)"
     )
     assert found.cost_s == 0
 
@@ -110,10 +115,10 @@ def test_drops_in_the_senders_own_queue_show_at_the_sender_only() -> None:
     mine, theirs = (sentences([entry(**FULL, lost=(17, 0), point=point)])[0] for point in ("snd", "rcv"))
     assert mine.kind == "local_drop"
     assert mine.text.startswith(
-        "the sender's own queue dropped 17 segments (they never reached this capture)"
+        "the sender's own queue dropped at least 17 segments (they never reached this capture)"
     )
     assert theirs.kind == "bottleneck"
-    assert "1.7% of the segments were lost (17 of 1,017)" in theirs.text
+    assert "at least 1.7% of the segments were lost (17 of 1,017)" in theirs.text
 
 
 def test_a_guess_at_the_point_blames_no_queue() -> None:
@@ -127,11 +132,13 @@ def test_losses_on_a_link_that_was_not_full() -> None:
     again = {"fast": 30, "timeout": 2}
     one = entry(
         loss_recovery=0.4, congestion_window=0.5, bandwidth=0.1, lost=(20, 10), point="mid", again=again,
-        timeouts={"total": 2, "genuine": 2},
+        inferred=20, timeouts={"total": 2, "genuine": 2},
     )  # fmt: skip
     first, *_ = sentences([one])
     assert first.kind == "loss"
-    assert "(30 of 1,020) on the path (20 before this capture, 10 behind it)" in first.text
+    assert first.text.startswith(
+        "at least 2.0% of the segments were lost before this capture (20 of 1,020), at most 12 behind it; "
+    )
     assert "2 timeouts and 30 segments by fast retransmit" in first.text
     assert first.text.endswith("held the transfer for 18.0 of 20.0 s")
 
@@ -202,9 +209,49 @@ def test_nothing_is_well_without_proof() -> None:
 
 
 def test_what_was_lost_is_said_once() -> None:
-    one = entry(receiver_window=0.8, loss_recovery=0.2, lost=(0, 3), again={"tail_loss_probe": 3})
+    again = {"tail_loss_probe": 3}
+    one = entry(receiver_window=0.8, loss_recovery=0.2, lost=(0, 3), again=again, point="snd")
     texts = [found.text for found in sentences([one])]
     assert sum("3 of 1,000" in text for text in texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("again", "needless", "unacked", "said"),
+    [
+        (0, 0, 0, "no loss"),
+        (3, 3, 0, "no loss, 3 retransmissions, all of them needless by DSACK"),
+        (40, 0, 0, "at most 4.0% of the segments were lost (40 of 1,000)"),
+        (
+            40,
+            5,
+            0,
+            "at most 3.5% of the segments were lost (35 of 1,000); "
+            "5 of 40 retransmissions were needless by DSACK",
+        ),
+        (40, 0, 14_480, "at most 5.0% of the segments were lost (50 of 1,000)"),
+    ],
+)
+def test_a_capture_at_the_sender_bounds_the_losses(
+    again: int, needless: int, unacked: int, said: str
+) -> None:
+    """Each copy that passed was lost, or acknowledged, or reported twice: RFC 2883."""
+    one = entry(
+        **FULL, point="snd", lost=(0, max(again - needless - 1, 0)), again={"fast": again},
+        needless_retransmissions=needless, mss=1460, timestamps=True,
+    )  # fmt: skip
+    one["bytes"]["acked"] -= unacked
+    assert sentences([one])[0].text.endswith(f"; {said}")
+
+
+def test_super_segments_count_as_what_they_become_on_the_wire() -> None:
+    one = entry(**FULL, point="snd", lost=(0, 20), again={"fast": 20}, mss=1460, timestamps=True)
+    one["packets"]["data"] = 100
+    assert "(20 of 1,000)" in sentences([one])[0].text
+
+
+def test_a_capture_that_is_not_at_the_sender_proves_no_absence_of_losses() -> None:
+    for point, said in (("snd", "; no loss"), ("mid", "; no loss seen"), ("rcv", "; no loss seen")):
+        assert sentences([entry(**FULL, point=point)])[0].text.endswith(said)
 
 
 def test_what_the_path_offers_is_known_only_if_it_was_seen_full() -> None:

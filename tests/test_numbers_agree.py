@@ -17,6 +17,7 @@ from support_samples import ROOT, SAMPLES
 import multitracer as mt
 from multitracer.cli import diagnosis, render
 from multitracer.model.quantities import duration, rate
+from multitracer.output.losses import loss_bounds
 
 Object = dict[str, Any]
 EVERY = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
@@ -75,7 +76,11 @@ def test_counts_of_one_connection(name: str, contracts: Callable[[str], Object])
         assert f"{only['bytes'][key]:,}".replace("0", "no", only["bytes"][key] == 0) in line(text, "Data")
     acked = "all" if only["bytes"]["acked"] == only["bytes"]["unique"] else f"{only['bytes']['acked']:,}"
     assert f"{acked} acknowledged" in line(text, "Data")
-    assert rate(only["goodput_bps"]) in line(text, "Rate")
+    said = line(text, "Rate")
+    assert rate(only["goodput_bps"]) in said
+    # The time that is named is that by which the bytes were divided.
+    assert f"over {duration(only['data_s'])} from the first data segment to the last ACK" in said
+    assert only["goodput_bps"] * only["data_s"] / 8 == pytest.approx(only["bytes"]["acked"], rel=0.001)
     used = contract["utilization"]
     if used["value"] is not None:
         assert used["duplicate_bytes"] == only["bytes"]["duplicate"]
@@ -153,8 +158,10 @@ def written(entries: list[Object]) -> Iterator[str]:
                 yield from NUMBER.findall(f"{duration(abs(value))} {duration(abs(value) / 1e3)}")
         limits, lost = entry.get("limits"), entry["losses"]["upstream"] + entry["losses"]["downstream"]
         lost += 0 if entry["observation"]["point"] == "snd" else entry["damaged_segments"]
-        sent = entry["packets"]["data"] + entry["losses"]["upstream"]
-        yield from NUMBER.findall(f"{lost:,} {sent:,} {lost / max(sent, 1):.1%} {lost / max(sent, 1):.0%}")
+        bounds = loss_bounds(entry)
+        sent = max(bounds.sent, 1)
+        for number in (lost, bounds.upstream, bounds.downstream):
+            yield from NUMBER.findall(f"{number:,} {sent:,} {number / sent:.1%} {number / sent:.0%}")
         if limits:
             shares = {
                 name: limits[name] * limits["seconds"] for name in limits if name not in ("method", "seconds")

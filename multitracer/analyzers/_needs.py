@@ -19,7 +19,7 @@ class Question(NamedTuple):
 QUESTIONS = {
     "connections": Question(),
     "throughput": Question(needs=("segments",)),
-    "arrivals": Question(needs=("arrivals",)),
+    "arrivals": Question(needs=("segments",)),
     "timeouts": Question(needs=("segments",), uses=("kernel_events", "snd", "rcv")),
     "losses": Question(needs=("segments", "snd", "rcv")),
     "recoveries": Question(needs=("segments",), uses=("snd", "rcv", "timeouts", "losses")),
@@ -37,7 +37,9 @@ QUESTIONS = {
         needs=("link_frames|link_events|segments",),
         uses=("flow_control", "timeouts", "link_resets", "local_drops"),
     ),
-    "utilization": Question(needs=("segments", "result:connections"), uses=("flow_control", "idle_phases")),
+    "utilization": Question(
+        needs=("segments", "result:connections"), uses=("flow_control", "idle_phases", "local_drops")
+    ),
     "frame_map": Question(needs=("segments", "link_frames")),
     "chains": Question(
         needs=("segments",),

@@ -13,7 +13,7 @@ from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.onepoint import one_point
-from multitracer.layers.vantage import far_end, reference_ns, vantage
+from multitracer.layers.vantage import data_ns, far_end, reference_ns, vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
 from multitracer.model.timeline import Connection, Timeline
@@ -82,9 +82,11 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "losses": _losses(data, told["observation"]),
         "timeouts": dict(data["timeouts"]),
         "rtt_ms": _rtt_ms(data["rtt"]),
+        "data_s": None if (span_ns := data_ns(data)) is None else round(span_ns / 1e9, 6),
         "throughput_bps": _rate_bps(data, data["data_bytes"]),
         "goodput_bps": _rate_bps(data, data["acked_bytes"]),
         "duplicate_acks": data["duplicate_acks"],
+        "needless_retransmissions": data["needless"],
         "out_of_order": data["out_of_order"],
         "damaged_segments": data["corrupted"],
         "probe_segments": data["probe_segments"],
@@ -161,10 +163,8 @@ def _rtt_ms(rtt: Mapping[str, int] | None) -> dict[str, Any] | None:
 
 
 def _rate_bps(direction: Mapping[str, Any], count_bytes: int) -> float | None:
-    first, last = direction["first_data_ns"], direction["last_advance_ns"]
-    if first is None or last is None or last <= first:
-        return None
-    return round(float(count_bytes) * 8e9 / float(last - first), 3)
+    span_ns = data_ns(direction)
+    return None if span_ns is None else round(float(count_bytes) * 8e9 / float(span_ns), 3)
 
 
 def _seconds(measurement: Timeline, source: int, t_ns: int) -> float:

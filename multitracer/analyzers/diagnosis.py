@@ -99,7 +99,7 @@ def _from_captures(
     broken = [] if m.summarised else unfinished(m, connections, _timeouts(results))
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
     chains = [] if m.summarised else summary_of(results, "chains").get("chains", [])
-    whole = headline(m, dict(utilization), chains) if utilization.get("value") is not None else None
+    whole = headline(m, dict(utilization)) if utilization.get("value") is not None else None
     others_own = [] if m.summarised else _of_other_layers(m, results)
     found, others_own = _said_once(found, others_own)
     rest = [one for one in found if one.kind not in _FIRST]
@@ -169,7 +169,7 @@ def _along_the_link(
     if value > GOOD and waiting is None and harmless:
         told = [one for one in told if one.kind != "ack_compression"]
         return ([well(m, utilization), *told] if connections else told), loss
-    whole = headline(m, utilization, chains)
+    whole = headline(m, utilization)
     ended = [one for one in told if one.kind in _FIRST]
     return [*ended, *([whole] if whole is not None else []), *told[len(ended) :]], loss
 

@@ -324,6 +324,7 @@ def _retransmissions(m: Timeline, source: int, events: Table, ours: Array) -> di
         "events": int(np.count_nonzero(again & (events["value"] == 0))),
         "failed": int(np.count_nonzero(again & (events["value"] != 0))),
         "counted": None if sent is None else sent - (failed or 0),
+        "refused": failed,
     }
 
 

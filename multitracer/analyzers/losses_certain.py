@@ -18,6 +18,7 @@ from multitracer.layers.tcp.fates import ARRIVED, DAMAGED, LOST, UNKNOWN, AllFat
 from multitracer.layers.tcp.flow_batch import FlowBatch, GroupedSearch, Times, batches
 from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.schema import Schema
 from multitracer.model.schema.results import NEEDS, REPEATS, SEGMENT_FATES
 from multitracer.model.table import Array, Table
@@ -51,6 +52,11 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     if not entries:
         return Result("losses", inconclusive="needs both captures to see the same data")
     tables = {"fates": Table.concat(SEGMENT_FATES, lost), "repeats": Table.concat(REPEATS, again)}
+    gone = tables["fates"]
+    gone = gone.where((gone["fate"] != UNKNOWN) & (gone["length"] > 0))
+    grouped = Grouped(gone["conn"], gone["dir"])
+    for entry in entries:
+        entry["data_lost"] = len(grouped.rows(entry["conn"], schema.DIRECTIONS.index(entry["direction"])))
     return Result("losses", {"basis": "certain: both captures", "directions": entries}, tables)
 
 

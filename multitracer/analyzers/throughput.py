@@ -11,8 +11,10 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.link.path import link_path
 from multitracer.layers.tcp.flow_batch import Flags, batches, damaged, flows, payload, valid_acks
 from multitracer.layers.tcp.transit import near_sender, spans_of
+from multitracer.layers.vantage import data_ns, reference_ns, vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.regression import LEAST_POINTS, FittedLine, fit
+from multitracer.model.schema import DIRECTIONS
 from multitracer.model.schema.results import TRENDS
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
@@ -61,15 +63,34 @@ def _connections(
         connections, *(column.tolist() for column in columns), strict=True
     ):
         entry: dict[str, Any] = {"conn": connection.index}
-        entry |= dict.fromkeys(("start", "end", "throughput_bps", "goodput_bps"))
-        if carries:
-            entry |= {"start": round(m.seconds(start), 6), "end": round(m.seconds(end), 6)}
-            if end > start:
-                seconds = (end - start) / 1e9
-                entry["throughput_bps"] = round(8 * put / seconds, 3)
-                entry["goodput_bps"] = round(8 * taken / seconds, 3)
+        entry |= dict.fromkeys(("start", "end", "data_s", "throughput_bps", "goodput_bps"))
+        if not carries:
+            entry |= _elsewhere(m, connection)
+        else:
+            entry |= _rates(m, start, end, put, taken)
         entries.append(entry)
     return entries, _tcp_lines(m, connections, carrying)
+
+
+def _rates(m: Timeline, start_ns: int, end_ns: int, sent_bytes: int, acked_bytes: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"start": round(m.seconds(start_ns), 6), "end": round(m.seconds(end_ns), 6)}
+    if end_ns > start_ns:
+        seconds = (end_ns - start_ns) / 1e9
+        found["data_s"] = round(seconds, 6)
+        found["throughput_bps"] = round(8 * sent_bytes / seconds, 3)
+        found["goodput_bps"] = round(8 * acked_bytes / seconds, 3)
+    return found
+
+
+def _elsewhere(m: Timeline, connection: Connection) -> dict[str, Any]:
+    """The rates of a connection that no capture at an end holds, by the one that sees its data best."""
+    source = vantage(m, connection)
+    data = connection.summaries[source][DIRECTIONS[connection.data_dir]]
+    span_ns = data_ns(data)
+    if span_ns is None:
+        return {}
+    start_ns = reference_ns(m, source, data["first_data_ns"])
+    return _rates(m, start_ns, start_ns + span_ns, data["data_bytes"], data["acked_bytes"])
 
 
 def _tcp_lines(m: Timeline, connections: list[Connection], carrying: Flags) -> dict[int, FittedLine]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import MOST
-from multitracer.diagnosis.field.offered import TWICE, offered_bps
+from multitracer.diagnosis.field.offered import TWICE, full_share, offered_bps
 from multitracer.layers.link.path import link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
 from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns, why_no_bottleneck
@@ -25,6 +25,8 @@ FLAG_AT = 0.95
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Compute ``U = (1 - idle_time / available_time) * (1 - duplicate_bytes / bytes_sent)``.
 
+    Bytes count on the link: those of segments that were dropped in front of it are not sent, and their
+    retransmissions are no duplicates to it.
     Available is the time from the first data segment to the last ACK without XOFF intervals and reset
     handshakes: those are the link's fault, not TCP's. Transfers at 95 % or less are flagged, and those whose
     call was dropped, which the paper leaves out of its Figure 6. Without a link
@@ -36,6 +38,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """
     path = None if m.link_is_apart else link_path(m)
     estimate = _estimate(m, results)
+    dropped_bytes = _dropped_in_front(results)
     if path is None or m.snd is None or not _answered(results, "flow_control", "idle_phases"):
         if estimate is None:
             return Result("utilization", inconclusive=_why_not(m, results))
@@ -56,7 +59,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         return Result("utilization", inconclusive="no data was sent while the link was available")
     phases = results["idle_phases"].tables["idle_phases"]
     idle = int((phases["end_ns"] - phases["t_ns"]).sum())
-    idle_share, duplicate_share = idle / available, duplicate / sent
+    carried_twice = max(duplicate - dropped_bytes, 0)
+    idle_share, duplicate_share = idle / available, carried_twice / max(sent - dropped_bytes, 1)
     value = (1 - idle_share) * (1 - duplicate_share)
     events = m.table("link_events")
     dropped = bool(np.any(events["kind"] == events.code("kind", "call_dropped")))
@@ -74,6 +78,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         "reset_s": _s(total(resets)),
         "sent_bytes": sent,
         "duplicate_bytes": duplicate,
+        "carried_twice_bytes": carried_twice,
         "causes": _causes(results, idle / available, duplicate_share, (available - idle) / 1e9),
         "estimate": estimate,
     }
@@ -89,27 +94,70 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     sent, duplicate = _bytes(results["connections"])
     if found is None or sent <= 0 or total(found.span) <= 0:
         return None
-    offered = offered_bps(_chosen(results["connections"]))
+    chosen = _chosen(results["connections"])
+    offered = offered_bps(chosen)
     if offered is None or 8 * found.rate > TWICE * offered:
         return None
     span = total(found.span)
-    used = 1 - duplicate / sent
+    # A copy was lost in front of the bottleneck, then the link carried the bytes once, or on it or behind it.
+    least_twice = min(_arrived_twice(m), duplicate)
+    in_front = full_share(chosen) * _fast_share(chosen)
+    twice = round(least_twice + (1 - in_front) * (duplicate - least_twice))
     middle, least, most = idle_ns(found)
     idle_share = middle / span
+    carried = sent - (duplicate - twice)
+    duplicate_share = twice / carried if carried else 0.0
+    value = (1 - idle_share) * (1 - duplicate_share)
+    low = (1 - most / span) * (1 - duplicate / sent) * found.rate / found.peak
+    high = (1 - least / span) * (1 - least_twice / max(sent - (duplicate - least_twice), 1))
     return {
-        "value": round((1 - idle_share) * used, 6),
-        "low": round((1 - most / span) * used, 6),
-        "high": round((1 - least / span) * used, 6),
+        "value": round(value, 6),
+        "low": round(min(low, value), 6),
+        "high": round(max(high, value), 6),
         "idle_share": round(idle_share, 6),
-        "duplicate_share": round(1 - used, 6),
+        "duplicate_share": round(duplicate_share, 6),
         "basis": "estimate from captures",
         "told_from": found.basis,
         "span_s": _s(span),
         "idle_s": _s(middle),
         "sent_bytes": sent,
         "duplicate_bytes": duplicate,
+        "carried_twice_bytes": twice,
         "rate_bytes_per_s": round(found.rate, 3),
     }
+
+
+def _fast_share(entries: list[dict[str, Any]]) -> float:
+    """Share of the retransmissions that fast retransmit sent.
+
+    A queue that overflows loses some segments of many, which fast retransmit repairs; where a timer had to,
+    the path carried nothing at all for a while.
+    """
+    total_again = sum(entry["retransmissions"]["total"] for entry in entries)
+    fast = sum(entry["retransmissions"]["fast"] for entry in entries)
+    return fast / total_again if total_again else 0.0
+
+
+def _dropped_in_front(results: Mapping[str, Result]) -> int:
+    """Bytes of data that never reached the link and were sent again."""
+    found = results.get("local_drops")
+    if found is None or found.inconclusive is not None:
+        return 0
+    drops = found.tables["local_drops"]
+    again = (drops["record"] > 0) & (drops["length"] > 0) & (drops["recovered_ns"] >= 0)
+    return int(drops["length"][again].sum(dtype=np.int64))
+
+
+def _arrived_twice(m: Timeline) -> int:
+    """Bytes that came to the receiver's capture more than once: the link carried each copy; 0 without it."""
+    if m.rcv is None or m.summarised:
+        return 0
+    ways = ("forward", "reverse")
+    return sum(
+        int(one.summaries[m.rcv][ways[one.data_dir]]["duplicate_bytes"])
+        for one in m.connections
+        if m.rcv in one.summaries
+    )
 
 
 def _why_not(m: Timeline, results: Mapping[str, Result]) -> str:

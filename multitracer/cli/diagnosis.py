@@ -22,11 +22,12 @@ SHORT = 5
 
 
 def answer(contract: Object, console: Console | None = None) -> None:
-    """Print the answer: the first sentences of the diagnosis, what cost most first."""
+    """Print the answer: the first sentences of the diagnosis, the main cause first."""
     from multitracer.cli import lines
     from multitracer.cli.terminal import Console
+    from multitracer.output.order import reading_order
 
-    said = contract["diagnosis"]
+    said = reading_order(contract)
     if not said:
         return
     console = console or Console()
@@ -58,9 +59,10 @@ def evidence(contract: Object, console: Console | None = None) -> None:
 
     from multitracer.cli import lines
     from multitracer.cli.terminal import Console
+    from multitracer.output.order import reading_order
 
     console = console or Console()
-    said = contract["diagnosis"]
+    said = reading_order(contract)
     commands = [sentence["command"] for sentence in said]
     shown = [
         (number, sentence)
@@ -74,7 +76,7 @@ def evidence(contract: Object, console: Console | None = None) -> None:
     for number, sentence in shown:
         if number > SHORT:
             _sentence(console, number, sentence)
-        records = f"see {_records(sentence['evidence'])}" if sentence["evidence"] else ""
+        records = f"see records {_records(sentence['evidence'])}" if sentence["evidence"] else ""
         label = "" if number > SHORT else f"{number}."
         if records:
             console.print(_hanging(label, Text(records, "dim")), highlight=False)

@@ -26,6 +26,8 @@ Object = Mapping[str, Any]
 SHOWN = 12
 """Rows of a list that are printed; the rest is counted, and all of them are in the JSON."""
 
+_NO_LINK_LOG = "no link log was given"
+
 VERDICT_STYLES = {"spurious": "yellow", "genuine": "red", "inconclusive": "dim"}
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 
@@ -108,8 +110,13 @@ def summary(contract: Object, console: Console | None = None) -> None:
 
         connections(console, contract["connections"], SHOWN)
     else:
+        fates = {
+            (one["conn"], one["direction"]): one
+            for one in contract["other"].get("losses", {}).get("directions", [])
+        }
         for connection in contract["connections"]:
-            _connection(console, connection)
+            both = fates.get((connection["index"], connection["data_direction"]))
+            _connection(console, connection, both)
     for one in contract["other"].get("dccp", {}).get("connections", [])[:SHOWN]:
         _dccp(console, contract, one)
     _together(console, contract)
@@ -184,19 +191,17 @@ def _dropped(console: Console, found: Object | None) -> None:
     more(console, found["groups"], SHOWN, "kinds of drops")
 
 
-def _connection(console: Console, found: Object) -> None:
+def _connection(console: Console, found: Object, both: Object | None = None) -> None:
     stream = "" if found["stream"] is None else f" (tcp.stream eq {found['stream']})"
     _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
     _line(console, "Data", words.data(found["bytes"]))
-    span = words.duration(found["end"] - found["start"])
-    rates = f"throughput {words.rate(found['throughput_bps'])}, goodput {words.rate(found['goodput_bps'])}"
-    _line(console, "Rate", f"{rates}, over {span}")
+    _line(console, "Rate", words.rates(found))
     _line(console, "Retransmitted", words.causes(found["retransmissions"]))
     timeouts = found["timeouts"]
     _line(console, "Timeouts", words.timeouts(found))
     _timeouts(console, timeouts.get("events", []))
     _line(console, "RTT", words.rtt(found))
-    if told := words.losses(found):
+    if told := words.losses(found, both):
         _line(console, "Losses", told)
     if told := words.limits(found.get("limits")):
         _line(console, "Limited by", told)
@@ -421,6 +426,7 @@ def unanswered(contract: Object) -> dict[str, str]:
         "limits": any(one.get("limits") for one in connections),
         "losses": any(one.get("losses") for one in connections),
         "queueing": bool(queues),
+        "local_drops": any(one["kind"] == "local_drop" for one in contract["diagnosis"]),
     }
     return {name: text for name, text in contract["inconclusive"].items() if not inferred.get(name)}
 
@@ -431,10 +437,17 @@ def _inconclusive(console: Console, reasons: Object) -> None:
     _heading(console, "Not answered")
     by_reason: dict[str, list[str]] = {}
     for name, reason in reasons.items():
-        by_reason.setdefault(reason, []).append(name.replace("_", " "))
-    for reason, names in by_reason.items():
-        console.print(Text(reason, "dim"), highlight=False)
-        console.print(Padding(Text(", ".join(names)), (0, 0, 0, 4), expand=False), highlight=False)
+        # What needs a log of the link is one line: `multitracer formats` names the logs that would do.
+        short = (
+            _NO_LINK_LOG
+            if reason == "needs a link log" or reason.startswith("needs a link log (")
+            else reason
+        )
+        by_reason.setdefault(short, []).append(name.replace("_", " "))
+    for reason, names in sorted(by_reason.items(), key=lambda one: one[0] == _NO_LINK_LOG):
+        line = Text(f"{', '.join(names)}: ")
+        line.append(reason, "dim")
+        console.print(line, highlight=False)
 
 
 def _issues(console: Console, issues: Sequence[Object]) -> None:

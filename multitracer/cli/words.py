@@ -9,6 +9,7 @@ from typing import Any
 from multitracer.model import quantities
 from multitracer.model.quantities import duration as duration, votes as votes
 from multitracer.output.digest import LIMITS
+from multitracer.output.losses import loss_bounds
 
 Object = Mapping[str, Any]
 
@@ -48,6 +49,17 @@ def rate(bits_per_s: float | None) -> str:
     if bits_per_s is None or bits_per_s >= 1e6:
         return quantities.rate(bits_per_s)
     return f"{quantities.rate(bits_per_s)} ({bits_per_s / 8:,.0f} bytes/s)"
+
+
+def rates(found: Object) -> str:
+    """Throughput and goodput of a connection, and the time by which both are divided."""
+    sent, delivered = (rate(found[f"{key}_bps"]) for key in ("throughput", "goodput"))
+    told = (
+        f"throughput and goodput {sent}" if sent == delivered else f"throughput {sent}, goodput {delivered}"
+    )
+    if found["data_s"] is None:
+        return told
+    return f"{told}, over {duration(found['data_s'])} from the first data segment to the last ACK"
 
 
 def size(count_bytes: int) -> str:
@@ -94,11 +106,26 @@ def rtt(found: Object) -> str:
     return f"min {low}, mean {mean}, max {high} ({samples['samples']:,} samples{far})"
 
 
-def losses(connection: Object) -> str:
-    """On which side of the capture segments were lost, what came out of order; empty if nothing."""
-    lost, arrived = connection.get("losses") or {}, connection.get("arrivals") or {}
-    parts = [f"{lost[side]:,} {side}" for side in ("upstream", "downstream") if lost.get(side)]
-    text = f"{', '.join(parts)} of this capture" if parts else ""
+def losses(connection: Object, both: Object | None = None) -> str:
+    """What was lost on which side of the capture, what came out of order; empty if nothing.
+
+    Parameters
+    ----------
+    connection : mapping
+        An entry of ``connections``.
+    both : mapping, optional
+        Of the same direction, what captures of both ends show: that is counted, the rest is inferred.
+    """
+    bounds, arrived = loss_bounds(connection), connection.get("arrivals") or {}
+    parts = [f"at least {bounds.upstream:,} upstream of this capture" if bounds.upstream else ""]
+    if both is not None:
+        number = both["data_lost"]
+        parts.append(f"{count(number, 'segment')} between both captures" if number else "")
+    else:
+        parts.append(f"at most {bounds.downstream:,} downstream of this capture" if bounds.downstream else "")
+    text = ", ".join(part for part in parts if part)
+    if needless := connection.get("needless_retransmissions"):
+        text += f"{'; ' if text else ''}{count(needless, 'retransmission')} needless by DSACK"
     others = [
         f"{arrived[verdict]:,} {verdict.replace('_', ' ')}"
         for verdict in ("reordered", "network_duplicate", "undecided")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from multitracer.model.timeline import Connection, Timeline
 
 _DIRECTIONS = ("forward", "reverse")
@@ -66,3 +69,15 @@ def reference_ns(measurement: Timeline, source: int, t_ns: int) -> int:
         Nanoseconds; the clock's skew is not taken into account.
     """
     return t_ns + measurement.clocks[source].offset_ns
+
+
+def data_ns(direction: Mapping[str, Any]) -> int | None:
+    """From the first data segment to the last ACK that brought anything new; None without either.
+
+    Parameters
+    ----------
+    direction : mapping
+        Of a connection's summary: the direction of the data.
+    """
+    first, last = direction["first_data_ns"], direction["last_advance_ns"]
+    return None if first is None or last is None or last <= first else int(last) - int(first)

@@ -189,7 +189,7 @@ def _connections(measurement: Timeline, results: Results) -> Derived[Object]:
                 timeouts[verdict] = sum(event["verdict"] == verdict for event in own)
             timeouts["events"] = own
         entry = entry | {"source": paths[entry["source"]], "timeouts": timeouts}
-        for key in ("throughput_bps", "goodput_bps"):
+        for key in ("data_s", "throughput_bps", "goodput_bps"):
             entry[key] = rates.get(entry["index"], entry)[key]
         return entry
 

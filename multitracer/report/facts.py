@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from multitracer.diagnosis.findings.rules import RULES
+from multitracer.output.order import reading_order
 from multitracer.report.page_text import spelled
 
 Object = Mapping[str, Any]
@@ -48,8 +49,8 @@ class Fact:
 
 
 def facts(contract: Object) -> list[Fact]:
-    """All sentences, in the order of the diagnosis."""
-    return [_fact(contract, sentence) for sentence in contract["diagnosis"]]
+    """All sentences, in the order in which the terminal prints them."""
+    return [_fact(contract, sentence) for sentence in reading_order(contract)]
 
 
 def _fact(contract: Object, sentence: Object) -> Fact:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from multitracer.output.digest import LIMITS
+from multitracer.output.losses import loss_bounds
 
 Object = Mapping[str, Any]
 
@@ -26,10 +27,13 @@ class KernelCounts:
         At its last sample.
     dropped : int or None
         Packets that its own queue dropped, by the kernel's log; None if it was not recorded or dropped none.
+    refused : int or None
+        Retransmissions that its own queue refused: in `retransmissions` they are left out. None if unknown.
     """
 
     retransmissions: int | None = None
     dropped: int | None = None
+    refused: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,17 @@ class Flow:
         Whether the capture dropped no packet that passed it, as far as its file tells.
     guessed : bool
         Whether the observation point is a guess: nothing follows from it then.
+    most_downstream : int
+        Upper bound of what was lost behind the capture (`multitracer.output.losses`).
+    wire_segments : int
+        Data segments on the wire, with those known to be lost before the capture.
+    needless : int
+        Segments retransmitted that the receiver reports to have had before (DSACK).
+    kernel_refused : int or None
+        Retransmissions that the sender's own queue refused, by the kernel's counter.
+    closures : tuple of int and float, or None
+        How often the receiver closed its window (one zero window after the other is one closure), and for how
+        many seconds at most; None where the ACKs were not kept.
     """
 
     index: int
@@ -122,6 +137,11 @@ class Flow:
     certain_lost: int | None = None
     complete: bool = True
     guessed: bool = False
+    most_downstream: int = 0
+    wire_segments: int = 0
+    needless: int = 0
+    kernel_refused: int | None = None
+    closures: tuple[int, float] | None = None
 
     @property
     def lost(self) -> int | None:
@@ -140,7 +160,7 @@ class Flow:
     @property
     def sent(self) -> int:
         """Data segments that the sender put on the wire: those seen, and those lost before the capture."""
-        return self.data_segments + (self.upstream or 0)
+        return max(self.wire_segments, self.data_segments + (self.upstream or 0))
 
     @property
     def own_drops(self) -> int:
@@ -190,6 +210,7 @@ def flow(
     again, bottleneck = entry["retransmissions"], entry.get("bottleneck") or {}
     losses, queue = entry.get("losses") or {}, bottleneck.get("standing_queue_ms") or {}
     seconds, limits_s = _limits(entry)
+    bounds = loss_bounds(entry)
     forward = entry["data_direction"] == "forward"
     first, second = entry["endpoints"]
     return Flow(
@@ -230,6 +251,10 @@ def flow(
         certain_lost=lost,
         complete=complete,
         guessed=(entry.get("observation") or {}).get("grade") == "guess",
+        most_downstream=bounds.downstream,
+        wire_segments=bounds.sent,
+        needless=entry.get("needless_retransmissions") or 0,
+        kernel_refused=None if kernel is None else kernel.refused,
     )
 
 

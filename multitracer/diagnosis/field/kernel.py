@@ -37,7 +37,8 @@ def kernel_counts(m: Timeline, host: Mapping[str, Any]) -> dict[int, KernelCount
     conn = carrying[0].index
     counted, dropped = of_host["retransmissions"]["counted"], of_host["qdisc"]["dropped"]
     before = found[conn].retransmissions if conn in found else None
-    return found | {conn: KernelCounts(before if counted is None else counted, dropped or None)}
+    refused = of_host["retransmissions"]["refused"]
+    return found | {conn: KernelCounts(before if counted is None else counted, dropped or None, refused)}
 
 
 def _sends(connection: Connection) -> bool:
@@ -77,5 +78,11 @@ def contradiction(flows: Sequence[Flow]) -> Finding | None:
         if all(flow.point == "snd" for flow in missing)
         else "the others did not pass this capture, or look like new data"
     )
+    refused = sum(flow.kernel_refused or 0 for flow in missing)
     text = f"the kernel counted {count(kernel, 'retransmission')}, the capture shows {seen:,}: {why}"
+    if refused:
+        text = (
+            f"of {count(kernel + refused, 'retransmission')} that the kernel counted, the sender's own queue "
+            f"refused {refused:,}; of the other {kernel:,} the capture shows {seen:,}: {why}"
+        )
     return Finding(text, 0.0, "kernel_count")

@@ -32,6 +32,20 @@ def offered_bps(entries: Iterable[Object]) -> float | None:
     return max([*rates, *([together] if together is not None else [])], default=None)
 
 
+def full_share(entries: Iterable[Object]) -> float:
+    """Part of the time with data in flight in which the bottleneck was full, weighted by data.
+
+    Parameters
+    ----------
+    entries : iterable of mapping
+        Of ``connections`` (docs/json.md).
+    """
+    flows = [found for entry in entries if (found := flow(entry)) is not None]
+    whole = sum(one.unique_bytes for one in flows)
+    full = sum((one.full_share or 0.0) * one.unique_bytes for one in flows)
+    return min(full / whole, 1.0) if whole else 0.0
+
+
 def _full_part(one: Flow) -> float:
     """Part of a transfer in which the bottleneck was full."""
     if one.full_share is None or not one.seconds:

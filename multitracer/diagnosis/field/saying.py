@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import FULL
 from multitracer.diagnosis.field.facts import Flow, KernelCounts, Object, flow
@@ -22,6 +23,7 @@ def sentences(
     lost: Mapping[int, int] | None = None,
     *,
     complete: bool = True,
+    closures: Mapping[int, tuple[int, float]] | None = None,
 ) -> list[Finding]:
     """What limited the connections of these entries, the weightiest cause first.
 
@@ -37,6 +39,8 @@ def sentences(
         Segments lost between both captures, by connection.
     complete : bool
         Whether the captures dropped no packet, as far as their files tell.
+    closures : mapping of int to tuple of int and float, optional
+        How often the receiver closed its window, and for how many seconds at most, by connection.
 
     Returns
     -------
@@ -48,7 +52,11 @@ def sentences(
         flow(entry, known.get(entry["index"]), complete=complete, lost=gone.get(entry["index"]))
         for entry in entries
     )
-    flows = [one for one in known_flows if one is not None]
+    flows = [
+        one if closures is None or one.index not in closures else replace(one, closures=closures[one.index])
+        for one in known_flows
+        if one is not None
+    ]
     found = groups(flows)
     # What was lost of a connection is said once: by the first sentence that is about it, else by the first.
     about = any(group.kind in _OF_LOSS for group in found)

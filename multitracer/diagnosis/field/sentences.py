@@ -27,7 +27,11 @@ def text(group: Group, *, with_loss: bool) -> str:
 
 
 def losses(flows: tuple[Flow, ...]) -> str:
-    """``1.4 % of segments were lost (40 of 2,803)``, or that none was, or how many were retransmitted."""
+    """What was lost, as far as the captures prove it.
+
+    ``1.4% of the segments were lost (40 of 2,803)`` by captures of both ends; ``at least`` where those that
+    never came by are counted, ``at most`` where those that were retransmitted are; or that none was.
+    """
     again = sum(flow.retransmissions for flow in flows)
     if any(flow.lost is None for flow in flows):
         return (
@@ -36,12 +40,43 @@ def losses(flows: tuple[Flow, ...]) -> str:
             else "nothing was retransmitted"
         )
     lost, sent = sum(flow.lost or 0 for flow in flows), sum(flow.sent for flow in flows)
+    needless = _needless(flows, again)
     if not lost:
-        return f"no loss, {count(again, 'retransmission')}" if again else "no loss"
-    # Behind a timeout, a sender also repeats what had arrived (go-back-N).
-    unsure = any(flow.slow_start and flow.downstream and flow.certain_lost is None for flow in flows)
-    most = "at most " if unsure else ""
-    return f"{most}{_percent(lost / sent)} of the segments were lost ({lost:,} of {sent:,})"
+        return f"{_no_loss(flows)}, {count(again, 'retransmission')}{needless}" if again else _no_loss(flows)
+    if all(flow.certain_lost is not None for flow in flows):
+        return f"{_percent(lost / sent)} of the segments were lost ({lost:,} of {sent:,}){needless}"
+    least = sum((flow.upstream or 0) + (0 if flow.point == "snd" else flow.corrupted) for flow in flows)
+    most = sum(flow.most_downstream for flow in flows)
+    if not all(flow.complete for flow in flows):
+        return (
+            f"{_percent(again / sent)} of the segments were retransmitted ({again:,} of {sent:,}){needless}"
+        )
+    if not least:
+        return f"at most {_percent(most / sent)} of the segments were lost ({most:,} of {sent:,}){needless}"
+    said = f"at least {_percent(least / sent)} of the segments were lost"
+    if not most:
+        return f"{said} ({least:,} of {sent:,}){needless}"
+    return f"{said} before this capture ({least:,} of {sent:,}), at most {most:,} behind it{needless}"
+
+
+def _no_loss(flows: tuple[Flow, ...]) -> str:
+    """A capture that is complete, at the sender, proves that nothing was lost; others only saw no loss."""
+    sure = all(
+        flow.certain_lost == 0
+        or (flow.point == "snd" and not flow.guessed and flow.complete and not flow.most_downstream)
+        for flow in flows
+    )
+    return "no loss" if sure else "no loss seen"
+
+
+def _needless(flows: tuple[Flow, ...], again: int) -> str:
+    """``; 3 of 43 retransmissions were needless (DSACK)``."""
+    needless = min(sum(flow.needless for flow in flows), again)
+    if not needless:
+        return ""
+    if needless == again:
+        return ", needless by DSACK" if again == 1 else ", all of them needless by DSACK"
+    return f"; {needless:,} of {count(again, 'retransmission')} {_were(needless)} needless by DSACK"
 
 
 def _bottleneck(group: Group) -> str:
@@ -55,7 +90,10 @@ def _bufferbloat(group: Group) -> str:
 def _local_drop(group: Group) -> str:
     drops = sum(flow.own_drops for flow in group.flows)
     counted = any(flow.kernel_drops for flow in group.flows)
-    dropped = f"{count(drops, 'packet')} by the kernel's log" if counted else count(drops, "segment")
+    # A retransmission that was dropped there in its turn leaves no trace in the capture behind it.
+    dropped = (
+        f"{count(drops, 'packet')} by the kernel's log" if counted else f"at least {count(drops, 'segment')}"
+    )
     said = f"the sender's own queue dropped {dropped} (they never reached this capture)"
     full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
     return f"{said}; the link behind it was full{_fullness(group)}" if full else said
@@ -63,10 +101,7 @@ def _local_drop(group: Group) -> str:
 
 def _loss(group: Group) -> str:
     flows = group.flows
-    said = (
-        f"{losses(flows)} on the path{_where(flows)}" if any(flow.lost for flow in flows) else losses(flows)
-    )
-    said += _recoveries(flows)
+    said = losses(flows) + _recoveries(flows)
     return f"{said}; loss recovery, and the smaller congestion window behind it, held {_held(group)}"
 
 
@@ -107,10 +142,21 @@ def _receiver(group: Group) -> str:
     window = max(flow.max_window_bytes for flow in flows)
     parts = [
         f"at most {window:,} bytes" if window else "",
-        count(zero, "zero window") if zero else "",
+        _closed(flows, zero),
         count(probes, "window probe") if probes else "",
     ]
     return f"{said} ({', '.join(part for part in parts if part)})" if any(parts) else said
+
+
+def _closed(flows: tuple[Flow, ...], zero_windows: int) -> str:
+    """``closed 3 times, for up to 1.41 s``."""
+    closures = [flow.closures for flow in flows if flow.closures is not None]
+    if len(closures) < len(flows) or not any(number for number, _ in closures):
+        return count(zero_windows, "zero window") if zero_windows else ""
+    times, longest = sum(number for number, _ in closures), max(length for _, length in closures)
+    if times == 1:
+        return f"closed once, for {duration(longest)}"
+    return f"closed {times:,} times, for up to {duration(longest)}"
 
 
 def _application(group: Group) -> str:
@@ -195,14 +241,6 @@ def queue_words(flow: Flow) -> str:
         f" added {_ms(median)} (median; 95th percentile {_ms(p95)}) to a base RTT of "
         f"{_ms(flow.base_rtt_ms or 0.0)}"
     )
-
-
-def _where(flows: tuple[Flow, ...]) -> str:
-    """On which side of the capture, where it lies on the path."""
-    if any(flow.point in ("snd", "rcv") for flow in flows):
-        return ""
-    before, behind = (sum(getattr(flow, side) or 0 for flow in flows) for side in ("upstream", "downstream"))
-    return f" ({before:,} before this capture, {behind:,} behind it)"
 
 
 def _held(group: Group) -> str:

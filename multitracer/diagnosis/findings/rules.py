@@ -80,9 +80,10 @@ RULES = {
         "Use of the link",
         f"utilization is {_percent(GOOD)} or less, or something was found that cost time; without a link log "
         "only where the captures show the rate of the bottleneck",
-        "(1 - idle time / available time) x (1 - duplicate bytes / bytes sent), between the first data "
-        "segment and the last ACK: handshake and close, which the paper counts, are left out, so that short "
-        "transfers compare with long ones; without a link log estimated, with bounds",
+        "(1 - idle time / available time) x (1 - duplicate bytes / bytes carried; bytes that were "
+        "dropped in front of the link count as neither), between the first data segment and the last "
+        "ACK: handshake and close, which the paper counts, are left out, so that short transfers compare "
+        "with long ones; without a link log estimated, with bounds",
         f"{_PAPER}, section 4.3",
     ),
     "well": SentenceRule(
@@ -106,7 +107,8 @@ RULES = {
     ),
     "unfinished": SentenceRule(
         "The transfer broke off",
-        "bytes were never acknowledged and a timer fired for them",
+        "bytes were never acknowledged, and a timer fired for them, or the first of them was sent a second "
+        "and twice the longest RTT before the capture ends, and no FIN of both ends was seen",
         "sequence numbers of the last ACK and of the last byte sent",
         "RFC 6298",
     ),

@@ -7,8 +7,11 @@ from typing import Any
 
 from multitracer.diagnosis.field.facts import flow
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several
+from multitracer.layers.tcp.transit import data_at
+from multitracer.layers.vantage import vantage
+from multitracer.model.lazy import np
 from multitracer.model.quantities import duration
-from multitracer.model.timeline import Timeline
+from multitracer.model.timeline import Connection, Timeline
 
 Summary = dict[str, Any]
 
@@ -29,43 +32,28 @@ _IDLE = {
 }
 
 
-def headline(m: Timeline, utilization: Summary, chains: list[Summary]) -> Finding | None:
+def headline(m: Timeline, utilization: Summary) -> Finding | None:
     """How much of the link TCP used.
 
     Bytes whose first copies were dropped in front of the link are duplicates to TCP, and new to the link.
-
-    Parameters
-    ----------
-    m : Timeline
-    utilization : Summary
-        Of the result `utilization`.
-    chains : list of Summary
-        Of the result `chains`; bytes of theirs that were dropped before the link are taken off the
-        duplicates.
-
-    Returns
-    -------
-    Finding or None
-        None where utilization is not known.
     """
     value = utilization.get("value")
     if value is None:
         return None
     span, idle = utilization["span_s"], utilization["idle_s"]
-    twice = utilization["duplicate_bytes"]
-    dropped = min(sum(chain["dropped_bytes"] for chain in chains), twice)
-    lost = idle + duplicates_s(utilization) * (1 - dropped / twice if twice else 1.0)
-    told = f"{value:.1%}"
+    twice, sent = utilization["carried_twice_bytes"], utilization["sent_bytes"]
+    carried = sent - (utilization["duplicate_bytes"] - twice)
+    lost = idle + duplicates_s(utilization)
+    of_all = "sent" if carried == sent else "that it carried"
+    told, about = f"{value:.1%}", ""
     if utilization["basis"] != "link log":
         low, high = (f"{utilization[bound]:.0%}" for bound in ("low", "high"))
         bounds = f"{low} to {high}, " if low != high else ""
         told = f"about {value:.0%} ({bounds}estimated from captures)"
+        about = "about " if twice < utilization["duplicate_bytes"] else ""
     parts = [
         f"the link was idle for {seconds(idle)} of {seconds(span)}" if idle >= 0.05 else "",
-        f"{twice:,} of {utilization['sent_bytes']:,} bytes sent were duplicates"
-        + (f" ({dropped:,} of them never carried before)" if dropped else "")
-        if twice
-        else "",
+        f"{about}{twice:,} of {carried:,} bytes {of_all} were duplicates" if twice else "",
     ]
     text = f"utilization {told}" + (
         f": {joined(parts)}" if any(parts) else ": TCP used the whole link capacity"
@@ -79,8 +67,12 @@ def well(m: Timeline, utilization: Summary) -> Finding:
     return Finding(text, 0.0, "well", plot_command(m, None, None))
 
 
+QUIET_S = 1.0
+"""What was sent so long before the end of a capture, and was not acknowledged, is not just under way."""
+
+
 def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary]) -> list[Finding]:
-    """Say that a transfer broke off: a timer fired for bytes that were never acknowledged.
+    """Say that a transfer broke off: bytes were never acknowledged, and timers or long waits show it.
 
     Parameters
     ----------
@@ -96,21 +88,43 @@ def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary])
         One for each connection that broke off.
     """
     found = []
+    known = {one.index: one for one in m.connections}
     for entry in connections:
         acked, sent = entry["bytes"]["acked"], entry["bytes"]["unique"]
         flow = (entry["index"], entry["data_direction"])
         mine = [one for one in timeouts if (one["conn"], one["direction"]) == flow]
         mine = [one for one in mine if acked < one["seq"] <= sent]
-        if not mine:
+        never = f"{sent - acked:,} of {sent:,} bytes were never acknowledged"
+        if mine:
+            text = f"the transfer broke off: {never}, and {several(len(mine), 'timeout')} brought no answer"
+            evidence = tuple((m.sources[m.snd].path, event["record"]) for event in mine if m.snd is not None)
+            command = plot_command(m, mine[0]["t"], mine[-1]["t"])
+            found.append(Finding(text, 0.0, "unfinished", command, evidence[:12]))
             continue
-        text = (
-            f"the transfer broke off: {sent - acked:,} of {sent:,} bytes were never acknowledged, and "
-            f"{several(len(mine), 'timeout')} brought no answer"
-        )
-        evidence = tuple((m.sources[m.snd].path, event["record"]) for event in mine if m.snd is not None)
-        command = plot_command(m, mine[0]["t"], mine[-1]["t"])
-        found.append(Finding(text, 0.0, "unfinished", command, evidence[:12]))
+        waited = _unanswered_s(m, known.get(entry["index"]), entry)
+        if waited is not None:
+            since = f"the first of them {seconds(waited)} before the capture ends"
+            text = f"the transfer broke off: {never}, {since}"
+            command = plot_command(m, entry["end"] - waited, entry["end"])
+            found.append(Finding(text, 0.0, "unfinished", command))
     return found
+
+
+def _unanswered_s(m: Timeline, connection: Connection | None, entry: Summary) -> float | None:
+    """For how long the first byte that was never acknowledged had been waiting at the end.
+
+    None unless that is a second and twice the longest RTT: what was sent last may be answered behind the end
+    of the capture. None too where no ACK was captured, or a FIN of both ends shows that all had arrived.
+    """
+    acked, round_trip = entry["bytes"]["acked"], entry["rtt_ms"]
+    if connection is None or not acked or acked >= entry["bytes"]["unique"] or entry["closed"] == "fin":
+        return None
+    data = data_at(m, connection, vantage(m, connection))
+    beyond = np.flatnonzero((data["length"] > 0) & (data["seq"] + data["length"] > acked + 1))
+    if not len(beyond) or round_trip is None:
+        return None
+    waited = float(entry["end"] - m.seconds(int(data["t_ns"][beyond[0]])))
+    return waited if waited >= max(QUIET_S, 2 * round_trip["max"] / 1e3) else None
 
 
 def idle_causes(

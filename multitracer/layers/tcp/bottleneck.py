@@ -20,6 +20,7 @@ from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
 _FEW = 8
+_TRAIN = 32
 _SHARE = 0.5
 _STEPS = 4
 STILL_NS = 200_000_000
@@ -64,6 +65,8 @@ class Bottleneck:
     ----------
     rate : float
         Bytes of IP packets per second while something waited.
+    peak : float
+        Bytes of IP packets per second that the fastest of its trains came out at: the link may be as fast.
     packet_ns : int
         Time that a usual packet takes.
     delay_ns : int
@@ -77,6 +80,7 @@ class Bottleneck:
     """
 
     rate: float
+    peak: float
     packet_ns: int
     delay_ns: int
     idle: Intervals
@@ -134,7 +138,7 @@ def _bottleneck_or_why(m: Timeline) -> Bottleneck | str:
 
 
 def _found(m: Timeline) -> Bottleneck | str:
-    if not len(m.table("segments")) or (m.snd is None and m.rcv is not None):
+    if not len(m.table("segments")) or m.snd is None:
         return "needs a link log, or a capture at the data sender"
     parts = [one for some in flow_batch.batches(m) for one in _passages(m, some)]
     if not parts:
@@ -167,7 +171,8 @@ def _found(m: Timeline) -> Bottleneck | str:
     least = _idle(in_ns, _stay(in_ns, out_ns), np.ones_like(known), max(rest - packet_ns, 0), span)
     if basis == "ACKs":
         middle = union(least, _later_halves(subtract(middle, least)))
-    return Bottleneck(rate, packet_ns, smallest, middle, least, most, span, basis)
+    peak = max(_peak(out_ns[known], size[known]), rate)
+    return Bottleneck(rate, peak, packet_ns, smallest, middle, least, most, span, basis)
 
 
 def _idle(in_ns: Times, out_ns: Times, known: Flags, rest: int, span: Intervals) -> Intervals:
@@ -243,6 +248,25 @@ def _carried(gap: Times, size: Times, waiting: Flags) -> float:
     moving = gaps <= max(STILL_NS, _FACTOR * int(np.median(gaps)))
     time = float(gaps[moving].sum())
     return float(sizes[moving].sum()) / time * 1e9 if time > 0 else 0.0
+
+
+def _peak(out_ns: Times, size: Times) -> float:
+    """Bytes per second of trains of some packets as they come out, of all but the fastest hundredth.
+
+    A link that was never full shows its rate in them only, and ACKs that were held up and came in a bunch
+    show more than it: an upper bound, not an estimate.
+    """
+    order = np.argsort(out_ns, kind="stable")
+    out_ns, size = out_ns[order], size[order]
+    if len(out_ns) <= _TRAIN:
+        return 0.0
+    carried = np.cumsum(size)
+    time = out_ns[_TRAIN:] - out_ns[:-_TRAIN]
+    told = time > 0
+    if not told.any():
+        return 0.0
+    rates = (carried[_TRAIN:] - carried[:-_TRAIN])[told] / time[told] * 1e9
+    return float(np.quantile(rates, 0.99))
 
 
 def idle_ns(found: Bottleneck) -> tuple[int, int, int]:

@@ -9,13 +9,17 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from multitracer.model.errors import Issue
+from multitracer import native
+from multitracer.model.errors import CorruptTrace, Issue
 from multitracer.model.lazy import np
 from multitracer.model.schema import Schema
 from multitracer.model.table import Array
 
 LIMIT_VARIABLE = "MULTITRACER_MAX_JSON_BYTES"
 """Environment variable with another size limit."""
+
+LIMIT_BYTES = 128 << 20
+"""Of a document that Python holds; the core has the same limit."""
 
 _NUMBER_LIMIT = 1 << 62
 
@@ -24,6 +28,26 @@ def most_bytes() -> int | None:
     """How large a document may be that is held as a whole, in bytes; None: as the core has it (128 MiB)."""
     wanted = os.environ.get(LIMIT_VARIABLE, "")
     return min(int(wanted), _NUMBER_LIMIT) if wanted.isascii() and wanted.isdigit() else None
+
+
+def document(path: str) -> bytes:
+    """The text of a whole file.
+
+    Raises
+    ------
+    UnreadableFile
+    CorruptTrace
+        If it is empty or larger than the limit.
+    """
+    limit = most_bytes() or LIMIT_BYTES
+    content = native.head(path, limit + 1)
+    if not content:
+        raise CorruptTrace(f"{path}: the file is empty")
+    if len(content) > limit:
+        raise CorruptTrace(
+            f"{path}: JSON of more than {limit:,} bytes; set {LIMIT_VARIABLE} to read it all the same"
+        )
+    return content
 
 
 def parsed(text: bytes) -> Any:

@@ -111,12 +111,18 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     push_timeouts(out, connection, direction);
     out.push_str(",\n      \"rtt_ms\": ");
     push_round_trips(out, data);
+    out.push_str(",\n      \"data_s\": ");
+    match data.data_ns() {
+        Some(span_ns) => push_rounded(out, span_ns as f64 / 1e9, 6),
+        None => out.push_str("null"),
+    }
     out.push_str(",\n      \"throughput_bps\": ");
     push_rate(out, data, sent.data_bytes as f64);
     out.push_str(",\n      \"goodput_bps\": ");
     push_rate(out, data, data.acked_bytes() as f64);
     for (key, count) in [
         (",\n      \"duplicate_acks\": ", sent.duplicate_acks),
+        (",\n      \"needless_retransmissions\": ", data.needless()),
         (",\n      \"out_of_order\": ", sent.out_of_order),
         (",\n      \"damaged_segments\": ", sent.corrupted),
         (",\n      \"probe_segments\": ", sent.probe_segments),
@@ -262,12 +268,8 @@ fn push_round_trips(out: &mut String, sender: &Sender) {
 
 /// From the first data segment to the last ACK that brought anything new.
 fn push_rate(out: &mut String, sender: &Sender, count_bytes: f64) {
-    let totals = sender.totals();
-    match (totals.first_data_ns, totals.last_advance_ns) {
-        (Some(first_ns), Some(last_ns)) if last_ns > first_ns => {
-            let span_ns = (i128::from(last_ns) - i128::from(first_ns)) as f64;
-            push_rounded(out, count_bytes * 8e9 / span_ns, 3);
-        }
-        _ => out.push_str("null"),
+    match sender.data_ns() {
+        Some(span_ns) => push_rounded(out, count_bytes * 8e9 / span_ns as f64, 3),
+        None => out.push_str("null"),
     }
 }

@@ -202,6 +202,22 @@ impl Sender {
         self.history.as_ref().map_or([0; TAKEN_BACK], |history| history.undo.counts)
     }
 
+    /// Segments sent again although they had arrived: the receiver reports so many duplicates (RFC 2883). 0 where the
+    /// network duplicates packets: the reports say nothing of what was sent again then (RFC 3708 section 3).
+    pub fn needless(&self) -> u64 {
+        if self.history.as_ref().is_none_or(|history| history.duplicating) {
+            return 0;
+        }
+        let sent_again: u64 = self.totals.retransmissions.iter().skip(1).sum();
+        self.totals.dsack_segments.min(sent_again)
+    }
+
+    /// From the first data segment to the last ACK that brought anything new, nanoseconds; `None` without either.
+    pub fn data_ns(&self) -> Option<i128> {
+        let (first_ns, last_ns) = (self.totals.first_data_ns?, self.totals.last_advance_ns?);
+        (last_ns > first_ns).then(|| i128::from(last_ns) - i128::from(first_ns))
+    }
+
     /// Retransmissions that were lost in their turn, as Linux counts them (`TCPLostRetransmit`).
     pub fn lost_again(&self) -> u64 {
         self.history.as_ref().map_or(0, |history| history.lost_again)

@@ -1,0 +1,67 @@
+"""What retransmissions prove of losses: said once, for sentences and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_TIMESTAMPS_BYTES = 12
+
+
+@dataclass(frozen=True)
+class LossBounds:
+    """Data segments of one connection that were lost, as far as one capture proves it.
+
+    Attributes
+    ----------
+    upstream : int
+        At least so many before the capture: each was transmitted again, and no earlier copy had come by. How
+        often a retransmission was lost there in its turn does not show.
+    downstream : int
+        At most so many behind it: a copy that came by was lost, or it arrived. Of those that arrived, one of
+        each byte is acknowledged, and the others are reported as duplicates (RFC 2883) by a receiver that
+        does so; what is not acknowledged at the end may be lost too.
+    sent : int
+        Data segments on the wire: those that came by, super-segments as the segments that they become, and
+        `upstream`.
+    """
+
+    upstream: int
+    downstream: int
+    sent: int
+
+
+def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
+    """Of an entry of ``connections`` (docs/json.md).
+
+    Parameters
+    ----------
+    entry : mapping
+
+    Returns
+    -------
+    LossBounds
+        True for a capture that missed nothing of what passed it.
+
+    References
+    ----------
+    RFC 2883; RFC 2680 section 2.4 (loss).
+    """
+    again, lost, counts = entry["retransmissions"], entry.get("losses") or {}, entry["bytes"]
+    upstream = lost.get("upstream") or 0
+    segment_bytes = (entry.get("mss") or 0) - (_TIMESTAMPS_BYTES if entry.get("timestamps") else 0)
+    data, unacked = entry["packets"]["data"], max(counts["unique"] - counts["acked"], 0)
+    if segment_bytes > 0:
+        # Captures on the sending host hold super-segments; the retransmissions are counted as on the wire.
+        data = max(data, -(-counts["sent"] // segment_bytes))
+        open_segments = -(-unacked // segment_bytes)
+    else:
+        open_segments = data if unacked else 0
+    point = (entry.get("observation") or entry).get("point")
+    grade = (entry.get("observation") or {}).get("grade")
+    if point == "rcv" and grade != "guess":
+        return LossBounds(upstream, 0, data + upstream)
+    passed_again = max(again["total"] - again.get("inferred", 0) - again.get("handshake", 0), 0)
+    needless = entry.get("needless_retransmissions") or 0
+    return LossBounds(upstream, max(passed_again - needless, 0) + open_segments, data + upstream)

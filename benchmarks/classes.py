@@ -5,8 +5,8 @@
     benchmarks/classes.py DIR... [--jobs 2] [--misses FILE]
 
 Each run below DIR has ``snd.pcap`` and ``rcv.pcap`` (a host each, perhaps compressed) and both kernels'
-counters, in ``kernel.json`` as the lab leaves it or in ``truth.json``. Printed are the sums of every class over
-all hosts, and how many hosts differ; exit status 1 if any differs that the capture could have told.
+counters, in ``kernel.json`` as the lab leaves it or in ``truth.json``. Printed are the sums of every class
+over all hosts, and how many hosts differ; exit status 1 if any differs that the capture could have told.
 """
 
 from __future__ import annotations

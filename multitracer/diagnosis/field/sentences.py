@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import FULL, SLOW_START
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.findings.finding import joined
+from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.quantities import count, duration, rate
 
 
@@ -115,7 +118,8 @@ def _spurious(group: Group) -> str:
 
 def _recoveries(flows: tuple[Flow, ...]) -> str:
     """``; 2 timeouts (1 spurious), 37 segments by fast retransmit``."""
-    timeouts = sum(flow.timeouts for flow in flows) or sum(flow.rto for flow in flows)
+    # From a distance the cause of a retransmission is told where no timer is seen: the larger count has both.
+    timeouts = sum(max(flow.timeouts, flow.rto) for flow in flows)
     spurious = sum(flow.spurious for flow in flows)
     which = f" ({spurious:,} spurious)" if 0 < spurious < timeouts else ""
     causes = [
@@ -168,10 +172,26 @@ def _slow_start(group: Group) -> str:
     handshake = sum(flow.limits_s.get("handshake", 0.0) for flow in flows)
     if handshake > group.seconds / 2:
         return f"the handshake took {duration(handshake)} of {duration(group.total_s)}{_of(group)}"
+    longest_s = sum(_slow_start_s(flow) for flow in flows)
+    group = replace(group, seconds=group.seconds - handshake)
+    if longest_s and group.seconds > 2 * longest_s:
+        return (
+            f"the congestion window limited {_held(group)}, and the capture shows no loss: slow start alone "
+            f"takes {duration(longest_s)} at most; a sender's own queue that refuses segments, or pacing, "
+            "keeps the window small without a loss (multitracer record at the sender shows it)"
+        )
     said = (
         f"the congestion window limited {_held(group)} without a loss: slow start, cwnd still below the BDP"
     )
     return f"{said}; the handshake took {duration(handshake)}" if handshake >= 0.1 * group.seconds else said
+
+
+def _slow_start_s(flow: Flow) -> float:
+    """The most that slow start takes: a round trip for each doubling up to all data; 0 if unknown."""
+    if flow.base_rtt_ms is None or not flow.data_segments:
+        return 0.0
+    rtt_s = (flow.base_rtt_ms + (flow.queue_ms[0] if flow.queue_ms else 0.0)) / 1e3
+    return rtt_s * (1 + math.log2(1 + flow.data_segments / INITIAL_SEGMENTS))
 
 
 def _unknown(group: Group) -> str:

@@ -355,7 +355,7 @@ def _waits(m: Timeline, chains: Sequence[Chain], every: Sequence[Chain], *, coun
         if chain["kind"] == "queue_timeout" and records & {event["record"] for event in chain["events"]}
     ]
     if inflated:
-        text += f", {spread(inflated)} of it because the queue had inflated the timer"
+        text += f", {spread(inflated)} of it because RTTs far above the smallest had inflated the timer"
     early = 0
     for conn in sorted({chain["conn"] for chain in chains if chain["conn"] is not None}):
         fired = [

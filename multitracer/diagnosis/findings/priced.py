@@ -145,7 +145,7 @@ def _rate(m: Timeline, entries: Sequence[Object]) -> tuple[float | None, bool]:
     )
     seen_full = full >= SEEN_FULL * whole
     rates = [rate for entry in entries if (rate := (entry.get("bottleneck") or {}).get("rate_bps"))]
-    if not m.summarised:
+    if not m.summarised and not (rates and seen_full):
         from multitracer.layers.tcp.bottleneck import bottleneck
 
         found = bottleneck(m)

@@ -1,0 +1,74 @@
+"""Costs: no more than the loss in all, each within its bounds, whatever is claimed."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from multitracer.diagnosis.gain import Claim, Loss, costs, loss_of_link, loss_of_path, opening_s
+from multitracer.layers.tcp.bottleneck import _rate
+
+SECONDS = st.floats(0, 1e5, allow_nan=False)
+CLAIMS = st.lists(
+    st.builds(Claim, s=SECONDS, shared_s=SECONDS, follows=st.booleans(), certain=st.booleans()), max_size=8
+)
+
+
+@given(SECONDS, SECONDS, SECONDS, SECONDS, CLAIMS)
+def test_costs_are_no_more_than_the_loss(
+    first: float, second: float, third: float, opening: float, claims: list[Claim]
+) -> None:
+    low, middle, high = sorted((first, second, third))
+    found = costs(Loss(high, middle, low, high), claims, opening)
+    assert sum(cost.s for cost in found) <= middle * (1 + 1e-9) + 1e-9
+    for cost in found:
+        assert 0 <= cost.low_s <= cost.s <= cost.high_s <= high * (1 + 1e-9) + 1e-9
+
+
+def test_two_causes_share_what_the_duplicates_leave() -> None:
+    """Of 4 s, 1 s is one's own; two that limited for 2 s and 4 s share the rest by their time."""
+    own, short, long = costs(Loss(10, 4, 4, 4), [Claim(1.0), Claim(0, 2.0), Claim(0, 4.0)])
+    assert (own.s, short.s, long.s) == pytest.approx((1, 1, 2))
+    assert short.high_s == 2
+
+
+def test_what_nobody_claims_goes_to_what_it_may_follow_from() -> None:
+    loss, pause = costs(Loss(10, 4, 3, 5), [Claim(0, 0.5, follows=True), Claim(0, 1.0)])
+    assert (loss.s, pause.s) == pytest.approx((3, 1))
+    assert loss.high_s == 5
+
+
+def test_a_reset_that_gave_up_may_have_cost_nothing() -> None:
+    """The link would have gone on repeating."""
+    (cost,) = costs(loss_of_link(20, 3, 1, 0.5, 0), [Claim(4.0, certain=False)])
+    assert (cost.low_s, cost.s) == (0, 4)
+
+
+def test_the_loss_of_a_link_that_was_never_full_has_no_upper_bound_by_its_rate() -> None:
+    """1 MB in 10 s: at 1 Mbit/s it needs 8 s; a link that was not seen full may be faster."""
+    full = loss_of_path(10, 1e6, 1e6, seen_full=True, opening_s=0.1)
+    open_ended = loss_of_path(10, 1e6, 1e6, seen_full=False, opening_s=0.1)
+    assert full.s == open_ended.s == pytest.approx(2)
+    assert full.high_s < 3 < open_ended.high_s == pytest.approx(9.9)
+    assert loss_of_path(10, 1e6, None, seen_full=False, opening_s=0.1).low_s == 0
+
+
+def test_slow_start_leaves_a_link_idle_until_its_window_fills_it() -> None:
+    """10 and 20 packets of 1500 bytes at 12 Mbit/s take 10 and 20 ms of round trips of 40 ms."""
+    assert opening_s(12e6, 0.04, 1e9, 1500) == pytest.approx(2 * 0.04 + 0.03 + 0.02)
+    assert opening_s(None, 0.04, 15_000, 1500) == pytest.approx(0.08)
+    assert opening_s(12e6, 0.0, 1e9, 1500) == 0
+
+
+def test_the_rate_is_that_of_packets_that_waited() -> None:
+    """Windows of six packets over a link of 250,000 bytes/s, 6 ms for each; it stood still once."""
+    service_ns, delay_ns, size = 6_000_000, 40_000_000, 1500
+    left, came = [], []
+    for window in range(40):
+        start = window * 100_000_000 + (1_000_000_000 if window > 20 else 0)
+        for packet in range(6):
+            left.append(start + packet * 10_000)
+            stood = 900_000_000 if window == 20 and packet > 2 else 0
+            came.append(start + delay_ns + (packet + 1) * service_ns + stood)
+    in_ns, out_ns = np.array(left, dtype=np.int64), np.array(came, dtype=np.int64)
+    rate = _rate(in_ns, out_ns, np.full(len(left), size), delay_ns + service_ns)
+    assert rate == pytest.approx(size / service_ns * 1e9, rel=0.05)

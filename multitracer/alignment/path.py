@@ -255,7 +255,16 @@ def _point(state: AlignmentState, source: int, place: int, path: list[int]) -> s
     mates = [i for i in path if main.member(i) is not None and not state.on_air(i)]
     if len(mates) > 1 and source in mates:
         details["point_by"] = "order of the captures that share packets"
-        return "snd" if source == mates[0] else "rcv" if source == mates[-1] else "mid"
+        found = "snd" if source == mates[0] else "rcv" if source == mates[-1] else "mid"
+        seen = None if found == "mid" else _observed(state, source, state.main)
+        if seen is None or seen["point"] == found:
+            return found
+        # First or last of those that are there is not yet at the end of the path: what it saw contradicts it.
+        details["point_by"] = (
+            f"order of the captures; not at the end of the path ({seen['grade']}, by all evidence)"
+        )
+        details["point_evidence"] = seen["evidence"]
+        return "mid"
     sizes = [(sum(m.data_bytes), i) for i, m in enumerate(state.merged) if m.member(source) is not None]
     if not sizes:
         return None

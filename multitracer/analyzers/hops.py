@@ -1,4 +1,4 @@
-"""Three and more captures along a path: on which stretch data was lost, and what each stretch took.
+"""Captures along a path, three and more or two of which one is between its ends: losses and delays by stretch.
 
 It declares all about itself, and loads nothing heavy before it is asked.
 """
@@ -35,7 +35,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     from multitracer.layers.tcp.hops import captures_along, hops
 
     path = captures_along(m)
-    if len(path) < 3:
+    if len(path) < 2 or (len(path) == 2 and {m.snd, m.rcv} == set(path)):
         return Result("hops", inconclusive="needs three captures along the path")
     found = hops(m)
     if not found:

@@ -82,8 +82,8 @@ def command(
     if as_json:
         print_json(story.to_dict())
         return
-    for line in textwrap.wrap(story.title, max(_columns(), 32), break_on_hyphens=False):
-        say(line)
+    for part in textwrap.wrap(story.title, max(_columns(), 32), break_on_hyphens=False):
+        say(part)
     for line in story.lines:
         _line(line["about"], line["text"])
 

@@ -225,15 +225,15 @@ def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:
     the smallest for waiting. Where the path stood still nothing came out, whatever its rate.
     """
     order = np.argsort(out_ns, kind="stable")
-    in_ns, out_ns, size = in_ns[order], out_ns[order], size[order].astype(np.float64)[1:]
+    in_ns, out_ns, sizes = in_ns[order], out_ns[order], size[order].astype(np.float64)[1:]
     gap = np.diff(out_ns)
     waiting = in_ns[1:] < out_ns[:-1] - _SHARE * smallest
     if np.count_nonzero(waiting) < _FEW:
         waiting = in_ns[1:] < out_ns[:-1]
-    rate = _carried(gap, size, waiting)
+    rate = _carried(gap, sizes, waiting)
     for _ in range(_STEPS if rate > 0 else 0):
-        waiting = in_ns[1:] < out_ns[:-1] - smallest + np.minimum(size / rate * (1e9 / 2), smallest)
-        found = _carried(gap, size, waiting) if np.count_nonzero(waiting) >= _FEW else 0.0
+        waiting = in_ns[1:] < out_ns[:-1] - smallest + np.minimum(sizes / rate * (1e9 / 2), smallest)
+        found = _carried(gap, sizes, waiting) if np.count_nonzero(waiting) >= _FEW else 0.0
         if found <= 0 or abs(found - rate) < 0.01 * rate:
             break
         rate = found

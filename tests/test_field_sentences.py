@@ -173,6 +173,14 @@ def test_connections_that_share_a_link_are_one_sentence() -> None:
     assert "shared by 5 connections: 2.9 Mbit/s of payload in all" in found[0].text
 
 
+def test_what_several_fill_is_told_with_its_share_of_time() -> None:
+    often = entry(0, bandwidth=0.9, congestion_window=0.1, full=0.9, shared=1)
+    less = entry(1, bandwidth=0.4, congestion_window=0.2, application=0.4, full=0.6, shared=1)
+    told = sentences([often, less])[0]
+    assert told.kind == "bottleneck"
+    assert "for 79% of their time with data in flight" in told.text  # (0.9 * 20 + 0.6 * 12) / 32
+
+
 def test_several_that_stand_in_a_queue_fill_the_link() -> None:
     """What is in flight is more than the path holds, however small each window is."""
     waited = [entry(at, congestion_window=1.0, queue=(12.0, 13.0), base=0.03) for at in range(3)]

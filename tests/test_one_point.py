@@ -70,6 +70,18 @@ def test_everyday_bottleneck(everyday: Path, point: str) -> None:
 
 
 @pytest.mark.parametrize("point", POINTS)
+def test_a_shared_link_is_full_only_while_it_is(everyday: Path, point: str) -> None:
+    """One of six fills it with the others for a third of its time, and then paces itself at 0.3 Mbit/s."""
+    entries = _connections(everyday / "router-flows" / f"{point}.pcap.gz")
+    (slow,) = [entry for entry in entries if entry["endpoints"][0].endswith(":56440")]
+    assert slow["bottleneck"]["full_share"] < 0.5
+    assert slow["limits"]["bandwidth"] < 0.5
+    assert max(NAMES, key=lambda name: float(slow["limits"][name])) == "congestion_window"
+    others = [entry for entry in entries if entry is not slow]
+    assert all(entry["limits"]["bandwidth"] > 0.7 for entry in others)
+
+
+@pytest.mark.parametrize("point", POINTS)
 def test_summary_says_the_same(everyday: Path, point: str) -> None:
     path = everyday / "router-flows" / f"{point}.pcap.gz"
     assert [entry["limits"] for entry in _connections(path, "summary")] == [

@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from multitracer.diagnosis.field.facts import Flow
-
-FULL = 0.5
-"""A link that was full for this part of the time in which the network was the limit is the cause of it."""
+from multitracer.diagnosis.field.facts import FULL, Flow
 
 LOSS_SHARE = 0.001
 """From this share of segments lost on, a full link is named before its queue."""
@@ -80,7 +77,8 @@ def causes(flow: Flow, company: Company = ALONE) -> list[Cause]:
     if flow.window_fills_link and flow.full_share is not None and flow.full_share >= FULL:
         spent["bandwidth"] += spent["receiver_window"]
         spent["receiver_window"] = 0.0
-    if (company.full and flow.shared) or flow.index in company.queued:
+    crowded = (company.full and flow.shared) or flow.index in company.queued
+    if crowded and not flow.link_had_room:
         spent["bandwidth"] += spent["congestion_window"]
         spent["congestion_window"] = 0.0
     told = [

@@ -11,6 +11,9 @@ from multitracer.output.losses import loss_bounds
 
 Object = Mapping[str, Any]
 
+FULL = 0.5
+"""A link that was full for this part of the time in which the network was the limit is the cause of it."""
+
 QUEUE_MS = 30.0
 QUEUE_TIMES = 3.0
 ACK_DELAY_MS = 500.0  # the longest that a receiver may withhold an ACK (RFC 9293, 3.8.6.3)
@@ -98,6 +101,9 @@ class Flow:
     closures : tuple of int and float, or None
         How often the receiver closed its window (one zero window after the other is one closure), and for how
         many seconds at most; None where the ACKs were not kept.
+    link_known : bool
+        Whether what several brought together shows the rate of a full link: `full_share` then is of the
+        time in which that was reached, by however many.
     """
 
     index: int
@@ -142,6 +148,18 @@ class Flow:
     needless: int = 0
     kernel_refused: int | None = None
     closures: tuple[int, float] | None = None
+    link_known: bool = False
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds with data in flight: without handshake, pauses of the application and what is unknown."""
+        away_s = sum(self.limits_s.get(name, 0.0) for name in ("application", "handshake", "unknown"))
+        return max((self.seconds or 0.0) - away_s, 0.0)
+
+    @property
+    def link_had_room(self) -> bool:
+        """Whether the rate of the link that it shares is known, and was seldom reached in its time."""
+        return self.link_known and (self.full_share or 0.0) < FULL
 
     @property
     def lost(self) -> int | None:
@@ -250,6 +268,7 @@ def flow(
         kernel_drops=None if kernel is None else kernel.dropped,
         certain_lost=lost,
         complete=complete,
+        link_known="constant_sum" in (bottleneck.get("evidence") or ()),
         guessed=(entry.get("observation") or {}).get("grade") == "guess",
         most_downstream=bounds.downstream,
         wire_segments=bounds.sent,

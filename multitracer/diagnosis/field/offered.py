@@ -50,5 +50,4 @@ def _full_part(one: Flow) -> float:
     """Part of a transfer in which the bottleneck was full."""
     if one.full_share is None or not one.seconds:
         return 0.0
-    away = sum(one.limits_s[name] for name in ("application", "handshake", "unknown"))
-    return one.full_share * max(1 - away / one.seconds, 0.0)
+    return one.full_share * one.busy_s / one.seconds

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from multitracer.diagnosis.field.causes import FULL
-from multitracer.diagnosis.field.facts import Flow, KernelCounts, Object, flow
+from multitracer.diagnosis.field.facts import FULL, Flow, KernelCounts, Object, flow
 from multitracer.diagnosis.field.groups import Group, groups
 from multitracer.diagnosis.field.kernel import contradiction
 from multitracer.diagnosis.field.sentences import queue_words, text

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from multitracer.diagnosis.field.causes import FULL, SLOW_START
-from multitracer.diagnosis.field.facts import Flow
+from multitracer.diagnosis.field.causes import SLOW_START
+from multitracer.diagnosis.field.facts import FULL, Flow
 from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.findings.finding import joined
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
@@ -232,12 +232,21 @@ def _fullness(group: Group) -> str:
             if shared > 1
             else f" for {count(len(flows), 'connection')}"
         )
-        return f"{how}: {rate(together_bps(flows))} of payload in all"
+        return f"{how}: {rate(together_bps(flows))} of payload in all{_share_of_time(flows)}"
     (only,) = flows
     said = "" if only.rate_bps is None else f": {rate(only.rate_bps)}"
     if only.full_share is not None:
         said += f"{',' if said else ''} for {_percent(only.full_share)} of the time with data in flight"
     return said
+
+
+def _share_of_time(flows: tuple[Flow, ...]) -> str:
+    """In how much of the time of all with data in flight it was full; nothing where some do not tell."""
+    busy_s = sum(flow.busy_s for flow in flows)
+    if not busy_s or any(flow.full_share is None for flow in flows):
+        return ""
+    full_s = sum((flow.full_share or 0.0) * flow.busy_s for flow in flows)
+    return f", for {_percent(full_s / busy_s)} of their time with data in flight"
 
 
 def together_bps(flows: tuple[Flow, ...]) -> float | None:

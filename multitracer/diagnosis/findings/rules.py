@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from multitracer.diagnosis.chains.recovery import CONVERGED
-from multitracer.diagnosis.field.causes import FULL, LOSS_SHARE
-from multitracer.diagnosis.field.facts import QUEUE_MS, QUEUE_TIMES
+from multitracer.diagnosis.field.causes import LOSS_SHARE
+from multitracer.diagnosis.field.facts import FULL, QUEUE_MS, QUEUE_TIMES
 from multitracer.diagnosis.field.groups import WORTH
 from multitracer.diagnosis.findings import airtime, bearers, hosts, logs
 from multitracer.diagnosis.findings.whole import GOOD

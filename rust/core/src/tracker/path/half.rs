@@ -30,6 +30,10 @@ pub(super) struct Halves {
     /// TSval of the last ACK, if any.
     seen_val: Option<u32>,
     echoes: u32,
+    /// How late data comes by its sender's clock, at its best and when that was noted; and what the last that was
+    /// measured can have waited in a queue before this point (`i64::MAX`: nothing tells).
+    punctual: (i64, i64),
+    late_ns: i64,
     /// Data segments closer than this follow each other; what an ACK releases comes within `slack_ns`.
     pub quick_ns: i64,
     pub slack_ns: i64,
@@ -51,6 +55,8 @@ impl Default for Halves {
             probe_val: 0,
             seen_val: None,
             echoes: 0,
+            punctual: (0, 0),
+            late_ns: i64::MAX,
             quick_ns: QUICK_NS.0,
             slack_ns: SLACK_NS.1,
             far: Times::default(),
@@ -72,12 +78,17 @@ impl Fields for Halves {
             probe_val,
             seen_val,
             echoes,
+            punctual,
+            late_ns,
             quick_ns,
             slack_ns,
             far,
             near,
             whole,
         } = self;
+        let (least_ns, noted_ns) = punctual;
+        walk.time(noted_ns);
+        walk_over!(walk: least_ns, late_ns);
         walk.time(probe_ns);
         walk_over!(walk: far_min_ns, near_min_ns, near_best_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
         walk_over!(walk: quick_ns, slack_ns, far, near, whole);
@@ -129,9 +140,36 @@ impl Halves {
     /// How much longer than at its best the round trip takes now.
     #[inline(always)]
     pub fn queued_ns(&self) -> i64 {
-        let far = if self.far_ns >= 0 { self.far_ns - self.far_min_ns } else { 0 };
-        let near = if self.near_last_ns >= 0 { self.near_last_ns - self.near_min_ns } else { 0 };
-        far + near
+        self.queued_far_ns() + self.queued_near_ns()
+    }
+
+    #[inline(always)]
+    fn queued_far_ns(&self) -> i64 {
+        if self.far_ns >= 0 { self.far_ns - self.far_min_ns } else { 0 }
+    }
+
+    #[inline(always)]
+    fn queued_near_ns(&self) -> i64 {
+        if self.near_last_ns >= 0 { self.near_last_ns - self.near_min_ns } else { 0 }
+    }
+
+    /// The same of data alone: what a sender of known clock waited itself is none of it. If the half toward the receiver
+    /// was not measured since there were so many `samples` of it, the last tells nothing: during recovery there are none.
+    pub fn queued_since_ns(&self, samples: u32) -> i64 {
+        let far_ns = if self.samples() == samples { 0 } else { self.queued_far_ns() };
+        far_ns + self.queued_near_ns().min(self.late_ns)
+    }
+
+    /// Samples of the half toward the receiver.
+    #[inline(always)]
+    pub fn samples(&self) -> u32 {
+        self.whole.samples
+    }
+
+    /// What the whole path takes now; `None` unless the sender's clock tells what it waits itself.
+    pub fn crossing_ns(&self) -> Option<i64> {
+        let late_ns = self.queued_near_ns().min(self.late_ns);
+        (self.late_ns < i64::MAX).then(|| self.base_ns().saturating_add(self.queued_far_ns() + late_ns))
     }
 
     #[cfg(test)]
@@ -189,8 +227,8 @@ impl Halves {
 
     /// Data passes: the echo that was waited for, perhaps. If the application made it `wait`, only its bound counts.
     #[inline(always)]
-    pub fn echoed(&mut self, segment: &Segment, waited: bool, counts: bool) {
-        let Some((_, ecr)) = segment.options.timestamps else { return };
+    pub fn echoed(&mut self, segment: &Segment, waited: bool, counts: bool, first: Option<(u32, i64)>) {
+        let Some((val, ecr)) = segment.options.timestamps else { return };
         if self.probe_ns < 0 {
             return;
         }
@@ -204,6 +242,7 @@ impl Halves {
             return;
         }
         self.near_least(took_ns);
+        self.clock(segment.t_ns, val, first);
         self.echoes = self.echoes.saturating_add(1);
         if !waited {
             self.near_last_ns = took_ns;
@@ -213,6 +252,37 @@ impl Halves {
         }
     }
 }
+
+impl Halves {
+    /// What data can have waited before this point: how much later than at its best it comes by the clock that its
+    /// TSval was read from, and a tick. `first` is the first TSval, and when it passed.
+    fn clock(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>) {
+        let Some((first_val, first_ns)) = first else { return };
+        let ticks = i64::from(val.wrapping_sub(first_val) as i32);
+        let span_ns = t_ns.saturating_sub(first_ns);
+        if ticks < KNOWN.0 || span_ns < KNOWN.1 {
+            return;
+        }
+        let pace_ns = span_ns / ticks;
+        let Some(tick_ns) = TICKS_NS.into_iter().find(|tick_ns| (pace_ns - tick_ns).abs() <= tick_ns / 5)
+        else {
+            self.late_ns = i64::MAX;
+            return;
+        };
+        let late_ns = span_ns - ticks * tick_ns;
+        let (least_ns, noted_ns) = self.punctual;
+        let drift_ns = if noted_ns > 0 { t_ns.saturating_sub(noted_ns).max(0) / DRIFT } else { 0 };
+        let least_ns = least_ns.saturating_add(drift_ns).min(late_ns);
+        self.punctual = (least_ns, t_ns);
+        self.late_ns = late_ns.saturating_sub(least_ns).saturating_add(tick_ns);
+    }
+}
+
+/// Ticks of the clocks of TSval in use (RFC 7323 section 5.4), from how many of them and what time on a clock's is known.
+const TICKS_NS: [i64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
+const KNOWN: (i64, i64) = (100, 100_000_000);
+/// Clocks differ by less than one part of so many.
+const DRIFT: i64 = 5_000;
 
 /// One half.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

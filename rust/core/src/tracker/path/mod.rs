@@ -59,7 +59,7 @@ pub struct Path {
 struct Link {
     /// Payload of all of them.
     bytes_per_s: u64,
-    /// How much of the time that one was there with others it was full.
+    /// How much of the time that this one was there it was full.
     full_permille: u32,
     /// This one got half of its fair share or more: what kept it from more were the others.
     fair: bool,
@@ -150,7 +150,7 @@ fn send(own: &mut Sender, segment: &Segment, seq: i64) {
     let waited = !path.gaps.follows(segment, recovering, path.halves.quick_ns) && pause(own, segment, seq);
     let Some(path) = &mut own.path else { return };
     path.gaps.keep(segment, seq);
-    path.halves.echoed(segment, waited, path.segments >= SOME);
+    path.halves.echoed(segment, waited, path.segments >= SOME, own.ts_first);
 }
 
 /// A segment that does not follow the one before closely; whether the application made it wait.

@@ -6,6 +6,7 @@
 
 use super::Link;
 use super::series::{BINS, Bin, Series};
+use std::ops::Range;
 
 /// Bins that are looked at, at least.
 const FEW: usize = 10;
@@ -27,7 +28,12 @@ struct Row {
 impl Row {
     /// Whether it was there throughout a bin.
     fn within(&self, at: i64) -> bool {
-        at > self.first && at < self.first + self.bytes.len() as i64 - 1
+        self.throughout().contains(&at)
+    }
+
+    /// Bins throughout which it was there.
+    fn throughout(&self) -> Range<i64> {
+        self.first + 1..self.first + self.bytes.len() as i64 - 1
     }
 
     fn at(&self, at: i64) -> u64 {
@@ -37,6 +43,9 @@ impl Row {
 
 /// What each finds of the link that these share; `None` if it is not known that they share a full one, or of one that
 /// was hardly there together with others.
+///
+/// Only the time together tells what the link takes. But once that is known, it tells of all of the time: the link was
+/// full while as much was brought, by however many, and not while less was.
 pub(super) fn share_a_full_link(all: &[&Series]) -> Vec<Option<Link>> {
     let widest = all.iter().map(|series| series.width).max().unwrap_or(0);
     let mut series: Vec<Series> = all.iter().map(|&series| series.clone()).collect();
@@ -98,8 +107,13 @@ fn by_chance(values: usize) -> f64 {
     (1.0 - part - 5.0 * part.sqrt()).max(0.0).powi(3).min(DEPENDENT)
 }
 
+/// What all brought in a bin.
+fn sum_at(rows: &[Row], at: i64) -> f64 {
+    rows.iter().map(|row| row.at(at) as f64).sum()
+}
+
 fn judge(rows: &[Row], times: &[i64], width: u32) -> Option<Vec<Option<Link>>> {
-    let sums: Vec<f64> = times.iter().map(|&at| rows.iter().map(|row| row.at(at) as f64).sum()).collect();
+    let sums: Vec<f64> = times.iter().map(|&at| sum_at(rows, at)).collect();
     let (usual, varies) = spread(&sums);
     let alone: f64 = rows
         .iter()
@@ -113,17 +127,20 @@ fn judge(rows: &[Row], times: &[i64], width: u32) -> Option<Vec<Option<Link>>> {
     }
     let seconds = (1u64 << width) as f64 / 1e9;
     let link = |row: &Row| {
-        let (mut full, mut count, mut own, mut fair) = (0u32, 0u32, 0.0, 0.0);
+        let (mut count, mut own, mut fair) = (0usize, 0.0, 0.0);
         for (&at, &sum) in times.iter().zip(&sums).filter(|(at, _)| row.within(**at)) {
             let others = rows.iter().filter(|row| row.within(at)).count();
             count += 1;
-            full += u32::from(sum >= FULL * usual);
             own += row.at(at) as f64;
             fair += sum / others.max(1) as f64;
         }
-        (count as usize >= FEW / 2).then(|| Link {
+        if count < FEW / 2 {
+            return None;
+        }
+        let full = row.throughout().filter(|&at| sum_at(rows, at) >= FULL * usual).count();
+        Some(Link {
             bytes_per_s: (usual / seconds) as u64,
-            full_permille: full * 1000 / count,
+            full_permille: (full * 1000 / row.throughout().count().max(1)) as u32,
             fair: own >= fair / 2.0,
         })
     };
@@ -181,6 +198,17 @@ mod tests {
             let found = share_a_full_link(&all.iter().collect::<Vec<_>>());
             prop_assert_eq!(found.len(), all.len());
         }
+    }
+
+    #[test]
+    fn a_link_is_not_full_while_one_that_is_left_alone_brings_little() {
+        let parts: Vec<i64> = (0..20).map(|at| if at % 2 == 0 { 30_000 } else { 70_000 }).collect();
+        let one = series(1, &[&parts[..], &[2_000; 40]].concat());
+        let two = series(1, &parts.iter().map(|part| 100_000 - part).collect::<Vec<_>>());
+        let found = share_a_full_link(&[&one, &two]);
+        let full = |place: usize| found[place].expect("they share it").full_permille;
+        assert!((300..=350).contains(&full(0)), "{}", full(0));
+        assert_eq!(full(1), 1000);
     }
 
     #[test]

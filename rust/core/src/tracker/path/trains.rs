@@ -24,8 +24,9 @@ pub(super) struct Trains {
     acks: u32,
     last_ns: i64,
     longest_ns: i64,
-    /// Time of the receiver's window when it began.
+    /// Time of the receiver's window when it began, and how many round trips had been measured.
     window_ns: i64,
+    samples: u32,
     /// All that had arrived.
     arrived: i64,
     /// Time in trains; of these while a queue stood; and time that is neither queue nor even spacing.
@@ -51,6 +52,7 @@ impl Fields for Trains {
             last_ns,
             longest_ns,
             window_ns,
+            samples,
             arrived,
             all_ns,
             queued_ns,
@@ -63,7 +65,7 @@ impl Fields for Trains {
             unqueued,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: since_ns, bytes, acks, longest_ns, window_ns, arrived, all_ns, queued_ns, even_ns);
+        walk_over!(walk: since_ns, bytes, acks, longest_ns, window_ns, samples, arrived, all_ns, queued_ns, even_ns);
         walk_over!(walk: window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
     }
 }
@@ -96,27 +98,31 @@ impl Trains {
         }
         self.arrived = arrived;
         let Some(since_ns) = self.since_ns else {
-            self.start(t_ns, window_ns);
+            self.start(t_ns, halves, window_ns);
             return if arrived == fresh { 0 } else { fresh };
         };
         self.bytes += fresh;
         self.acks += 1;
         self.longest_ns = self.longest_ns.max(t_ns.saturating_sub(self.last_ns));
         self.last_ns = t_ns;
-        if self.acks >= ACKS && self.bytes >= SEGMENTS * unit() {
-            self.close(t_ns.saturating_sub(since_ns), halves, window_ns);
-            self.start(t_ns, window_ns);
+        if self.acks >= ACKS {
+            let unit = unit();
+            if self.bytes >= SEGMENTS * unit {
+                self.close(t_ns.saturating_sub(since_ns), unit, halves, window_ns);
+                self.start(t_ns, halves, window_ns);
+            }
         }
         fresh
     }
 
-    fn start(&mut self, t_ns: i64, window_ns: i64) {
+    fn start(&mut self, t_ns: i64, halves: &Halves, window_ns: i64) {
+        self.samples = halves.samples();
         (self.since_ns, self.last_ns, self.window_ns) = (Some(t_ns), t_ns, window_ns);
         (self.bytes, self.acks, self.longest_ns) = (0, 0, 0);
     }
 
     #[inline(never)]
-    fn close(&mut self, took_ns: i64, halves: &Halves, window_ns: i64) {
+    fn close(&mut self, took_ns: i64, unit: i64, halves: &Halves, window_ns: i64) {
         if took_ns <= 0 {
             return;
         }
@@ -125,11 +131,15 @@ impl Trains {
         // A queue of three packets, and more than delays differ anyway. Where many flows share it, those of one are far
         // apart: what it takes to send three of the slowest link that matters is enough then.
         let packets_ns = (took_ns / i64::from(self.acks.max(1)) * 3).min(FIVE_MS + base_ns / 4);
-        let queued = halves.queued_ns() >= packets_ns.max(base_ns / 8).max(200_000);
+        let queued = halves.queued_since_ns(self.samples) >= packets_ns.max(base_ns / 8).max(200_000);
         // ACKs as far apart as a round trip tell of a window of one segment or two, not of a rate.
         let each_ns = took_ns / i64::from(self.acks.max(1));
         let stop_and_wait = 2 * each_ns >= base_ns && 2 * each_ns <= 3 * base_ns;
-        let even = self.longest_ns / 2 <= took_ns / 5 && !stop_and_wait;
+        // Nothing crosses a link in less time than the link needs to transmit it: if the whole round trip is shorter, the
+        // rate is the sender's own.
+        let segment_ns = (i128::from(took_ns) * i128::from(unit) / i128::from(self.bytes.max(1))) as i64;
+        let paced = halves.crossing_ns().is_some_and(|crossing_ns| segment_ns / 2 > crossing_ns);
+        let even = self.longest_ns / 2 <= took_ns / 5 && !stop_and_wait && !paced;
         let window_ns = (window_ns - self.window_ns).clamp(0, took_ns);
         self.all_ns = self.all_ns.saturating_add(took_ns);
         self.window_all_ns = self.window_all_ns.saturating_add(window_ns);

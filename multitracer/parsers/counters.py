@@ -1,10 +1,10 @@
-"""Counters of ``nstat -asj``, ``tc -s -j`` and ``ip -s -j link`` over time (docs/formats/counters.md)."""
+"""Counters of nstat, tc, ip and ethtool over time (docs/formats/counters.md)."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from multitracer import native
@@ -15,7 +15,7 @@ from multitracer.model.table import Table
 from multitracer.model.trace import Source, Trace
 
 _STAMP = re.compile(rb"(\d{9,10})\.(\d{1,9})\s*")
-_LOOP = re.compile(rb"\d{9,10}\.\d{1,9}[ \t]*\r?\n(\[\{|\[\]|\{\"kernel\")")
+_LOOP = re.compile(rb"\d{9,10}\.\d{1,9}[ \t]*\r?\n(\[\{|\[\]|\{\"kernel\"|NIC statistics:)")
 _COUNTS = frozenset(
     {
         "bytes",
@@ -31,6 +31,8 @@ _COUNTS = frozenset(
     }
 )
 _LIMIT = 1 << 63
+_DRIVER = b"NIC statistics:"
+_DRIVER_COUNT = re.compile(rb"([^:]{1,100}(?::[^:]{1,100})?):\s*(\d{1,20})")
 
 
 def sniff(head: bytes) -> bool:
@@ -51,8 +53,9 @@ def parse(path: str) -> Trace:
     Notes
     -----
     Names are nstat's for protocols (``TcpRetransSegs``), ``qdisc.<handle>.<name>`` with the words of tc for
-    queueing disciplines, and ``link.<interface>.<rx|tx>.<name>`` for interfaces. A sample holds only what its
-    tool printed: nstat leaves out what is zero.
+    queueing disciplines, ``link.<interface>.<rx|tx>.<name>`` for interfaces, and ``ethtool.<name>`` for what
+    the driver counts (``ethtool -S``). A sample holds only what its tool printed: nstat leaves out what is
+    zero.
     """
     scan = _Scan(path)
     lines = native.Lines(path)
@@ -100,6 +103,12 @@ class _Scan:
         if self._now is None:
             self._fault("no-timestamp", number, text)
             return
+        if text == _DRIVER:
+            return
+        if driver := _DRIVER_COUNT.fullmatch(text):
+            name = f"ethtool.{driver[1].decode(errors='replace').strip()}"
+            self._add(number, _whole("", {name: int(driver[2])}))
+            return
         try:
             data = json.loads(text)
         except (ValueError, RecursionError):
@@ -108,8 +117,11 @@ class _Scan:
         found = list(_counters(data))
         if not found and data != []:
             self._fault("unparsed-line", number, text)
+        self._add(number, found)
+
+    def _add(self, number: int, found: Iterable[tuple[str, int]]) -> None:
         for name, value in found:
-            self.t_ns.append(self._now)
+            self.t_ns.append(self._now or 0)
             self.record.append(number)
             self.name.append(name)
             self.value.append(value)

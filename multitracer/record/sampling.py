@@ -79,6 +79,7 @@ def sockets(file: BinaryIO) -> None:
 def counters(interface: str) -> Callable[[BinaryIO], None]:
     """One sample of protocols, queueing disciplines and the interface, for a `Sampler`."""
     has_tc = installed("tc")
+    has_ethtool = installed("ethtool")
     has_iw = is_wireless(interface) and installed("iw")
 
     def take(file: BinaryIO) -> None:
@@ -87,12 +88,23 @@ def counters(interface: str) -> Callable[[BinaryIO], None]:
             lines.append(json_of(["tc", "-s", "-j", "qdisc", "show", "dev", interface]))
         stamp = time.time_ns()
         text = [json.dumps(line, separators=(",", ":")) for line in lines]
+        if has_ethtool:
+            text += _driver(interface)
         if has_iw:
             text += [f"# iw {line}" for line in _station(interface)]
         head = f"{stamp // 1_000_000_000}.{stamp % 1_000_000_000:09d}"
         file.write("\n".join([head, *text, ""]).encode())
 
     return take
+
+
+def _driver(interface: str) -> list[str]:
+    """What the driver counts; nothing where it counts nothing."""
+    try:
+        said = subprocess.run(["ethtool", "-S", interface], capture_output=True, text=True, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return said.stdout.splitlines() if said.returncode == 0 else []
 
 
 def _station(interface: str) -> list[str]:

@@ -193,6 +193,9 @@ def test_counters_of_a_loop(tmp_path: Path) -> None:
         '[{"ifname":"eth0","stats64":{"rx":{"bytes":7},"tx":{"bytes":9}}}]\n'
         "1795000000.6\n"
         "[]\n"
+        "NIC statistics:\n"
+        "     rx_no_buffer: 3\n"
+        "     [0]: tx_packets: 12\n"
         "not json\n"
     )
     assert counters.sniff(path.read_bytes())
@@ -207,8 +210,10 @@ def test_counters_of_a_loop(tmp_path: Path) -> None:
         "qdisc.1:.qlen": 1,
         "link.eth0.rx.bytes": 7,
         "link.eth0.tx.bytes": 9,
+        "ethtool.rx_no_buffer": 3,
+        "ethtool.[0]: tx_packets": 12,
     }
-    assert [(issue.code, issue.first_record) for issue in trace.issues] == [("unparsed-line", 7)]
+    assert [(issue.code, issue.first_record) for issue in trace.issues] == [("unparsed-line", 10)]
     empty = tmp_path / "empty"
     empty.write_text("[]\n")
     with pytest.raises(CorruptTrace):

@@ -162,6 +162,24 @@ def test_both_hosts_of_a_transfer(tmp_path: Path) -> None:
     assert "the application had read its last byte" in texts
 
 
+def test_an_anonymized_recording_has_no_address_and_says_the_same(tmp_path: Path) -> None:
+    with network(["tbf", "rate", "20mbit", "burst", "16kb", "limit", "30kb"], offload=False) as net:
+        with net.server():
+            options = ("--anonymize", "--anonymize-key", str(tmp_path / "key"))
+            said = net.record(str(tmp_path / "r"), *options, "--", *net.client(1_000_000))
+        assert said.returncode == 0, said.stderr
+        drops = drops_of_tc(net)
+    for path in (tmp_path / "r").iterdir():
+        content = path.read_bytes()
+        for word in (b"10.91.0.", b"\x0a\x5b\x00", b"python"):
+            assert word not in content, path
+    host = recorded_host(tmp_path / "r")
+    assert host["qdisc"]["dropped"] == host["qdisc"]["dropped_by_tc"] == drops > 0
+    assert host["application"]["bytes_written"] == 1_000_000
+    assert host["unjoined"]["segments"] == 0
+    assert host["point"] == "snd"
+
+
 def test_nothing_stays_switched_on_after_sigkill(tmp_path: Path) -> None:
     with network() as net:
         argv = [sys.executable, "-m", "multitracer", "record", "-o", str(tmp_path / "r"), "-i", net.device]

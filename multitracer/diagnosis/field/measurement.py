@@ -73,9 +73,28 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     if still_s >= WORTH * max(entry["end"] - entry["start"] for entry in entries):
         found = [*(one for one in others if one.kind == "standstill"), *found]
         others = [one for one in others if one.kind != "standstill"]
+    found = _with_standstill(m, found, others, entries, _summary(results, "timeouts").get("timeouts", []))
     spoiled = [dict(entry) for entry in entries if entry["damaged_segments"]]
     damaged = arrivals(m, spoiled) if m.snd is None else []
     return [*found, *others, *damaged]
+
+
+def _with_standstill(
+    m: Timeline,
+    found: list[Finding],
+    others: Sequence[Finding],
+    entries: Sequence[Object],
+    timeouts: Sequence[dict[str, Any]],
+) -> list[Finding]:
+    """With a path that stood still behind the main cause, if one capture shows it and two do not tell it."""
+    if any(one.kind == "standstill" for one in (*found, *others)) or (
+        m.snd is not None and m.rcv is not None
+    ):
+        return found
+    from multitracer.diagnosis.findings.stillness import standstills
+
+    still = standstills(m, [dict(entry) for entry in entries], timeouts)
+    return found if still is None else [*found[:1], still, *found[1:]]
 
 
 def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:

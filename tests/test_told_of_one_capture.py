@@ -1,0 +1,135 @@
+"""What one capture tells of a transfer that stood still or broke off, with a known answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support_conversation import Conversation
+
+import multitracer as mt
+
+Object = dict[str, Any]
+SIZE = 1000
+RTT_MS = 50.0
+
+
+def conversation() -> Conversation:
+    talk = Conversation()
+    talk.handshake(rtt_ms=RTT_MS)
+    return talk
+
+
+def flight(talk: Conversation, t_ms: float, number: int, count: int = 4) -> None:
+    """One flight of segments, a millisecond apart."""
+    for at in range(count):
+        talk.data(t_ms + at, 1 + (number * count + at) * SIZE, SIZE)
+
+
+def answer(talk: Conversation, t_ms: float, number: int, count: int = 4, **more: Any) -> None:
+    """An ACK for each two segments of a flight."""
+    for at in range(2, count + 1, 2):
+        talk.ack(t_ms + at, 1 + (number * count + at) * SIZE, **more)
+
+
+def analysed(tmp_path: Path, talk: Conversation) -> Object:
+    path = tmp_path / "a.pcap"
+    talk.write(path)
+    found: Object = mt.analyze(mt.read(path)).to_dict()
+    return found
+
+
+def told(contract: Object, kind: str) -> str:
+    return next((one["text"] for one in contract["diagnosis"] if one["kind"] == kind), "")
+
+
+def transfer(still_ms: float, *, lost: bool = False) -> Conversation:
+    """Ten flights; the answer to one comes so much later, or the whole flight is lost and sent again."""
+    talk, t_ms = conversation(), 200.0
+    for number in range(10):
+        flight(talk, t_ms, number)
+        t_ms += RTT_MS + (still_ms if number == 5 else 0.0)
+        if lost and number == 5:
+            first = 1 + number * 4 * SIZE
+            talk.data(t_ms - RTT_MS - 1, first, SIZE)
+            talk.ack(t_ms, first + SIZE)
+            for at in range(1, 4):
+                talk.data(t_ms + at, first + at * SIZE, SIZE)
+            t_ms += RTT_MS + 1
+        answer(talk, t_ms, number)
+        t_ms += 5
+    return talk
+
+
+def test_a_path_that_stood_still_is_told(tmp_path: Path) -> None:
+    contract = analysed(tmp_path, transfer(900.0))
+    assert "stood still for 901 ms" in told(contract, "standstill")
+    assert contract["diagnosis"][0]["kind"] != "standstill"
+
+
+@pytest.mark.parametrize(("still_ms", "lost"), [(0.0, False), (150.0, False), (900.0, True)])
+def test_a_short_wait_or_one_with_a_loss_in_it_is_none(tmp_path: Path, still_ms: float, lost: bool) -> None:
+    assert not told(analysed(tmp_path, transfer(still_ms, lost=lost)), "standstill")
+
+
+def test_a_pause_of_the_sender_is_no_standstill(tmp_path: Path) -> None:
+    talk, t_ms = conversation(), 200.0
+    for number in range(10):
+        flight(talk, t_ms, number)
+        answer(talk, t_ms + RTT_MS, number)
+        t_ms += RTT_MS + 5 + (900.0 if number == 5 else 0.0)
+    assert not told(analysed(tmp_path, talk), "standstill")
+
+
+def test_what_waits_for_long_at_the_end_broke_off(tmp_path: Path) -> None:
+    talk, t_ms = conversation(), 200.0
+    for number in range(5):
+        flight(talk, t_ms, number)
+        answer(talk, t_ms + RTT_MS, number)
+        t_ms += RTT_MS + 5
+    flight(talk, t_ms, 5)
+    under_way = analysed(tmp_path, talk)
+    assert not told(under_way, "unfinished"), "what was sent last may be answered behind the end"
+    # An ACK that brings nothing new, three seconds later: the capture goes on without an answer.
+    talk.ack(t_ms + 3000, 1 + 5 * 4 * SIZE)
+    assert "4,000 of 24,000 bytes were never acknowledged, the first of them 3.0 s before" in told(
+        analysed(tmp_path, talk), "unfinished"
+    )
+
+
+def test_rates_are_over_the_time_that_is_named(tmp_path: Path) -> None:
+    """A FIN ten seconds later does not belong to the transfer."""
+    talk = transfer(0.0)
+    last_ms = talk.packets[-1][0]
+    talk.segment(last_ms + 10_000, True, 1 + 40 * SIZE, 1, 0x01)
+    talk.segment(last_ms + 10_050, False, 1, 2 + 40 * SIZE, 0x01)
+    (one,) = analysed(tmp_path, talk)["connections"]
+    assert one["end"] - one["start"] > 10
+    assert one["data_s"] == pytest.approx((last_ms - 200) / 1e3, abs=1e-3)
+    assert one["goodput_bps"] == pytest.approx(8 * 40 * SIZE / one["data_s"], rel=1e-4)
+
+
+def test_a_capture_in_the_middle_of_the_path_has_rates(shared: Path) -> None:
+    contract = mt.analyze(mt.read(shared / "everyday" / "slow-reader" / "mid.pcap.gz")).to_dict()
+    (one,) = contract["connections"]
+    assert one["goodput_bps"] * one["data_s"] / 8 == pytest.approx(one["bytes"]["acked"], rel=1e-3)
+    assert "needless by DSACK" in told(contract, "idle_receiver_window")
+
+
+@pytest.mark.parametrize("name", ["r017", "r043"])
+def test_bounds_of_losses_hold(shared: Path, name: str) -> None:
+    """The truth is what the path dropped of the data."""
+    import json
+
+    from multitracer.output.losses import loss_bounds
+
+    folder = shared / "random" / name
+    dropped = json.loads((folder / "truth.json").read_text())["dropped"]
+    truth = sum(number for cause, number in dropped.items() if cause != "ackloss")
+    for point in ("snd", "rcv"):
+        (one,) = mt.analyze(mt.read(folder / f"{point}.pcap.gz", detail="summary")).to_dict()["connections"]
+        bounds = loss_bounds(one)
+        assert bounds.upstream <= truth
+        if point == "snd":
+            assert truth <= bounds.upstream + bounds.downstream

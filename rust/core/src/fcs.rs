@@ -2,7 +2,7 @@
 
 use crc::{Algorithm, CRC_16_IBM_SDLC, Crc};
 
-/// Of HDLC and PPP, the 16 bits of RFC 1662 appendix C.2.
+/// Of HDLC and PPP, the 16 bits of RFC 1662 appendix C.2; of Qualcomm's diagnostic protocol as well.
 pub(crate) const FCS16: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_SDLC);
 
 /// Of RLP (3GPP TS 24.022 section 4.3).

@@ -3,6 +3,8 @@
 //! One walk over the fields serves both ways, so that they cannot differ; it names every field, so that a new one is
 //! not forgotten.
 
+mod numbers;
+
 use super::arrivals::Books;
 use super::connection::Connection;
 use super::fields::{Fields, MaybeTime, Time, Walk, walk_over};
@@ -14,6 +16,7 @@ use super::sender::Sender;
 use super::sequence::Unwrapper;
 use super::timeout::Timeout;
 use crate::segment::Address;
+use numbers::{ROOM, Reader, Writer};
 
 /// Runs of a connection up to which it is packed: of most that nobody sends on there are none.
 const FEW: usize = 32;
@@ -196,11 +199,6 @@ impl Beside {
     }
 }
 
-/// Room for the longest that is packed: no number takes more than nine bytes.
-const ROOM: usize = 1 << 16;
-/// What is behind the last number, so that eight bytes can be read where fewer are meant.
-const BEHIND: usize = 7;
-
 /// Where a connection is put together.
 pub(super) struct Scratch(Box<[u8; ROOM]>);
 
@@ -295,208 +293,5 @@ impl Connection {
     }
 }
 
-/// Numbers in eights: which of them are not 0, then those, each with its length in its lowest bits.
-struct Writer<'a> {
-    out: &'a mut [u8; ROOM],
-    at: usize,
-    base_ns: i64,
-    /// Which of these eight are not 0, and where that is to stand.
-    mask: u8,
-    mask_at: usize,
-    /// The bit of the next number; 0: eight are written.
-    bit: u8,
-}
-
-impl<'a> Writer<'a> {
-    fn new(out: &'a mut [u8; ROOM]) -> Self {
-        Writer { out, at: 0, base_ns: 0, mask: 0, mask_at: 0, bit: 0 }
-    }
-
-    /// All that was written.
-    fn finish(self) -> &'a [u8] {
-        self.out[self.mask_at] = self.mask;
-        let end = self.at.max(1);
-        self.out[end..end + BEHIND].fill(0);
-        &self.out[..end + BEHIND]
-    }
-
-    #[inline(always)]
-    fn next_eight(&mut self) {
-        self.out[self.mask_at] = self.mask;
-        (self.mask, self.mask_at, self.bit) = (0, self.at, 1);
-        self.at += 1;
-    }
-
-    /// So many ones as bytes follow, a zero turned round, then the number; nine bytes for what is too large for that.
-    #[inline(always)]
-    fn put(&mut self, number: u64) {
-        let bits = 64 - number.leading_zeros() as usize;
-        let (word, size) = if bits <= 56 {
-            // Bits divided by seven, rounded up.
-            let size = (bits * 9 + 64) >> 6;
-            ((number << 1 | 1) << (size - 1), size)
-        } else {
-            self.out[self.at] = 0;
-            self.at += 1;
-            (number, 8)
-        };
-        self.out[self.at..self.at + 8].copy_from_slice(&word.to_le_bytes());
-        self.at += size;
-    }
-}
-
-impl Walk for Writer<'_> {
-    const READS: bool = false;
-
-    #[inline(always)]
-    fn number(&mut self, value: &mut i64) {
-        if self.bit == 0 {
-            self.next_eight();
-        }
-        if *value != 0 {
-            self.mask |= self.bit;
-            self.put((*value << 1 ^ *value >> 63) as u64);
-        }
-        self.bit <<= 1;
-    }
-
-    #[inline(always)]
-    fn time(&mut self, value: &mut i64) {
-        let mut since_ns = value.wrapping_sub(self.base_ns);
-        self.number(&mut since_ns);
-    }
-
-    fn origin(&mut self, value: &mut i64) {
-        self.base_ns = *value;
-        self.number(value);
-    }
-}
-
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    base_ns: i64,
-    /// Which of the next are not 0, below a one; 1: eight are read.
-    mask: u16,
-}
-
-impl<'a> Reader<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
-        Reader { bytes, at: 0, base_ns: 0, mask: 1 }
-    }
-
-    #[inline(always)]
-    fn take(&mut self) -> u64 {
-        let word = self.word();
-        let size = word.trailing_zeros() as usize + 1;
-        if size > 8 {
-            self.at += 1;
-            let number = self.word();
-            self.at += 8;
-            return number;
-        }
-        self.at += size;
-        word << (64 - 8 * size) >> (64 - 7 * size)
-    }
-
-    #[inline(always)]
-    fn word(&self) -> u64 {
-        let mut word = [0; 8];
-        word.copy_from_slice(&self.bytes[self.at..self.at + 8]);
-        u64::from_le_bytes(word)
-    }
-}
-
-impl Walk for Reader<'_> {
-    const READS: bool = true;
-
-    #[inline(always)]
-    fn number(&mut self, value: &mut i64) {
-        if self.mask == 1 {
-            self.mask = 0x100 | u16::from(self.bytes[self.at]);
-            self.at += 1;
-        }
-        *value = 0;
-        if self.mask & 1 != 0 {
-            let bits = self.take();
-            *value = (bits >> 1) as i64 ^ -((bits & 1) as i64);
-        }
-        self.mask >>= 1;
-    }
-
-    #[inline(always)]
-    fn time(&mut self, value: &mut i64) {
-        self.number(value);
-        *value = value.wrapping_add(self.base_ns);
-    }
-
-    fn origin(&mut self, value: &mut i64) {
-        self.number(value);
-        self.base_ns = *value;
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn numbers_come_back(base_ns in any::<i64>(), numbers in prop::collection::vec((any::<i64>(), 0u32..64), 0..60), small in prop::collection::vec(-3i64..3, 0..40)) {
-            let mut scratch = Scratch::default();
-            let mut writer = Writer::new(&mut scratch.0);
-            writer.origin(&mut base_ns.clone());
-            // Of every length.
-            let numbers: Vec<i64> = numbers.iter().map(|(number, shift)| number >> shift).chain(small).collect();
-            for value in &numbers {
-                writer.number(&mut value.clone());
-                writer.time(&mut value.clone());
-                Some(*value as u32).walk(&mut writer);
-            }
-            let bytes = writer.finish();
-            let mut reader = Reader::new(bytes);
-            let (mut found, mut maybe) = (0, None);
-            reader.origin(&mut found);
-            prop_assert_eq!(found, base_ns);
-            for value in &numbers {
-                reader.number(&mut found);
-                prop_assert_eq!(found, *value);
-                reader.time(&mut found);
-                prop_assert_eq!(found, *value);
-                maybe.walk(&mut reader);
-                prop_assert_eq!(maybe, Some(*value as u32));
-            }
-            prop_assert_eq!(reader.at + BEHIND, bytes.len());
-        }
-    }
-
-    /// Every field as large as it gets, and as many runs as are packed.
-    #[test]
-    fn the_longest_has_room() {
-        struct Longest<'a, 'b>(&'a mut Writer<'b>);
-        impl Walk for Longest<'_, '_> {
-            const READS: bool = false;
-            fn number(&mut self, _: &mut i64) {
-                self.0.number(&mut i64::MIN.clone());
-            }
-            fn time(&mut self, value: &mut i64) {
-                self.number(value);
-            }
-            fn origin(&mut self, value: &mut i64) {
-                self.number(value);
-            }
-        }
-        let mut connection = Connection::blank();
-        for sender in &mut connection.senders {
-            sender.path = Some(Box::new(crate::tracker::path::Path::full()));
-            for run in 0..FEW as i64 {
-                sender.outstanding.send(run * 10, run * 10 + 5, run);
-            }
-        }
-        let mut scratch = Scratch::default();
-        let mut writer = Writer::new(&mut scratch.0);
-        connection.walk(&mut Longest(&mut writer));
-        assert!(writer.finish().len() < ROOM);
-    }
-}
+mod tests;

@@ -4,12 +4,12 @@ use std::io::{self, BufRead};
 
 use memchr::memchr;
 
+use crate::fcs::FCS16;
 use crate::input::{is_damage, is_over_limit};
 use crate::issue::Issues;
 
 const FLAG: u8 = 0x7e;
 const ESCAPE: u8 = 0x7d;
-const GOOD_CRC: u16 = 0xf0b8;
 /// Longer than any log packet, whose length has 16 bits, with every byte escaped: what is beyond is not kept.
 const MAX_RAW: usize = 1 << 18;
 const CHECKSUM: usize = 2;
@@ -127,29 +127,6 @@ fn content(frame: &mut Vec<u8>) -> Option<&[u8]> {
         }
         frame.truncate(to);
     }
-    if frame.len() <= CHECKSUM || crc(frame) != GOOD_CRC {
-        return None;
-    }
-    Some(&frame[..frame.len() - CHECKSUM])
-}
-
-const TABLE: [u16; 256] = {
-    let mut table = [0; 256];
-    let mut at = 0;
-    while at < 256 {
-        let mut crc = at as u16;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0x8408 } else { crc >> 1 };
-            bit += 1;
-        }
-        table[at] = crc;
-        at += 1;
-    }
-    table
-};
-
-/// Before the final inversion: of a frame with its checksum, always [`GOOD_CRC`] (RFC 1662).
-pub(super) fn crc(data: &[u8]) -> u16 {
-    data.iter().fold(0xffff, |crc, byte| crc >> 8 ^ TABLE[usize::from(crc as u8 ^ byte)])
+    let (content, check) = frame.split_last_chunk::<CHECKSUM>()?;
+    (!content.is_empty() && FCS16.checksum(content).to_le_bytes() == *check).then_some(content)
 }

@@ -4,12 +4,13 @@ use proptest::prelude::*;
 
 use super::clock::{Stamp, times};
 use super::{Log, frames, read, read_xml};
+use crate::fcs::FCS16;
 
 const FLAG: u8 = 0x7e;
 
 fn framed(content: &[u8]) -> Vec<u8> {
     let mut frame = content.to_vec();
-    frame.extend((!frames::crc(content)).to_le_bytes());
+    frame.extend(FCS16.checksum(content).to_le_bytes());
     let mut line = Vec::new();
     for byte in frame {
         if matches!(byte, 0x7d | FLAG) {

@@ -1,0 +1,121 @@
+use super::super::Tracker;
+use super::*;
+use crate::capture::Sink;
+use crate::issue::Issues;
+use crate::segment::{Address, Checksum, Options, flags};
+
+/// A segment of a conversation that loses, repeats, acknowledges selectively, and ends.
+fn segment(step: u32, port: u16) -> Segment {
+    let (client, server) = ((Address::v4([10, 0, 0, 1]), port), (Address::v4([10, 0, 0, 2]), 80));
+    let from_client = !step.is_multiple_of(3);
+    let mut options = Options { complete: true, timestamps: Some((step, step / 2)), ..Options::default() };
+    if step.is_multiple_of(9) && port.is_multiple_of(2) {
+        options.sack[0] = (step * 40, step * 40 + 100);
+        options.sack_count = 1;
+    }
+    let flags = match step {
+        1 => flags::SYN,
+        3 => flags::SYN | flags::ACK,
+        38.. => flags::FIN | flags::ACK,
+        _ => flags::ACK,
+    };
+    // Of every third connection nothing is sent again.
+    let seq = if port.is_multiple_of(3) { step * 100 } else { step % 7 * 100 };
+    Segment {
+        t_ns: i64::from(step) * 90_000_000 + i64::from(port),
+        record: u64::from(step),
+        source: if from_client { client } else { server },
+        destination: if from_client { server } else { client },
+        seq,
+        ack: if port.is_multiple_of(3) { step * 100 - 50 } else { step % 11 * 100 },
+        flags,
+        window: 1000,
+        length: if from_client && step > 1 { 100 } else { 0 },
+        ip_length: 140,
+        ip_id: step as u16,
+        ttl: 64,
+        ecn: 0,
+        checksum: Checksum::Good,
+        options,
+    }
+}
+
+fn told(tracker: Tracker) -> (ConnectionStore, Vec<String>, Vec<String>) {
+    let mut issues = Issues::default();
+    let (connections, _) = tracker.conclude(&mut issues);
+    let issues = issues.iter().map(|(code, seen)| format!("{code} {seen:?}")).collect();
+    let told = (0..connections.len()).map(|number| connections.with(number, |c| format!("{c:?}")));
+    let told = told.collect();
+    (connections, told, issues)
+}
+
+/// Each takes its turn after all the others, twice: packed and unpacked, they are what they are if they never were.
+#[test]
+fn compacting_changes_nothing() {
+    const CONNECTIONS: u16 = 3000;
+    let (mut ready, mut compacting) = (Tracker::new(false), Tracker::compacting());
+    for half in 0..2 {
+        for port in 0..CONNECTIONS {
+            for step in 1..=20 {
+                let segment = segment(half * 20 + step, 1000 + port);
+                ready.segment(&segment);
+                compacting.segment(&segment);
+            }
+        }
+    }
+    let (ready, expected, issues) = told(ready);
+    let (packed, found, other_issues) = told(compacting);
+    let packs = packed.places.iter().filter(|place| matches!(place, Place::Packed(..))).count();
+    assert!(packs > usize::from(CONNECTIONS) / 4, "{packs} packed");
+    assert_eq!(found, expected);
+    assert_eq!(other_issues, issues);
+    assert!(expected.iter().any(|told| told.contains("retransmissions: [Retransmission")));
+    assert_eq!(packed.overview(), ready.overview());
+    let unpacked: Vec<String> = packed.into_vec().iter().map(|c| format!("{c:?}")).collect();
+    assert_eq!(unpacked, expected);
+}
+
+/// A place may then hold an older connection of the same flow, whose segments they are not.
+#[test]
+fn no_place_is_guessed_once_places_changed() {
+    let mut tracker = Tracker::compacting();
+    let mut guessed = 0;
+    for port in 1..=READY as u16 + 1 {
+        tracker.segment(&segment(1, port));
+        guessed =
+            guessed.max((1..=port).filter(|&p| tracker.flows.guess(&segment(1, p)) != u32::MAX).count());
+    }
+    let left: Vec<u16> =
+        (1..=READY as u16 + 1).filter(|&p| tracker.flows.guess(&segment(1, p)) != u32::MAX).collect();
+    assert!(guessed > 100 && left.contains(&(READY as u16 + 1)) && left.len() < 20, "{guessed}, {left:?}");
+}
+
+#[test]
+fn holds_more_ready_where_more_take_turns() {
+    let mut tracker = Tracker::compacting();
+    for step in 1..=20 {
+        for port in 0..5000 {
+            tracker.segment(&segment(step, 1000 + port));
+        }
+    }
+    let (store, _) = tracker.conclude(&mut Issues::default());
+    assert!(store.limit > Some(5000));
+}
+
+#[test]
+fn one_that_is_not_heard_of_takes_little() {
+    let mut tracker = Tracker::compacting();
+    for port in 0..4 * READY as u16 {
+        for step in 1..=9 {
+            tracker.segment(&segment(step, 1000 + 3 * port));
+        }
+    }
+    let (store, _) = tracker.conclude(&mut Issues::default());
+    let sizes = store.places.iter().filter_map(|place| match place {
+        Place::Packed(packed, _) => Some(packed.size()),
+        Place::Ready(_) => None,
+    });
+    let sizes: Vec<usize> = sizes.collect();
+    let mean = sizes.iter().sum::<usize>() / sizes.len();
+    assert!(sizes.len() >= 3 * READY && mean < 450, "{} of {mean} bytes", sizes.len());
+}

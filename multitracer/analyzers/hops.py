@@ -1,4 +1,4 @@
-"""Captures along a path, three or more, or two of which one is between the ends: losses by stretch.
+"""Captures along a path, three or more, or two with one between the ends: losses by stretch.
 
 It declares all about itself, and loads nothing heavy before it is asked.
 """

@@ -73,7 +73,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     if still_s >= WORTH * max(entry["end"] - entry["start"] for entry in entries):
         found = [*(one for one in others if one.kind == "standstill"), *found]
         others = [one for one in others if one.kind != "standstill"]
-    found = _with_standstill(m, found, others, entries, _summary(results, "timeouts").get("timeouts", []))
+    found = _with_standstill(m, found, others, entries, summary_of(results, "timeouts").get("timeouts", []))
     spoiled = [dict(entry) for entry in entries if entry["damaged_segments"]]
     damaged = arrivals(m, spoiled) if m.snd is None else []
     return [*found, *others, *damaged]

@@ -75,7 +75,7 @@ impl Sender {
     }
 
     /// Whether something called for it until then, although it may have come since.
-    fn was_called_for(&self, seq: i64, until_ns: i64) -> bool {
+    pub(super) fn was_called_for(&self, seq: i64, until_ns: i64) -> bool {
         let Some(books) = &self.books else { return false };
         let needed = if self.sack_permitted { 1 } else { DUPACK_THRESHOLD };
         books.calls.iter().any(|call| (call.una..call.high).contains(&seq) && call.t_ns <= until_ns)

@@ -2,8 +2,9 @@
 
 use super::ids::Step;
 use super::verdict::ArrivalVerdict::{NetworkDuplicate, Reordered, Retransmission, Undecided};
-use super::verdict::{ArrivalVerdict, Evidence};
+use super::verdict::{Arrival, ArrivalVerdict, Evidence};
 use crate::segment::Segment;
+use crate::tracker::outcome::State;
 use crate::tracker::rtt::RTO_INITIAL_US;
 use crate::tracker::sender::Sender;
 
@@ -169,6 +170,22 @@ impl Sender {
         }
     }
 
+    /// Whether no sender repeats this so soon: it was acknowledged, no SACK called for it, no recovery is under way, and
+    /// it is no probe of the last segment. Without SACK it hardly shows what was called for.
+    fn is_uncalled_for(&self, segment: &Segment, seq: i64, since_ns: i64) -> bool {
+        let end = seq + i64::from(segment.length);
+        let recovering = self.books.as_ref().is_some_and(|books| {
+            books.recovery.is_some_and(|(up_to, _)| self.snd_una < up_to || seq < up_to)
+        });
+        self.sack_permitted
+            && since_ns < TIMER_NS
+            && end <= self.snd_una
+            && end < self.snd_max
+            && !recovering
+            && self.state == State::Open
+            && !self.was_called_for(seq, segment.t_ns)
+    }
+
     /// Bytes that were seen, by how long after the other copy they came.
     fn judge_again_by_pace(
         &mut self,
@@ -178,7 +195,15 @@ impl Sender {
     ) -> (ArrivalVerdict, Evidence) {
         let loop_ns = self.loop_ns(peer);
         let Some(books) = self.books.as_ref() else { return (Undecided, Evidence::None) };
-        let Some(copy) = books.copy_of(seq) else { return (Retransmission, Evidence::Silence) };
+        let Some(copy) = books.copy_of(seq) else {
+            // A sender that went on sending waited for no timer.
+            let quiet_ns = self.last_out_ns.map_or(i64::MAX, |last_ns| segment.t_ns - last_ns);
+            return if loop_ns.is_some() && self.is_uncalled_for(segment, seq, quiet_ns) {
+                (NetworkDuplicate, Evidence::TooSoon)
+            } else {
+                (Retransmission, Evidence::Silence)
+            };
+        };
         let since_ns = segment.t_ns - copy.t_ns;
         let Some(loop_ns) = loop_ns else {
             let called = self.dupacks >= DUPACK_THRESHOLD as u32;
@@ -189,11 +214,20 @@ impl Sender {
             };
         };
         let next_to_it = books.is_last(&copy);
+        let filled = copy.arrival.and_then(|place| books.arrivals.get(place as usize));
         if next_to_it && since_ns < loop_ns.max(TICKS_NS) {
-            return (NetworkDuplicate, Evidence::TooSoon);
+            // Behind a retransmission comes what it stood for, where packets are overtaken more often than doubled.
+            let stood_for =
+                |row: &Arrival| row.fresh && row.verdict == Retransmission && row.evidence.is_pace();
+            let [overtaken, doubled] =
+                [Reordered, NetworkDuplicate].map(|verdict| books.counts.verdicts[verdict as usize]);
+            return if filled.is_some_and(stood_for) && overtaken > doubled {
+                (Reordered, Evidence::Followed)
+            } else {
+                (NetworkDuplicate, Evidence::TooSoon)
+            };
         }
         // The other copy filled a gap: one of the two was the first, late, unless a timer or lost ACKs came in between.
-        let filled = copy.arrival.and_then(|place| books.arrivals.get(place as usize));
         if let (Some(place), Some(row), Some(gap)) = (copy.arrival, filled, books.gap_at(seq))
             && row.fresh
             && row.evidence.is_pace()
@@ -207,7 +241,7 @@ impl Sender {
                 return (Reordered, Evidence::Followed);
             }
         }
-        if since_ns >= loop_ns {
+        if since_ns >= loop_ns && !self.is_uncalled_for(segment, seq, since_ns) {
             return (Retransmission, Evidence::Silence);
         }
         (NetworkDuplicate, Evidence::TooSoon)

@@ -153,11 +153,14 @@ impl Halves {
         if self.near_last_ns >= 0 { self.near_last_ns - self.near_min_ns } else { 0 }
     }
 
-    /// The same of data alone: what a sender of known clock waited itself is none of it. If the half toward the receiver
-    /// was not measured since there were so many `samples` of it, the last tells nothing: during recovery there are none.
-    pub fn queued_since_ns(&self, samples: u32) -> i64 {
-        let far_ns = if self.samples() == samples { 0 } else { self.queued_far_ns() };
-        far_ns + self.queued_near_ns().min(self.late_ns)
+    /// The same of data alone: what a sender of known clock waited itself is none of it.
+    pub fn queued_data_ns(&self) -> i64 {
+        self.queued_far_ns() + self.queued_before_ns()
+    }
+
+    /// Of it, what waits before this point.
+    pub fn queued_before_ns(&self) -> i64 {
+        self.queued_near_ns().min(self.late_ns)
     }
 
     /// Samples of the half toward the receiver.
@@ -168,8 +171,7 @@ impl Halves {
 
     /// What the whole path takes now; `None` unless the sender's clock tells what it waits itself.
     pub fn crossing_ns(&self) -> Option<i64> {
-        let late_ns = self.queued_near_ns().min(self.late_ns);
-        (self.late_ns < i64::MAX).then(|| self.base_ns().saturating_add(self.queued_far_ns() + late_ns))
+        (self.late_ns < i64::MAX).then(|| self.base_ns().saturating_add(self.queued_data_ns()))
     }
 
     #[cfg(test)]

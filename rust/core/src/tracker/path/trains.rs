@@ -27,6 +27,8 @@ pub(super) struct Trains {
     /// Time of the receiver's window when it began, and how many round trips had been measured.
     window_ns: i64,
     samples: u32,
+    /// Whether SACK was agreed on.
+    pub sack: bool,
     /// All that had arrived.
     arrived: i64,
     /// Time in trains; of these while a queue stood; and time that is neither queue nor even spacing.
@@ -53,6 +55,7 @@ impl Fields for Trains {
             longest_ns,
             window_ns,
             samples,
+            sack,
             arrived,
             all_ns,
             queued_ns,
@@ -65,7 +68,7 @@ impl Fields for Trains {
             unqueued,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: since_ns, bytes, acks, longest_ns, window_ns, samples, arrived, all_ns, queued_ns, even_ns);
+        walk_over!(walk: since_ns, bytes, acks, longest_ns, window_ns, samples, sack, arrived, all_ns, queued_ns, even_ns);
         walk_over!(walk: window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
     }
 }
@@ -131,7 +134,10 @@ impl Trains {
         // A queue of three packets, and more than delays differ anyway. Where many flows share it, those of one are far
         // apart: what it takes to send three of the slowest link that matters is enough then.
         let packets_ns = (took_ns / i64::from(self.acks.max(1)) * 3).min(FIVE_MS + base_ns / 4);
-        let queued = halves.queued_since_ns(self.samples) >= packets_ns.max(base_ns / 8).max(200_000);
+        // Without SACK, no round trip is measured in recovery (Karn): the last one tells nothing of it.
+        let stale = !self.sack && halves.samples() == self.samples;
+        let queued_ns = if stale { halves.queued_before_ns() } else { halves.queued_data_ns() };
+        let queued = queued_ns >= packets_ns.max(base_ns / 8).max(200_000);
         // ACKs as far apart as a round trip tell of a window of one segment or two, not of a rate.
         let each_ns = took_ns / i64::from(self.acks.max(1));
         let stop_and_wait = 2 * each_ns >= base_ns && 2 * each_ns <= 3 * base_ns;

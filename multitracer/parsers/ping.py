@@ -87,7 +87,6 @@ def parse(path: str) -> Trace:
             host = host or windows["host"]
             sent[count] = number
             replies.append((count, number, float(windows["rtt"]), None))
-            sent[count] = float(windows["rtt"])
             count += 1
         elif _WINDOWS_LOST.match(line):
             lost.setdefault(count, (number, None))

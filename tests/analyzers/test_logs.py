@@ -181,3 +181,8 @@ def test_one_stretch_may_be_chance(tmp_path: Path) -> None:
     """A coincidence that happened once is no sentence."""
     kinds = [one["kind"] for one in mt.analyze(drive(tmp_path / "drive.csv", 0)).to_dict()["diagnosis"]]
     assert "condition" not in kinds
+
+
+def test_an_rtt_of_zero_was_not_measured() -> None:
+    (one,) = transfers(FORMATS / "ns2-variables" / "manet.tr.gz")
+    assert one["rtt_ms"]["min"] > 0

@@ -171,9 +171,10 @@ def _socket(m: Timeline, rows: Table) -> LoggedFlow | None:
         found.sends = max(ways, key=lambda sends: (ways[sends][0], sends))
         _, found.counted, found.rates = ways[found.sends]
     if "srtt_ns" in known:
-        found.rtt = _scaled(known["srtt_ns"], 1e-9)
+        found.rtt = _measured(_scaled(known["srtt_ns"], 1e-9))
     if "min_rtt_ns" in known:
-        found.min_rtt_s = float(known["min_rtt_ns"].value.min()) / 1e9
+        smallest = _measured(known["min_rtt_ns"])
+        found.min_rtt_s = float(smallest.value.min()) / 1e9 if smallest else None
     if "cwnd" in known:
         found.cwnd_packets = known["cwnd"]
         both = (rows["cwnd"] >= 0) & (rows["mss"] > 0)
@@ -210,6 +211,12 @@ def _began(m: Timeline, source: int, flow: int) -> int | None:
     if not isinstance(starts, list) or not 0 <= flow < len(starts) or not isinstance(starts[flow], int):
         return None
     return _on_timeline(m, source, starts[flow])
+
+
+def _measured(found: Samples) -> Samples | None:
+    """RTTs: 0 is none that was measured."""
+    good = found.value > 0
+    return Samples(found.t_ns[good], found.value[good], found.record[good]) if good.any() else None
 
 
 def _scaled(found: Samples, factor: float) -> Samples:
@@ -350,7 +357,8 @@ def _test(m: Timeline, source: int, label: str, known: Mapping[str, Samples]) ->
                 found.rates = _of_counter(known[quantity], True, None)
                 found.sends, found.counted = sends, words
     found.rtt_kind = "srtt" if "srtt" in known else "rtt"
-    found.rtt = known.get("srtt") or known.get("rtt")
+    rtt = known.get("srtt") or known.get("rtt")
+    found.rtt = None if rtt is None else _measured(rtt)
     found.cwnd, found.cwnd_packets = known.get("cwnd"), known.get("cwnd_packets")
     found.rwnd, found.retransmissions = known.get("rwnd"), known.get("retransmissions")
     if found.rates or found.rtt or found.cwnd or found.cwnd_packets or found.retransmissions:

@@ -133,7 +133,8 @@ RULES = {
         "The link's recovery against TCP's timer",
         "a timer of TCP fired for data that the link was still retransmitting, or in a gap that link "
         "retransmissions left (if the data had arrived, and its ACK was late: ack_loss, too)",
-        "gap in delivery in order (1 s and three usual ones, or 200 ms and twenty) with mostly retransmitted frames in it, or ended by a segment that was "
+        "gap in delivery in order (1 s and three usual ones, or 200 ms and twenty) with mostly "
+        "retransmitted frames in it, or ended by a segment that was "
         f"under repair for half of it; {_CHAIN}",
         f"{_PAPER}, section 5.4",
     ),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from multitracer.diagnosis.field.offered import TWICE
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.model.timeline import Timeline
@@ -145,10 +146,11 @@ def _rate(m: Timeline, entries: Sequence[Object]) -> tuple[float | None, bool]:
     )
     seen_full = full >= SEEN_FULL * whole
     rates = [rate for entry in entries if (rate := (entry.get("bottleneck") or {}).get("rate_bps"))]
-    if not m.summarised and not (rates and seen_full):
+    if not m.summarised:
         from multitracer.layers.tcp.bottleneck import bottleneck
 
         found = bottleneck(m)
-        if found is not None:
+        # Packets that had passed it before they were captured come out at the rate of the next link.
+        if found is not None and not (seen_full and rates and 8 * found.rate > TWICE * max(rates)):
             rates.append(8 * found.rate)
     return max(rates, default=None), seen_full and bool(rates)

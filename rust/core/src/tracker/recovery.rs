@@ -185,6 +185,24 @@ impl Sender {
         self.probe_out && self.history.as_ref().is_some_and(|history| history.probe_repeats)
     }
 
+    /// After an expiry, SACK shows that what was sent again since is lost again: Linux leaves the state Loss for
+    /// Recovery then (`tcp_fastretrans_alert`, FLAG_LOST_RETRANS), and what follows is fast retransmit.
+    pub(super) fn leave_loss_for_recovery(&mut self, t_ns: i64, before: Option<&Sent>) {
+        let overtaken = before.is_some_and(|run| run.last_ns < self.rack_ns);
+        if self.state != State::Loss || !self.sack_permitted || !overtaken || !self.reacts(t_ns) {
+            return;
+        }
+        if !self.was_sent_again(before) {
+            return;
+        }
+        self.state = State::Recovery;
+        self.recover = self.snd_max;
+        let (snd_una, fresh) = (self.snd_una, self.all_original());
+        let history = self.history.get_or_insert_default();
+        let in_flight = history.retrans_out;
+        history.undo.begin(snd_una, in_flight, fresh);
+    }
+
     /// Nothing that was sent again is on its way, nor first in line (`tcp_any_retrans_done`).
     pub(super) fn all_original(&self) -> bool {
         let on_its_way = self.history.as_ref().is_some_and(|history| history.retrans_out > 0);

@@ -250,6 +250,7 @@ impl Sender {
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let syn = segment.has(flags::SYN);
         self.settle_before_repeat(t_ns);
+        self.leave_loss_for_recovery(t_ns, before);
         let mut found = self.why_again(segment, seq, end, before);
         if self.confirm_taken_back(true, found.0 != Cause::Unknown) {
             found = self.why_again(segment, seq, end, before);

@@ -36,6 +36,30 @@ fn sacked_data_above_makes_it_fast_with_one_duplicate_ack() {
     assert_eq!(causes_of(&connections[0]), [Cause::Fast]);
 }
 
+/// After the timer, SACK shows that what was sent again since is lost again: Linux enters Recovery.
+#[test]
+fn a_retransmission_lost_after_a_timeout_leads_to_fast_retransmit() {
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    let seq = warm_up(&mut talk);
+    for i in 0..6 {
+        talk.data(3000, seq + 1000 * i, 1000);
+    }
+    talk.data(3400, seq, 1000); // RTO near 300 ms
+    talk.ack(3500, seq + 1000, &[]);
+    talk.data(3500, seq + 1000, 1000);
+    talk.data(3501, seq + 2000, 1000);
+    talk.ack(3601, seq + 1000, &[(seq + 2000, seq + 3000)]);
+    talk.data(3601, seq + 1000, 1000); // lost again
+    talk.ack(3701, seq + 3000, &[]);
+    talk.data(3701, seq + 3000, 1000);
+    let (connections, _) = talk.done();
+    assert_eq!(
+        causes_of(&connections[0]),
+        [Cause::Timeout, Cause::SlowStart, Cause::SlowStart, Cause::Fast, Cause::Fast]
+    );
+}
+
 #[test]
 fn timeout_then_go_back_n_then_backoff() {
     let mut talk = Talk::new(7);

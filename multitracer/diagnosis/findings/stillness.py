@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from multitracer.diagnosis.chains.standstill import STILL_NS
 from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_command, seconds
+from multitracer.layers.tcp.bottleneck import STILL_NS
 from multitracer.layers.tcp.transit import data_at, valid_acks
 from multitracer.layers.vantage import vantage
 from multitracer.model.lazy import np

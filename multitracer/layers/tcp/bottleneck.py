@@ -16,7 +16,7 @@ from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import data_spans, near_sender
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, subtract, total, union
 from multitracer.model.arrays.unique import sorted_unique
-from multitracer.model.table import Table
+from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
 _FEW = 8
@@ -240,7 +240,7 @@ def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:
     return rate
 
 
-def _carried(gap: Times, size: Times, waiting: Flags) -> float:
+def _carried(gap: Times, size: Array, waiting: Flags) -> float:
     """Bytes a second of packets that waited; pauses in which the path stood still apart."""
     gaps, sizes = gap[waiting], size[waiting]
     if not len(gaps):

@@ -42,8 +42,12 @@ impl RawPackets {
                 return Ok(None);
             }
             let found = match &mut self.reader {
-                Some(Either::Pcap(reader)) => next_of(&mut **reader, self.before, &mut self.last, &mut wanted)?,
-                Some(Either::Pcapng(reader)) => next_of(&mut **reader, self.before, &mut self.last, &mut wanted)?,
+                Some(Either::Pcap(reader)) => {
+                    next_of(&mut **reader, self.before, &mut self.last, &mut wanted)?
+                }
+                Some(Either::Pcapng(reader)) => {
+                    next_of(&mut **reader, self.before, &mut self.last, &mut wanted)?
+                }
                 None => None,
             };
             if found.is_some() {

@@ -145,7 +145,7 @@ def test_lost_record_of_a_first_copy(write: Write) -> None:
     numbers = [dpkt.ip.IP(data).data.seq if payload(data) else None for _, data in whole]
     first = next(i for i, n in enumerate(numbers) if n is not None and numbers.count(n) > 1)
     path = write("lossy.pcap", whole[:first] + whole[first + 1 :])
-    assert "1 segments fill sequence gaps" in statements(path)["capture_loss"]
+    assert "1 segment fills a sequence gap" in statements(path)["capture_loss"]
 
 
 @pytest.mark.parametrize("side", ["snd", "rcv"])

@@ -87,7 +87,17 @@ def merge(traces: Sequence[Trace], captures: Sequence[int]) -> list[Merged]:
 
 
 def split(traces: Sequence[Trace], captures: Sequence[int], merged: Sequence[Merged]) -> list[Split]:
-    """Connections that a proxy seems to have made of one: the same bytes, no common packet."""
+    """Connections that a proxy seems to have made of one: the same bytes, no common packet.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        All sources.
+    captures : sequence of int
+        Those that are captures.
+    merged : sequence of Merged
+        Connections as they were joined.
+    """
     return split_by_proxy(traces, _alone(captures, merged)) if len(captures) > 1 else []
 
 

@@ -28,7 +28,9 @@ def read_connections(state: AlignmentState) -> None:
         state.own[source] = _own_segments(state, source)
     _main_connection(state)
     for pair in connections.split(state.traces, found, state.merged):
-        _say_split(state, pair)
+        # Two traces of one simulation do not hold packets alike: equal totals are of one connection.
+        if not any(_is_simulated(state, number) for number in (pair.first, pair.second)):
+            _say_split(state, pair)
 
 
 def leave_out_copies(state: AlignmentState) -> None:
@@ -175,6 +177,12 @@ def _name_by_sender(state: AlignmentState) -> None:
         merged.also = [other for other in dict.fromkeys(merged_names) if other != merged.endpoints]
 
 
+def _is_simulated(state: AlignmentState, number: int) -> bool:
+    """Whether a connection is of a simulator's own trace."""
+    members = state.merged[number].members
+    return any(state.traces[member.source].source.clock == "simulation" for member in members)
+
+
 def _say_split(state: AlignmentState, pair: Split) -> None:
     first, second = (
         f"{a}:{p} - {b}:{q}"
@@ -257,9 +265,10 @@ def _point(state: AlignmentState, source: int, place: int, path: list[int]) -> s
         details["point_by"] = "order of the captures that share packets"
         found = "snd" if source == mates[0] else "rcv" if source == mates[-1] else "mid"
         seen = None if found == "mid" else _observed(state, source, state.main)
-        if seen is None or seen["point"] == found:
+        if seen is None or seen["grade"] == "guess" or seen["point"] == found:
             return found
         # First or last of those that are there is not yet at the end of the path: what it saw contradicts it.
+        # How the RTT divides alone does not: hosts and queues may take most of it on either side.
         details["point_by"] = (
             f"order of the captures; not at the end of the path ({seen['grade']}, by all evidence)"
         )

@@ -167,6 +167,10 @@ def against(piece: Piece, points: Points, sign: int, slack: int) -> Array:
 
     Parameters
     ----------
+    piece : Piece
+        A stretch of a clock's relation: its line, and its half width.
+    points : Points
+        Bounds of the offset at times, in ns.
     sign : int
         1 for lower points, -1 for upper ones.
     slack : int

@@ -9,9 +9,7 @@ from typing import Any
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import from_captures
 from multitracer.diagnosis.findings import priced
-from multitracer.diagnosis.findings.conditions import from_conditions
 from multitracer.diagnosis.findings.finding import Finding
-from multitracer.diagnosis.findings.logs import from_logs
 from multitracer.diagnosis.findings.whole import (
     GOOD,
     duplicates_s,
@@ -22,7 +20,6 @@ from multitracer.diagnosis.findings.whole import (
     well,
 )
 from multitracer.diagnosis.gain import Loss
-from multitracer.layers.link.path import link_path
 from multitracer.model.analysis import Analyzer, Result, summary_of
 from multitracer.model.timeline import Timeline
 
@@ -75,12 +72,17 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     told = summary_of(results, "logs")
     loss: Loss | None = None
     if not m.connections:
+        from multitracer.diagnosis.findings.logs import from_logs
+
         sentences = from_logs(m, told)
     elif utilization.get("basis") == "link log":
         sentences, loss = _along_the_link(m, results, utilization)
     else:
         sentences, loss = _from_captures(m, results, utilization)
-    sentences = [*sentences, *from_conditions(m, summary_of(results, "conditions"))]
+    if conditions := summary_of(results, "conditions"):
+        from multitracer.diagnosis.findings.conditions import from_conditions
+
+        sentences = [*sentences, *from_conditions(m, conditions)]
     if not sentences:
         return Result("diagnosis", inconclusive="no TCP data in these traces")
     lost = None if loss is None else loss.to_dict()
@@ -176,6 +178,8 @@ def _along_the_link(
 
 def _repeated(m: Timeline, results: Mapping[str, Result]) -> float:
     """Share of the frames with data that the link sent again."""
+    from multitracer.layers.link.path import link_path
+
     path = link_path(m)
     links = summary_of(results, "link_retransmissions").get("entities", [])
     sender = m.entities[path.sender] if path is not None else None

@@ -84,6 +84,9 @@ def _rates(m: Timeline, start_ns: int, end_ns: int, sent_bytes: int, acked_bytes
 
 def _elsewhere(m: Timeline, connection: Connection) -> dict[str, Any]:
     """The rates of a connection that no capture at an end holds, by the one that sees its data best."""
+    summaries = connection.summaries.values()
+    if not summaries or any("first_ns" not in one for one in summaries):
+        return {}  # tables of a user's own
     source = vantage(m, connection)
     data = connection.summaries[source][DIRECTIONS[connection.data_dir]]
     span_ns = data_ns(data)

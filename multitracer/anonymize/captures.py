@@ -22,6 +22,15 @@ _LARGEST = 1 << 24
 def anonymize_capture(source: BinaryIO, target: BinaryIO, mapping: Mapping) -> int:
     """Write a capture again without addresses and payload.
 
+    Parameters
+    ----------
+    source : binary file
+        The capture, from its beginning; not compressed.
+    target : binary file
+        Where it is written.
+    mapping : Mapping
+        Of addresses.
+
     Returns
     -------
     int

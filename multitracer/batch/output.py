@@ -56,6 +56,8 @@ def write_all(
         Columns by which the data set is partitioned.
     dataset : bool
         Whether to write a data set besides the summary.
+    rules : sequence of Rule
+        What no measurement may show.
     """
     rows, names = found.rows, [*COLUMNS, *found.parameters]
     files: dict[str, bytes] = {"summary.csv": csv_bytes(rows, names)}

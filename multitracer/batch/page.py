@@ -76,8 +76,12 @@ def table(
     ----------
     label : str
         What a screen reader calls it.
+    headings : sequence of str
+        Of the columns.
     rows : iterable of sequence
         Cells: markup as it is; (value, words) as a number, its value None where it is unknown; text.
+    id_ : str, optional
+        Name of the element, for scripts and links.
     """
     found = [tuple(row) for row in rows]
     numbers = {at for row in found for at, cell in enumerate(row) if isinstance(cell, tuple)}

@@ -113,6 +113,8 @@ def slowdown(rule: Rule, share: float, tested: bool) -> Broken | None:
 
     Parameters
     ----------
+    rule : Rule
+        Whose name is ``slowdown``.
     share : float
         Change of the transfer time, as a share of that before.
     tested : bool

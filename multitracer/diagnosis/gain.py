@@ -178,6 +178,17 @@ def opening_s(rate_bps: float | None, rtt_s: float, wire_bytes: float, packet_by
     The round trip of the handshake, and that of the last ACK, are part of it. Without a rate, the link takes
     every window at once.
 
+    Parameters
+    ----------
+    rate_bps : float or None
+        Of the link, in bits per second; None where it is not known.
+    rtt_s : float
+        Base RTT in seconds.
+    wire_bytes : float
+        What the transfer puts on the link, headers included.
+    packet_bytes : float
+        A full packet with its headers.
+
     References
     ----------
     RFC 5681 section 3.1, RFC 6928.

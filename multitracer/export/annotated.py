@@ -27,6 +27,10 @@ def write(analysis: Answers, path: str, *, point: str = "snd") -> tuple[int, int
 
     Parameters
     ----------
+    analysis : Answers
+        All answers.
+    path : str
+        The file to write.
     point : {"snd", "rcv"}
         Which end's capture.
 

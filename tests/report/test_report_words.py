@@ -96,7 +96,9 @@ def test_a_log_without_segments_or_frames_has_a_page_without_a_figure(
     run: Run, samples: Path, tmp_path: Path
 ) -> None:
     page = tmp_path / "page.html"
-    done = run("report", samples / "flow-control" / "ss.log.gz", "-o", page)
+    drops = tmp_path / "drops.tr"
+    drops.write_text("d 1.5 2 3 tcp 1040 ------- 1 0.0 3.0 7 12\n" * 3)
+    done = run("report", drops, "-o", page)
     assert done.returncode == 0, done.stderr
     text = page.read_text(encoding="utf-8")
     assert "Nothing to draw" in text

@@ -13,10 +13,11 @@ from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.model.analysis import Result, summary_of
 from multitracer.model.lazy import np
-from multitracer.model.schema import DIRECTIONS
 from multitracer.model.timeline import Timeline
 
 Object = Mapping[str, Any]
+
+_DIRECTIONS = ("forward", "reverse")
 
 MOST = 1000
 """Of more connections, so many with most data and with most timeouts are looked at one by one."""
@@ -104,7 +105,7 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
         return {}
     lost = {(one["conn"], one["direction"]): one["data_lost"] for one in losses.summary["directions"]}
     return {
-        one.index: lost.get((one.index, DIRECTIONS[one.data_dir]), 0)
+        one.index: lost.get((one.index, _DIRECTIONS[one.data_dir]), 0)
         for one in m.connections
         if m.snd in one.summaries and m.rcv in one.summaries
     }

@@ -7,7 +7,6 @@ from typing import Any
 
 from multitracer.diagnosis.field.facts import flow
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several
-from multitracer.layers.tcp.transit import data_at
 from multitracer.layers.vantage import vantage
 from multitracer.model.lazy import np
 from multitracer.model.quantities import duration
@@ -119,6 +118,8 @@ def _unanswered_s(m: Timeline, connection: Connection | None, entry: Summary) ->
     acked, round_trip = entry["bytes"]["acked"], entry["rtt_ms"]
     if connection is None or not acked or acked >= entry["bytes"]["unique"] or entry["closed"] == "fin":
         return None
+    from multitracer.layers.tcp.transit import data_at
+
     data = data_at(m, connection, vantage(m, connection))
     beyond = np.flatnonzero((data["length"] > 0) & (data["seq"] + data["length"] > acked + 1))
     if not len(beyond) or round_trip is None:

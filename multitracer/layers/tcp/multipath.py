@@ -201,6 +201,14 @@ class Carried:
 def carried(m: Timeline, transfer: Transfer, direction: int) -> tuple[int | None, list[Carried | None]]:
     """What each subflow carried in a direction of the transfer, by the capture nearest to the sender.
 
+    Parameters
+    ----------
+    m : Timeline
+    transfer : Transfer
+        Whose subflows are looked at.
+    direction : int
+        0 from the first endpoint of the first subflow, 1 back.
+
     Returns
     -------
     source : int or None

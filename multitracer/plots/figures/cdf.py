@@ -94,6 +94,13 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
     return _figure(f"RTTs of {count(len(known), 'measurement')}", "", known, options)
 
 
+def _notes(tailed: bool, apart: bool) -> tuple[str, ...]:
+    """Why the axis is logarithmic."""
+    if tailed:
+        return (base.TAIL_NOTE.format("delay"),)
+    return (base.APART_NOTE.format("medians"),) if apart else ()
+
+
 def _figure(title: str, facts: str, found: Sequence[tuple[str, str, Floats]], options: PlotOptions) -> Figure:
     if not found:
         raise base.nothing(PLOT.name, "no delay was measured")
@@ -113,7 +120,7 @@ def _figure(title: str, facts: str, found: Sequence[tuple[str, str, Floats]], op
         (panel,),
         window,
         subtitle=facts,
-        notes=(base.TAIL_NOTE.format("delay"),) if tailed else (base.APART_NOTE.format("medians"),) * apart,
+        notes=_notes(bool(tailed), bool(apart)),
         x=Axis("Delay", unit),
         x_log=bool(tailed or apart),
         theme="dark" if options.dark else "light",

@@ -87,7 +87,15 @@ class Canvas:
         return float(box.width * width), float(box.height * height)
 
     def even(self, axes: Axes, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Coordinates in which a step is as long everywhere: logarithms of those on logarithmic axes."""
+        """Coordinates in which a step is as long everywhere: logarithms of those on logarithmic axes.
+
+        Parameters
+        ----------
+        axes : Axes
+            Whose scales count.
+        x, y : float array
+            Coordinates of the data.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             return (
                 np.log10(x) if axes.get_xscale() == "log" else np.asarray(x),

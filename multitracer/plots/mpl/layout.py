@@ -44,6 +44,8 @@ def arrange(canvas: Canvas, height: float | None, *, fixed: bool) -> None:
 
     Parameters
     ----------
+    canvas : Canvas
+        With its panels drawn, not yet in their places.
     height : float or None
         Inches; None: as the content needs.
     fixed : bool

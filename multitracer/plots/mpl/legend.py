@@ -57,7 +57,18 @@ def natural_width(blocks: Sequence[Sequence[Row]], size: float) -> float:
 
 
 def column(canvas: Canvas, blocks: Sequence[Sequence[Row]], width: float, size: float) -> Legend | None:
-    """A legend of blocks that is at most `width` points wide, not yet in its place; None without entries."""
+    """A legend of blocks that is at most `width` points wide, not yet in its place; None without entries.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    blocks : sequence of sequence of Row
+        Entries of the legend, by group.
+    width : float
+        Of the column, in points.
+    size : float
+        Of the letters, in points.
+    """
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 
@@ -106,7 +117,19 @@ def column(canvas: Canvas, blocks: Sequence[Sequence[Row]], width: float, size: 
 
 
 def columns(blocks: Sequence[Sequence[Row]], count: int, width: float, size: float) -> list[list[list[Row]]]:
-    """Blocks dealt into columns of about one height; a block that is split takes its heading along."""
+    """Blocks dealt into columns of about one height; a block that is split takes its heading along.
+
+    Parameters
+    ----------
+    blocks : sequence of sequence of Row
+        Entries of the legend, by group.
+    count : int
+        How many columns.
+    width : float
+        Of the column, in points.
+    size : float
+        Of the letters, in points.
+    """
     everything = [(index, row) for index, block in enumerate(blocks) for row in block]
     heights = [len(_lines(row, width, size)) * LINE + SPACING for _, row in everything]
     most = sum(heights) / count + 0.5 * LINE
@@ -130,7 +153,17 @@ def columns(blocks: Sequence[Sequence[Row]], count: int, width: float, size: flo
 
 
 def height_of(blocks: Sequence[Sequence[Row]], width: float, size: float) -> float:
-    """Points that a column takes, about."""
+    """Points that a column takes, about.
+
+    Parameters
+    ----------
+    blocks : sequence of sequence of Row
+        Entries of the legend, by group.
+    width : float
+        Of the column, in points.
+    size : float
+        Of the letters, in points.
+    """
     lines = [len(_lines(row, width, size)) * LINE + SPACING for block in blocks for row in block]
     return (sum(lines) + max(len(blocks) - 1, 0) * AIR) * size
 
@@ -141,7 +174,17 @@ def _lines(row: Row, width: float, size: float) -> list[str]:
 
 
 def broken(blocks: Sequence[Sequence[Row]], width: float, size: float) -> int:
-    """How many lines of a column end within a word, or are more than an entry should take."""
+    """How many lines of a column end within a word, or are more than an entry should take.
+
+    Parameters
+    ----------
+    blocks : sequence of sequence of Row
+        Entries of the legend, by group.
+    width : float
+        Of the column, in points.
+    size : float
+        Of the letters, in points.
+    """
     lines = [(row, _lines(row, width, size)) for block in blocks for row in block]
     torn = sum(" ".join(found) != " ".join(row.words.split()) for row, found in lines)
     return torn + sum(len(found) > 3 for _, found in lines)

@@ -46,6 +46,9 @@ def draw(
 
     Parameters
     ----------
+    figure : Figure
+    path : str or Path, optional
+        PNG, PDF or SVG by its suffix; not saved if not given.
     size : tuple of float, optional
         Width and height in inches, in the place of those of `appearance`; a figure whose content needs more
         becomes higher.

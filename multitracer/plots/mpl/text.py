@@ -21,7 +21,15 @@ def _per_point(words: str, bold: bool) -> float:
 
 
 def text_width(words: str, size: float, *, bold: bool = False) -> float:
-    """Of a line of words, in points, at a size in points; the most that hinting makes of it on a screen."""
+    """Of a line of words, in points, at a size in points; the most that hinting makes of it on a screen.
+
+    Parameters
+    ----------
+    words : str
+    size : float
+        Of the letters, in points.
+    bold : bool
+    """
     return HINTED * _per_point(drawable(words, 400), bold) * size
 
 
@@ -29,6 +37,17 @@ def wrapped(words: str, width: float, size: float, *, bold: bool = False, most: 
     """Words as lines no wider than `width` points; what `most` lines cannot hold ends in an ellipsis.
 
     A word that is wider than a line, such as an IPv6 address, is broken.
+
+    Parameters
+    ----------
+    words : str
+    width : float
+        Of a line, in points.
+    size : float
+        Of the letters, in points.
+    bold : bool
+    most : int
+        Lines.
     """
     rest = drawable(words, 400).split(" ")
     lines: list[str] = []

@@ -33,7 +33,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
     References
     ----------
-    RFC 2680 section 2.4 (loss); RFC 3522 section 1 (spurious);
+    RFC 2680 section 2.4 (loss); RFC 3522 section 2 (spurious);
     RFC 4737 sections 3 and 4.2 (reordering and its extent).
     """
     lost: list[Table] = []

@@ -102,8 +102,8 @@ def test_receivers_capture_alone_says_so() -> None:
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({}, "either a time"),
-        ({"packet": 1, "at_s": 1.0}, "either a time"),
+        ({}, "needs --packet N or --at SECONDS"),
+        ({"packet": 1, "at_s": 1.0}, "needs --packet N or --at SECONDS"),
         ({"packet": 10**9}, "no TCP segment"),
         ({"packet": 1, "conn": 7}, "no connection 7"),
         ({"at_s": 1e6}, "sent nothing near that time"),

@@ -59,8 +59,9 @@ def method(found: Difference) -> str:
 
 
 def signed(seconds: float) -> str:
-    """``+1.53 s``."""
-    return f"{'-' if seconds < 0 else '+'}{quantities.duration(abs(seconds), _MICRO) if seconds else '0 s'}"
+    """``+1.53 s``; nothing has no sign."""
+    sign = "-" if seconds < 0 else "+" if seconds > 0 else ""
+    return sign + quantities.duration(abs(seconds), _MICRO)
 
 
 def interval(one: CauseChange) -> str:

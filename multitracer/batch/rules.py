@@ -74,6 +74,12 @@ def parse_rule(text: str) -> Rule:
     if name == "cause":
         if sign != "=":
             raise UsageError(f"--fail-on {text!r}: write cause=KIND, as in cause=loss")
+        from multitracer.diagnosis.findings.rules import RULES
+
+        if value not in RULES:
+            near = get_close_matches(value, RULES, 1)
+            meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(RULES)}"
+            raise UsageError(f"--fail-on {text!r}: no kind of cause {value!r}; {meant}")
         return Rule(text, name, sign, value)
     if name != "slowdown" and name not in NUMERIC:
         near = get_close_matches(name, [*NUMERIC, "cause", "slowdown"], 1)

@@ -141,7 +141,7 @@ def _notes(found: Difference, sets: Sequence[Sequence[Budget]]) -> list[str]:
         told = [" and ".join(sorted(one)) or "none" for one in methods]
         notes.append(
             f"The limits have different sources: {told[0]} before, {told[1]} after; shifts between "
-            "application, receiver_window and the others may come from that."
+            "application, receiver window and the others may come from that."
         )
     unknown = [
         sum(one.seconds["unknown"] for one in side) / sum(one.total_s for one in side) for side in sets

@@ -74,7 +74,10 @@ def command(
     if not paths:
         raise UsageError("explain needs the files of a measurement, or --sentence KIND")
     if (at_s is None) == (packet is None):
-        raise UsageError("explain needs either a time (--at) or a packet (--packet)")
+        raise UsageError(
+            "explain needs --packet N or --at SECONDS, and not both; to find packets: "
+            "multitracer export PATH --to csv --table arrivals -o arrivals.csv, column record"
+        )
     if at_s is not None and not math.isfinite(at_s):
         raise UsageError(f"--at: {at_s} is not a time")
     analysis = analyze(load(paths, formats), only=["timeouts", "losses", "idle_phases", "host"])

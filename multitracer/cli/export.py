@@ -83,14 +83,18 @@ def command(
 
     \b
     multitracer export sample_traces/link-resets-vj --to xplot -o resets.xpl
-    multitracer export sample_traces/link-resets-vj --to pcap --verdict damaged --end rcv -o corrupted.pcap
-    multitracer export sample_traces/link-resets-vj --to pcapng -o commented.pcapng
-    multitracer export sample_traces/flow-control --to csv --table link_frames -o frames.csv
+    multitracer export run7 --to pcap --verdict damaged --end rcv -o corrupted.pcap
+    multitracer export run7 --to pcapng -o commented.pcapng
+    multitracer export run7 --to csv --table link_frames -o frames.csv
     multitracer export sample_traces/link-resets-vj --to errors -o replay.toml
     """
     from multitracer.api.pipeline import analyze
     from multitracer.cli.progress import progress
 
+    if (anonymize or anonymize_key) and target != "pcap":
+        raise UsageError(
+            f"--to {target} cannot be anonymized: only --to pcap can; export that, and convert the copy"
+        )
     if not os.path.isdir(os.path.dirname(output) or "."):
         raise UsageError(f"-o {output}: the directory {os.path.dirname(output)} does not exist")
     measurement = load(paths, formats)

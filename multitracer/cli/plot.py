@@ -108,7 +108,7 @@ def command(
     multitracer plot sample_traces/flow-control --offset 0 --dark -o xoff.svg
     multitracer plot sample_traces/* -k compare -o all.png
     multitracer plot sample_traces/backoff -k rto-backoff --width column -o figure.pdf
-    multitracer plot sample_traces/backoff -k rtt --style slide --name 10.77.2.1=phone -o rtt.png
+    multitracer plot run7 -k rtt --style slide --name 10.77.2.1=phone -o rtt.png
     """
     if list_kinds or roles:
         (_list if list_kinds else _list_roles)(as_json)

@@ -70,7 +70,7 @@ def command(
 
     \b
     sudo multitracer record -o run1 --for 30s
-    sudo multitracer record -o run1 -i eth0 --filter 'host 192.0.2.7 and port 443' -- curl -o /dev/null URL
+    sudo multitracer record -o run1 -i eth0 --filter 'port 443' -- curl -O URL
     multitracer analyze run1
     """
     needs_linux("record")

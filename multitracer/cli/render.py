@@ -359,7 +359,7 @@ def _utilization(console: Console, contract: Object) -> None:
     )
     console.print(Text(verdict, style))
     _line(console, "Link idle", f"{found['idle_share']:.1%} of the time in which it could have sent")
-    _line(console, "Duplicates", f"{found['duplicate_share']:.1%} of the bytes")
+    _line(console, "Duplicates", f"{found['duplicate_share']:.1%} of the bytes on the link")
     _line(console, "Source", str(found["basis"]).replace("_", " "))
     causes: dict[str, list[float]] = {}
     for phase in contract["idle_phases"]:

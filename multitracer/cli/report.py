@@ -49,7 +49,7 @@ def command(
 
     \b
     multitracer report sample_traces/link-resets-vj -o resets.html
-    multitracer report snd.pcap rcv.pcap rlp.log -o page.html --title "Tuesday, on the train"
+    multitracer report snd.pcap rcv.pcap -o page.html --title "On the train"
     """
     if os.path.splitext(output)[1].lower() not in (".html", ".htm"):
         raise UsageError(f"-o {output}: unknown ending; a report is a page: use .html")

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 
 def duration(seconds: float, micro: str = "us") -> str:
-    """A time span with three or four digits; `micro` is how microseconds are written."""
+    """A time span with three or four digits; nothing is ``0 s``; `micro` is how microseconds are written."""
+    if seconds == 0:
+        return "0 s"
     if seconds >= 100:
         return f"{seconds:,.0f} s"
-    if seconds >= 1:
+    if seconds >= 0.9995:
         return f"{seconds:.2f} s"
-    if seconds >= 1e-3:
+    if seconds >= 0.9995e-3:
         return f"{seconds * 1e3:.3g} ms"
     return f"{seconds * 1e6:.3g} {micro}"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from multitracer.model.declared import MOST
+from multitracer.model.declared import MOST, POINTS
 from multitracer.model.errors import UnreadableFile, UsageError
 
 LARGEST_BYTES = 16 << 20
@@ -93,6 +93,9 @@ def _slips(settings: Mapping[str, Any], folder: str) -> Iterator[str]:
         clock = said.get("clock")
         if isinstance(clock, str):
             yield from _misspelt(f"{where}clock: ", [clock], _CLOCKS)
+        point = said.get("point")
+        if point is not None and point not in POINTS:
+            yield f"{where}point {point!r} is none of {', '.join(POINTS)}"
         for key, value in said.items():
             if isinstance(value, float) and not math.isfinite(value):
                 yield f"{where}{key} is {value}; give a number"

@@ -10,7 +10,7 @@ from multitracer.model.quantities import count as count, rate as rate, votes as 
 
 def duration(seconds: float) -> str:
     """A time span with three or four digits."""
-    return quantities.duration(seconds, "µs") if seconds > 0 else "0 s"
+    return quantities.duration(max(seconds, 0.0), "µs")
 
 
 def share(part: float) -> str:

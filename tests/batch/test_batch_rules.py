@@ -136,3 +136,8 @@ def test_a_batch_against_its_baseline(tmp_path: Path) -> None:
     )
     assert [one.measurement for one in found.broken] == [""]
     assert "Difference" in (tmp_path / "after" / "index.html").read_text()
+
+
+def test_a_cause_that_no_diagnosis_names_is_refused() -> None:
+    with pytest.raises(UsageError, match="no kind of cause 'bogus'"):
+        parse_rule("cause=bogus")

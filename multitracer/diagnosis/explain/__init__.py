@@ -42,7 +42,10 @@ def explain(
         Neither or both of time and packet; no such connection or packet; nothing near that time.
     """
     if (at_s is None) == (packet is None):
-        raise UsageError("explain needs either a time (--at) or a packet (--packet)")
+        raise UsageError(
+            "explain needs --packet N or --at SECONDS, and not both; to find packets: "
+            "multitracer export PATH --to csv --table arrivals -o arrivals.csv, column record"
+        )
     m = analysis.measurement
     source = near_sender(m)
     source = source if source is not None else _first_capture(m)

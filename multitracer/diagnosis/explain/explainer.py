@@ -130,7 +130,7 @@ class Explainer:
             parts.append(
                 f"the last segment from the other side came {span_text(value['since_ack_ns'])} before"
             )
-        parts.append(f"{value['dupacks']} duplicate ACKs since the last advance")
+        parts.append(f"{count(value['dupacks'], 'duplicate ACK')} since the last advance")
         if value["sacked"]:
             parts.append(f"{value['sacked']:,} bytes above it were selectively acknowledged")
         if value["rto_ns"] >= 0:

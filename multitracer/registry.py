@@ -234,6 +234,16 @@ def plot_name(kind: str) -> str:
     return PLOT_ALIASES.get(kind, kind)
 
 
+def no_plot(kind: str) -> str:
+    """What to say of a plot that does not exist: the nearest names, else all of them."""
+    from difflib import get_close_matches
+
+    known = [*plots(), *PLOT_ALIASES]
+    near = get_close_matches(kind, known, 2)
+    meant = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(plots())}"
+    return f"unknown plot {kind!r}; {meant}"
+
+
 def _collect(group: str, builtin: dict[str, str]) -> dict[str, Any]:
     return {name: load(reference) for name, reference in builtin.items()} | _added(group, builtin)
 

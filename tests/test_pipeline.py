@@ -317,3 +317,14 @@ def test_the_package_shows_its_public_names_only() -> None:
     assert dir(mt) == sorted(mt.__all__)
     for name in mt.__all__:
         assert name == "__version__" or getattr(mt, name).__doc__, name
+
+
+def test_a_table_that_does_not_exist_is_answered_with_those_that_do() -> None:
+    m = mt.read(ROOT / "sample_traces" / "flow-control")
+    with pytest.raises(UsageError, match="no table 'segment'; there are .*segments"):
+        m.table("segment")
+
+
+def test_a_figure_that_does_not_exist_is_answered_with_the_nearest() -> None:
+    assert registry.no_plot("tgs") == "unknown plot 'tgs'; did you mean tsg?"
+    assert "known are" in registry.no_plot("zzzzzzzz")

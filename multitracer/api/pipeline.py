@@ -252,7 +252,7 @@ def plot(
     known = registry.plots()
     kind = registry.plot_name(kind)
     if kind not in known:
-        raise UsageError(f"unknown plot {kind!r}; known are {', '.join(known)}")
+        raise UsageError(registry.no_plot(kind))
     from multitracer.plots import plot as drawing
 
     content, look = drawing.split_options(options)

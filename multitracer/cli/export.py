@@ -146,7 +146,7 @@ def _figure(
     known = registry.plots()
     name = registry.plot_name(kind or ("tsg" if target == "xplot" else "multilayer"))
     if name not in known:
-        raise UsageError(f"unknown plot {name!r}; known are {', '.join(known)}")
+        raise UsageError(registry.no_plot(name))
     figure: Figure = known[name].build(
         analysis.measurement, analysis.results, PlotOptions(offset_bytes=0, **options)
     )

@@ -216,8 +216,8 @@ def offset(seconds: float) -> str:
     """Offset of a clock; zero if it is the same clock."""
     if seconds == 0:
         return "0"
-    if abs(seconds) >= 1e6:
-        return f"{seconds:+.3f} s"
+    if abs(seconds) >= 100:
+        return f"{seconds:+,.3f} s"
     return ("-" if seconds < 0 else "+") + duration(abs(seconds))
 
 

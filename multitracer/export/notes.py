@@ -14,6 +14,24 @@ from multitracer.output.results import Answers
 SHORTEST_WAIT_NS = 20_000_000
 """A limit that held the sender back for less is not noted at the packet that ended it."""
 
+_EVIDENCE = {
+    "ip_id": "IP ID",
+    "timestamp": "TSval",
+    "ip_id_and_timestamp": "IP ID and TSval",
+    "duplicate_acks": "duplicate ACKs or SACK",
+    "silence": "the time since the other copy",
+    "too_soon": "how soon it came",
+    "missing_ids": "missing IP IDs",
+    "followed": "the other copy",
+}
+_LIMITS = {
+    "application": "application",
+    "receiver_window": "receiver window",
+    "zero_window": "zero window",
+    "congestion_window": "congestion window",
+    "recovery": "loss recovery",
+}
+
 
 @dataclass
 class Note:
@@ -97,7 +115,7 @@ def _arrivals(found: dict[int, Note], rows: Table, source: int) -> None:
         note = _at(found, record)
         note.verdict, note.cause, note.evidence = str(verdict), str(cause), str(evidence)
         why = f" ({RULES[note.cause].name})" if note.cause in RULES else ""
-        how = f", by {note.evidence.replace('_', ' ')}" if note.evidence else ""
+        how = f", by {_EVIDENCE.get(note.evidence, note.evidence)}" if note.evidence else ""
         note.words.append(f"{note.verdict.replace('_', ' ')}{why}{how}")
 
 
@@ -149,7 +167,7 @@ def _limits(found: dict[int, Note], rows: Table | None) -> None:
         note = _at(found, record)
         note.limit, note.waited_s = str(limit), waited_ns / 1e9
         note.words.append(
-            f"limit from here or before: {note.limit.replace('_', ' ')}, {duration(note.waited_s)}"
+            f"in a phase of {duration(note.waited_s)} limited by: {_LIMITS.get(note.limit, note.limit)}"
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from multitracer.model.errors import Issue
+from multitracer.model.errors import Issue, UsageError
 from multitracer.model.lazy import np
 from multitracer.model.quantities import count
 from multitracer.model.table import Array, Table
@@ -229,12 +229,20 @@ class Timeline:
         return RLP
 
     def table(self, name: str) -> Table:
-        """A dense table by schema name; empty if no source provides it."""
+        """A dense table by schema name; empty if no source provides it.
+
+        Raises
+        ------
+        UsageError
+            No such table.
+        """
         found = self.tables.get(name)
         if found is not None:
             return found
         from multitracer.model.schema import SCHEMAS
 
+        if name not in SCHEMAS:
+            raise UsageError(f"no table {name!r}; there are {', '.join(sorted(SCHEMAS))}")
         return Table.empty(SCHEMAS[name])
 
     def rows(self, *names: str) -> int:

@@ -11,7 +11,7 @@ CAUSES: dict[str, str] = {
     "application": "the application wrote or read nothing",
     "receiver_window": "the receiver's window was full",
     "congestion_window": "the congestion window was full, without a loss (slow start, a small window)",
-    "losses": "losses: recovery, and the congestion window of connections that had retransmissions",
+    "losses": "losses were repaired; also the congestion window of connections that had retransmissions",
     "bandwidth": "the link was full",
     "handshake": "the connection was opened",
     "round_trip": "the path's RTT changed: the same windows moved less, or more, in a second",

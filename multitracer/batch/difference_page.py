@@ -83,6 +83,8 @@ def _bar(part: float) -> Markup:
 
 
 def _rate(bits_per_s: float) -> str:
+    if abs(bits_per_s) < 1:
+        return "0"
     return f"{'-' if bits_per_s < 0 else '+'}{quantities.rate(abs(bits_per_s))}"
 
 

@@ -321,7 +321,7 @@ def test_the_package_shows_its_public_names_only() -> None:
 
 def test_a_table_that_does_not_exist_is_answered_with_those_that_do() -> None:
     m = mt.read(ROOT / "sample_traces" / "flow-control")
-    with pytest.raises(UsageError, match="no table 'segment'; there are .*segments"):
+    with pytest.raises(UsageError, match=r"no table 'segment'; there are .*segments"):
         m.table("segment")
 
 

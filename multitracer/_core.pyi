@@ -176,6 +176,7 @@ def continuation(paths: list[str]) -> list[int] | None:
 def ip_packets(paths: list[str], content: bytes | None = None) -> list[tuple[int, int, bytes]] | None:
     """Record, length on the wire, bytes."""
 
+@final
 class RawPackets:
     """All records of a capture, or those of some numbers."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from multitracer import registry
 from multitracer.api.pipeline import Progress
+from multitracer.model.declared import with_points
 from multitracer.model.errors import MultiTracerError, UnknownFormat, UnreadableFile
 from multitracer.model.trace import Trace
 from multitracer.output.contract import source_object
@@ -62,7 +63,10 @@ class Inventory:
 
 
 def inspect(
-    paths: Iterable[str | os.PathLike[str]], format: Formats = None, progress: Progress | None = None
+    paths: Iterable[str | os.PathLike[str]],
+    format: Formats = None,
+    progress: Progress | None = None,
+    point: str | Mapping[str, str] | None = None,
 ) -> Inventory:
     """Read every file on its own.
 
@@ -74,11 +78,13 @@ def inspect(
         Files and directories.
     format : str or mapping, optional
         As of `multitracer.read`.
+    point : str or mapping, optional
+        As of `multitracer.read`.
 
     Raises
     ------
     UsageError
-        A format that does not exist, or for a file that was not given.
+        A format or a point that does not exist, or for a file that was not given.
     """
     found = Inventory()
     named: list[str] = []
@@ -96,6 +102,7 @@ def inspect(
         settings = settings or files.settings
     known = registry.parsers()
     check_formats(format, candidates + found.order, known)
+    settings = with_points(settings, point, candidates)
     for done, path in enumerate(candidates):
         if progress:
             progress(done, len(candidates), path)

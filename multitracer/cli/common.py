@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
@@ -112,6 +112,17 @@ def conn_option(command: F) -> F:
     )(command)
 
 
+def processes_option(command: F) -> F:
+    """``-j N``: worker processes."""
+    return click.option(
+        "-j",
+        "--processes",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Worker processes; by default one per core.",
+    )(command)
+
+
 _POINTS = "multitracer.points"
 _FILTER = "multitracer.filter"
 _CONNS = "multitracer.conns"
@@ -191,23 +202,37 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
     from multitracer.api.pipeline import read
     from multitracer.cli.progress import progress
 
-    context = click.get_current_context(silent=True)
-    point = parse_points(context.meta.get(_POINTS, ()) if context is not None else ())
+    point = selection()["point"]
     with progress("reading") as step:
         found = read(*paths, format=parse_formats(formats), progress=step, detail=detail, point=point)
     return selected(found)
 
 
-def selected(measurement: Measurement) -> Measurement:
-    """The connections that `--conn` and `--filter` name."""
+class Selection(TypedDict):
+    """What `--point`, `--filter` and `--conn` said."""
+
+    point: str | dict[str, str] | None
+    filter: str
+    conns: tuple[int, ...]
+
+
+def selection() -> Selection:
+    """The connections and observation points that the command line names."""
     context = click.get_current_context(silent=True)
     meta = context.meta if context is not None else {}
-    conns, expression = meta.get(_CONNS, ()), meta.get(_FILTER, "")
-    if not conns and not expression:
-        return measurement
+    return {
+        "point": parse_points(meta.get(_POINTS, ())),
+        "filter": meta.get(_FILTER, ""),
+        "conns": meta.get(_CONNS, ()),
+    }
+
+
+def selected(measurement: Measurement) -> Measurement:
+    """The connections that `--conn` and `--filter` name."""
     from multitracer.api.selection import select
 
-    return select(measurement, conns, expression)
+    chosen = selection()
+    return select(measurement, chosen["conns"], chosen["filter"])
 
 
 def needs_linux(command: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support_samples import SAMPLES, Run
 
 import multitracer as mt
+from multitracer.batch.rows import record_of
 from multitracer.model.errors import UsageError
 
 
@@ -51,18 +51,13 @@ def test_another_selection_is_computed_anew(root: Path, tmp_path: Path) -> None:
     assert mt.batch(root, out, processes=1, pages="none", point="rcv").cached == 0
 
 
-def _said(diagnosis: list[dict[str, Any]]) -> list[str]:
-    """Sentences without what the summary adds: a capital letter, a full stop."""
-    return [one["text"][1:].removesuffix(".") for one in diagnosis]
-
-
 def test_point_is_believed(root: Path) -> None:
     def said(found: mt.Batch) -> dict[str, list[str]]:
-        return {record["name"]: _said(record["diagnosis"]) for record in found.done}
+        return {record["name"]: [one["text"] for one in record["diagnosis"]] for record in found.done}
 
     def alone(name: str, point: str | None) -> list[str]:
         found = mt.analyze(mt.read(root / name, point=point)).to_dict()
-        return _said(found["diagnosis"])
+        return [one["text"] for one in record_of(found, {})["diagnosis"]]
 
     names = ("host-queue", "link-resets-vj")
     assert said(mt.batch(root, processes=1, point="rcv")) == {name: alone(name, "rcv") for name in names}

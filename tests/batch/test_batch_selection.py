@@ -61,9 +61,9 @@ def test_point_is_believed(root: Path) -> None:
 
     names = ("host-queue", "link-resets-vj")
     assert said(mt.batch(root, processes=1, point="rcv")) == {name: alone(name, "rcv") for name in names}
-    one = said(mt.batch(root, processes=1, point={"host-queue/one.pcap": "rcv"}))
-    assert one == {"host-queue": alone("host-queue", "rcv"), "link-resets-vj": alone("link-resets-vj", None)}
-    assert alone("host-queue", "rcv") != alone("host-queue", None)
+    one = said(mt.batch(root, processes=1, point={"link-resets-vj/one.pcap": "rcv"}))
+    assert one == {"host-queue": alone("host-queue", None), "link-resets-vj": alone("link-resets-vj", "rcv")}
+    assert alone("link-resets-vj", "rcv") != alone("link-resets-vj", None)
 
 
 def test_slips_are_said_before_the_work(root: Path, tmp_path: Path) -> None:

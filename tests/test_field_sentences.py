@@ -88,7 +88,7 @@ def test_a_full_link_with_losses_is_the_bottleneck() -> None:
     (found,) = sentences([one])
     assert found.kind == "bottleneck"
     assert found.text == (
-        "the link was full: 11.6 Mbit/s, for 93% of the time with data in flight; the queue added 37 ms "
+        "the link was full: 11.6 Mbit/s of IP packets, for 93% of the time with data in flight; the queue added 37 ms "
         "(median; 95th percentile 41 ms) to a base RTT of 1.2 ms; at least 1.4% of the segments were lost "
         "(14 of 1,014)"
     )
@@ -199,7 +199,7 @@ def test_a_connection_counts_by_its_data() -> None:
     idle = [entry(at, application=1.0, unique=1000) for at in range(9)]
     found = sentences([*idle, entry(9, **FULL)])
     assert found[0].kind == "bottleneck"
-    assert "on 9 connections of 10" in {one.kind: one.text for one in found}["idle_application"]
+    assert "the sum over 9 connections of 10" in {one.kind: one.text for one in found}["idle_application"]
 
 
 def test_the_kernels_count_overrules() -> None:

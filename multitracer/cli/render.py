@@ -194,7 +194,7 @@ def _dropped(console: Console, found: Object | None) -> None:
 def _connection(console: Console, found: Object, both: Object | None = None) -> None:
     stream = "" if found["stream"] is None else f" (tcp.stream eq {found['stream']})"
     _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
-    _line(console, "Data", words.data(found["bytes"]))
+    _line(console, "Data", words.data(found["bytes"], found["retransmissions"]))
     _line(console, "Rate", words.rates(found))
     _line(console, "Retransmitted", words.causes(found["retransmissions"]))
     timeouts = found["timeouts"]
@@ -363,12 +363,12 @@ def _utilization(console: Console, contract: Object) -> None:
     _line(console, "Source", str(found["basis"]).replace("_", " "))
     causes: dict[str, list[float]] = {}
     for phase in contract["idle_phases"]:
-        causes.setdefault(phase["cause"], []).append(phase["end"] - phase["start"])
+        causes.setdefault(words.idle(phase), []).append(phase["end"] - phase["start"])
     if causes:
         table = _table("=idle because of", "#phases", "#total", "#longest")
         for cause, lengths in sorted(causes.items(), key=lambda item: -sum(item[1])):
             table.add_row(
-                cause.replace("_", " "),
+                cause,
                 str(len(lengths)),
                 words.duration(sum(lengths)),
                 words.duration(max(lengths)),

@@ -96,7 +96,9 @@ def _drops(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[F
     text = f"the queue in front of the link dropped {several(drops, 'segment')} that TCP had sent"
     text += _again(mine) + _waits(m, mine, every) + _price(mine)
     if dropped := sum(chain["dropped_bytes"] for chain in mine):
-        text += f", {dropped:,} of them never carried before: they cost the link nothing"
+        every_byte = dropped == sum(chain["duplicate_bytes"] for chain in mine)
+        text += f", {'none' if every_byte else f'{dropped:,}'} of which the link had "
+        text += "carried before" if every_byte else "never carried before"
     return [_finding(m, "local_drop", text, mine, "multilayer", "timeout", "drop", "fast")]
 
 
@@ -131,7 +133,7 @@ def _bursts(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
         both = [*fired, *beside]
         found.append(_finding(m, "link_burst", text, both, "multilayer", "burst", "timeout"))
     if quiet:
-        text = f"{several(len(quiet), 'burst')} of link retransmissions left {_gaps_of(quiet)}; no RTO fired"
+        text = f"{several(len(quiet), 'burst')} of link retransmissions left {_gaps_of(quiet)}; no RTO fired meanwhile"
         found.append(_finding(m, "link_burst_harmless", text, quiet, "multilayer", "burst"))
     return found
 
@@ -228,7 +230,7 @@ def _call(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
         "never arrived"
     )
     if missing := sum(_lengths(mine, "unfinished")):
-        text += f", nothing else did, and {missing:,} bytes were never acknowledged: the transfer broke off"
+        text += f", nor did anything later; {missing:,} bytes were never acknowledged: the transfer broke off"
     text += _waits(m, mine, every) + _price(mine)
     return [
         _finding(

@@ -86,7 +86,9 @@ def _of(
     long = end - begin > max(STILL_NS, _FACTOR * usual, _FACTOR * base_ns)
     # A window that is closed holds nothing in flight that an ACK would be due for.
     long &= (acked[1:] > acked[:-1]) & (acks["window"][:-1] != 0)
-    again = data.where(data["duplicate"] > 0)
+    # What fills a gap was sent again, too: its first copy was lost before it came to this capture.
+    late = data["seq"] < np.concatenate([[0], ends[:-1]])
+    again = data.where((data["duplicate"] > 0) | late)
     found = []
     for at in np.flatnonzero(long).tolist():
         start_ns, end_ns = int(begin[at]), int(end[at])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.diagnosis.field.facts import flow
-from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several
+from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
 from multitracer.layers.vantage import vantage
 from multitracer.model.lazy import np
 from multitracer.model.quantities import duration
@@ -15,6 +15,8 @@ from multitracer.model.timeline import Connection, Timeline
 Summary = dict[str, Any]
 
 GOOD = 0.95
+_HELD = 0.2
+"""From this part of the time on, a full receive window behind a full link is told with the queue."""
 _OVERLOAD = 2.0
 """What is in flight is in a queue only if it is more than this many times the BDP."""
 
@@ -208,11 +210,14 @@ def queue(
     )
     load = loads.get(largest.index)
     if load is not None:
-        window = load["smaller_window"]
         text += (
-            f": {load['overload']:.1f} times the BDP in flight (median); a window of "
-            f"{window['window_bytes']:,} bytes would fill the link"
+            f": {load['overload']:.1f} times the BDP of {load['pipe_capacity_bytes']:,} bytes in flight "
+            f"(median); a window of twice the BDP, {load['smaller_window']['window_bytes']:,} bytes, would "
+            "fill the link"
         )
+    held = largest.limits_s.get("receiver_window", 0.0) / (largest.seconds or 1.0)
+    if held >= _HELD:
+        text += f"; the receive window was full for {share(held)} of the time, behind this queue"
     return Finding(text + syns, 0.0, "queue", plot_command(m, None, None, "queue"))
 
 

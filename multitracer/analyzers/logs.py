@@ -231,7 +231,7 @@ def _intervals(flows: Sequence[LoggedFlow]) -> Table:
 
 ANALYZER = Analyzer(
     name="logs",
-    question="What do logs alone tell of transfers that no capture holds?",
+    question="What do logs alone show of transfers that no capture holds?",
     run=run,
     **QUESTIONS["logs"]._asdict(),
 )

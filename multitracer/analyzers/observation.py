@@ -162,7 +162,7 @@ def _unseen_bytes(both: TwoWay) -> Times:
 
 ANALYZER = Analyzer(
     name="observation",
-    question="What can these captures not tell, and why?",
+    question="What do these captures leave unknown, and why?",
     run=run,
     **QUESTIONS["observation"]._asdict(),
 )

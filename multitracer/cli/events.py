@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from multitracer.cli.common import (
 )
 from multitracer.cli.visible import visible
 from multitracer.model.errors import UsageError
-from multitracer.model.schema import EVENT_LAYERS
+from multitracer.model.eventlayers import EVENT_LAYERS
 from multitracer.output.cells import neutral
 
 if TYPE_CHECKING:
@@ -156,6 +155,8 @@ def _write_csv(frame: pd.DataFrame, stream: TextIO) -> None:
 
 def _write_json(frame: pd.DataFrame, stream: TextIO) -> None:
     """One JSON object, one event a line."""
+    import json
+
     stream.write('{"events": [')
     comma = "\n"
     for chunk in _chunks(frame):

@@ -236,7 +236,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "lost-events",
         "warning",
-        "The log itself says that events were lost (ring buffer overrun).",
+        "The log itself reports that events were lost (ring buffer overrun).",
         "Enlarge the trace buffer (buffer_size_kb), or filter events in the kernel.",
     ),
     IssueKind(
@@ -327,7 +327,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "header-desync",
         "warning",
-        "A header decompressor lost its state: TCP headers behind this place cannot be restored.",
+        "A header decompressor lost its state: TCP headers after this place cannot be restored.",
         "A frame before it was damaged or lost; without VJ compression (pppd novj) no packet is lost but it.",
     ),
     # alignment

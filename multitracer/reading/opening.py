@@ -13,6 +13,7 @@ from multitracer.model.errors import CorruptTrace, Issue, UnknownFormat, Unreada
 from multitracer.model.parser import Parser
 from multitracer.model.trace import Trace
 from multitracer.reading import remote
+from multitracer.reading.foreign import remedy
 
 Formats = str | Mapping[str, str] | None
 """One parser's name for all files, or names by file (path as given, or base name)."""
@@ -138,6 +139,8 @@ def claimants(path: str, known: Mapping[str, Parser]) -> list[Parser]:
     if len(claims) != 1:
         native.forget(path)
     if not claims:
+        if known_as := remedy(head):
+            raise UnknownFormat(f"{path}: {known_as}")
         raise UnknownFormat(
             f"{path}: not a trace of a known format (see `multitracer formats`); name one with --format"
         )

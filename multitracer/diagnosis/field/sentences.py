@@ -59,7 +59,7 @@ def losses(flows: tuple[Flow, ...]) -> str:
     said = f"at least {_percent(least / sent)} of the segments were lost"
     if not most:
         return f"{said} ({least:,} of {sent:,}){needless}"
-    return f"{said} before this capture ({least:,} of {sent:,}), at most {most:,} behind it{needless}"
+    return f"{said} before this capture ({least:,} of {sent:,}), at most {most:,} after it{needless}"
 
 
 def _no_loss(flows: tuple[Flow, ...]) -> str:

@@ -258,7 +258,7 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
                 several(late, "ACK came too late", "ACKs came too late") if late else "",
             ]
         )
-        text = f"{were} on the way back, for data that had arrived"
+        text = f"{were} on the return path, for data that had arrived"
         waits = [
             event["wait_s"]
             for chain in repeated
@@ -283,8 +283,8 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
         ]
         most = max(chain["events"][0]["number"] for chain in bunched)
         text = (
-            f"ACK compression: ACKs were held up on the way back {several(len(bunched), 'time')}, for up to "
-            f"{seconds(max(chain['silence_s'] for chain in bunched))}, and up to {most} came at once"
+            f"ACK compression: ACKs were delayed on the return path {several(len(bunched), 'time')}, for up "
+            f"to {seconds(max(chain['silence_s'] for chain in bunched))}, and up to {most} came at once"
         )
         if max(bursts, default=0) > 1:
             text += f"; TCP answered with bursts of up to {max(bursts)} segments"
@@ -296,7 +296,7 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
 def _standstill(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     lengths = [chain["silence_s"] for chain in mine]
     times = "" if len(mine) == 1 else f" {several(len(mine), 'time')}"
-    text = f"the path stood still{times}: nothing arrived at either end for {spread(lengths)}"
+    text = f"the path stalled{times}: nothing arrived at either end for {spread(lengths)}"
     if len(mine) > 1:
         text += f" each, {seconds(sum(lengths))} in all"
     text += _again(mine) + _waits(m, mine, every) + _price(mine)

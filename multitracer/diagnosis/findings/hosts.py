@@ -91,7 +91,7 @@ def _drops(m: Timeline, one: Object, results: Mapping[str, Result]) -> Finding |
     shown = sum(entry["retransmissions"]["total"] for entry in entries)
     if again and again > shown and one["point"] == "snd" and queue["dropped"]:
         text += (
-            f"; the kernel sent {several(again, 'segment')} again, of which the capture shows {shown:,}: "
+            f"; the kernel retransmitted {several(again, 'segment')}, of which the capture shows {shown:,}: "
             "first copies that were dropped here never reached it"
         )
     source = next(i for i, file in enumerate(m.sources) if file.path == one["source"])

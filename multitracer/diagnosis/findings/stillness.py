@@ -57,7 +57,7 @@ def standstills(m: Timeline, entries: Sequence[Summary], timeouts: Sequence[Summ
     total_s, longest_s = sum(end - start for start, end, *_ in found), longest[1] - longest[0]
     times = "" if len(found) == 1 else f", {len(found):,} times, at most {seconds(longest_s)} at once"
     text = (
-        f"the path, or the receiver's host, stood still for {seconds(total_s)}{times}: data was in flight, "
+        f"the path, or the receiver's host, stalled for {seconds(total_s)}{times}: data was in flight, "
         "no ACK came, and then one for all that waited; as far as this capture shows, nothing was lost in it"
     )
     evidence = tuple((path, record) for _, _, path, record in found[:MOST_EVIDENCE])

@@ -167,7 +167,7 @@ def idle_causes(
         text = f"the link was idle for {seconds(total)} in {several(len(mine), 'phase')} because {because}"
         waited = _held_up(mine, chains)
         if waited >= 0.1 * total:
-            text += f"; for {seconds(waited)} of it ACKs were held up on the way back"
+            text += f"; for {seconds(waited)} of it ACKs were delayed on the return path"
         evidence = tuple(
             (m.sources[m.snd].path, phase["wake_record"])
             for phase in mine
@@ -230,7 +230,7 @@ def _late_syns(timeouts: list[Summary]) -> str:
         needless = sum(one["verdict"] == "spurious" for one in mine)
         parts.append(
             f"the {'SYN' if direction == 'forward' else 'SYN-ACK'} timer of connection {conn} expired "
-            f"{several(len(mine), 'time')} behind it" + (f" ({needless:,} spurious)" if needless else "")
+            f"{several(len(mine), 'time')} because of it" + (f" ({needless:,} spurious)" if needless else "")
         )
     return f"; {joined(parts[:3])}" if parts else ""
 

@@ -87,7 +87,7 @@ def first_map(path: str) -> str:
     lines.append(f"time = {_quoted(titles[time[0]]) if len(time) == 1 else _list(titles[at] for at in time)}")
     lines.append(f"time_format = {_quoted(forms[0])}" + _others(forms))
     if forms[0] not in NUMBERS:
-        lines.append('zone = "UTC"   # of times that do not tell theirs: Europe/Berlin, +02:00')
+        lines.append('zone = "UTC"   # of times without one: Europe/Berlin, +02:00')
     lines += ["", f"[sources.{_quoted(os.path.basename(path))}.series]"]
     taken: set[str] = set()
     for at, title in enumerate(titles):
@@ -137,14 +137,14 @@ def _guess(title: str, texts: Sequence[str], taken: set[str]) -> _Guess | None:
     if not changes and _RATE.search(title):
         name, factor = f"{base}_bps", _BITS.get(unit, 1.0)
         if unit not in _BITS:
-            note = "unit not told: state the factor to bit/s"
+            note = "unit unknown: state the factor to bit/s"
         if "throughput_bps" not in taken and layer == "kernel":
             name = "throughput_bps"
     elif not changes and _RTT.search(title):
         name, factor = ("rtt_ms" if "rtt_ms" not in taken else f"{base}_ms"), _MS.get(unit, 1.0)
         layer = "kernel"
         if unit not in _MS:
-            note = "unit not told: state the factor to ms"
+            note = "unit unknown: state the factor to ms"
     else:
         usual = next((one for word, one in _UNITS.items() if word in base), "")
         ending = re.sub(r"[^a-z0-9]+", "", unit) or ("" if changes else usual)

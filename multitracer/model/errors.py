@@ -191,6 +191,12 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "Convert with editcap -T, or capture on another interface; `multitracer formats` lists the types.",
     ),
     IssueKind(
+        "unopened-encapsulation",
+        "warning",
+        "Packets in an encapsulation that is not opened: what they carry is not analysed.",
+        "Capture behind the encapsulation, where packets are neither encrypted nor in parts.",
+    ),
+    IssueKind(
         "bad-tcp-checksum",
         "warning",
         "TCP segments whose checksum is wrong over all their bytes.",

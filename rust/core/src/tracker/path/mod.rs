@@ -12,6 +12,7 @@ mod series;
 mod shared;
 mod together;
 mod trains;
+mod writes;
 
 pub use half::{Half, RoundTrip};
 pub use limits::{Limit, Limits};

@@ -3,6 +3,7 @@
 Usage: python benchmarks/generate.py KIND COUNT FILE    (``-`` is standard output)
 
 Each kind makes one thing large: ``bulk`` packets of one clean transfer, ``connections`` that are short,
+``parallel`` packets of fifty connections that lose and repair a segment now and then,
 ``holes`` open in the scoreboard at once, ``wide`` one hole with all that follows it selectively acknowledged,
 ``scattered`` holes filled in no order, ``reordered`` segments seen in no order within windows, ``shuffled``
 in no order at all.
@@ -131,6 +132,41 @@ def connections(count: int, first: int = 0) -> Packets:
     return packets
 
 
+FLOWS = 50
+
+
+def parallel(count: int) -> Packets:
+    """About `count` packets of fifty connections at once; each loses every 197th segment and repairs it by
+    fast retransmit."""
+    number = np.arange(96)
+    late = 193 + np.arange(4)
+    block = np.concatenate(
+        [
+            between(data(2 * number), data(2 * number + 1), acks(2 * number + 2)),
+            data(np.array([192])),  # lost behind the capture
+            between(data(late), acks(192, 193, late + 1)),
+            data(np.array([192])),
+            acks(197),
+        ]
+    )
+    blocks = max(count // (FLOWS * len(block)), 1)
+    one = np.tile(block, blocks)
+    sent = one["source_port"] == 40000
+    moved = np.repeat(np.arange(blocks, dtype=np.uint64) * 197 * SEGMENT, len(block)).astype(np.uint32)
+    one["seq"] += np.where(sent, moved, 0).astype(np.uint32)
+    one["ack"] += np.where(sent, 0, moved).astype(np.uint32)
+    selective = ~sent & (one["offset"] == 0x80)
+    for edge in ("left", "right"):
+        one[edge] += np.where(selective, moved, 0).astype(np.uint32)
+    one = np.concatenate([handshake(), one])
+    packets = np.repeat(one, FLOWS)
+    client = packets["source_port"] == 40000
+    port = np.tile(40000 + np.arange(FLOWS), len(one)).astype(np.uint16)
+    packets["source_port"][client] = port[client]
+    packets["target_port"][~client] = port[~client]
+    return packets
+
+
 def holes(count: int) -> Packets:
     """Every other segment lost: `count` SACK blocks, then each loss repaired in order."""
     odd = 2 * np.arange(count)
@@ -174,7 +210,7 @@ def shuffled(count: int) -> Packets:
     return np.concatenate([handshake(), data(order), acks(count)])
 
 
-KINDS = {f.__name__: f for f in (bulk, connections, holes, wide, scattered, reordered, shuffled)}
+KINDS = {f.__name__: f for f in (bulk, connections, parallel, holes, wide, scattered, reordered, shuffled)}
 
 
 STREAMED = {"bulk": (bulk, 300_000), "connections": (connections, 30_000)}

@@ -12,6 +12,7 @@ class Analysis(Answers):
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write the page that ``multitracer report`` writes; see `multitracer.report.write`."""
+        from multitracer.api.views import each_connection, worth_seeing
         from multitracer.report import write
 
-        write(self, path, title)
+        write(self, path, title, each=each_connection(self.measurement, worth_seeing(self)))

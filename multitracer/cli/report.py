@@ -59,9 +59,11 @@ def command(
     measurement = load(paths, formats)
     with progress("analysing") as step:
         analysis = analyze(measurement, progress=step)
+    from multitracer.api.views import each_connection, worth_seeing
     from multitracer.report import write
 
-    write(analysis, output, title, fold)
+    numbers = worth_seeing(analysis)
+    write(analysis, output, title, fold, each_connection(measurement, numbers))
     if as_json:
         print_json({"report": {"path": output, "bytes": os.path.getsize(output)}})
     else:

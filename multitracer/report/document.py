@@ -4,53 +4,41 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from multitracer.report.facts import Fact
-from multitracer.report.interactive import Interactive
-from multitracer.report.markup import Markup, join, raw, tag
-from multitracer.report.page_text import duration, rate, share
-from multitracer.report.tables import sources, tables, way
+from multitracer.plots.bokeh.pack import deflate
+from multitracer.report.chooser import chooser
+from multitracer.report.markup import Markup, data_block, raw, tag
+from multitracer.report.view import View
 
-Object = Mapping[str, Any]
-
-SCRIPTS = ("unpack.js", "lod.js", "fold.js", "plot.js", "tables.js", "start.js")
-WHOLE = ("utilization", "well")  # sentences that the number at the head stands for
-KEYS = (
-    ("ArrowLeft", "←", "Earlier"),
-    ("ArrowRight", "→", "Later"),
-    ("+", "+", "Closer"),
-    ("-", "−", "Wider"),
-    ("0", "0", "All"),
+SCRIPTS = (
+    "unpack.js",
+    "lod.js",
+    "fold.js",
+    "plot.js",
+    "tables.js",
+    "point.js",
+    "address.js",
+    "view.js",
+    "start.js",
 )
+SECTIONS = ("diagnosis", "figures", "tables", "sources")
 
 
-def document(
-    title: str,
-    contract: Object,
-    found: list[Fact],
-    drawn: Interactive | None,
-    stills: Markup,
-    version: str,
-) -> str:
+def document(title: str, views: list[View], left_out: int, version: str) -> str:
     """The whole page as text.
 
     Parameters
     ----------
     title : str
-    contract : Object
-        The results as `analyze --json` has them.
-    found : list of Fact
-        What is told above all else.
-    drawn : Interactive or None
-        The interactive figure; None without one.
-    stills : Markup
-        Figures as images.
+    views : list of View
+        The first is shown at first; the reader may choose among all.
+    left_out : int
+        Connections that cannot be chosen on this page.
     version : str
         Of the program.
 
@@ -59,7 +47,9 @@ def document(
     str
         HTML that needs no other file.
     """
-    scripts = [bokeh_script()] if drawn is not None else []
+    first = views[0]
+    drawn = any(view.drawn is not None for view in views)
+    scripts = [bokeh_script()] if drawn else []
     scripts.append("".join(asset(name) for name in SCRIPTS))
     head = [
         tag("meta", charset="utf-8"),
@@ -72,21 +62,22 @@ def document(
         raw("style", asset("page.css")),
     ]
     body = [
-        _header(title, contract),
+        _header(title, first),
+        chooser(views, left_out),
         tag(
             "main",
-            _diagnosis(contract, found),
-            _figures(drawn, contract, stills),
-            tag("section", tag("h2", "Tables"), tables(contract), id="tables", class_="block"),
-            tag("section", tag("h2", "Sources"), sources(contract), id="sources", class_="block"),
+            [tag("section", first.sections[name], id=name, class_="block") for name in SECTIONS],
         ),
+        tag("aside", "", id="point", hidden=True, aria_label="What was clicked", role="dialog"),
         tag("footer", f"MultiTracer {version}. This page holds everything it shows and asks no network."),
     ]
-    if drawn is not None:
-        body.append(drawn.description)
+    if first.drawn is not None:
+        body.append(data_block("figure-data", first.drawn.description))
     body += [raw("script", script) for script in scripts]
-    if drawn is not None:
-        body.append(drawn.data)
+    body.append(data_block("points-data", {"packed": deflate(json.dumps(first.points).encode())}))
+    if first.drawn is not None:
+        body.append(first.drawn.data)
+    body += [view.packed() for view in views[1:]]
     page = tag("html", tag("head", head), tag("body", body), lang="en")
     return f"<!doctype html>\n{page}\n"
 
@@ -120,13 +111,13 @@ def bokeh_script() -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _header(title: str, contract: Object) -> Markup:
+def _header(title: str, first: View) -> Markup:
     links = [tag("a", words, href=f"#{name}") for name, words in _CHAPTERS]
     theme = tag("button", "Light / dark", type="button", id="theme", title="Change between light and dark")
     return tag(
         "header",
         tag("h1", title),
-        tag("p", _subtitle(contract), class_="lead"),
+        tag("p", first.sections["subtitle"], class_="lead", id="subtitle"),
         tag("nav", links, theme, aria_label="Chapters"),
     )
 
@@ -137,155 +128,3 @@ _CHAPTERS = (
     ("tables", "Tables"),
     ("sources", "Sources"),
 )
-
-
-def _subtitle(contract: Object) -> str:
-    connections = contract["connections"]
-    if not connections:
-        layers = sorted({source["layer"] for source in contract["sources"]})
-        return f"No TCP capture; only: {' and '.join(layers)} log."
-    most = max(connections, key=lambda one: one["bytes"]["unique"])
-    others = f"; and {len(connections) - 1:,} more connections" if len(connections) > 1 else ""
-    return (
-        f"{way(most)}: {most['bytes']['unique']:,} bytes in "
-        f"{duration(most['end'] - most['start'])}, {rate(most['throughput_bps'])}{others}"
-    )
-
-
-def _diagnosis(contract: Object, found: list[Fact]) -> Markup:
-    used = contract["utilization"]
-    top: list[Markup] = []
-    if used["value"] is not None:
-        low = used["value"] <= 0.95
-        said = [fact.text for fact in found if fact.kind in WHOLE]
-        found = [fact for fact in found if fact.kind not in WHOLE]
-        top.append(
-            tag(
-                "div",
-                tag("strong", share(used["value"]), class_="bad" if low else "good"),
-                tag("span", "of the link capacity was used"),
-                tag(
-                    "p",
-                    f"{' '.join(said)} Source: {str(used['basis']).replace('_', ' ')}.",
-                ),
-                class_="used",
-            )
-        )
-    elif "utilization" in contract["inconclusive"]:
-        top.append(tag("p", f"How well the link was used: {contract['inconclusive']['utilization']}."))
-    items = [_fact(fact) for fact in found]
-    rest = tag("ol", items, class_="facts") if items else tag("p", _nothing(contract), class_="lead")
-    note = tag(
-        "p",
-        "By cost: how much sooner the transfer would have been complete without the cause. Click a line to "
-        "see it in the figure. multitracer analyze --explain adds the chain of events behind each.",
-        class_="note",
-    )
-    return tag(
-        "section",
-        tag("h2", "Diagnosis"),
-        join(top),
-        rest,
-        note if items else None,
-        id="diagnosis",
-        class_="block",
-    )
-
-
-def _nothing(contract: Object) -> str:
-    if contract["inconclusive"]:
-        return "Nothing was found that cost time; what these files cannot answer is listed under Sources."
-    return "Nothing was found that cost the transfer time."
-
-
-def _fact(fact: Fact) -> Markup:
-    cost = "" if fact.cost_s is None else duration(fact.cost_s)
-    first = fact.places[0] if fact.places else None
-    more = [
-        tag(
-            "button",
-            f"{start:,.1f} s",
-            type="button",
-            class_="place",
-            data_from=start,
-            data_to=end,
-            title=f"Show {duration(end - start)} from {start:,.3f} s",
-        )
-        for start, end in (fact.places if len(fact.places) > 1 else ())
-    ]
-    heading = tag("button", fact.title, type="button", class_="go") if first else tag("b", fact.title)
-    line = tag(
-        "div",
-        tag("span", cost, class_="cost"),
-        tag("div", heading, tag("p", fact.text)),
-        class_="fact",
-        data_from=None if first is None else first[0],
-        data_to=None if first is None else first[1],
-    )
-    return tag("li", line, tag("div", more, class_="places") if more else None, _rests_on(fact))
-
-
-def _rests_on(fact: Fact) -> Markup | None:
-    """The records and the command behind a sentence."""
-    if not fact.evidence and not fact.command:
-        return None
-    return tag(
-        "details",
-        tag("summary", "Records and picture"),
-        tag("p", fact.evidence) if fact.evidence else None,
-        tag("code", fact.command) if fact.command else None,
-        class_="rests",
-    )
-
-
-def _figures(drawn: Interactive | None, contract: Object, stills: Markup) -> Markup:
-    if drawn is None:
-        return tag(
-            "section",
-            tag("h2", "Figure"),
-            tag("p", "Nothing to draw: neither TCP segments nor link frames on the timeline."),
-            id="figures",
-            class_="block",
-        )
-    bar: list[Markup] = [
-        tag("button", label, type="button", data_key=key, title=words, aria_label=words)
-        for key, label, words in KEYS
-    ]
-    if contract["t0_unix_s"] is not None:
-        bar.append(tag("button", "Time of day", type="button", id="clock", aria_pressed="false"))
-    if drawn.fold_words:
-        bar.append(
-            tag(
-                "button",
-                "Fold empty time",
-                type="button",
-                id="fold",
-                aria_pressed="false",
-                title=drawn.fold_words,
-            )
-        )
-    bar.append(tag("output", "", id="shown"))
-    missing = drawn.points - drawn.kept
-    note = (
-        f"{drawn.points:,} points, all on this page: what is thinned out comes back on zoom."
-        if not missing
-        else f"{drawn.kept:,} of {drawn.points:,} points in full; the largest series as it looks over all. "
-        "multitracer plot --from --to draws any window with all points."
-    )
-    return tag(
-        "section",
-        tag("h2", "Figure"),
-        tag("div", bar, id="bar", role="toolbar", aria_label="Time window"),
-        tag("div", "", id="figure", tabindex="0", aria_label="Sequence numbers of all layers over time"),
-        tag("noscript", tag("p", "The figure needs JavaScript; tables and pictures do not.")),
-        tag(
-            "p",
-            "Drag to move, Ctrl and wheel to zoom, or keys: ← → move, + − zoom, 0 all. Point at anything for "
-            f"its segment, frame or verdict; press a name to hide it. {note}",
-            class_="note",
-        ),
-        tag("div", drawn.legend, id="legend"),
-        stills,
-        id="figures",
-        class_="block",
-    )

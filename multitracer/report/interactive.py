@@ -28,8 +28,8 @@ class Interactive:
     ----------
     legend : Markup
         Buttons that hide and show.
-    description : Markup
-        What the script needs first; before it.
+    description : dict
+        What the script needs first.
     data : Markup
         The packed points; at the end of the page, read when it stands.
     points, kept : int
@@ -39,7 +39,7 @@ class Interactive:
     """
 
     legend: Markup
-    description: Markup
+    description: dict[str, Any]
     data: Markup
     points: int
     kept: int
@@ -53,6 +53,8 @@ def interactive(
     clock: bool,
     fold: Fold | None = None,
     folded: bool = False,
+    key: str = "all",
+    most: int = MOST_POINTS,
 ) -> Interactive:
     """Prepare a figure for the page.
 
@@ -67,17 +69,22 @@ def interactive(
         Empty time that the reader may fold.
     folded : bool
         Whether it is folded at first.
+    key : str
+        Of the view: part of the names of its blocks of data.
+    most : int
+        Points that the page still bears.
     """
     from bokeh.core.types import ID
     from bokeh.embed import json_item
 
     drawn = layers(figure, describer(measurement))
     points = sum(layer.count for layer in drawn)
-    full = _within(drawn, MOST_POINTS)
+    full = _within(drawn, most)
     names = tuple(os.path.basename(source.path) for source in measurement.sources)
     layout = page.compose(figure, drawn, source_names=names, clock=clock, fold=fold)
     description = {
         "item": json_item(layout, ID("figure")),
+        "key": key,
         "window": list(figure.window),
         "whole": list(page.whole(figure, drawn)),
         "clock_ms": figure.t0_ns / 1e6,
@@ -100,6 +107,8 @@ def interactive(
                 "role": layer.role,
                 "in_limits": layer.in_limits,
                 "reach": layer.reach,
+                "label": layer.label,
+                "source": layer.source,
                 "complete": layer.count <= SMALL or layer.id not in full,
             }
             for layer in drawn
@@ -119,8 +128,8 @@ def interactive(
     kept = sum(layer.count for layer in drawn if layer.count <= SMALL or layer.id in full)
     return Interactive(
         _legend(figure, drawn),
-        data_block("figure-data", description),
-        join([data_block(f"data-{layer.id}", _packed(layer)) for layer in packed]),
+        description,
+        join([data_block(f"data-{key}-{layer.id}", _packed(layer)) for layer in packed]),
         points,
         kept,
         "" if fold is None else _fold_words(fold),

@@ -5,24 +5,26 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
-from multitracer import registry
 from multitracer.model.errors import UsageError
 from multitracer.output.results import Answers
-from multitracer.plots.folding import find, with_corners
-from multitracer.plots.plot import PlotOptions
 from multitracer.report.document import document
-from multitracer.report.facts import facts
-from multitracer.report.interactive import interactive
-from multitracer.report.markup import Markup
-from multitracer.report.stills import reset_gaps
+from multitracer.report.interactive import MOST_POINTS
+from multitracer.report.stories import MOST_OF_ONE
+from multitracer.report.view import view_of
 
-KIND = "multilayer"
-FOLD = 0.04  # of the time window: shorter emptiness is not worth a break
+MOST_STORIES = 4_000
+"""Stories of packets that a page carries, of all its views."""
 
 
-def render(analysis: Answers, title: str | None = None, fold_s: float | None = None) -> str:
+def render(
+    analysis: Answers,
+    title: str | None = None,
+    fold_s: float | None = None,
+    each: Iterable[Answers] = (),
+) -> str:
     """The page as text.
 
     Parameters
@@ -33,6 +35,8 @@ def render(analysis: Answers, title: str | None = None, fold_s: float | None = N
     fold_s : float, optional
         Begin with empty time longer than this folded; by default time is drawn whole, and the reader may fold
         what is longer than a twenty-fifth of it.
+    each : iterable of Answers
+        Connections of it, each analysed alone, among which the reader may choose.
 
     Returns
     -------
@@ -41,26 +45,21 @@ def render(analysis: Answers, title: str | None = None, fold_s: float | None = N
     """
     import multitracer
 
-    contract = analysis.to_dict()
-    plot = registry.plots()[KIND]
-    try:
-        figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
-    except UsageError:
-        figure = None  # no segment and no frame on the timeline
-    drawn, stills = None, Markup("")
-    if figure is not None:
-        fold = find(figure, fold_s or FOLD * (figure.window[1] - figure.window[0]))
-        drawn = interactive(
-            analysis.measurement,
-            figure if fold is None else with_corners(figure, fold),
-            clock=contract["t0_unix_s"] is not None,
-            fold=fold,
-            folded=fold_s is not None,
+    views = [view_of(analysis, "all", fold_s, most_stories=MOST_OF_ONE)]
+    points, told = MOST_POINTS - views[0].kept, len(views[0].points["stories"])
+    for one in each:
+        key = str(one.measurement.connections[0].index)
+        view = view_of(
+            one,
+            key,
+            fold_s,
+            most_points=points,
+            most_stories=min(MOST_OF_ONE, MOST_STORIES - told),
         )
-        stills = reset_gaps(analysis, contract, plot)
-    return document(
-        title or _title(analysis), contract, facts(contract), drawn, stills, multitracer.__version__
-    )
+        points, told = points - view.kept, told + len(view.points["stories"])
+        views.append(view)
+    left_out = max(len(analysis.measurement.connections) - (len(views) - 1), 0)
+    return document(title or _title(analysis), views, left_out, multitracer.__version__)
 
 
 def write(
@@ -68,6 +67,7 @@ def write(
     path: str | os.PathLike[str],
     title: str | None = None,
     fold_s: float | None = None,
+    each: Iterable[Answers] = (),
 ) -> None:
     """Write the page.
 
@@ -78,7 +78,7 @@ def write(
         The file.
     title : str, optional
         None: made of the names of files.
-    fold_s : float, optional
+    fold_s, each
         As for `render`.
 
     Raises
@@ -86,7 +86,7 @@ def write(
     UsageError
         The file cannot be written.
     """
-    write_text(path, render(analysis, title, fold_s))
+    write_text(path, render(analysis, title, fold_s, each))
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -1,6 +1,7 @@
 // The interactive figure: all data on zoom, keys, colours, time of day, and going to a place.
 
 const MARGIN = 0.05; // air above and below the data, as in print
+const REACH = 14; // pixels from a click to the point that it means
 const NARROW = 620; // pixels of a phone
 
 class Plot {
@@ -20,7 +21,7 @@ class Plot {
     // On its own ground from the first: no flash of white in the dark.
     const light = `"${this.about.themes.light.ground}"`;
     const item = JSON.stringify(this.about.item).replaceAll(light, `"${this.about.themes[theme].ground}"`);
-    await Bokeh.embed.embed_item(JSON.parse(item));
+    this.embedded = await Bokeh.embed.embed_item(JSON.parse(item));
     const document_ = Bokeh.documents[Bokeh.documents.length - 1];
     this.x = document_.get_model_by_name("time");
     this.strip = document_.get_model_by_name("overview");
@@ -44,6 +45,7 @@ class Plot {
         if (!this.ours) this.byHand.add(panel.name);
       });
       panel.plot.on_event("reset", () => this.home());
+      panel.plot.on_event("tap", (event) => this.tapped(panel, event));
     }
     for (const { plot } of this.panels) {
       // A finger that moves up or down scrolls the page; sideways it moves the figure.
@@ -51,20 +53,31 @@ class Plot {
       for (const layer of canvas.shadow_el.querySelectorAll(".bk-events")) layer.style.touchAction = "pan-y";
     }
     this.narrow();
-    window.addEventListener("resize", () => {
+    this.left = new AbortController();
+    const resized = () => {
       this.narrow();
       this.later();
-    });
+    };
+    window.addEventListener("resize", resized, { signal: this.left.signal });
     this.refresh();
+  }
+
+  // Give the place up to another figure.
+  close() {
+    this.gone = true;
+    this.left.abort();
+    this.embedded.clear();
+    Bokeh.documents.splice(0);
   }
 
   // Bring the rest of the large layers, one at a time, so that the page answers between them.
   async complete() {
     for (const layer of this.layers) {
       if (layer.complete) continue;
-      const block = document.getElementById("data-" + layer.id);
-      layer.all = await unpack(JSON.parse(block.textContent));
-      block.remove();
+      const block = document.getElementById(`data-${this.about.key}-${layer.id}`);
+      const all = await unpack(JSON.parse(block.textContent));
+      if (this.gone) return;
+      layer.all = all;
       layer.complete = true;
       layer.exact = true;
       this.place(layer);
@@ -72,6 +85,27 @@ class Plot {
     }
     this.refresh();
     document.documentElement.dataset.data = "complete";
+  }
+
+  // The point that a click meant: of what has a record, the nearest within reach of a finger.
+  tapped(panel, event) {
+    const plot = panel.plot;
+    const view = Bokeh.index.find_one(plot);
+    const { x_scale: across, y_scale: up } = view.frame;
+    let best = null;
+    let least = REACH ** 2;
+    for (const layer of this.layers) {
+      if (!layer.visible || !layer.in.includes(panel) || !layer.all.record || !layer.all.y) continue;
+      const { x, y } = layer.all;
+      const reach = Math.abs(across.invert(event.sx + REACH) - across.invert(event.sx));
+      const at = across.invert(event.sx);
+      for (let i = lowerBound(x, at - reach); i < x.length && x[i] <= at + reach; i++) {
+        const away = (across.compute(x[i]) - event.sx) ** 2 + (up.compute(y[i]) - event.sy) ** 2;
+        if (away < least) [least, best] = [away, { layer, row: i }];
+      }
+    }
+    const detail = best && { ...best, time: (best.layer.all.t ?? best.layer.all.x)[best.row] };
+    document.dispatchEvent(new CustomEvent("point", { detail }));
   }
 
   // Columns x and x1 where they lie on the axis; t and t1 keep the true times.

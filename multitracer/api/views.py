@@ -1,0 +1,92 @@
+"""Every connection of a measurement on its own, as an analysis: what a page lets its reader choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from multitracer.api.analysis import Analysis
+from multitracer.api.measurement import Measurement
+from multitracer.model.table import Table
+from multitracer.model.timeline import Timeline
+from multitracer.output.digest import digest
+
+MOST_VIEWS = 60
+"""Connections that a page lets its reader choose from; each is analysed alone."""
+
+
+def worth_seeing(analysis: Analysis, most: int = MOST_VIEWS) -> list[int]:
+    """Numbers of the connections to look at, ascending: most trouble and most data first where not all fit.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        Of all connections.
+    most : int
+
+    Returns
+    -------
+    list of int
+        ``index`` of each; empty where there is one connection or none.
+    """
+    known = analysis.measurement.connections
+    if len(known) < 2:
+        return []
+    if len(known) <= most:
+        return [one.index for one in known]
+    entries = analysis.to_dict()["connections"]
+    found = digest(entries, most)
+    half = most // 2
+    chosen = dict.fromkeys(found["worst"][:half])
+    for place in (*found["largest"], *found["worst"]):
+        if len(chosen) < most:
+            chosen[place] = None
+    return sorted(entries[place]["index"] for place in chosen)
+
+
+def each_connection(measurement: Timeline, numbers: Sequence[int]) -> Iterator[Analysis]:
+    """Analyses of single connections, made one after the other so that one at a time is held.
+
+    Parameters
+    ----------
+    measurement : Timeline
+        With tables (`detail` full).
+    numbers : sequence of int
+        ``index`` of each.
+
+    Yields
+    ------
+    Analysis
+        What `select` and `analyze` give of that connection, in the order of `numbers`.
+    """
+    from multitracer.api.pipeline import analyze
+
+    if not numbers:
+        return
+    parts = {name: _Parts(table) for name, table in measurement.tables.items() if "conn" in table}
+    for number in numbers:
+        tables = dict(measurement.tables)
+        tables.update({name: part.of(number) for name, part in parts.items()})
+        kept = [one for one in measurement.connections if one.index == number]
+        alone = replace(measurement, connections=kept, tables=tables, _flows=None)
+        assert isinstance(alone, Measurement)
+        yield analyze(alone)
+
+
+class _Parts:
+    """A table in parts by connection: sorted once, not searched for each."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        numbers = table["conn"]
+        self._order = np.argsort(numbers, kind="stable")
+        self._sorted = numbers[self._order]
+        self._shared = self._order[: int(np.searchsorted(self._sorted, 0))]
+
+    def of(self, number: int) -> Table:
+        """Rows of one connection and those of none, in the table's order."""
+        first, last = np.searchsorted(self._sorted, [number, number + 1])
+        mine = self._order[first:last]
+        return self.table.where(np.sort(np.concatenate([self._shared, mine])) if len(self._shared) else mine)

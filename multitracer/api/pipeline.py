@@ -94,8 +94,8 @@ def read(
         from multitracer.model import declared
 
         files.settings = declared.with_points(files.settings, point, lone)
-    if len(lone) == 1 and (detail == "summary" or (detail == "auto" and _is_large(lone[0]))):
-        summary = _summarise(lone[0], format_of(lone[0], format), known)
+    if len(lone) == 1 and (detail == "summary" or (detail == "auto" and is_large(lone[0]))):
+        summary = summarised(lone[0], format_of(lone[0], format), known)
         if summary is not None:
             from multitracer.alignment import align_single
 
@@ -141,14 +141,15 @@ def _together(traces: list[Trace], known: Mapping[str, Parser], settings: Mappin
     return traces
 
 
-def _is_large(path: str) -> bool:
+def is_large(path: str) -> bool:
+    """Whether a capture is summarised where the caller leaves it open."""
     try:
         return os.path.getsize(path) > SUMMARY_BYTES
     except OSError:
         return False
 
 
-def _summarise(path: str, format: str | None, known: Mapping[str, Parser]) -> Trace | None:
+def summarised(path: str, format: str | None, known: Mapping[str, Parser]) -> Trace | None:
     """A trace without tables; None if its format has no such form."""
     parser = known.get(format) if format is not None else recognise(path, known)
     return None if parser is None or parser.summarise is None else parser.summarise(path)

@@ -7,7 +7,7 @@ JSON cannot disagree.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.padding import Padding
@@ -25,6 +25,9 @@ Object = Mapping[str, Any]
 
 SHOWN = 12
 """Rows of a list that are printed; the rest is counted, and all of them are in the JSON."""
+
+LOOKED_AT = 1000
+"""Of more connections, those with most data, the worst and the first say whether a question was answered."""
 
 _NO_LINK_LOG = "no link log was given"
 
@@ -420,15 +423,25 @@ def unanswered(contract: Object) -> dict[str, str]:
     if not connections and "logs" in contract["other"]:
         # A log has answered: what captures would add is one line.
         return dict.fromkeys(contract["inconclusive"], "needs a packet capture, or a log of the link")
-    queues = [one for one in connections if (one.get("bottleneck") or {}).get("standing_queue_ms")]
-    inferred = {
-        "goodput": any(one["goodput_bps"] is not None for one in connections),
-        "limits": any(one.get("limits") for one in connections),
-        "losses": any(one.get("losses") for one in connections),
-        "queueing": bool(queues),
-        "local_drops": any(one["kind"] == "local_drop" for one in contract["diagnosis"]),
+    if len(connections) > LOOKED_AT:
+        # Each is made when it is asked for: of a million, those that sent anything worth an answer, and the first.
+        from multitracer.output.digest import digest
+
+        told = digest(connections, LOOKED_AT)
+        connections = [connections[place] for place in {*told["largest"], *told["worst"], *range(LOOKED_AT)}]
+    inferred: dict[str, Callable[[Object], object]] = {
+        "goodput": lambda one: one["goodput_bps"] is not None,
+        "limits": lambda one: one.get("limits"),
+        "losses": lambda one: one.get("losses"),
+        "queueing": lambda one: (one.get("bottleneck") or {}).get("standing_queue_ms"),
     }
-    return {name: text for name, text in contract["inconclusive"].items() if not inferred.get(name)}
+    left = dict(contract["inconclusive"])
+    for name in [name for name in left if name in inferred]:
+        if any(map(inferred[name], connections)):
+            del left[name]
+    if any(one["kind"] == "local_drop" for one in contract["diagnosis"]):
+        left.pop("local_drops", None)
+    return left
 
 
 def _inconclusive(console: Console, reasons: Object) -> None:

@@ -68,9 +68,8 @@ def main(arguments: list[str]) -> None:
     print(f"within the bounds of the estimate from both captures: {inside} of {len(estimates)}")
     for name, link, both, _, low, high in estimates:
         if not low <= link <= high:
-            print(
-                f"- outside of the bounds: {name}: {link:.4f} by link log, {both:.4f} ({low:.4f} to {high:.4f})"
-            )
+            bounds = f"{both:.4f} ({low:.4f} to {high:.4f})"
+            print(f"- outside of the bounds: {name}: {link:.4f} by link log, {bounds}")
 
 
 def tolerance(name: str, truth: float) -> float:

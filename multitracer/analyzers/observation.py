@@ -24,8 +24,8 @@ _WHERE = {"snd": "sender's", "rcv": "receiver's", "mid": "mid-path"}
 _FILES = {
     "options-cut": "the snap length cut TCP options from {count} segments: SACK, timestamps and window scale "
     "in them are unknown, and so are causes and verdicts that rest on them",
-    "duplicate-record": "records are copies of an earlier one (captured on several interfaces): {count}; they "
-    "are left out and are no retransmissions",
+    "duplicate-record": "records are copies of an earlier one (captured on several interfaces): {count}; "
+    "they are left out and are no retransmissions",
     "time-backwards": "records are older than the one before: {count}; delays and causes around them rest on "
     "the order of the file, not on the stamps",
 }

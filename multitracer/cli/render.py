@@ -48,11 +48,12 @@ def info_table(found: Inventory, details: bool = False) -> None:
     console = Console()
     table = _table("file", "=format", "point", "#records", "#TCP", "=begin", "#duration")
     contract = found.to_dict()
+    rows: dict[tuple[object, ...], None] = {}
     for source in contract["sources"]:
         if "error" in source:
             continue
         first, last = source["first_s"], source["last_s"]
-        table.add_row(
+        row = (
             os.path.basename(source["path"]),
             source["format"],
             source["point"] or "?",
@@ -61,6 +62,10 @@ def info_table(found: Inventory, details: bool = False) -> None:
             words.begin(first, source["clock"]),
             "" if first is None else words.duration(last - first),
         )
+        # A table with columns of several layers is one file: printed once.
+        rows.setdefault((source["path"], *row))
+    for _, *cells in rows:
+        table.add_row(*map(str, cells))
     if table.row_count:
         console.print(table)
     if details:
@@ -388,7 +393,10 @@ def _clocks(console: Console, clocks: Sequence[Object]) -> None:
     skewed = any(clock["skew_ppm"] for clock in joined)
     table = _table("file", "=grade", "#offset", "#bound", *(["#skew"] if skewed else []), "=method")
     rows = []
+    known = {clock["source"] for clock in clocks if clock["method"] != "same-file"}
     for clock in joined:
+        if clock["method"] == "same-file" and clock["source"] in known:
+            continue  # another layer of a file that has its line
         skew = [f"{clock['skew_ppm']:.2f} ppm"] if skewed else []
         offset = words.offset(clock["offset_s"]) if clock["grade"] != "unjoined" else ""
         name, known_to = os.path.basename(clock["source"]), words.uncertainty(clock["uncertainty_s"])

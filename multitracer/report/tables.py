@@ -20,6 +20,7 @@ def tables(contract: Object) -> Markup:
     """All tables about the transfer."""
     return join(
         _connections(contract["connections"]),
+        _logs((contract["other"].get("logs") or {}).get("transfers", [])),
         _resets(contract["link"]["resets"]),
         _timeouts(contract["connections"]),
         _idle(contract["idle_phases"]),
@@ -60,6 +61,39 @@ def _connections(found: Sequence[Object]) -> Markup:
         "goodput", "RTT",
     )  # fmt: skip
     return sortable("connections", "Connections", headings, rows)
+
+
+def _logs(found: Sequence[Object]) -> Markup:
+    """Transfers that logs alone tell of."""
+    rows = []
+    for one in found:
+        speed, rtt = one["throughput_bps"], one["rtt_ms"]
+        named = one["label"] or (one["local"] and f"{one['local']} - {one['remote']}") or ""
+        shares = (one["limits"] or {}).get("shares", {})
+        most = max(shares, key=lambda name: shares[name]) if shares else ""
+        rows.append(
+            Row(
+                (
+                    os.path.basename(one["source"]),
+                    str(named),
+                    at(one["start"]),
+                    span(one["duration_s"]),
+                    Number(one["bytes"], "" if one["bytes"] is None else f"{one['bytes']:,}"),
+                    Number(speed and speed["mean"], rate(speed["mean"]) if speed else ""),
+                    Number(rtt and rtt["median"], f"{rtt['median']:g} ms" if rtt else ""),
+                    Number(
+                        one["retransmissions"],
+                        "" if one["retransmissions"] is None else f"{one['retransmissions']:,}",
+                    ),
+                    f"{spelled(most)} ({shares[most]:.0%})" if most else "",
+                ),
+                (one["start"], one["end"]),
+            )
+        )
+    headings = (
+        "log", "transfer", "from", "for", "bytes", "rate", "median RTT", "retransmitted", "limited mostly by",
+    )  # fmt: skip
+    return sortable("logs", "Transfers that logs tell of", headings, rows)
 
 
 def _mean(rtt_ms: Object | None) -> tuple[float | None, str]:

@@ -15,6 +15,7 @@ from multitracer.parsers._helpers.timestamps import ISO, NUMBERS, forms_of
 
 _HEAD_BYTES = 1 << 20
 _ROWS = 200
+_BINARY_BYTES = 4096
 _TIME_WORDS = re.compile(r"time|date|stamp|epoch|utc|clock|^t$|^ts$", re.IGNORECASE)
 _LINK_WORDS = re.compile(
     r"rsrp|rsrq|rssi|sinr|snr|cqi|mcs|bler|harq|pci|cell|enb|gnb|band|arfcn|tech|network|signal|handover|ho_|"
@@ -62,9 +63,13 @@ def first_map(path: str) -> str:
     ------
     UnreadableFile
     CorruptTrace
-        If no column holds times.
+        If it is no text, or no column holds times.
     """
     head = native.head(path, _HEAD_BYTES)
+    if b"\0" in head[:_BINARY_BYTES]:
+        raise CorruptTrace(
+            f"{path}: no table of text: a column map is for CSV; `multitracer info` tells what this file is"
+        )
     text = head.decode("utf-8", errors="replace").removeprefix("\ufeff")
     if len(head) == _HEAD_BYTES:
         text = text[: text.rfind("\n") + 1]  # the last line may be cut

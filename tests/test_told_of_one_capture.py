@@ -64,7 +64,7 @@ def transfer(still_ms: float, *, lost: bool = False) -> Conversation:
 
 def test_a_path_that_stood_still_is_told(tmp_path: Path) -> None:
     contract = analysed(tmp_path, transfer(900.0))
-    assert "stood still for 901 ms" in told(contract, "standstill")
+    assert "stalled for 901 ms" in told(contract, "standstill")
     assert contract["diagnosis"][0]["kind"] != "standstill"
 
 

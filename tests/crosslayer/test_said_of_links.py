@@ -133,7 +133,7 @@ def heard_by(folder: Path, frames: list[Heard], link_type: int = wifi.RADIOTAP) 
 def test_airtime_of_repeats(tmp_path: Path) -> None:
     kinds = said(heard_by(tmp_path, upload(1)))
     text = kinds["air_retries"]["text"]
-    assert text.startswith("50% of the airtime of sta went into sending frames again")
+    assert text.startswith("50% of the airtime of sta went into retransmitted frames")
     assert "a frame up to 2 times" in text
     # 60 frames of 26 + 8 + 1040 bytes and a check sequence, at 11 Mbit/s.
     spent = 60 * (PREAMBLE_US + (26 + 8 + 1040 + 4) * 8 / 11) / 1000

@@ -230,7 +230,8 @@ def _call(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
         "never arrived"
     )
     if missing := sum(_lengths(mine, "unfinished")):
-        text += f", nor did anything later; {missing:,} bytes were never acknowledged: the transfer broke off"
+        text += f", nor did anything later; {missing:,} bytes were never acknowledged: "
+        text += "the transfer broke off"
     text += _waits(m, mine, every) + _price(mine)
     return [
         _finding(

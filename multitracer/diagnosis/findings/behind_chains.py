@@ -133,7 +133,8 @@ def _bursts(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
         both = [*fired, *beside]
         found.append(_finding(m, "link_burst", text, both, "multilayer", "burst", "timeout"))
     if quiet:
-        text = f"{several(len(quiet), 'burst')} of link retransmissions left {_gaps_of(quiet)}; no RTO fired meanwhile"
+        text = f"{several(len(quiet), 'burst')} of link retransmissions left {_gaps_of(quiet)}"
+        text += "; no RTO fired meanwhile"
         found.append(_finding(m, "link_burst_harmless", text, quiet, "multilayer", "burst"))
     return found
 

@@ -88,9 +88,10 @@ def test_a_full_link_with_losses_is_the_bottleneck() -> None:
     (found,) = sentences([one])
     assert found.kind == "bottleneck"
     assert found.text == (
-        "the link was full: 11.6 Mbit/s of IP packets, for 93% of the time with data in flight; "
-        "the queue added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms; "
-        "at least 1.4% of the segments were lost (14 of 1,014)"
+        "the link was full: 11.6 Mbit/s of IP packets, for 93% of the time with data in flight; the queue "
+        "added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms; at least 1.4% of the "
+        "segments were lost "
+        "(14 of 1,014)"
     )
     assert found.cost_s == 0
 
@@ -137,7 +138,7 @@ def test_losses_on_a_link_that_was_not_full() -> None:
     first, *_ = sentences([one])
     assert first.kind == "loss"
     assert first.text.startswith(
-        "at least 2.0% of the segments were lost before this capture (20 of 1,020), at most 12 after it; "
+        "at least 2.0% of the segments were lost before this capture (20 of 1,020), at most 12 behind it; "
     )
     assert "2 timeouts and 30 segments by fast retransmit" in first.text
     assert first.text.endswith("held the transfer for 18.0 of 20.0 s")

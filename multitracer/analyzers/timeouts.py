@@ -117,7 +117,7 @@ def _receiver_votes(measurement: Timeline, table: Table, row: int) -> tuple[int,
 
 
 def _never_came(segments: Table, acks: Array, conn: int, sender: int) -> bool:
-    """Whether ACKs left the receiver, and the sender's capture went on beyond any RTT without them."""
+    """Whether ACKs left the receiver, and the sender's capture then lacks them for longer than any RTT."""
     here = (segments["conn"] == conn) & (segments["source"] == sender)
     if len(acks) == 0 or not np.any(here):
         return False

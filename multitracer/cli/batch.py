@@ -139,8 +139,8 @@ def command(
     \b
     multitracer batch runs -o results
     multitracer batch runs -o results --param 'mtu=(\\d+)' --pivot goodput_bps:mtu
-    multitracer batch after -o results-after --baseline results --fail-on 'slowdown>5'
-    multitracer batch s3://traces/today -o s3://results/today --scheduler tcp://head:8786
+    multitracer batch after -o out --baseline results --fail-on 'slowdown>5'
+    multitracer batch s3://in/today -o s3://out/today --scheduler tcp://head:8786
     """
     from multitracer.batch import batch
     from multitracer.batch.output import spurious, state

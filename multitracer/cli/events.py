@@ -68,8 +68,8 @@ def command(
 
     \b
     multitracer events sample_traces/flow-control --layer tcp | head
-    multitracer events sample_traces/flow-control --name RlpSnd_rst --name RlpSnd_xoff
-    multitracer events sample_traces/flow-control --from 10 --to 20 -o events.parquet
+    multitracer events sample_traces/flow-control --name RlpSnd_xoff
+    multitracer events sample_traces/flow-control --from 10 --to 20 -o ev.parquet
     """
     ending = os.path.splitext(output)[1].lower() if output else ".csv"
     if ending not in (".csv", ".parquet", ".json"):

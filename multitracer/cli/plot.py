@@ -15,7 +15,7 @@ from multitracer.cli.common import (
     point_option,
     print_json,
 )
-from multitracer.cli.visible import say
+from multitracer.cli.visible import say, say_wrapped
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -103,11 +103,11 @@ def command(
     \b
     multitracer plot sample_traces/link-resets-vj -o resets.png
     multitracer plot sample_traces/link-resets-vj --from 25 --to 60 -o gap.pdf
-    multitracer plot sample_traces/link-resets-vj -k corrupted-segments -o corrupted.png
+    multitracer plot sample_traces/link-resets-vj -k corrupted-segments -o cs.png
     multitracer plot sample_traces/link-resets-vj --fold 3 -o folded.png
     multitracer plot sample_traces/flow-control --offset 0 --dark -o xoff.svg
     multitracer plot sample_traces/* -k compare -o all.png
-    multitracer plot sample_traces/backoff -k rto-backoff --width column -o figure.pdf
+    multitracer plot sample_traces/backoff -k rto-backoff --width column -o f.pdf
     multitracer plot run7 -k rtt --style slide --name 10.77.2.1=phone -o rtt.png
     """
     if list_kinds or roles:
@@ -206,7 +206,7 @@ def _list(as_json: bool) -> None:
         print_json({"kinds": [{"name": plot.name, "title": plot.title} for plot in known.values()]})
         return
     for plot in known.values():
-        say(f"{plot.name:19}{plot.title}")
+        say_wrapped(f"{plot.name:19}", plot.title)
 
 
 def _list_roles(as_json: bool) -> None:

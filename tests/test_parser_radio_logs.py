@@ -79,7 +79,7 @@ def test_a_column_map_of_a_capture_is_refused(tmp_path: Path) -> None:
     [
         (b"snoop\0\0\0" + bytes(8), "snoop"),
         (b"GMBU" + bytes(40), "Network Monitor"),
-        (2 * (bytes(8) + b"\2\4" + struct.pack(">HHH", 80, 0, 60) + bytes(64)), "ERF"),
+        (4 * (bytes(8) + b"\2\4" + struct.pack(">HHH", 80, 0, 60) + bytes(64)), "ERF"),
     ],
 )
 def test_a_capture_that_other_tools_convert_is_refused_with_the_command(

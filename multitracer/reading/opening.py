@@ -108,34 +108,6 @@ _SCRIPT = re.compile(
 )
 
 
-_FOREIGN = (
-    (b"snoop\0\0\0", "snoop (Solaris; .snoop, .snp)"),
-    (b"RTSS", "Network Monitor 1"),
-    (b"GMBU", "Network Monitor 2"),
-    (b"TRSNIFF data    \x1a", "DOS Sniffer"),
-    (b"XCP\0", "NetXray or Sniffer for Windows"),
-    (b"\x7fver", "EtherPeek, OmniPeek"),
-)
-_ERF_KINDS = (2, 16, 20, 21)
-"""Types of records of ERF with Ethernet in them; bit 7 says that extension headers follow."""
-
-
-def _foreign_capture(head: bytes) -> str | None:
-    """The container of a capture that other tools convert; None if it is not known to be one."""
-    for magic, name in _FOREIGN:
-        if head.startswith(magic):
-            return name
-    # ERF has no magic number: two records that fit each other have to do.
-    at, found = 0, 0
-    while found < 2 and at + 16 <= len(head):
-        kind, length = head[at + 8] & 0x7F, int.from_bytes(head[at + 10 : at + 12], "big")
-        wire = int.from_bytes(head[at + 14 : at + 16], "big")
-        if kind not in _ERF_KINDS or not 16 < length <= wire + 64 or wire == 0:
-            return None
-        at, found = at + length, found + 1
-    return "ERF (Endace)" if found == 2 else None
-
-
 def is_script(head: bytes) -> bool:
     """Whether a file is a program (Python, shell, C++, Tcl), which may quote lines of logs."""
     return _SCRIPT.match(head) is not None
@@ -165,11 +137,6 @@ def claimants(path: str, known: Mapping[str, Parser]) -> list[Parser]:
     claims = [known[name] for name in asked if known[name].claims(path, head)]
     if len(claims) != 1:
         native.forget(path)
-    if not claims and (container := _foreign_capture(head)) is not None:
-        raise UnknownFormat(
-            f"{path}: a capture in the format of {container}, which is not read: convert it with"
-            " `editcap -F pcap IN OUT` (Wireshark)"
-        )
     if not claims:
         if (found := foreign.named(path, head)) is not None:
             raise UnknownFormat(f"{path}: {found}")

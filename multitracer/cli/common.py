@@ -181,7 +181,8 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
     formats : sequence of str
         As ``--format`` has them: a format's name, or ``file=format``.
     detail : Detail
-        "full", "summary", or "auto": a summary where a capture is large.
+        "full", "summary", or "auto": a summary where a capture is large; "bounded": where it has too many
+        connections besides, unless some are named.
 
     Returns
     -------
@@ -193,6 +194,12 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
 
     context = click.get_current_context(silent=True)
     point = parse_points(context.meta.get(_POINTS, ()) if context is not None else ())
+    if (
+        detail == "bounded"
+        and context is not None
+        and (context.meta.get(_CONNS) or context.meta.get(_FILTER))
+    ):
+        detail = "full"
     with progress("reading") as step:
         found = read(*paths, format=parse_formats(formats), progress=step, detail=detail, point=point)
     return selected(found)

@@ -6,9 +6,11 @@ import contextlib
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 from multitracer import registry
 from multitracer.model.errors import UsageError
+from multitracer.output.digest import digest
 from multitracer.output.results import Answers
 from multitracer.plots.folding import find, with_corners
 from multitracer.plots.plot import PlotOptions
@@ -19,6 +21,8 @@ from multitracer.report.markup import Markup
 from multitracer.report.stills import reset_gaps
 
 KIND = "multilayer"
+CONNECTIONS = 5_000
+"""A page shows so many at most: of more, the worst and those with most data."""
 FOLD = 0.04  # of the time window: shorter emptiness is not worth a break
 
 
@@ -42,6 +46,8 @@ def render(analysis: Answers, title: str | None = None, fold_s: float | None = N
     import multitracer
 
     contract = analysis.to_dict()
+    if len(contract["connections"]) > CONNECTIONS:
+        contract = _of_many(contract)
     plot = registry.plots()[KIND]
     try:
         figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
@@ -61,6 +67,15 @@ def render(analysis: Answers, title: str | None = None, fold_s: float | None = N
     return document(
         title or _title(analysis), contract, facts(contract), drawn, stills, multitracer.__version__
     )
+
+
+def _of_many(contract: dict[str, Any]) -> dict[str, Any]:
+    """The contract with the worst connections and the largest, and with how many there are."""
+    found = contract["connections"]
+    told = digest(found, CONNECTIONS // 2)
+    places = dict.fromkeys((*told["worst"], *told["largest"], *range(CONNECTIONS)))
+    shown = sorted(list(places)[:CONNECTIONS])
+    return contract | {"connections": [found[place] for place in shown], "connections_in_all": len(found)}
 
 
 def write(

@@ -182,9 +182,9 @@ def fault_of(words: list[str]) -> str | None:
         signal.setitimer(signal.ITIMER_PROF, 0)
     if status not in STATUSES:
         return f"status {status}: {err.getvalue()}"
-    # `info` lists what it cannot read on standard output.
+    # `info` and `batch` list what cannot be read on standard output.
     lines = len(err.getvalue().splitlines())
-    if status and lines != (0 if words[0] == "info" and out.tell() else 1):
+    if status and lines != (0 if words[0] in ("info", "batch") and out.tell() else 1):
         return f"status {status} in {lines} lines: {err.getvalue()}"
     return None
 

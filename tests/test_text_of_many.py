@@ -6,10 +6,13 @@ import struct
 from pathlib import Path
 
 import pytest
+from support_samples import Run
 
 import multitracer as mt
+from multitracer.api import pipeline
 from multitracer.cli import render
 from multitracer.model.derived import Derived
+from multitracer.report import view
 
 
 def flood(path: Path, count: int) -> Path:
@@ -50,3 +53,26 @@ def test_what_is_not_answered_is_the_same_for_few_and_many(
     assert "goodput" in told or "goodput" not in contract["inconclusive"]
     monkeypatch.setattr(render, "LOOKED_AT", 10)
     assert render.unanswered(contract) == told
+
+
+def test_a_page_of_too_many_connections_says_so_and_is_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    path = flood(tmp_path / "flood.pcap", 1_000)
+    monkeypatch.setattr(pipeline, "SUMMARY_BYTES", 10_000)
+    monkeypatch.setattr(pipeline, "FULL_CONNECTIONS", 500)
+    monkeypatch.setattr(view, "CONNECTIONS", 100)
+    assert run("report", path, "-o", tmp_path / "page.html").returncode == 0
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "100 of 1,000 connections: the worst and those with most data" in text
+    assert "1,000 connections: all their segments take about 0.0 GB or more" in text
+    assert "and 999 more connections" in text
+    (issue,) = [
+        one for one in mt.read(path, detail="bounded").traces[0].issues if one.code == "too-many-connections"
+    ]
+    assert issue.count == 1_000
+    refused = run("plot", path, "-o", tmp_path / "figure.png")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("multitracer: error: 1,000 connections: all their segments take")
+    monkeypatch.setattr(pipeline, "FULL_CONNECTIONS", 1_000)
+    assert len(mt.read(path, detail="bounded").table("segments")) == 1_000

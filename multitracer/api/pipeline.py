@@ -31,10 +31,16 @@ from multitracer.reading.opening import (
 Progress = Callable[[int, int, str], None]
 """Called before each step: ``progress(done, total, what)``."""
 
-Detail = Literal["full", "summary", "auto"]
+Detail = Literal["full", "summary", "auto", "bounded"]
 
 SUMMARY_BYTES = 64 << 20
 """A lone capture above this size is summarised where the caller leaves it open."""
+
+FULL_CONNECTIONS = 100_000
+"""Of more connections in a lone large capture, single segments are kept only where the caller insists."""
+
+CONNECTION_BYTES = 9_000
+"""What one connection of a few segments takes where they are kept, measured over a million of them."""
 
 
 def read(
@@ -57,9 +63,10 @@ def read(
         Name of the parser for all files, or by file, instead of what content says.
     progress : callable, optional
         ``progress(done, total, what)``, called before each file and before the alignment.
-    detail : {"full", "summary", "auto"}
+    detail : {"full", "summary", "auto", "bounded"}
         summary: a single capture is read without tables, in memory that does not grow with it; questions that
         need single segments then stay open. auto: so for a capture of more than `SUMMARY_BYTES`.
+        bounded: so for one that holds more than `FULL_CONNECTIONS` besides, with an issue that says so.
     point : str or mapping, optional
         Observation point (snd, rcv, mid) of all captures, or by file, instead of what they show.
 
@@ -94,8 +101,16 @@ def read(
         from multitracer.model import declared
 
         files.settings = declared.with_points(files.settings, point, lone)
-    if len(lone) == 1 and (detail == "summary" or (detail == "auto" and is_large(lone[0]))):
+    if len(lone) == 1 and (detail == "summary" or (detail in ("auto", "bounded") and is_large(lone[0]))):
         summary = summarised(lone[0], format_of(lone[0], format), known)
+        if summary is not None and detail == "bounded":
+            count = len(summary.connections)
+            if count > FULL_CONNECTIONS:
+                summary.issues.append(
+                    Issue("too-many-connections", count, detail=cost_of(count), path=lone[0])
+                )
+            else:
+                summary = None
         if summary is not None:
             from multitracer.alignment import align_single
 
@@ -139,6 +154,12 @@ def _together(traces: list[Trace], known: Mapping[str, Parser], settings: Mappin
 
             traces = merge_traces(traces, lambda path: declared.entry(settings, path))
     return traces
+
+
+def cost_of(connections: int) -> str:
+    """What it takes to keep every segment of so many connections, in words."""
+    gigabytes = connections * CONNECTION_BYTES / 1e9
+    return f"{connections:,} connections: all their segments take about {gigabytes:.1f} GB or more"
 
 
 def is_large(path: str) -> bool:

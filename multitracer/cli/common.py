@@ -192,7 +192,8 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
     formats : sequence of str
         As ``--format`` has them: a format's name, or ``file=format``.
     detail : Detail
-        "full", "summary", or "auto": a summary where a capture is large.
+        "full", "summary", or "auto": a summary where a capture is large; "bounded": where it has too many
+        connections besides, unless some are named.
 
     Returns
     -------
@@ -202,9 +203,13 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
     from multitracer.api.pipeline import read
     from multitracer.cli.progress import progress
 
-    point = selection()["point"]
+    chosen = selection()
+    if detail == "bounded" and (chosen["conns"] or chosen["filter"]):
+        detail = "full"
     with progress("reading") as step:
-        found = read(*paths, format=parse_formats(formats), progress=step, detail=detail, point=point)
+        found = read(
+            *paths, format=parse_formats(formats), progress=step, detail=detail, point=chosen["point"]
+        )
     return selected(found)
 
 

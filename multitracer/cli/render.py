@@ -432,7 +432,7 @@ def unanswered(contract: Object) -> dict[str, str]:
         # A log has answered: what captures would add is one line.
         return dict.fromkeys(contract["inconclusive"], "needs a packet capture, or a log of the link")
     if len(connections) > LOOKED_AT:
-        # Each is made when asked for: of a million, those that sent anything worth an answer, and the first.
+        # Each is made when asked for: of a million, those with most data, the worst, and the first.
         from multitracer.output.digest import digest
 
         told = digest(connections, LOOKED_AT)

@@ -191,6 +191,12 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "Convert with editcap -T, or capture on another interface; `multitracer formats` lists the types.",
     ),
     IssueKind(
+        "too-many-connections",
+        "info",
+        "More connections than segments are kept of: a summary, with the worst and the largest.",
+        "Name some with --conn or --filter, then all segments are kept; or cut the capture (editcap -A).",
+    ),
+    IssueKind(
         "unopened-encapsulation",
         "warning",
         "Packets in an encapsulation that is not opened: what they carry is not analysed.",

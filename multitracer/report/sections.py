@@ -211,7 +211,8 @@ def subtitle(contract: Object) -> str:
         layers = sorted({source["layer"] for source in contract["sources"]})
         return f"No TCP capture; only: {' and '.join(layers)} log."
     most = max(connections, key=lambda one: one["bytes"]["unique"])
-    others = f"; and {len(connections) - 1:,} more connections" if len(connections) > 1 else ""
+    count = contract.get("connections_in_all", len(connections))
+    others = f"; and {count - 1:,} more connections" if count > 1 else ""
     return (
         f"{way(most)}: {most['bytes']['unique']:,} bytes in "
         f"{duration(most['end'] - most['start'])}, {rate(most['throughput_bps'])}{others}"

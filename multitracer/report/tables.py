@@ -19,7 +19,7 @@ Object = Mapping[str, Any]
 def tables(contract: Object) -> Markup:
     """All tables about the transfer."""
     return join(
-        _connections(contract["connections"]),
+        _connections(contract["connections"], contract.get("connections_in_all")),
         _logs((contract["other"].get("logs") or {}).get("transfers", [])),
         _resets(contract["link"]["resets"]),
         _timeouts(contract["connections"]),
@@ -38,7 +38,8 @@ def way(connection: Object) -> str:
     return " → ".join(ends if connection["data_direction"] == "forward" else ends[::-1])
 
 
-def _connections(found: Sequence[Object]) -> Markup:
+def _connections(found: Sequence[Object], in_all: int | None = None) -> Markup:
+    """The table; `in_all` if there are more connections than are shown."""
     rows = (
         Row(
             (
@@ -60,7 +61,9 @@ def _connections(found: Sequence[Object]) -> Markup:
         "connection", "from → to", "bytes", "duplicate bytes", "retransmissions", "timeouts", "throughput",
         "goodput", "RTT",
     )  # fmt: skip
-    return sortable("connections", "Connections", headings, rows)
+    shown = "the worst and those with most data; analyze --json has all"
+    note = "" if in_all is None else f"{len(found):,} of {in_all:,} connections: {shown}."
+    return sortable("connections", "Connections", headings, rows, note)
 
 
 def _logs(found: Sequence[Object]) -> Markup:

@@ -182,7 +182,7 @@ def _queued(one: Object) -> bool:
     if rtt is None or rtt["samples"] < _FEW_RTTS:
         return False
     low = _lowest(rtt)
-    return bool(rtt["median"] - low >= QUEUE_MS and rtt["median"] >= QUEUE_TIMES * low)
+    return bool(low > 0 and rtt["median"] - low >= QUEUE_MS and rtt["median"] >= QUEUE_TIMES * low)
 
 
 def _lowest(rtt: Object) -> float:

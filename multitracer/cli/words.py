@@ -86,8 +86,15 @@ def verdicts(counts: Object) -> str:
 
 
 def timeouts(connection: Object) -> str:
-    """Timeouts by verdict; the receiver's capture does not show the sender's timer."""
-    counts = connection["timeouts"]
+    """Timeouts by verdict; the receiver's capture does not show the sender's timer.
+
+    Those whose first copy this capture does not hold are inferred, and have no verdict.
+    """
+    counts, again = connection["timeouts"], connection["retransmissions"]
+    inferred = max(0, again["timeout"] - counts["total"]) if again.get("inferred") else 0
+    if inferred:
+        every = verdicts({**counts, "total": counts["total"] + inferred})
+        return f"{every}{', ' if ':' in every else ': '}{inferred} inferred, without a verdict"
     if connection["point"] != "rcv" or counts["total"]:
         return verdicts(counts)
     return "unknown from the receiver's capture"

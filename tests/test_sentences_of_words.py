@@ -39,8 +39,8 @@ def _connection(**facts: Any) -> dict[str, Any]:
 
 def test_timeouts_are_as_many_as_their_retransmissions() -> None:
     seen = {"total": 1, "inconclusive": 1}
-    one = _connection(timeouts=seen, retransmissions={"timeout": 10})
-    assert words.timeouts(one) == "10 timeouts by their retransmissions; seen: 1 timeout: 1 inconclusive"
+    one = _connection(timeouts=seen, retransmissions={"timeout": 10, "inferred": 9})
+    assert words.timeouts(one) == "10 timeouts: 1 inconclusive, 9 inferred, without a verdict"
     assert words.timeouts(_connection()) == "unknown from the receiver's capture"
     one_way = _connection(point=None, packets={"received": 0})
     assert words.timeouts(one_way) == "unknown: only one direction was captured"

@@ -97,15 +97,17 @@ def verdicts(counts: Object) -> str:
 
 
 def timeouts(connection: Object) -> str:
-    """Timeouts by verdict; the receiver's capture does not show the sender's timer."""
-    counts = connection["timeouts"]
+    """Timeouts by verdict; the receiver's capture does not show the sender's timer.
+
+    Those whose first copy this capture does not hold are inferred, and have no verdict.
+    """
+    counts, again = connection["timeouts"], connection["retransmissions"]
     if not counts["total"] and not connection["packets"]["received"]:
         return "unknown: only one direction was captured"
-    # A timer that fired out of sight of the capture shows by what it sent again.
-    again = connection["retransmissions"]["timeout"]
-    if again > counts["total"] and connection["point"] != "snd":
-        seen = f"; seen: {verdicts(counts)}" if counts["total"] else ""
-        return f"{count(again, 'timeout')} by their retransmissions{seen}"
+    inferred = max(0, again["timeout"] - counts["total"]) if again.get("inferred") else 0
+    if inferred:
+        every = verdicts({**counts, "total": counts["total"] + inferred})
+        return f"{every}{', ' if ':' in every else ': '}{inferred} inferred, without a verdict"
     if connection["point"] != "rcv" or counts["total"]:
         return verdicts(counts)
     return "unknown from the receiver's capture"

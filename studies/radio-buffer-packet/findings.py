@@ -140,7 +140,8 @@ def _traffic(alone: Sequence[Row], cross: Sequence[Row], rows: Sequence[Row]) ->
             f"with other traffic, 8 KB: {_line(busy)}; the same with errors by length (e = 2e-4): {_line(lossy_busy)}",
             fall(busy) or fall(lossy_busy),
             "in the lab the other traffic is a second connection over the same queue and air, 4,000 bytes every three "
-            "seconds",
+            "seconds. It takes two fifths of the throughput at any packet size and does not turn their order. What does is "
+            "losses by length: with e = 4e-4 and no traffic at all, 512 bytes are best and 1 KB is less, as in the figure",
         ),
         Finding(
             "Figure 3b, reason",

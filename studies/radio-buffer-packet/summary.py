@@ -2,6 +2,8 @@
 
 Usage: python summary.py RUNS SUMMARY
 
+Read are the captures of both ends; the link's log would cost twenty times as much, and is only needed to name drops of
+the sender's queue, which the link has counted itself.
 With other traffic there are two connections; the row is that of the first, which the study is about. `late_share` is
 the share of the link's events that the machine served more than 5 ms late.
 """
@@ -17,14 +19,14 @@ from typing import Any
 import multitracer as mt
 from multitracer.batch.summary import csv_bytes
 
-ANALYZERS = ["connections", "goodput", "rtt_deviation", "idle_losses", "local_drops"]
+ANALYZERS = ["connections", "goodput", "rtt_deviation", "idle_losses"]
 PARAMETERS = ("flow.0.rcvbuf_bytes", "network.mtu_bytes", "seed")
 HEADERS = 40
 
 
 def row(folder: Path) -> dict[str, Any]:
     """One run."""
-    analysis = mt.analyze(mt.read(folder), only=ANALYZERS)
+    analysis = mt.analyze(mt.read(folder / "snd.pcap", folder / "rcv.pcap"), only=ANALYZERS)
     parameters = tomllib.loads((folder / "measurement.toml").read_text())["parameters"]
     told = analysis["connections"].summary["connections"]
     one = min(told, key=lambda each: each["endpoints"][1])
@@ -54,7 +56,6 @@ def row(folder: Path) -> dict[str, Any]:
         "lost_segments": lost.get("total"),
         "lost_timeout": lost.get("timeout"),
         "lost_fast": lost.get("fast"),
-        "local_drops": len(analysis["local_drops"].summary.get("drops", [])),
         **_true(folder),
     }
 
@@ -65,8 +66,8 @@ def _true(folder: Path) -> dict[str, Any]:
     given_up = [e for e in truth["events"] if e["what"] == "packet_lost" and e["side"] == 0]
     late = truth["lab"]["lateness"]
     return {
-        "true_drops": truth.get("queue_drops", [0, 0])[0],
-        "true_given_up": sum(one["length"] > HEADERS for one in given_up),
+        "queue_drops": truth.get("queue_drops", [0, 0])[0],
+        "given_up": sum(one["length"] > HEADERS for one in given_up),
         "late_share": round(late["late"] / max(1, late["events"]), 3),
     }
 

@@ -79,7 +79,11 @@ def _lost(rows: Sequence[Row], run: str) -> str:
     mine = where(rows, run=run)
     known = [float(row["first_loss_s"]) for row in mine if row["first_loss_s"] is not None]
     dropped = sum(row["lost_in_queue"] > 0 for row in mine)
-    when = f"first loss at {interval(known).text(1)} s in {len(known)} of {len(mine)} runs" if known else "no loss"
+    when = (
+        f"first loss at {interval(known).text(1)} s in {len(known)} of {len(mine)} runs"
+        if known
+        else "no loss"
+    )
     return f"{when}, queue overflown in {dropped}, RTT up to {_of(rows, run, 'rtt_max_ms').text(0)} ms"
 
 

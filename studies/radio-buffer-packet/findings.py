@@ -22,7 +22,13 @@ KBIT = 1e3
 def findings(rows: Sequence[Row]) -> list[Finding]:
     """Every figure and what the text says of it."""
     alone, cross = where(rows, air="radio"), where(rows, air="cross")
-    return [*_buffers(alone), *_packets(alone, rows), *_traffic(alone, cross, rows), *_timers(alone), _idle(alone)]
+    return [
+        *_buffers(alone),
+        *_packets(alone, rows),
+        *_traffic(alone, cross, rows),
+        *_timers(alone),
+        _idle(alone),
+    ]
 
 
 def _cell(rows: Sequence[Row], metric: str, **conditions: Any) -> Interval:
@@ -182,9 +188,7 @@ def _timers(alone: Sequence[Row]) -> list[Finding]:
             "it comes from data and ACKs that meet in half-duplex radios",
             "none in the text",
             "deviation over the buffer, 552 bytes: "
-            + ", ".join(
-                _cell(alone, "rtt_deviation_ms", **{BUFFER: b, PACKET: 552}).text(0) for b in BUFFERS
-            )
+            + ", ".join(_cell(alone, "rtt_deviation_ms", **{BUFFER: b, PACKET: 552}).text(0) for b in BUFFERS)
             + " ms",
             None,
             "our radio is half-duplex in all runs: its share cannot be told from that of the queue, which the growth with "

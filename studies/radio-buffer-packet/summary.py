@@ -1,11 +1,11 @@
-"""A row for each run over the packet radio: what the analysis tells of the transfer, and what the link recorded.
+"""A row for each run over the packet radio: what the analysis tells, and what the link recorded.
 
 Usage: python summary.py RUNS SUMMARY
 
-Read are the captures of both ends; the link's log would cost twenty times as much, and is only needed to name drops of
-the sender's queue, which the link has counted itself.
-With other traffic there are two connections; the row is that of the first, which the study is about. `late_share` is
-the share of the link's events that the machine served more than 5 ms late.
+Read are the captures of both ends; the link's log would cost twenty times as much, and is only needed to name
+drops of the sender's queue, which the link has counted itself. With other traffic there are two connections;
+the row is that of the first, which the study is about. `late_share` is the share of the link's events that the
+machine served more than 5 ms late.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def row(folder: Path) -> dict[str, Any]:
     told = analysis["connections"].summary["connections"]
     one = min(told, key=lambda each: each["endpoints"][1])
     by_connection = {
-        name: next((e for e in analysis[name].summary.get("connections", []) if e["conn"] == one["index"]), {})
+        name: next(
+            (e for e in analysis[name].summary.get("connections", []) if e["conn"] == one["index"]), {}
+        )
         for name in ("goodput", "rtt_deviation")
     }
     trips, idle = by_connection["rtt_deviation"], analysis["idle_losses"].summary
@@ -61,7 +63,7 @@ def row(folder: Path) -> dict[str, Any]:
 
 
 def _true(folder: Path) -> dict[str, Any]:
-    """What the link recorded: drops of the sender's queue, packets with data given up, and how late it was."""
+    """What the link recorded: drops of its queue, packets with data given up, and how late it was."""
     truth = json.loads((folder / "truth.json").read_text())
     given_up = [e for e in truth["events"] if e["what"] == "packet_lost" and e["side"] == 0]
     late = truth["lab"]["lateness"]

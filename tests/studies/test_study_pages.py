@@ -59,12 +59,13 @@ def script(path: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A script of studies/, with its own folder to import from."""
     file = ROOT / "studies" / path
     monkeypatch.syspath_prepend(str(file.parent))
-    for name in ("ccid3", "packets"):
+    for name in ("ccid3", "findings", "packets"):
         sys.modules.pop(name, None)
     spec = importlib.util.spec_from_file_location(f"study_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
     spec.loader.exec_module(module)
     return module
 

@@ -200,9 +200,9 @@ def _later(rows: Sequence[Row]) -> list[Finding]:
             "it takes a long time for p to decay, exponentially",
             "none in the text",
             _decay(rows),
-            False,
-            "p is one over the mean loss interval (RFC 3448, 5.4): without losses it falls as one over the packets since the "
-            "last one, with losses it stays at what the losses are. Only the fall from the first p on is slow in both",
+            _of(rows, "long", "p_end").median < 0.5 * _of(rows, "long", "p_largest").median,
+            "the same curve, with steps; strictly p is one over the mean loss interval (RFC 3448, 5.4), and falls as one over "
+            "the packets since the last loss. One run, without an interval",
         ),
     ]
 
@@ -210,7 +210,7 @@ def _later(rows: Sequence[Row]) -> list[Finding]:
 def _decay(rows: Sequence[Row]) -> str:
     mine = where(rows, run="long")
     halves = [float(row["p_halving_s"]) for row in mine if row["p_halving_s"] is not None]
-    first, last = (_of(rows, "long", name) for name in ("p_first", "p_end"))
+    first, last = (_of(rows, "long", name) for name in ("p_largest", "p_end"))
     fall = f"from {100 * first.median:.4f} to {100 * last.median:.4f} % in 1,000 s"
     if not halves:
         return f"{fall}; no exponential fall over the whole run"

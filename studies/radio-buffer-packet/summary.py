@@ -4,8 +4,8 @@ Usage: python summary.py RUNS SUMMARY
 
 Read are the captures of both ends; the link's log would cost twenty times as much, and is only needed to name
 drops of the sender's queue, which the link has counted itself. With other traffic there are two connections;
-the row is that of the first, which the study is about. `late_share` is the share of the link's events that the
-machine served more than 5 ms late.
+the row is that of the first, which the study is about. `late_share` is the share of the link's events that
+the machine served more than 5 ms late.
 """
 
 from __future__ import annotations

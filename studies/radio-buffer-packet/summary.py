@@ -40,6 +40,7 @@ def row(folder: Path) -> dict[str, Any]:
     lost = idle.get("lost") or {}
     return {
         "name": folder.name,
+        "utilization": None,
         "air": folder.name.split("_")[0].removesuffix(f"-{parameters['network.mtu_bytes']}"),
         **{name: parameters[name] for name in PARAMETERS},
         "bytes": one["bytes"]["unique"],

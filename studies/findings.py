@@ -1,8 +1,8 @@
 """What a published study says, row by row, beside ours: the table that a page begins with.
 
-A study's own `findings.py` has `findings(rows)`, which computes ours from the kept summary. Medians over runs (or over
-seeds), with the 95 % interval of the median by bootstrap (Efron 1979); a verdict follows from the numbers, so that
-other runs may turn it.
+A study's own `findings.py` has `findings(rows)`, which computes ours from the kept summary. Medians over runs
+(or over seeds), with the 95 % interval of the median by bootstrap (Efron 1979); a verdict follows from the
+numbers, so that other runs may turn it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ with several metrics side by side, and
 
     <!-- figure NAME METRIC:ROWS[,COLUMNS] [COLUMN=VALUE ...] -->
 
-makes docs/studies/NAME.png. `from=NAME` reads docs/studies/NAME.csv instead; `digits=N`, `unit=kbit/s` (divides by 1000) and `sort=A;B` shape a table.
+makes docs/studies/NAME.png. `from=NAME` reads docs/studies/NAME.csv instead;
+`digits=N`, `unit=kbit/s` (divides by 1000) and `sort=A;B` shape a table.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def row(folder: Path) -> dict[str, Any]:
     told = analysis["connections"]["connections"]
     flows = sorted((one for one in told if one["bytes"]["unique"]), key=lambda one: one["start"])
     parameters = tomllib.loads((folder / "measurement.toml").read_text())["parameters"]
-    found: dict[str, Any] = {"name": folder.name} | parameters
+    found: dict[str, Any] = {"name": folder.name, "utilization": None} | parameters
     if len(told) == 1:
         return found | _one(analysis, told[0])
     fair = analysis.fairness

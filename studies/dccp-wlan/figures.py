@@ -60,6 +60,10 @@ def row(folder: Path, one: dict[str, Any], reports: Reports) -> dict[str, Any]:
         "rtt_at_loss_ms": None if first is None else _mean(rtt_ms[max(0, first - 1) : first + 1]),
         "p_first": None if first is None else float(p[first]),
         "x_calc_first_mbps": None if first is None else float(calc[first]),
+        "x_calc_least_mbps": None
+        if first is None
+        else _quantile(calc[first:][t_s[first:] < t_s[first] + 15], 0),
+        "p_largest": None if first is None else float(p[first:].max()),
         "p_end": float(p[lossy[-1]]) if len(lossy) else None,
         "x_recv_mbps": _middle(received[half]),
         "x_calc_mbps": _middle(calc[half]),

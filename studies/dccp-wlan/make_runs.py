@@ -41,7 +41,7 @@ FULL = float("inf")
 
 
 class Plan(NamedTuple):
-    """A kind of run: what the application offers, for how long, how often with other seeds, over which air."""
+    """A kind of run: what the application offers, for how long, how many seeds, over which air."""
 
     rate_bps: float
     seconds: float

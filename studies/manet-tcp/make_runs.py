@@ -1,10 +1,11 @@
 """Make the 42 cases of the study in ns-2, for two distances of the nodes, and cases of our own.
 
-Usage: python make_runs.py OUTPUT [--summary SUMMARY] [--seeds 1-8] [--only published|own]
+Usage: python make_runs.py OUTPUT [--summary SUMMARY] [--seeds FIRST-LAST] [--only published|own]
 
-Our own cases (1500 bytes, no RTS): more frames lost (20 and 30 %), and losses of segments, which the MAC does not see.
-With --summary, each run's row goes there and its traces are removed: they would need 10 GB. `as_ns` says whether bytes
-sent, sent again and with new data are those that the agent of ns-2 counted itself. Needs ns-2.35 (Debian: ns2).
+Our own cases (1500 bytes, no RTS): more frames lost (20 and 30 %), and losses of segments, which the MAC
+does not see. With --summary, each run's row goes there and its traces are removed: they would need 5 GB.
+`as_ns` says whether bytes sent, sent again and with new data are those that the agent of ns-2 counted
+itself. Needs ns-2.35 (Debian: ns2).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ OWN = [
     *itertools.product(("0.2", "0.3"), (1500,), ("off",), ("frames",)),
     *itertools.product(("0.01", "0.05", "0.1"), (1500,), ("off",), ("segments",)),
 ]
+SEEDS = {"published": "1-3", "own": "1-5"}
 METRES_APART = {"three": 200, "one": 60}
 SECONDS = 40
 RATE_MBPS = 2
@@ -64,14 +66,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("output", type=Path)
     parser.add_argument("--summary", type=Path)
-    parser.add_argument("--seeds", default="1-8")
+    parser.add_argument("--seeds")
     parser.add_argument("--only", choices=("published", "own"))
     asked = parser.parse_args()
     cases = {"own": OWN, "published": PUBLISHED}
-    first, _, last = asked.seeds.partition("-")
-    seeds = range(int(first), int(last or first) + 1)
     rows = []
     for kind in [asked.only] if asked.only else cases:
+        first, _, last = (asked.seeds or SEEDS[kind]).partition("-")
+        seeds = range(int(first), int(last or first) + 1)
         for seed, case, hops, flavour in itertools.product(seeds, cases[kind], METRES_APART, FLAVOURS):
             folder = run(asked.output, hops, flavour, case, seed)
             if asked.summary:

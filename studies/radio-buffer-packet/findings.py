@@ -22,7 +22,13 @@ KBIT = 1e3
 def findings(rows: Sequence[Row]) -> list[Finding]:
     """Every figure and what the text says of it."""
     alone, cross = where(rows, air="radio"), where(rows, air="cross")
-    return [*_buffers(alone), *_packets(alone, rows), *_traffic(alone, cross, rows), *_timers(alone), _idle(alone)]
+    return [
+        *_buffers(alone),
+        *_packets(alone, rows),
+        *_traffic(alone, cross, rows),
+        *_timers(alone),
+        _idle(alone),
+    ]
 
 
 def _cell(rows: Sequence[Row], metric: str, **conditions: Any) -> Interval:
@@ -140,7 +146,8 @@ def _traffic(alone: Sequence[Row], cross: Sequence[Row], rows: Sequence[Row]) ->
             f"with other traffic, 8 KB: {_line(busy)}; the same with errors by length (e = 2e-4): {_line(lossy_busy)}",
             fall(busy) or fall(lossy_busy),
             "in the lab the other traffic is a second connection over the same queue and air, 4,000 bytes every three "
-            "seconds",
+            "seconds. It takes two fifths of the throughput at any packet size and does not turn their order. What does is "
+            "losses by length: with e = 4e-4 and no traffic at all, 512 bytes are best and 1 KB is less, as in the figure",
         ),
         Finding(
             "Figure 3b, reason",
@@ -181,9 +188,7 @@ def _timers(alone: Sequence[Row]) -> list[Finding]:
             "it comes from data and ACKs that meet in half-duplex radios",
             "none in the text",
             "deviation over the buffer, 552 bytes: "
-            + ", ".join(
-                _cell(alone, "rtt_deviation_ms", **{BUFFER: b, PACKET: 552}).text(0) for b in BUFFERS
-            )
+            + ", ".join(_cell(alone, "rtt_deviation_ms", **{BUFFER: b, PACKET: 552}).text(0) for b in BUFFERS)
             + " ms",
             None,
             "our radio is half-duplex in all runs: its share cannot be told from that of the queue, which the growth with "

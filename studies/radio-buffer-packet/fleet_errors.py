@@ -2,9 +2,9 @@
 
 Usage: python fleet_errors.py > fleet-errors.toml
 
-An attempt of `length` bytes is lost with 1 - (1 - e)^length in the air's good state, for three shares e of damaged
-bytes; everything else is packet-radio.toml. The buffer is 8 KB, the published optimum. The middle share also with
-other traffic (packet-radio-cross.toml).
+An attempt of `length` bytes is lost with 1 - (1 - e)^length in the air's good state, for three shares e of
+damaged bytes; everything else is packet-radio.toml. The buffer is 8 KB, the published optimum. The middle
+share also with other traffic (packet-radio-cross.toml).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FADES = {"kind": "gilbert_elliott", "loss_bad": 0.85, "p_good_to_bad": 0.02, "p_
 
 
 def lost(share: float, length: int) -> float:
-    """Probability that an attempt of `length` bytes is lost if each byte is damaged with probability `share`."""
+    """Probability that an attempt of `length` bytes is lost if each byte is with probability `share`."""
     return float(1 - (1 - share) ** length)
 
 
@@ -42,7 +42,8 @@ def fleet(folder: str) -> str:
         for length in PACKETS
     ]
     blocks += [
-        block(f"cross-errors-{CROSS}", f"{folder}packet-radio-cross.toml", CROSS, length) for length in PACKETS
+        block(f"cross-errors-{CROSS}", f"{folder}packet-radio-cross.toml", CROSS, length)
+        for length in PACKETS
     ]
     return "\n".join(blocks)
 

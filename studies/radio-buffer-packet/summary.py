@@ -1,9 +1,11 @@
-"""A row for each run over the packet radio: what the analysis tells of the transfer, and what the link recorded.
+"""A row for each run over the packet radio: what the analysis tells, and what the link recorded.
 
 Usage: python summary.py RUNS SUMMARY
 
-With other traffic there are two connections; the row is that of the first, which the study is about. `late_share` is
-the share of the link's events that the machine served more than 5 ms late.
+Read are the captures of both ends; the link's log would cost twenty times as much, and is only needed to name
+drops of the sender's queue, which the link has counted itself. With other traffic there are two connections;
+the row is that of the first, which the study is about. `late_share` is the share of the link's events that
+the machine served more than 5 ms late.
 """
 
 from __future__ import annotations
@@ -17,25 +19,28 @@ from typing import Any
 import multitracer as mt
 from multitracer.batch.summary import csv_bytes
 
-ANALYZERS = ["connections", "goodput", "rtt_deviation", "idle_losses", "local_drops"]
+ANALYZERS = ["connections", "goodput", "rtt_deviation", "idle_losses"]
 PARAMETERS = ("flow.0.rcvbuf_bytes", "network.mtu_bytes", "seed")
 HEADERS = 40
 
 
 def row(folder: Path) -> dict[str, Any]:
     """One run."""
-    analysis = mt.analyze(mt.read(folder), only=ANALYZERS)
+    analysis = mt.analyze(mt.read(folder / "snd.pcap", folder / "rcv.pcap"), only=ANALYZERS)
     parameters = tomllib.loads((folder / "measurement.toml").read_text())["parameters"]
     told = analysis["connections"].summary["connections"]
     one = min(told, key=lambda each: each["endpoints"][1])
     by_connection = {
-        name: next((e for e in analysis[name].summary.get("connections", []) if e["conn"] == one["index"]), {})
+        name: next(
+            (e for e in analysis[name].summary.get("connections", []) if e["conn"] == one["index"]), {}
+        )
         for name in ("goodput", "rtt_deviation")
     }
     trips, idle = by_connection["rtt_deviation"], analysis["idle_losses"].summary
     lost = idle.get("lost") or {}
     return {
         "name": folder.name,
+        "utilization": None,
         "air": folder.name.split("_")[0].removesuffix(f"-{parameters['network.mtu_bytes']}"),
         **{name: parameters[name] for name in PARAMETERS},
         "bytes": one["bytes"]["unique"],
@@ -54,19 +59,18 @@ def row(folder: Path) -> dict[str, Any]:
         "lost_segments": lost.get("total"),
         "lost_timeout": lost.get("timeout"),
         "lost_fast": lost.get("fast"),
-        "local_drops": len(analysis["local_drops"].summary.get("drops", [])),
         **_true(folder),
     }
 
 
 def _true(folder: Path) -> dict[str, Any]:
-    """What the link recorded: drops of the sender's queue, packets with data given up, and how late it was."""
+    """What the link recorded: drops of its queue, packets with data given up, and how late it was."""
     truth = json.loads((folder / "truth.json").read_text())
     given_up = [e for e in truth["events"] if e["what"] == "packet_lost" and e["side"] == 0]
     late = truth["lab"]["lateness"]
     return {
-        "true_drops": truth.get("queue_drops", [0, 0])[0],
-        "true_given_up": sum(one["length"] > HEADERS for one in given_up),
+        "queue_drops": truth.get("queue_drops", [0, 0])[0],
+        "given_up": sum(one["length"] > HEADERS for one in given_up),
         "late_share": round(late["late"] / max(1, late["events"]), 3),
     }
 

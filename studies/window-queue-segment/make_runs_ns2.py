@@ -2,7 +2,8 @@
 
 Usage: python make_runs_ns2.py OUTPUT [SUMMARY]
 
-Ten flows begin at random within 0.1 s: five runs of each case, the first at the times that the published study gives.
+Ten flows begin at random within 0.1 s: four runs of each case, the first at the times that the published
+study gives. One flow is the same whenever it begins.
 With SUMMARY, each run's row goes there and its trace is removed. Needs ns-2.35 (Debian: ns2).
 """
 

@@ -3,9 +3,10 @@
 Three families. "path": what packets meet on the way, in user space, so that delay is real and the tap has a
 part of the path before it and one behind. "everyday": what hosts and their queues do, over real interfaces
 or over a path with a queue of the kernel in front. "writers": an application whose writes come closer
-together than the RTT, and bulk transfers over the same paths in writes of the same sizes. Axes are drawn independently of each other (transport:
-congestion control, SACK, timestamps, segment size, offload; impairments: each absent in half of the runs or
-so), so that every pair of values meets in a campaign of some hundreds. No draw looks at a result.
+together than the RTT, and bulk transfers over the same paths in writes of the same sizes. Axes are drawn
+independently of each other (transport: congestion control, SACK, timestamps, segment size, offload;
+impairments: each absent in half of the runs or so), so that every pair of values meets in a campaign of
+some hundreds. No draw looks at a result.
 """
 
 from __future__ import annotations

@@ -86,8 +86,11 @@ def verdicts(counts: Object) -> str:
 
 
 def timeouts(connection: Object) -> str:
-    """Timeouts by verdict; the receiver's capture does not show the sender's timer."""
-    counts = connection["timeouts"]
+    """Timeouts by verdict; elsewhere than at the sender, its timer shows in what it retransmitted only."""
+    counts, shown = connection["timeouts"], connection["retransmissions"]["timeout"]
+    if connection["point"] != "snd" and shown > counts["total"]:
+        judged = verdicts(counts).partition(": ")[2]
+        return f"{count(shown, 'timeout')} by the retransmissions; judged: {judged or 'none'}"
     if connection["point"] != "rcv" or counts["total"]:
         return verdicts(counts)
     return "unknown from the receiver's capture"

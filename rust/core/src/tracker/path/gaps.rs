@@ -12,7 +12,7 @@ use crate::tracker::fields::{Fields, Walk, walk_over};
 use crate::tracker::sender::Sender;
 
 /// A sender silent for so long with more to send waits for its retransmission timer (Linux: `TCP_RTO_MIN`).
-const SILENCE_NS: i64 = 180_000_000;
+pub(super) const SILENCE_NS: i64 = 180_000_000;
 
 /// Segments that an ACK of a small window releases at most.
 const RELEASED: u32 = 16;
@@ -130,6 +130,11 @@ impl Gaps {
         if ack >= self.recover {
             self.recover = high;
         }
+    }
+
+    /// Whether all that was sent is acknowledged.
+    pub fn drained(&self, una: i64) -> bool {
+        una >= self.high
     }
 
     /// Time that the receiver's window took so far.

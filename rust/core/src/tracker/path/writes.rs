@@ -59,3 +59,53 @@ impl Writes {
         took_ns
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pauses with so much in flight, a round trip each; behind the last nothing was left to send.
+    fn rounds(writes: &mut Writes, high: &mut i64, flights: &[i64]) {
+        for &in_flight in flights {
+            *high += in_flight;
+            writes.pause(*high - in_flight, *high);
+        }
+    }
+
+    fn after(flights: &[i64]) -> i64 {
+        let (mut writes, mut high) = (Writes::default(), 0);
+        writes.lost(high);
+        rounds(&mut writes, &mut high, &[9000, 9000, 9000]);
+        assert_eq!(writes.emptied(1000), 0, "nothing is known of what was before");
+        rounds(&mut writes, &mut high, flights);
+        writes.emptied(1500)
+    }
+
+    #[test]
+    fn between_two_ends_of_writes_the_application_limits() {
+        assert_eq!(after(&[9000]), 500);
+        assert_eq!(after(&[3000, 8000, 9000]), 500);
+    }
+
+    #[test]
+    fn a_flight_that_grows_is_a_window_that_grows() {
+        assert_eq!(after(&[9000, 10_000]), 0);
+    }
+
+    #[test]
+    fn ends_far_apart_tell_nothing() {
+        assert_eq!(after(&[9000; 6]), 0);
+    }
+
+    #[test]
+    fn a_loss_forgets_what_fitted_into_the_window() {
+        let (mut writes, mut high) = (Writes::default(), 0);
+        writes.lost(high);
+        rounds(&mut writes, &mut high, &[9000, 9000]);
+        writes.emptied(1000);
+        writes.lost(high);
+        assert_eq!(writes.emptied(1500), 0);
+        rounds(&mut writes, &mut high, &[4000]);
+        assert_eq!(writes.emptied(2000), 0, "no round trip has shown yet what the window holds");
+    }
+}

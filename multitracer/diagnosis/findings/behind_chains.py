@@ -260,7 +260,7 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
                 several(late, "ACK came too late", "ACKs came too late") if late else "",
             ]
         )
-        text = f"{were} on the way back, for data that had arrived"
+        text = f"{were} on the return path, for data that had arrived"
         waits = [
             event["wait_s"]
             for chain in repeated
@@ -285,7 +285,7 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
         ]
         most = max(chain["events"][0]["number"] for chain in bunched)
         text = (
-            f"ACK compression: ACKs were held up on the way back {several(len(bunched), 'time')}, for up to "
+            f"ACK compression: ACKs were delayed on the return path {several(len(bunched), 'time')}, for up to "
             f"{seconds(max(chain['silence_s'] for chain in bunched))}, and up to {most} came at once"
         )
         if max(bursts, default=0) > 1:

@@ -138,7 +138,7 @@ def test_losses_on_a_link_that_was_not_full() -> None:
     first, *_ = sentences([one])
     assert first.kind == "loss"
     assert first.text.startswith(
-        "at least 2.0% of the segments were lost before this capture (20 of 1,020), at most 12 behind it; "
+        "at least 2.0% of the segments were lost before this capture (20 of 1,020), at most 12 after it; "
     )
     assert "2 timeouts and 30 segments by fast retransmit" in first.text
     assert first.text.endswith("held the transfer for 18.0 of 20.0 s")

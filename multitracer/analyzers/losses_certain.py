@@ -83,7 +83,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     known_to = {one.index: one.summaries[first] for one in m.connections if first in one.summaries}
     for entry in entries:
         # At least so many, by one capture; behind the receiver's own nothing is lost.
-        entry["upstream"] = known_to[entry["conn"]][entry["direction"]]["losses"]["upstream"]
+        summary = known_to.get(entry["conn"], {}).get(entry["direction"], {})
+        entry["upstream"] = (summary.get("losses") or {}).get("upstream")
         entry["downstream"] = 0
     between = [m.sources[one].path for one in (first, m.rcv)]
     basis = "certain from the first capture on; before it, inferred"

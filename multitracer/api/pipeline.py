@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 from multitracer import registry
 from multitracer.api.analysis import Analysis
-from multitracer.api.answering import answer, arises, order
+from multitracer.api.answering import answers
 from multitracer.api.measurement import Measurement
-from multitracer.model.analysis import Result
 from multitracer.model.errors import Issue, MultiTracerError, NothingToRead, UnknownFormat, UsageError
 from multitracer.model.parser import Parser
 from multitracer.model.timeline import Timeline
@@ -171,7 +170,22 @@ def is_large(path: str) -> bool:
 
 
 def summarised(path: str, format: str | None, known: Mapping[str, Parser]) -> Trace | None:
-    """A trace without tables; None if its format has no such form."""
+    """A trace without tables.
+
+    Parameters
+    ----------
+    path : str
+        The capture.
+    format : str or None
+        Its format where it was named; None: recognised.
+    known : mapping of str to Parser
+        Parsers by name.
+
+    Returns
+    -------
+    Trace or None
+        None if its format has no such form.
+    """
     parser = known.get(format) if format is not None else recognise(path, known)
     return None if parser is None or parser.summarise is None else parser.summarise(path)
 
@@ -211,18 +225,7 @@ def analyze(
     True
     """
     measurement = _measurement(subject, paths)
-    known = registry.analyzers()
-    wanted = [name for name in known if arises(known, name, measurement)] if only is None else list(only)
-    for name in wanted:
-        if name not in known:
-            raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")
-    steps = order(known, wanted)
-    results: dict[str, Result] = {}
-    for done, name in enumerate(steps):
-        if progress:
-            progress(done, len(steps), name)
-        results[name] = answer(known, name, measurement, results)
-    return Analysis(measurement, {name: results[name] for name in known if name in wanted})
+    return Analysis(measurement, answers(measurement, only, progress))
 
 
 def _measurement(

@@ -234,9 +234,11 @@ def selection() -> Selection:
 
 def selected(measurement: Measurement) -> Measurement:
     """The connections that `--conn` and `--filter` name."""
+    chosen = selection()
+    if not chosen["conns"] and not chosen["filter"]:
+        return measurement  # numpy need not be loaded
     from multitracer.api.selection import select
 
-    chosen = selection()
     return select(measurement, chosen["conns"], chosen["filter"])
 
 

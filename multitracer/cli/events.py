@@ -171,9 +171,12 @@ def _write_parquet(frames: Iterator[pd.DataFrame], path: str) -> None:
     from pyarrow import parquet
 
     first = pa.Table.from_pandas(next(frames), preserve_index=False)
-    with parquet.ParquetWriter(path, first.schema) as writer:
+    # A column that is empty in the first piece may hold words in a later one.
+    fields = [one.with_type(pa.large_string()) if pa.types.is_null(one.type) else one for one in first.schema]
+    form = pa.schema(fields, first.schema.metadata)
+    with parquet.ParquetWriter(path, form) as writer:
         for frame in frames:
-            writer.write_table(pa.Table.from_pandas(frame, schema=first.schema, preserve_index=False))
+            writer.write_table(pa.Table.from_pandas(frame, schema=form, preserve_index=False))
 
 
 def _require_pyarrow() -> None:

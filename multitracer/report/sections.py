@@ -138,7 +138,17 @@ def _rests_on(fact: Fact) -> Markup | None:
 
 
 def figures(drawn: Interactive | None, contract: Object, stills: Markup) -> Markup:
-    """The figure's place, what moves it, its legend, and stills."""
+    """The figure's place, what moves it, its legend, and stills.
+
+    Parameters
+    ----------
+    drawn : Interactive or None
+        None where there is nothing to draw.
+    contract : mapping
+        As of ``multitracer analyze --json``.
+    stills : Markup
+        Pictures of single places.
+    """
     if drawn is None:
         return join(
             tag("h2", "Figure"),

@@ -96,7 +96,7 @@ def _logs(found: Sequence[Object]) -> Markup:
     headings = (
         "log", "transfer", "from", "for", "bytes", "rate", "median RTT", "retransmitted", "limited mostly by",
     )  # fmt: skip
-    return sortable("logs", "Transfers that logs tell of", headings, rows)
+    return sortable("logs", "Transfers of which there are logs", headings, rows)
 
 
 def _mean(rtt_ms: Object | None) -> tuple[float | None, str]:

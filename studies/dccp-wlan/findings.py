@@ -59,7 +59,7 @@ def _growth(rows: Sequence[Row]) -> list[Finding]:
             "RTT began to grow",
             None,
             "late in both; the time is that of slow start until the queue is full, which began from an RTT of 1.2 ms here. "
-            "The published start is not told",
+            "The published start is not reported",
         ),
         Finding(
             "3.2, RTT of a 7 Mbit/s source",

@@ -220,7 +220,7 @@ def _goodput(rows: Sequence[Row], uniform: Sequence[Row]) -> list[Finding]:
             conditions("sack", "newreno"),
             sack_over,
             "it holds with 1 and 5 % of segments lost in one hop, by little; at 10 % windows of a few segments give SACK little "
-            "to tell, and the interval has 1 in it",
+            "to report, and the interval has 1 in it",
         ),
     ]
 

@@ -191,7 +191,7 @@ def _timers(alone: Sequence[Row]) -> list[Finding]:
             + ", ".join(_cell(alone, "rtt_deviation_ms", **{BUFFER: b, PACKET: 552}).text(0) for b in BUFFERS)
             + " ms",
             None,
-            "our radio is half-duplex in all runs: its share cannot be told from that of the queue, which the growth with "
+            "our radio is half-duplex in all runs: its share cannot be separated from that of the queue, which the growth with "
             "the buffer shows",
         ),
     ]

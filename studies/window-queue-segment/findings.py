@@ -413,7 +413,7 @@ def _flavours(both: Sequence[Simulator], second: Simulator) -> list[Finding]:
             all(peaks(one, "reno")[3].median > 0 for one in both)
             and all(peaks(one, "reno")[2].median <= peaks(one, "tahoe")[2].median for one in both),
             "ns-2 has both, cases below 1,000 and at most one peak; ns-3's Reno repairs like NewReno. How many reach the "
-            "peak differs from run to run: one run for each case, as published, does not tell",
+            "peak differs from run to run: one run for each case, as published, does not show",
         ),
         Finding(
             "4.2 and 5",

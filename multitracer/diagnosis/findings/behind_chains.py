@@ -285,8 +285,8 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
         ]
         most = max(chain["events"][0]["number"] for chain in bunched)
         text = (
-            f"ACK compression: ACKs were delayed on the return path {several(len(bunched), 'time')}, for up to "
-            f"{seconds(max(chain['silence_s'] for chain in bunched))}, and up to {most} came at once"
+            f"ACK compression: ACKs were delayed on the return path {several(len(bunched), 'time')}, for "
+            f"up to {seconds(max(chain['silence_s'] for chain in bunched))}, and up to {most} came at once"
         )
         if max(bursts, default=0) > 1:
             text += f"; TCP answered with bursts of up to {max(bursts)} segments"
@@ -298,7 +298,7 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
 def _standstill(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     lengths = [chain["silence_s"] for chain in mine]
     times = "" if len(mine) == 1 else f" {several(len(mine), 'time')}"
-    text = f"the path stood still{times}: nothing arrived at either end for {spread(lengths)}"
+    text = f"the path was stalled{times}: nothing arrived at either end for {spread(lengths)}"
     if len(mine) > 1:
         text += f" each, {seconds(sum(lengths))} in all"
     text += _again(mine) + _waits(m, mine, every) + _price(mine)

@@ -212,6 +212,6 @@ def _idle(alone: Sequence[Row]) -> Finding:
         f"timeouts {interval(float(row['timeouts']) for row in about).text(0)}, fast retransmits "
         f"{interval(float(row['retransmissions_fast']) for row in about).text(0)}; n = {len(about)}",
         float(np.max(idle)) >= 20 and bool(some),
-        "theirs was chosen to show the effect, and the worst of ours is of that size; the median connection stands still "
+        "theirs was chosen to show the effect, and the worst of ours is of that size; the median connection is idle "
         "for far less",
     )

@@ -185,4 +185,4 @@ def test_the_heading_claims_no_more_than_is_known() -> None:
     assert headline(unknown, [well, Fact(None, "", "…", kind="unknown")]) == "The cause is not known"
     assert headline({"inconclusive": {}}, [well]).startswith("All is well")
     loss = Fact(2.0, "Packet loss", "…", kind="loss")
-    assert headline(unknown, [use, loss]) == "Packet loss: 2.000 s"
+    assert headline(unknown, [use, loss]) == "Packet loss: 2.00 s"

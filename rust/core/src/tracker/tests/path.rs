@@ -170,25 +170,6 @@ fn an_application_that_writes_while_data_is_under_way() {
     from_everywhere(|t| (t.piece, t.every_ns) = (700, 33 * MS), Limit::Application);
 }
 
-/// Writes closer together than an RTT: data is always in flight, and ACKs arrive between them.
-#[test]
-fn an_application_that_writes_several_times_in_a_round_trip() {
-    for (piece, every_ms) in [(700, 3), (2500, 6), (4000, 8), (4000, 17), (9300, 25)] {
-        from_everywhere(|t| (t.piece, t.every_ns) = (piece, every_ms * MS), Limit::Application);
-    }
-}
-
-/// One whose writes are more than the window lets through is not limited by them, and no bulk transfer is.
-#[test]
-fn a_congestion_window_that_many_writes_fill() {
-    for (piece, every_ms) in [(700, 1), (2500, 1), (4000, 2)] {
-        from_everywhere(
-            |t| (t.piece, t.every_ns, t.cwnd) = (piece, every_ms * MS, 20_000),
-            Limit::CongestionWindow,
-        );
-    }
-}
-
 #[test]
 fn a_small_window_of_the_receiver() {
     from_everywhere(|t| t.rwnd = 8000, Limit::ReceiverWindow);

@@ -186,7 +186,18 @@ impl Trains {
             Some((rate, share)) if share >= PLATEAU => self.unqueued.share_of_time(rate, ALIKE),
             _ => 0.0,
         };
-        self.queued_ns + (self.even_ns as f64 * at_plateau) as i64
+        self.queued_full_ns() + (self.even_ns as f64 * at_plateau) as i64
+    }
+
+    /// Of the time in which a queue stood, what the link needed for the bytes that came: where it has one rate and took
+    /// longer, it stood still, and was not full.
+    fn queued_full_ns(&self) -> i64 {
+        match self.plateau() {
+            Some((rate, share)) if share >= PLATEAU => {
+                self.queued_ns.min((self.bytes_queued as f64 * 1e9 / rate.max(1.0)) as i64)
+            }
+            _ => self.queued_ns,
+        }
     }
 }
 
@@ -195,7 +206,8 @@ impl Trains {
     /// and they leave out the ends of what comes between two pauses.
     pub fn full_share_of(&self, busy_ns: f64) -> f64 {
         let free_ns = (self.all_ns - self.window_all_ns) as f64;
-        let full_ns = (self.full_ns() - self.window_queued_ns) as f64;
+        let moving = self.queued_full_ns() as f64 / self.queued_ns.max(1) as f64;
+        let full_ns = self.full_ns() as f64 - self.window_queued_ns as f64 * moving;
         (full_ns / free_ns.max(busy_ns * TOLD).max(1.0)).clamp(0.0, 1.0)
     }
 }

@@ -15,6 +15,9 @@ from multitracer.diagnosis.field.facts import FULL, Flow
 LOSS_SHARE = 0.001
 """From this share of segments lost on, a full link is named before its queue."""
 
+MOSTLY_FULL = 0.7
+"""A link is the cause from this part of the time on, where losses took the rest."""
+
 QUEUED_MS = 2.0
 """Hosts alone add less to the RTT."""
 
@@ -32,11 +35,19 @@ class Cause:
     seconds : float
     cost_s : float
         Of them, those in which the link would have taken more: a full link costs none, recovery does.
+    weight_s : float or None
+        Seconds that stand for it in the order of causes, if not its own.
     """
 
     kind: str
     seconds: float
     cost_s: float = 0.0
+    weight_s: float | None = None
+
+    @property
+    def rank_s(self) -> float:
+        """Seconds by which causes are put in order."""
+        return self.seconds if self.weight_s is None else self.weight_s
 
 
 @dataclass(frozen=True)
@@ -87,7 +98,7 @@ def causes(flow: Flow, company: Company = ALONE) -> list[Cause]:
         Cause("unknown", spent["unknown"]),
         *_network(flow, spent, company),
     ]
-    found = sorted((cause for cause in told if cause.seconds > 0), key=lambda cause: -cause.seconds)
+    found = sorted((cause for cause in told if cause.seconds > 0), key=lambda cause: -cause.rank_s)
     return found or [Cause("unknown", 0.0)]
 
 
@@ -100,13 +111,18 @@ def _network(flow: Flow, spent: dict[str, float], company: Company) -> list[Caus
     if flow.own_drops or flow.sender in company.droppers:
         opening, reduced = spent["handshake"], window
         told = [Cause("local_drop", full + reduced + recovery, recovery)]
-    elif full >= FULL * (full + window + recovery):
+    elif full >= (MOSTLY_FULL if lost else FULL) * (full + window + recovery):
         # Losses of a full link are how it says so.
         named = "queue" if flow.has_queue and lost < LOSS_SHARE * flow.sent else "bottleneck"
         told = [Cause(named, full + reduced + recovery, recovery)]
     else:
         held = reduced + recovery
-        told = [Cause("loss" if lost else "spurious", held, held), Cause("bottleneck", full)]
+        # A link that had room for so long is not what made the transfer slow, though it was full for longer.
+        first = max(full, held) if full < MOSTLY_FULL * (full + window + recovery) else held
+        told = [
+            Cause("loss" if lost else "spurious", held, held, first),
+            Cause("bottleneck", full, weight_s=full + held - first),
+        ]
     return [*told, Cause(SLOW_START, opening, opening)]
 
 

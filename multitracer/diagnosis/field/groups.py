@@ -62,7 +62,7 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
     for flow, mine in found:
         total_s = sum(cause.seconds for cause in mine)
         for cause in mine:
-            part = cause.seconds / total_s if total_s else 1.0 / len(mine)
+            part = cause.rank_s / total_s if total_s else 1.0 / len(mine)
             weights[cause.kind] = weights.get(cause.kind, 0.0) + part * flow.unique_bytes / whole
     groups = []
     for kind, weight in weights.items():

@@ -54,6 +54,8 @@ pub(super) struct Gaps {
     /// Loss recovery lasts until this is acknowledged.
     recover: i64,
     writes: Writes,
+    /// What of the application's time no end of a write shows, only that nothing was in flight.
+    unmarked_ns: i64,
     /// How many segments had been sent, and what the network had taken, when the window last held the sender.
     held_at: u32,
     network_before_ns: i64,
@@ -81,6 +83,7 @@ impl Fields for Gaps {
             peak,
             recover,
             writes,
+            unmarked_ns,
             held_at,
             network_before_ns,
             window_known,
@@ -88,7 +91,7 @@ impl Fields for Gaps {
         } = self;
         walk.time(last_ns);
         walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, pushes, una, edge, line);
-        walk_over!(walk: usual_ns, peak, recover, writes, held_at, network_before_ns, window_known, heard);
+        walk_over!(walk: usual_ns, peak, recover, writes, unmarked_ns, held_at, network_before_ns, window_known, heard);
     }
 }
 
@@ -250,6 +253,9 @@ impl Gaps {
                 drained_ns.map_or(rest_ns, |at_ns| rest_ns - t_ns.saturating_sub(at_ns).min(rest_ns));
             self.spend(Wait::Drain, under_way_ns);
             self.spend(Wait::Application, rest_ns - under_way_ns);
+            if !(self.pushed && short) {
+                self.unmarked_ns = self.unmarked_ns.saturating_add(rest_ns - under_way_ns);
+            }
         } else if more && idle && rest_ns >= SILENCE_NS {
             self.spend(Wait::Silence, rest_ns);
         } else {
@@ -338,6 +344,16 @@ impl Gaps {
     pub fn rest(&self, last_advance_ns: Option<i64>) -> (Wait, i64) {
         let ns = last_advance_ns.map_or(0, |at_ns| at_ns.saturating_sub(self.last_ns).max(0));
         (Wait::Drain, ns)
+    }
+
+    /// What of the application's time may be that of a queue before this point, if there is one: no write ended there.
+    pub fn unmarked_ns(&self) -> i64 {
+        self.unmarked_ns
+    }
+
+    /// Whether the data has timestamps, so that a queue before this point adds to the RTT here.
+    pub fn stamped(&self) -> bool {
+        self.stamped
     }
 
     /// Whether window limits could be told.

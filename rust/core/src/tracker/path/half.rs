@@ -175,6 +175,11 @@ impl Halves {
         (self.late_ns < i64::MAX).then(|| self.base_ns().saturating_add(self.queued_data_ns()))
     }
 
+    /// Median of the whole round trip over its smallest; `None` without a sample.
+    pub fn median_queued_ns(&self) -> Option<f64> {
+        self.whole.quantile(0.5).map(|median_ns| median_ns - self.base_ns() as f64)
+    }
+
     #[cfg(test)]
     pub fn fill(&mut self) {
         [&mut self.far, &mut self.near, &mut self.whole].into_iter().for_each(Histogram::fill);

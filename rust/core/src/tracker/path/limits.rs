@@ -109,10 +109,16 @@ impl Limits {
         let mut spent = path.gaps.spent_ns;
         let (wait, rest_ns) = path.gaps.rest(sender.totals().last_advance_ns);
         spent[wait as usize] = spent[wait as usize].saturating_add(rest_ns);
-        let shared = path.link.map_or(0.0, |link| f64::from(link.full_permille) / 1000.0);
-        if path.link.is_some_and(|link| link.fair) {
+        let link = path.full_link();
+        let shared = link.map_or(0.0, |link| f64::from(link.full_permille) / 1000.0);
+        let paused_ns = match link {
             // Others take what it leaves, and it gets its share: its pauses are those of a queue before this point.
-            let queued_ns = (spent[Wait::Application as usize] as f64 * shared) as i64;
+            Some(link) if link.fair => spent[Wait::Application as usize],
+            Some(_) if path.link.is_none() => path.gaps.unmarked_ns(),
+            _ => 0,
+        };
+        if paused_ns > 0 {
+            let queued_ns = (paused_ns as f64 * shared) as i64;
             spent[Wait::Application as usize] -= queued_ns;
             spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(queued_ns);
         }

@@ -10,6 +10,7 @@ mod point;
 mod report;
 mod series;
 mod shared;
+mod steady;
 mod together;
 mod trains;
 mod writes;
@@ -138,6 +139,19 @@ pub(super) fn observe(
 }
 
 impl Path {
+    /// The full link that shows in what was brought: by several together, or by this one alone at a rate that never
+    /// changes. Such a rate may also be that of a sender without a queue to fill, so that a queue has to show where it
+    /// would be seen: where both halves of the round trip are measured.
+    fn full_link(&self) -> Option<Link> {
+        self.link.or_else(|| {
+            let link = steady::steady_rate(&self.series)?;
+            let segment = (self.ip_bytes / u64::from(self.segments.max(1))).max(1);
+            let segment_ns = segment as f64 * 1e9 / (link.bytes_per_s as f64).max(1.0);
+            let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
+            (queued || !self.gaps.stamped()).then_some(link)
+        })
+    }
+
     /// Whether it went on for long enough to be compared with others.
     pub(super) fn comparable(&self) -> bool {
         self.series.bins.len() >= shared::COMMON

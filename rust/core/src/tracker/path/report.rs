@@ -90,13 +90,15 @@ fn bottleneck(connection: &Connection, direction: usize) -> Option<Bottleneck> {
     let packets = path.ip_bytes as f64 / (path.payload as f64).max(1.0);
     let plateau = trains.plateau().filter(|(_, share)| *share >= PLATEAU);
     let by_queue = all_ns > 0 && 2 * trains.queued_ns > all_ns;
+    let link = path.full_link();
+    let alone_bps = link.map(|link| link.bytes_per_s as f64);
     let rate = match plateau {
-        _ if path.link.is_some() => path.link.map(|link| link.bytes_per_s as f64),
+        _ if path.link.is_some() => alone_bps,
         Some((rate, _)) => Some(rate),
         None if by_queue => Some(trains.queued_rate()),
-        None => None,
+        None => alone_bps,
     };
-    let together = path.link.map_or(0.0, |link| f64::from(link.full_permille) / 1000.0);
+    let together = link.map_or(0.0, |link| f64::from(link.full_permille) / 1000.0);
     let round_trip = round_trip(connection, direction)?;
     let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
     let base_ns = round_trip.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
@@ -108,7 +110,7 @@ fn bottleneck(connection: &Connection, direction: usize) -> Option<Bottleneck> {
         base_ns,
         shared_with: path.shared,
         by_queue,
-        by_rate: plateau.is_some(),
+        by_rate: plateau.is_some() || (link.is_some() && path.link.is_none()),
         by_sum: path.link.is_some(),
     })
 }

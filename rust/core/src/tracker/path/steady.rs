@@ -1,0 +1,106 @@
+//! A connection alone whose data always comes at one rate: a link or a shaper takes no more, whatever the congestion
+//! window is. It is seen of a queue that adds to no round trip here too: of a sender's own, without timestamps.
+
+use super::Link;
+use super::series::{Bin, Series};
+
+/// Bins that are looked at, at least.
+const FEW: usize = 10;
+/// A bin should hold so many bytes, or one packet more or less would be a change.
+const ENOUGH: u64 = 24_000;
+/// Bins within this part of the usual one are alike...
+const ALIKE: f64 = 0.1;
+/// ...and so many of all have to be.
+const MOST: f64 = 0.6;
+/// A congestion window that grows shows as a rate that grows: by no more than this from the first third to the last.
+const GROWTH: f64 = 0.03;
+
+/// The link that this one fills alone, by its rate; `None` if that changes.
+pub(super) fn steady_rate(series: &Series) -> Option<Link> {
+    let mut series = series.clone();
+    while series.bins.len() >= FEW + 2 {
+        for of in [|bin: &Bin| bin.passed, |bin: &Bin| bin.bytes] {
+            let bytes: Vec<u64> = series.bins.iter().map(of).collect();
+            if let Some(link) = judge(&bytes[1..bytes.len() - 1], series.width) {
+                return Some(link);
+            }
+        }
+        series.widen();
+    }
+    None
+}
+
+/// Bytes of each bin throughout which it was there.
+fn judge(bytes: &[u64], width: u32) -> Option<Link> {
+    let mut sorted = bytes.to_vec();
+    sorted.sort_unstable();
+    let usual = sorted[sorted.len() / 2];
+    let near = |bytes: &&u64| bytes.abs_diff(usual) as f64 <= ALIKE * usual as f64;
+    let alike: Vec<u64> = bytes.iter().filter(near).copied().collect();
+    if usual < ENOUGH || alike.len() < FEW || (alike.len() as f64) < MOST * bytes.len() as f64 {
+        return None;
+    }
+    let third = alike.len() / 3;
+    let sum = |part: &[u64]| part.iter().map(|&bytes| bytes as f64).sum::<f64>();
+    let (first, last) = (sum(&alike[..third]), sum(&alike[alike.len() - third..]));
+    if last > first * (1.0 + GROWTH) {
+        return None;
+    }
+    let seconds = (1u64 << width) as f64 / 1e9;
+    let rate = sum(&alike) / alike.len() as f64;
+    let full = bytes.iter().filter(|&&bytes| bytes as f64 >= rate * (1.0 - ALIKE)).count();
+    Some(Link {
+        bytes_per_s: (rate / seconds) as u64,
+        full_permille: (full * 1000 / bytes.len()) as u32,
+        fair: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Series of a flow that brings so many bytes in each bin.
+    fn series(bytes: &[i64]) -> Series {
+        let mut series = Series::default();
+        for (at, &bytes) in bytes.iter().enumerate() {
+            series.add((at as i64) << 20, bytes, 0, bytes as u64);
+        }
+        series
+    }
+
+    proptest! {
+        /// What comes at one rate, however its segments fall into the bins, comes at that rate.
+        #[test]
+        fn one_rate(jitter in prop::collection::vec(-1500i64..1500, 40..60)) {
+            let found = steady_rate(&series(&jitter.iter().map(|more| 50_000 + more).collect::<Vec<_>>()));
+            let link = found.expect("it is steady");
+            let rate = 50_000.0 / (1u64 << 20) as f64 * 1e9;
+            prop_assert!((link.bytes_per_s as f64 / rate - 1.0).abs() < 0.02);
+            prop_assert_eq!(link.full_permille, 1000);
+        }
+
+        /// A congestion window that grows by a twentieth while it is looked at is none.
+        #[test]
+        fn growing(percent in 6i64..200, start in 30_000i64..100_000) {
+            let bytes: Vec<i64> = (0..50).map(|at| start + start * percent * at / 5000).collect();
+            prop_assert!(steady_rate(&series(&bytes)).is_none());
+        }
+
+        /// Any series: no panic, and a share that is one.
+        #[test]
+        fn any_series(steps in prop::collection::vec((any::<i64>(), 0i64..1 << 50), 0..80)) {
+            let mut all = Series::default();
+            steps.into_iter().for_each(|(t_ns, bytes)| all.add(t_ns, bytes, 0, bytes as u64));
+            prop_assert!(steady_rate(&all).is_none_or(|link| link.full_permille <= 1000));
+        }
+    }
+
+    #[test]
+    fn a_pause_is_not_full() {
+        let bytes: Vec<i64> = (0..50).map(|at| if (20..30).contains(&at) { 0 } else { 60_000 }).collect();
+        let link = steady_rate(&series(&bytes)).expect("it is steady but for that");
+        assert!((780..=810).contains(&link.full_permille), "{}", link.full_permille);
+    }
+}

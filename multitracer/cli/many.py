@@ -70,14 +70,13 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
     shown.columns[1].no_wrap, shown.columns[1].overflow = True, "ellipsis"
     for place in places:
         one = found[place]
-        rtt = one["rtt_ms"]
         shown.add_row(
             f"{one['index']:,}",
             words.ends(one),
             words.size(one["bytes"]["unique"]),
             *([f"{one['retransmissions']['total']:,}"] if repeating else []),
             *([f"{one['timeouts']['total']:,}"] if timeouts else []),
-            "" if rtt is None else words.duration(rtt["mean"] / 1e3),
+            words.rtt_cell(one),
             "" if one["goodput_bps"] is None else words.rate(one["goodput_bps"]).partition(" (")[0],
             dominating(one).replace("_", " ") if one["bytes"]["sent"] else "",
         )

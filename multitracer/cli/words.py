@@ -10,6 +10,7 @@ from multitracer.model import quantities
 from multitracer.model.quantities import duration as duration, votes as votes
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds
+from multitracer.output.rtt import path_rtt
 
 Object = Mapping[str, Any]
 
@@ -114,16 +115,28 @@ def timeouts(connection: Object) -> str:
 
 
 def rtt(found: Object) -> str:
-    """RTT of a connection: of the whole path where both halves were measured, else of the data's side."""
-    whole, samples = found.get("rtt"), found["rtt_ms"]
-    if whole and whole["base_ms"] is not None and whole["median_ms"] is not None:
-        base, median, p95 = (duration(whole[f"{key}_ms"] / 1e3) for key in ("base", "median", "p95"))
-        return f"min {base}, median {median}, 95th percentile {p95}"
+    """RTT of a connection: of the whole path where it was measured, else of the data's side."""
+    whole, samples = path_rtt(found), found["rtt_ms"]
+    if whole is not None and whole.median is not None and whole.p95 is not None:
+        least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
+        return f"min {least}, median {median}, 95th percentile {p95}"
+    if whole is not None and found["point"] != "snd":
+        return f"min {duration(whole.least / 1e3)}; later unknown here: no timestamps"
     if samples is None:
         return "no sample"
     low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))
     far = "" if found["point"] == "snd" else " between this capture and the receiver"
     return f"min {low}, mean {mean}, max {high} ({count(samples['samples'], 'sample')}{far})"
+
+
+def rtt_cell(found: Object) -> str:
+    """The same in a table: the median, at the sender's capture else the mean, elsewhere else the least."""
+    whole, samples = path_rtt(found), found["rtt_ms"]
+    if whole is not None and whole.median is not None:
+        return duration(whole.median / 1e3)
+    if found["point"] == "snd":
+        return "" if samples is None else duration(samples["mean"] / 1e3)
+    return "" if whole is None else f">= {duration(whole.least / 1e3)}"
 
 
 def losses(connection: Object, both: Object | None = None) -> str:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from multitracer.output.rtt import path_rtt
 from multitracer.report.facts import gap_of
 from multitracer.report.host_tables import host_tables
 from multitracer.report.markup import Child, Markup, join, tag
@@ -51,7 +52,7 @@ def _connections(found: Sequence[Object], in_all: int | None = None) -> Markup:
                 whole(one["timeouts"]["total"]),
                 Number(one["throughput_bps"], rate(one["throughput_bps"])),
                 Number(one["goodput_bps"], rate(one["goodput_bps"])),
-                Number(*_mean(one["rtt_ms"])),
+                Number(*_rtt(one)),
             ),
             (one["start"], one["end"]),
         )
@@ -99,11 +100,16 @@ def _logs(found: Sequence[Object]) -> Markup:
     return sortable("logs", "Transfers of which there are logs", headings, rows)
 
 
-def _mean(rtt_ms: Object | None) -> tuple[float | None, str]:
-    if rtt_ms is None:
-        return None, ""
-    low, mean, high = (duration(rtt_ms[key] / 1e3) for key in ("min", "mean", "max"))
-    return rtt_ms["mean"], f"{mean} ({low} to {high})"
+def _rtt(found: Object) -> tuple[float | None, str]:
+    """Median RTT of the path, and its bounds; at the sender's capture else the mean; elsewhere else the least."""
+    whole, samples = path_rtt(found), found["rtt_ms"]
+    if whole is not None and whole.median is not None and whole.p95 is not None:
+        least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
+        return whole.median, f"{median} (min {least}, 95% below {p95})"
+    if found["point"] == "snd" and samples is not None:
+        low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))
+        return samples["mean"], f"{mean} ({low} to {high})"
+    return (None, "") if whole is None else (whole.least, f"at least {duration(whole.least / 1e3)}")
 
 
 def _resets(found: Sequence[Object]) -> Markup:

@@ -342,11 +342,23 @@ pub struct RoundTrip {
 impl RoundTrip {
     /// What a path tells, whose other direction measured at least `answered`, of `answers` samples.
     ///
-    /// `alone`: the handshake was seen, and no other connection kept the queue of this one filled.
-    pub(super) fn of(halves: &Halves, answered: Option<i64>, answers: u64, alone: bool) -> Self {
-        let quantiles = |times: &Times| (times.quantile(0.5), times.quantile(0.95));
+    /// `alone`: the handshake was seen, and no other connection kept the queue of this one filled. `beside`: the capture
+    /// is the sender's, so that the half toward it is none. Elsewhere only echoed timestamps show what the whole took
+    /// after the handshake.
+    pub(super) fn of(
+        halves: &Halves,
+        answered: Option<i64>,
+        answers: u64,
+        alone: bool,
+        beside: bool,
+    ) -> Self {
+        // A quantile is known to the width of a bucket, the least exactly.
+        let quantiles = |times: &Times, min_ns: Option<i64>| {
+            let of = |part| times.quantile(part).map(|ns| ns.max(min_ns.unwrap_or(0) as f64));
+            (of(0.5), of(0.95))
+        };
         let half = |min_ns: Option<i64>, times: &Times, samples: u32| {
-            let (median_ns, p95_ns) = quantiles(times);
+            let (median_ns, p95_ns) = quantiles(times, min_ns);
             let common = alone && times.samples >= COMMON;
             let bound_ns = min_ns.map(|min_ns| bound(min_ns, median_ns.filter(|_| common)));
             Half { min_ns, median_ns, p95_ns, samples, bound_ns }
@@ -356,13 +368,15 @@ impl RoundTrip {
         let samples = halves.echoes.saturating_add(u32::try_from(answers).unwrap_or(u32::MAX));
         let near = half(near_ns, &halves.near, samples);
         let both = far.min_ns.zip(near.min_ns);
-        let (median_ns, p95_ns) = if both.is_some() { quantiles(&halves.whole) } else { (None, None) };
+        let base_ns = both.map(|(far, near)| far + near);
+        let measured = base_ns.is_some() && (beside || halves.echoes > 0);
+        let (median_ns, p95_ns) = if measured { quantiles(&halves.whole, base_ns) } else { (None, None) };
         RoundTrip {
             toward_receiver: far,
             toward_sender: near,
             by_echo: halves.echoes > 0,
             by_answer: answers > 0,
-            base_ns: both.map(|(far, near)| far + near),
+            base_ns,
             median_ns,
             p95_ns,
         }

@@ -72,6 +72,9 @@ impl Limit {
 pub struct Limits {
     /// Nanoseconds of each.
     pub ns: [f64; Limit::COUNT],
+    /// How long the link was full: the time that it limited, and what of the receiver window's time it was full too.
+    /// `None` if too little was sent.
+    pub full_ns: Option<f64>,
 }
 
 impl Limits {
@@ -127,6 +130,8 @@ impl Limits {
         let full = path.trains.full_share_of(busy_ns).max(shared);
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         add(Limit::Bandwidth, busy_ns * full);
+        let window_full_ns = path.trains.window_full_ns().min(at(Wait::Window));
+        self.full_ns = (path.trains.all_ns > 0).then_some(busy_ns * full + window_full_ns);
         let window_free = if path.gaps.window_known() { Limit::CongestionWindow } else { Limit::Unknown };
         add(window_free, at(Wait::Network) * (1.0 - full));
         add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full) + at(Wait::Silence));
@@ -152,6 +157,13 @@ impl Limits {
     /// Of all.
     pub fn total_ns(&self) -> f64 {
         self.ns.iter().sum()
+    }
+
+    /// Share of the time with data in flight in which the link was full.
+    pub fn full_share(&self) -> Option<f64> {
+        let away = [Limit::Application, Limit::Handshake, Limit::Unknown];
+        let busy_ns = self.total_ns() - away.iter().map(|&limit| self.ns[limit as usize]).sum::<f64>();
+        self.full_ns.map(|full_ns| (full_ns / busy_ns.max(1.0)).clamp(0.0, 1.0))
     }
 
     /// Shares of the whole.

@@ -2,7 +2,7 @@
 
 use super::half::RoundTrip;
 use super::limits::Limits;
-use super::point::Observation;
+use super::point::{Observation, Point};
 use super::trains::PLATEAU;
 use crate::tracker::connection::Connection;
 
@@ -54,10 +54,11 @@ pub(super) fn halves_of(connection: &Connection, direction: usize) -> [Option<i6
 impl Told {
     /// Of a direction.
     pub fn of(connection: &Connection, direction: usize) -> Self {
+        let limits = Limits::of(connection, direction);
         Told {
             round_trip: round_trip(connection, direction),
-            limits: Limits::of(connection, direction),
-            bottleneck: bottleneck(connection, direction),
+            limits,
+            bottleneck: bottleneck(connection, direction, limits.as_ref()),
             observation: Observation::of(connection, direction),
         }
     }
@@ -74,7 +75,8 @@ fn round_trip(connection: &Connection, direction: usize) -> Option<RoundTrip> {
     // The first round trip met no packet of this connection; of others that share its queue it may have met any.
     let others = path.and_then(|path| path.shared).unwrap_or(0);
     let alone = connection.handshake() && others == 0;
-    let mut told = RoundTrip::of(halves, acks.rtt.min(), acks.rtt.count, alone);
+    let beside = Observation::of(connection, direction).point == Some(Point::Sender);
+    let mut told = RoundTrip::of(halves, acks.rtt.min(), acks.rtt.count, alone, beside);
     if told.toward_receiver.min_ns.is_none() || told.toward_receiver.samples == 0 {
         let far = RoundTrip::of_least(data.rtt.min(), data.rtt.count);
         told.toward_receiver = far;
@@ -83,10 +85,10 @@ fn round_trip(connection: &Connection, direction: usize) -> Option<RoundTrip> {
     Some(told)
 }
 
-fn bottleneck(connection: &Connection, direction: usize) -> Option<Bottleneck> {
+fn bottleneck(connection: &Connection, direction: usize, limits: Option<&Limits>) -> Option<Bottleneck> {
     let path = connection.senders_at(direction).path.as_ref()?;
     let trains = &path.trains;
-    let (all_ns, full_ns) = (trains.all_ns, trains.full_ns());
+    let all_ns = trains.all_ns;
     let packets = path.ip_bytes as f64 / (path.payload as f64).max(1.0);
     let plateau = trains.plateau().filter(|(_, share)| *share >= PLATEAU);
     let by_queue = all_ns > 0 && 2 * trains.queued_ns > all_ns;
@@ -98,14 +100,13 @@ fn bottleneck(connection: &Connection, direction: usize) -> Option<Bottleneck> {
         None if by_queue => Some(trains.queued_rate()),
         None => alone_bps,
     };
-    let together = link.map_or(0.0, |link| f64::from(link.full_permille) / 1000.0);
     let round_trip = round_trip(connection, direction)?;
     let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
     let base_ns = round_trip.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
     let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64).max(0.0);
     Some(Bottleneck {
         rate_bps: rate.map(|rate| rate * 8.0 * packets),
-        full_share: (all_ns > 0).then(|| (full_ns as f64 / all_ns as f64).clamp(0.0, 1.0).max(together)),
+        full_share: limits.and_then(Limits::full_share),
         standing_queue_ns: round_trip.median_ns.zip(round_trip.p95_ns).map(|(m, p)| (over(m), over(p))),
         base_ns,
         shared_with: path.shared,

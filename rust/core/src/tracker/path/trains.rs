@@ -143,14 +143,15 @@ impl Trains {
         let stale = !self.sack && halves.samples() == self.samples;
         let queued_ns = if stale { halves.queued_before_ns() } else { halves.queued_data_ns() };
         let queued = queued_ns >= packets_ns.max(base_ns / 8).max(200_000);
-        // ACKs as far apart as a round trip tell of a window of one segment or two, not of a rate.
+        // Without a queue, a train that takes a round trip or more tells of a window of few segments, which is sent once
+        // in each, and not of a rate; unless its segments are farther apart than that.
         let each_ns = took_ns / i64::from(self.acks.max(1));
-        let stop_and_wait = 2 * each_ns >= base_ns && 2 * each_ns <= 3 * base_ns;
+        let small_window = !queued && took_ns >= base_ns && 2 * each_ns <= 3 * base_ns;
         // Nothing crosses a link in less time than the link needs to transmit it: if the whole round trip is shorter, the
         // rate is the sender's own.
         let segment_ns = (i128::from(took_ns) * i128::from(unit) / i128::from(self.bytes.max(1))) as i64;
         let paced = halves.crossing_ns().is_some_and(|crossing_ns| segment_ns / 2 > crossing_ns);
-        let even = self.longest_ns / 2 <= took_ns / 5 && !stop_and_wait && !paced;
+        let even = self.longest_ns / 2 <= took_ns / 5 && !small_window && !paced;
         let window_ns = (window_ns - self.window_ns).clamp(0, took_ns);
         self.all_ns = self.all_ns.saturating_add(took_ns);
         self.window_all_ns = self.window_all_ns.saturating_add(window_ns);
@@ -206,12 +207,30 @@ impl Trains {
     /// and they leave out the ends of what comes between two pauses.
     pub fn full_share_of(&self, busy_ns: f64) -> f64 {
         let free_ns = (self.all_ns - self.window_all_ns) as f64;
-        let moving = self.queued_full_ns() as f64 / self.queued_ns.max(1) as f64;
-        let full_ns = self.full_ns() as f64 - self.window_queued_ns as f64 * moving;
-        (full_ns / free_ns.max(busy_ns * TOLD).max(1.0)).clamp(0.0, 1.0)
+        let full_ns = self.full_ns() as f64 - self.window_full_ns();
+        let trains = full_ns / free_ns.max(busy_ns * TOLD).max(1.0);
+        let carried = self.carried_share().filter(|share| *share >= CARRIED).unwrap_or(0.0);
+        trains.max(carried).clamp(0.0, 1.0)
+    }
+
+    /// What a link of the plateau's rate needs for the bytes of all trains, as a part of their time; `None` without
+    /// one, or where the receiver's window took some of it.
+    fn carried_share(&self) -> Option<f64> {
+        let (rate, share) = self.plateau()?;
+        let free = self.all_ns > 0 && self.window_all_ns < self.all_ns / 10;
+        // Rates of a few trains are no link's.
+        let told = 2 * (self.queued_ns + self.even_ns) >= self.all_ns && share >= PLATEAU;
+        (free && told).then(|| self.bytes_all as f64 * 1e9 / rate.max(1.0) / self.all_ns as f64)
+    }
+
+    /// What of the time that the receiver's window took the link was full.
+    pub fn window_full_ns(&self) -> f64 {
+        self.window_queued_ns as f64 * self.queued_full_ns() as f64 / self.queued_ns.max(1) as f64
     }
 }
 
+/// A link that carries data for this part of the time is full: what is left is the spacing of segments.
+const CARRIED: f64 = 0.9;
 /// Part of a time that trains have to cover, to stand for all of it.
 const TOLD: f64 = 0.8;
 /// Trains before a rate is a link's at all.

@@ -101,7 +101,7 @@ def _logs(found: Sequence[Object]) -> Markup:
 
 
 def _rtt(found: Object) -> tuple[float | None, str]:
-    """Median RTT of the path, and its bounds; at the sender's capture else the mean; elsewhere else the least."""
+    """Median RTT of the path; at the sender's capture else the mean; elsewhere else the least."""
     whole, samples = path_rtt(found), found["rtt_ms"]
     if whole is not None and whole.median is not None and whole.p95 is not None:
         least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))

@@ -200,6 +200,13 @@ class Flow:
         return self.queue_ms[0] >= max(QUEUE_MS, (QUEUE_TIMES - 1) * self.base_rtt_ms)
 
     @property
+    def window_only_queues(self) -> bool:
+        """Whether the receiver's window held more than the path takes, and the link was full with it."""
+        if self.rate_bps is None or self.base_rtt_ms is None or (self.full_share or 0.0) < 0.9:
+            return False
+        return self.max_window_bytes >= 1.5 * self.rate_bps / 8 * self.base_rtt_ms / 1e3
+
+    @property
     def window_fills_link(self) -> bool:
         """Whether the receiver's window keeps a queue filled: a larger one would only wait longer.
 

@@ -13,6 +13,9 @@ from multitracer.diagnosis.findings.finding import joined
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.quantities import count, duration, rate
 
+SELDOM = 0.1
+"""A link that was full for less of the time is not said to have been full."""
+
 
 def text(group: Group, *, with_loss: bool) -> str:
     """The sentence of a cause.
@@ -83,10 +86,23 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
 
 
 def _bottleneck(group: Group) -> str:
+    if _share_told(group.flows) < SELDOM:
+        return _crowd(group.flows) + _queue(group)
     return f"the link was full{_fullness(group)}{_queue(group)}"
 
 
+def _crowd(flows: tuple[Flow, ...]) -> str:
+    """Connections whose windows together keep a queue filled: none of them shows the rate of the link."""
+    if len(flows) == 1:
+        return "the link was full with others, and the window of this connection is its share of it"
+    together = f"{rate(together_bps(flows))} of payload in all"
+    many = count(len(flows), "connection")
+    return f"{many} kept a queue filled together, {together}: the window of each is its share of the link"
+
+
 def _bufferbloat(group: Group) -> str:
+    if _share_told(group.flows) < SELDOM:
+        return f"{_crowd(group.flows)}, with a standing queue (bufferbloat){_queue(group)}"
     return f"the link was full{_fullness(group)}, with a standing queue (bufferbloat){_queue(group)}"
 
 
@@ -149,7 +165,10 @@ def _receiver(group: Group) -> str:
         _closed(flows, zero),
         count(probes, "window probe") if probes else "",
     ]
-    return f"{said} ({', '.join(part for part in parts if part)})" if any(parts) else said
+    said = f"{said} ({', '.join(part for part in parts if part)})" if any(parts) else said
+    if not zero and len(flows) == 1 and flows[0].window_only_queues:
+        said += "; the link was full all the same: a larger window would only lengthen its queue"
+    return said
 
 
 def _closed(flows: tuple[Flow, ...], zero_windows: int) -> str:
@@ -242,11 +261,16 @@ def _fullness(group: Group) -> str:
 
 def _share_of_time(flows: tuple[Flow, ...]) -> str:
     """In how much of the time of all with data in flight it was full; nothing where some do not tell."""
-    busy_s = sum(flow.busy_s for flow in flows)
-    if not busy_s or any(flow.full_share is None for flow in flows):
+    if any(flow.full_share is None for flow in flows):
         return ""
-    full_s = sum((flow.full_share or 0.0) * flow.busy_s for flow in flows)
-    return f", for {_percent(full_s / busy_s)} of their time with data in flight"
+    return f", for {_percent(_share_told(flows))} of their time with data in flight"
+
+
+def _share_told(flows: tuple[Flow, ...]) -> float:
+    """Part of their time with data in flight in which the link was full, of those that tell; 1 if none."""
+    told = [flow for flow in flows if flow.full_share is not None]
+    busy_s = sum(flow.busy_s for flow in told)
+    return sum((flow.full_share or 0.0) * flow.busy_s for flow in told) / busy_s if busy_s else 1.0
 
 
 def together_bps(flows: tuple[Flow, ...]) -> float | None:

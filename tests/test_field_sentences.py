@@ -12,6 +12,7 @@ from multitracer.diagnosis.field.facts import KernelCounts, flow
 from multitracer.diagnosis.field.groups import groups
 from multitracer.diagnosis.field.offered import offered_bps
 from multitracer.diagnosis.field.saying import sentences
+from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.rules import RULES
 from multitracer.output.digest import LIMITS, digest
 
@@ -307,7 +308,9 @@ def test_seconds_add_up_to_the_transfer(one: Object) -> None:
     assert found is not None
     told = causes(found)
     assert sum(cause.seconds for cause in told) == pytest.approx(one["limits"]["seconds"], abs=1e-3)
-    assert [cause.seconds for cause in told] == sorted((cause.seconds for cause in told), reverse=True)
+    ranks = [cause.rank_s for cause in told]
+    assert ranks == sorted(ranks, reverse=True)
+    assert sum(ranks) == pytest.approx(sum(cause.seconds for cause in told), abs=1e-3)
 
 
 @given(st.lists(entries(), min_size=1, max_size=6))
@@ -357,3 +360,30 @@ def test_the_bdp_is_named_only_where_a_rate_is_known() -> None:
 
 def test_nothing_is_said_of_no_time() -> None:
     assert " 0 s" not in sentences([entry(seconds=0.0, received=0)])[0].text
+
+
+def test_losses_are_told_before_a_link_that_had_room_for_a_third_of_the_time() -> None:
+    """A full link costs nothing: it is the cause only where it was full for most of the time."""
+    for full, kind in ((0.6, "loss"), (0.8, "bottleneck")):
+        share = {"bandwidth": full, "loss_recovery": 1 - full}
+        found = flow(entry(0, **share, lost=(5, 0), full=full, rate=1e7, again={"fast": 5}))
+        assert found is not None
+        assert causes(found)[0].kind == kind
+
+
+def test_no_link_is_said_to_be_full_that_was_not() -> None:
+    """Connections may keep a queue filled together while none of them shows the rate of the link."""
+    crowd = [
+        flow(entry(index, congestion_window=1.0, full=0.0, queue=(40.0, 50.0), base=5.0)) for index in range(3)
+    ]
+    (said,) = {text(group, with_loss=False) for group in groups([one for one in crowd if one])}
+    assert "kept a queue filled together" in said and "full" not in said.replace("filled", "")
+
+
+@pytest.mark.parametrize(("base_ms", "only_queues"), [(50.0, True), (500.0, False)])
+def test_a_window_that_only_lengthens_the_queue_is_said_to(base_ms: float, only_queues: bool) -> None:
+    """65,535 bytes are seven times what 1.5 Mbit/s and 50 ms hold, and less than what they hold at 500 ms."""
+    found = flow(entry(0, receiver_window=1.0, full=1.0, rate=1.5e6, base=base_ms, queue=(60.0, 70.0)))
+    assert found is not None
+    (said,) = (text(group, with_loss=False) for group in groups([found]))
+    assert said.endswith("a larger window would only lengthen its queue") == only_queues

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from findings import Finding, Interval, Row, grouped, interval, ratios, where
+from published import Finding, Interval, Row, grouped, interval, ratios, where
 
 ENERGY, GOODPUT = "energy_j_per_mbit", "goodput_bps"
 FLAVOURS = {"reno": "Reno", "newreno": "NewReno", "sack": "SACK"}

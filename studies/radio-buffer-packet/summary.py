@@ -30,7 +30,7 @@ def row(folder: Path) -> dict[str, Any]:
     parameters = tomllib.loads((folder / "measurement.toml").read_text())["parameters"]
     told = analysis["connections"].summary["connections"]
     one = min(told, key=lambda each: each["endpoints"][1])
-    by_connection = {
+    by_connection: dict[str, dict[str, Any]] = {
         name: next(
             (e for e in analysis[name].summary.get("connections", []) if e["conn"] == one["index"]), {}
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from findings import Finding, Interval, Row, grouped, interval, kept, ratios, where
+from published import Finding, Interval, Row, grouped, interval, kept, ratios, where
 
 SIZES = (2000, 8000, 32000, 64000)
 SEGMENTS = (128, 256, 512)
@@ -350,7 +350,7 @@ def _flavours(both: Sequence[Simulator], second: Simulator) -> list[Finding]:
 
     def closer(one: Simulator) -> bool:
         cells = where(one.ten, window=2000, queue=(32000, 64000))
-        return max(row["goodput_std_bps"] for row in cells) / BYTES_PER_S < 150
+        return max(float(row["goodput_std_bps"]) for row in cells) / BYTES_PER_S < 150
 
     narrow, wide = count(second, False), count(second, True)
     return [

@@ -59,7 +59,7 @@ def script(path: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A script of studies/, with its own folder to import from."""
     file = ROOT / "studies" / path
     monkeypatch.syspath_prepend(str(file.parent))
-    for name in ("ccid3", "findings", "packets"):
+    for name in ("ccid3", "packets", "published"):
         sys.modules.pop(name, None)
     spec = importlib.util.spec_from_file_location(f"study_{file.stem}", file)
     assert spec is not None
@@ -96,7 +96,7 @@ def test_each_figure_and_table_of_the_paper_has_its_row(study: str) -> None:
 
 
 def test_a_finding_without_a_reason_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = script("findings.py", monkeypatch)
+    module = script("published.py", monkeypatch)
     with pytest.raises(ValueError, match="empty cell"):
         module.table([module.Finding("Figure 1", "it grows", "2", "1", False)])
     (line,) = module.table([module.Finding("Figure 1", "it grows", "2", "2", True)]).splitlines()[2:]
@@ -104,7 +104,7 @@ def test_a_finding_without_a_reason_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_intervals_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = script("findings.py", monkeypatch)
+    module = script("published.py", monkeypatch)
     one = module.interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
     assert (one.median, one.n) == (5.0, 9)
     assert 1.0 < one.low < one.median < one.high < 9.0

@@ -59,7 +59,7 @@ PLANS = {
     "full": Plan(FULL, 180),
     "cbr-5-steady": Plan(5e6, 60, air=STEADY),
     "cbr-6-steady": Plan(6e6, 60, air=STEADY),
-    "long": Plan(FULL, 1000, 3),
+    "long": Plan(FULL, 1000, 5),
 }
 
 

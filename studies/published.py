@@ -26,6 +26,7 @@ from multitracer.output.cells import original
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "studies"
 RESAMPLES = 4000
+WIDTH = 140
 SEED = 20040216
 HEADS = ("where", "published", "its number", "ours", "agrees, or why not")
 
@@ -179,7 +180,12 @@ def of_study(study: str, rows: Sequence[Row]) -> list[Finding]:
 def notes(study: str, rows: Sequence[Row]) -> str:
     """Paragraphs with numbers computed from the kept summary: `notes(rows)` of the study's own module."""
     paragraphs: list[str] = _module(study).notes(rows)
-    return "\n\n".join(textwrap.fill(one, 140, break_on_hyphens=False) for one in paragraphs) + "\n"
+    text = ""
+    for one in paragraphs:
+        item = one.startswith("- ")
+        text += "\n" if text and not item else ""
+        text += textwrap.fill(one, WIDTH, subsequent_indent="  " * item, break_on_hyphens=False) + "\n"
+    return text
 
 
 def _module(study: str) -> ModuleType:

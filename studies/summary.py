@@ -16,7 +16,7 @@ from typing import Any
 import multitracer as mt
 from multitracer.batch.summary import csv_bytes
 
-ANALYZERS = ["connections", "energy", "fairness", "goodput", "rtt_deviation"]
+ANALYZERS = ["connections", "energy", "fairness", "goodput", "rtt_deviation", "timeouts"]
 
 
 def row(folder: Path) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def _one(analysis: Any, one: dict[str, Any]) -> dict[str, Any]:
         "goodput_bps": round(one["goodput_bps"] or 0.0, 1),
         "retransmissions": one["retransmissions"]["total"],
         "timeouts": one["timeouts"]["total"],
-        "timeouts_spurious": one["timeouts"]["spurious"],
+        "timeouts_spurious": analysis["timeouts"].summary["spurious"],
         "rtt_deviation_ms": first("rtt_deviation").get("deviation_ms"),
         "energy_j_per_mbit": analysis["energy"].summary.get("value"),
     }

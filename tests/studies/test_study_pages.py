@@ -96,6 +96,15 @@ def test_each_figure_and_table_of_the_paper_has_its_row(study: str) -> None:
         assert why or verdict == "**agrees**", row[0]
 
 
+def test_the_energy_study_has_what_ns_2_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = script("published.py", monkeypatch).kept("manet-tcp")
+    assert {row["as_ns"] for row in rows} == {"True"}
+    cases = [tuple(row[name] for name in ("hops", "flavour", "loss", "of", "mtu", "rts")) for row in rows]
+    seeds = {case: cases.count(case) for case in cases}
+    assert len(seeds) == 84 + 30
+    assert len(set(seeds.values())) == 1, "as many seeds in every case"
+
+
 def test_a_finding_without_a_reason_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     module = script("published.py", monkeypatch)
     with pytest.raises(ValueError, match="empty cell"):

@@ -84,6 +84,8 @@ lint: build .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
+	for file in studies/published.py studies/*/findings.py; do \
+	  MYPYPATH=studies $(BIN)/mypy --strict $$(dirname $$file)/*.py || exit 1; done
 	@echo multitracer._core.__all__ > target/unstubbed
 	$(BIN)/python -m mypy.stubtest multitracer._core --concise --allowlist target/unstubbed
 	cargo fmt --all --check

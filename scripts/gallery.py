@@ -52,7 +52,7 @@ PICTURES: dict[str, tuple[str, dict[str, float]]] = {
     "cdf": ("link-*", {}),
     "compare": ("link-*", {}),
 }
-# Charts of studies, out of the summaries in docs/studies: file, metric, rows, columns, rows that count.
+# Charts of studies, out of the summaries in docs/studies: file, metric, rows, columns, which runs (a|b: any).
 PIVOTS: dict[str, tuple[str, str, str, str, dict[str, str]]] = {
     "pivot-window-mtu": ("grid", "goodput_bps", "flow.0.rcvbuf_bytes", "network.mtu_bytes", {}),
     "pivot-window-queue": ("grid", "rtt_mean_ms", "flow.0.rcvbuf_bytes", "link.queue_packets", {}),
@@ -61,7 +61,7 @@ PIVOTS: dict[str, tuple[str, str, str, str, dict[str, str]]] = {
         "energy_j_per_mbit",
         "loss",
         "rts",
-        {"of": "frames", "hops": "one", "mtu": "1500"},
+        {"of": "frames", "hops": "one", "mtu": "1500", "loss": "0.01|0.05|0.1|burst"},
     ),
 }
 
@@ -94,7 +94,7 @@ def chart(study: str, metric: str, rows: str, columns: str, only: dict[str, str]
     """A chart over two parameters of a kept study."""
     path = ROOT / "docs" / "studies" / f"{study}.csv"
     kept = read_summary(str(path), path.read_bytes())
-    counted = [row for row in kept if all(str(row[name]) == value for name, value in only.items())]
+    counted = [row for row in kept if all(str(row[name]) in value.split("|") for name, value in only.items())]
     return pivot(counted, metric, rows, columns).plot()
 
 

@@ -10,6 +10,10 @@ In docs/studies/STUDY.md,
 
 is filled with the paper's findings beside ours (studies/STUDY/findings.py),
 
+    <!-- notes -->   ...   <!-- end -->
+
+with the paragraphs that the same file computes,
+
     <!-- table METRIC:ROWS[,COLUMNS] [COLUMN=VALUE ...] -->   ...   <!-- end -->
 
 with medians and quartiles,
@@ -35,15 +39,16 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import findings as published
+import published
 
 from multitracer.batch.comparison import read_summary
 from multitracer.batch.rows import COLUMNS
-from multitracer.batch.study import Pivot, parse, pivot
+from multitracer.batch.study import Pivot, parse, pivot, study_figure
 from multitracer.batch.summary import csv_bytes
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "studies"
 FINDINGS = re.compile(r"(<!-- findings -->\n).*?(<!-- end -->)", re.DOTALL)
+NOTES = re.compile(r"(<!-- notes -->\n).*?(<!-- end -->)", re.DOTALL)
 METRICS = re.compile(r"(<!-- metrics (\S+?): (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- table (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURE = re.compile(r"<!-- figure (\S+) (.+?) -->")
@@ -150,6 +155,10 @@ def filled(text: str, rows: list[Row], study: str = "") -> str:
         told = published.table(published.of_study(study, rows))
         text = FINDINGS.sub(lambda match: f"{match[1]}\n{told}\n{match[2]}", text)
 
+    if study and NOTES.search(text):
+        said = published.notes(study, rows)
+        text = NOTES.sub(lambda match: f"{match[1]}\n{said}\n{match[2]}", text)
+
     def write(match: re.Match[str]) -> str:
         return f"{match[1]}\n{table(*asked(rows, match[2]))}\n{match[3]}"
 
@@ -158,7 +167,6 @@ def filled(text: str, rows: list[Row], study: str = "") -> str:
 
 def draw(text: str, rows: list[Row]) -> list[Path]:
     """The figures that a page asks for."""
-    from multitracer.batch.pictures import study_figure
     from multitracer.plots.mpl.renderer import draw as render
 
     made = []

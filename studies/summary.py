@@ -16,7 +16,7 @@ from typing import Any
 import multitracer as mt
 from multitracer.batch.summary import csv_bytes
 
-ANALYZERS = ["connections", "energy", "fairness", "goodput", "rtt_deviation"]
+ANALYZERS = ["connections", "energy", "fairness", "goodput", "rtt_deviation", "timeouts"]
 
 
 def row(folder: Path) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def row(folder: Path) -> dict[str, Any]:
     parameters = tomllib.loads((folder / "measurement.toml").read_text())["parameters"]
     found: dict[str, Any] = {"name": folder.name, "utilization": None} | parameters
     if len(told) == 1:
-        return found | _one(analysis, told[0])
+        return found | _one(analysis, told[0]) | radio(analysis)
     fair = analysis.fairness
     return found | {
         "goodput_bps": round(fair["goodput_mean_bps"], 1),
@@ -50,9 +50,31 @@ def _one(analysis: Any, one: dict[str, Any]) -> dict[str, Any]:
         "goodput_bps": round(one["goodput_bps"] or 0.0, 1),
         "retransmissions": one["retransmissions"]["total"],
         "timeouts": one["timeouts"]["total"],
-        "timeouts_spurious": one["timeouts"]["spurious"],
+        "timeouts_spurious": analysis["timeouts"].summary["spurious"],
         "rtt_deviation_ms": first("rtt_deviation").get("deviation_ms"),
         "energy_j_per_mbit": analysis["energy"].summary.get("value"),
+    }
+
+
+def radio(analysis: Any) -> dict[str, Any]:
+    """What radios and MACs of a wireless run did; nothing of runs over wires.
+
+    Of the energy the share of the first and the last node; data frames sent, of them retransmissions; frames
+    with TCP ACKs that collided, and that the MAC gave up.
+    """
+    nodes = analysis["energy"].summary.get("nodes") or []
+    if not nodes:
+        return {}
+    frames, drops = (analysis.measurement.table(name).frame() for name in ("mac_frames", "packet_drops"))
+    sent = frames[(frames["action"] == "snd") & (frames["kind"] == "data")]
+    acks = drops[(drops["layer"] == "MAC") & (drops["packet"] == "ack")]
+    used = [one["used_j"] for one in sorted(nodes, key=lambda one: one["node"])]
+    return {
+        "energy_ends_share": round((used[0] + used[-1]) / sum(used), 4),
+        "data_frames": len(sent),
+        "data_frames_again": int((sent["attempt"] > 0).sum()),
+        "acks_collided": int((acks["reason"] == "COL").sum()),
+        "acks_given_up": int((acks["reason"] == "RET").sum()),
     }
 
 

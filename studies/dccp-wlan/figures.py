@@ -21,6 +21,11 @@ from multitracer.plots.panel import Axis, Figure, Panel, Series
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies"
 CONSTANT = ("cbr-2", "cbr-5", "cbr-6", "cbr-7", "cbr-7.5")
 SETTLED_S = 60.0
+SPIKE_MS = 10.0
+LINK_BPS = 6e6
+BIN_S = 5.0
+"""Width of what the figures over the seeds average."""
+
 SIZE, DPI = (10.0, 6.4), 80.0
 X = Axis("Time since the request", "s")
 
@@ -70,6 +75,11 @@ def row(folder: Path, one: dict[str, Any], reports: Reports) -> dict[str, Any]:
         "x_calc_low_mbps": _quantile(calc[settled], 5),
         "x_calc_high_mbps": _quantile(calc[settled], 95),
         "p_halving_s": halving(t_s[lossy], p[lossy]) if len(lossy) > 100 else None,
+        "p_straight_log": straight(t_s[lossy], np.log(p[lossy])) if len(lossy) > 100 else None,
+        "p_straight_inverse": straight(t_s[lossy], 1 / p[lossy]) if len(lossy) > 100 else None,
+        "reports_per_min": len(t_s) / (float(t_s[-1]) / 60),
+        "spikes_per_min": float((rtt_ms > SPIKE_MS).sum()) / (float(t_s[-1]) / 60),
+        **begun(t_s, rtt_ms, received * 1e6),
     }
 
 
@@ -77,6 +87,23 @@ def halving(t_s: Any, p: Any) -> float | None:
     """Time in which p halves, by a straight line through its logarithm; None if it does not fall."""
     slope = float(np.polyfit(t_s, np.log(p), 1)[0])
     return float(np.log(2) / -slope) if slope < 0 else None
+
+
+def straight(x: Any, y: Any) -> float:
+    """How much of the variance of `y` a straight line over `x` explains: R^2."""
+    return float(np.corrcoef(x, y)[0, 1] ** 2)
+
+
+def begun(t_s: Any, rtt_ms: Any, received_bps: Any) -> dict[str, Any]:
+    """The first second: its reports, how many of them raise the RTT, and when X_recv is the link's."""
+    early = rtt_ms[t_s < 1.0]
+    early = early[np.isfinite(early)]
+    at_link = np.flatnonzero(received_bps > LINK_BPS)
+    return {
+        "start_reports": len(early),
+        "start_rises": int((np.diff(early) > 0).sum()),
+        "start_at_link_s": float(t_s[at_link[0]]) if len(at_link) else None,
+    }
 
 
 def _known(values: Any) -> Any:
@@ -105,13 +132,13 @@ def curve(name: str, role: str, reports: Reports, column: str, unit: float, labe
 
 
 def whole(reports: Reports) -> Figure:
-    """Round trip, rates and p of the run at full speed."""
+    """RTT, rates and p of the run at full speed."""
     rates = (
         curve("x_recv", "curve_1", reports, "receive_rate_bps", 1e6, "X_recv, as reported"),
         curve("x_calc", "curve_2", reports, "x_calc_bps", 1e6, "X_calc, by the equation"),
     )
     panels = (
-        Panel("rtt", Axis("Round trip", "ms"), (curve("rtt", "curve_1", reports, "rtt_ns", 1e6),), zero=True),
+        Panel("rtt", Axis("RTT", "ms"), (curve("rtt", "curve_1", reports, "rtt_ns", 1e6),), zero=True),
         Panel("rate", Axis("Rate", "Mbit/s"), rates, zero=True),
         Panel(
             "p",
@@ -122,13 +149,13 @@ def whole(reports: Reports) -> Figure:
         ),
     )
     end = float(reports["t_s"][-1])
-    return Figure("dccp-full", "As fast as CCID 3 may send", panels, (0.0, end), x=X)
+    return Figure("dccp-full", "As fast as CCID 3 may send, seed 1", panels, (0.0, end), x=X)
 
 
 def beginning(reports: Reports) -> Figure:
     """Slow start of the run at full speed."""
     panels = (
-        Panel("rtt", Axis("Round trip", "ms"), (curve("rtt", "curve_1", reports, "rtt_ns", 1e6),), zero=True),
+        Panel("rtt", Axis("RTT", "ms"), (curve("rtt", "curve_1", reports, "rtt_ns", 1e6),), zero=True),
         Panel(
             "rate",
             Axis("X_recv", "Mbit/s"),
@@ -136,56 +163,68 @@ def beginning(reports: Reports) -> Figure:
             zero=True,
         ),
     )
-    return Figure("dccp-start", "The first second: slow start fills the queue", panels, (0.0, 1.0), x=X)
+    return Figure(
+        "dccp-start", "The first second, seed 1: slow start fills the queue", panels, (0.0, 1.0), x=X
+    )
 
 
 def offered(runs: dict[str, Reports]) -> Figure:
-    """Round trips of the runs at a constant rate."""
+    """RTTs of the runs at a constant rate."""
     panels = tuple(
         Panel(name, Axis(f"{name}: RTT", "ms"), (curve(name, "curve_1", reports, "rtt_ns", 1e6),), zero=True)
         for name, reports in runs.items()
     )
-    return Figure("dccp-cbr", "Round trips under a constant load", panels, (0.0, 90.0), x=X)
+    return Figure("dccp-cbr", "RTT under a constant load, seed 1", panels, (0.0, 90.0), x=X)
 
 
-def long(reports: Reports) -> Figure:
-    """X_recv and p over a quarter of an hour."""
+def long(runs: list[Reports]) -> Figure:
+    """X_recv and p over a quarter of an hour, over the seeds."""
+    end = min(float(reports["t_s"][-1]) for reports in runs)
     panels = (
         Panel(
             "rate",
             Axis("X_recv", "Mbit/s"),
-            (curve("x_recv", "curve_1", reports, "receive_rate_bps", 1e6),),
+            over_seeds(runs, "receive_rate_bps", 1e6, BIN_S, end),
             zero=True,
         ),
-        Panel("p", Axis("p", "%"), (curve("p", "curve_3", reports, "loss_event_rate", 0.01),), zero=True),
+        Panel("p", Axis("p", "%"), over_seeds(runs, "loss_event_rate", 0.01, BIN_S, end), zero=True),
     )
-    return Figure("dccp-long", "A quarter of an hour", panels, (0.0, float(reports["t_s"][-1])), x=X)
+    title = f"A quarter of an hour, {len(runs)} seeds, means of {BIN_S:g} s"
+    return Figure("dccp-long", title, panels, (0.0, end), x=X)
 
 
 def band(runs: dict[str, list[Reports]]) -> Figure:
-    """Round trips over the seeds: median, and the lowest and highest second by second."""
+    """RTTs over the seeds, second by second."""
     panels = []
     for name, each in runs.items():
         end = min(float(reports["t_s"][-1]) for reports in each)
-        x = np.arange(0.5, end, 1.0)
-        seconds = np.array([[_second(reports, at) for at in x] for reports in each]) / 1e6
-        lines = tuple(
-            Series(label, role, x, values, kind="line", label=label)  # type: ignore[arg-type]
-            for label, role, values in (
-                ("lowest of the seeds", "curve_2", np.nanmin(seconds, axis=0)),
-                ("median", "curve_1", np.nanmedian(seconds, axis=0)),
-                ("highest", "curve_3", np.nanmax(seconds, axis=0)),
-            )
-        )
+        lines = over_seeds(each, "rtt_ns", 1e6, 1.0, end)
         panels.append(Panel(name, Axis(f"{name}: RTT", "ms"), lines, zero=True))
-    return Figure("dccp-seeds", "Round trips over the seeds", tuple(panels), (0.0, 180.0), x=X)
+    number = min(map(len, runs.values()))
+    title = f"RTT over {number} seeds, means of a second"
+    return Figure("dccp-seeds", title, tuple(panels), (0.0, 180.0), x=X)
 
 
-def _second(reports: Reports, at: float) -> float:
-    """The mean round trip within half a second of a time."""
-    first, last = np.searchsorted(reports["t_s"], (at - 0.5, at + 0.5))
-    known = reports["rtt_ns"][first:last].astype(float)
-    known = known[np.isfinite(known)]
+def over_seeds(
+    runs: list[Reports], column: str, unit: float, width_s: float, end_s: float
+) -> tuple[Series, ...]:
+    """Median, lowest and highest over the runs of a column's means."""
+    x = np.arange(width_s / 2, end_s, width_s)
+    means = np.array([[_around(reports, column, at, width_s) for at in x] for reports in runs]) / unit
+    return tuple(
+        Series(label, role, x, values, kind="line", label=label)  # type: ignore[arg-type]
+        for label, role, values in (
+            ("lowest of the seeds", "curve_2", np.nanmin(means, axis=0)),
+            ("median", "curve_1", np.nanmedian(means, axis=0)),
+            ("highest", "curve_3", np.nanmax(means, axis=0)),
+        )
+    )
+
+
+def _around(reports: Reports, column: str, at: float, width_s: float) -> float:
+    """The mean of a column within a width around a time."""
+    first, last = np.searchsorted(reports["t_s"], (at - width_s / 2, at + width_s / 2))
+    known = _known(reports[column][first:last].astype(float))
     return float(known.mean()) if len(known) else float("nan")
 
 
@@ -208,7 +247,7 @@ def main() -> None:
         "full": whole(shown["full"][0]),
         "start": beginning(shown["full"][0]),
         "cbr": offered(steady),
-        "long": long(shown["long"][0]),
+        "long": long(shown["long"]),
         "seeds": band({name: shown[name] for name in ("full", "cbr-7.5")}),
     }
     for name, figure in figures.items():

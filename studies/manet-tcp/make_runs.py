@@ -3,9 +3,9 @@
 Usage: python make_runs.py OUTPUT [--summary SUMMARY] [--seeds FIRST-LAST] [--only published|own]
 
 Our own cases (1500 bytes, no RTS): more frames lost (20 and 30 %), and losses of segments, which the MAC
-does not see. With --summary, each run's row goes there and its traces are removed: they would need 5 GB.
-`as_ns` says whether bytes sent, sent again and with new data are those that the agent of ns-2 counted
-itself. Needs ns-2.35 (Debian: ns2).
+does not see. With --summary, each run's row goes there and its traces are removed: they would need 14 GB.
+The row stays in the run's folder, so that a second call resumes. `as_ns` says whether bytes sent,
+retransmitted and with new data are those that the agent of ns-2 counted itself. Needs ns-2.35 (Debian: ns2).
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import summary
 
 HERE = Path(__file__).resolve().parent
 FLAVOURS = ("reno", "newreno", "sack")
@@ -29,7 +31,7 @@ OWN = [
     *itertools.product(("0.2", "0.3"), (1500,), ("off",), ("frames",)),
     *itertools.product(("0.01", "0.05", "0.1"), (1500,), ("off",), ("segments",)),
 ]
-SEEDS = {"published": "1-3", "own": "1-5"}
+SEEDS = "1-10"
 METRES_APART = {"three": 200, "one": 60}
 SECONDS = 40
 RATE_MBPS = 2
@@ -61,30 +63,39 @@ def as_ns(folder: Path, row: dict[str, Any]) -> dict[str, bool]:
     return {"as_ns": (row["sent_bytes"], row["duplicate_bytes"], row["bytes"]) == theirs}
 
 
+def told(folder: Path) -> dict[str, Any]:
+    """A run's row, out of its traces, which are removed, or as kept when they were."""
+    kept = folder / "row.json"
+    if kept.exists():
+        row: dict[str, Any] = json.loads(kept.read_text())
+        return row
+    row = summary.row(folder)
+    row |= as_ns(folder, row)
+    kept.write_text(json.dumps(row) + "\n")
+    for trace in folder.glob("*.tr"):
+        trace.unlink()
+    return row
+
+
 def main() -> None:
-    """All runs into the directory that the command line names."""
+    """All runs into the directory that the command line names, seed by seed."""
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("output", type=Path)
     parser.add_argument("--summary", type=Path)
-    parser.add_argument("--seeds")
+    parser.add_argument("--seeds", default=SEEDS)
     parser.add_argument("--only", choices=("published", "own"))
     asked = parser.parse_args()
-    cases = {"own": OWN, "published": PUBLISHED}
+    cases = {"published": PUBLISHED, "own": OWN, None: PUBLISHED + OWN}[asked.only]
+    first, _, last = asked.seeds.partition("-")
     rows = []
-    for kind in [asked.only] if asked.only else cases:
-        first, _, last = (asked.seeds or SEEDS[kind]).partition("-")
-        seeds = range(int(first), int(last or first) + 1)
-        for seed, case, hops, flavour in itertools.product(seeds, cases[kind], METRES_APART, FLAVOURS):
+    for seed in range(int(first), int(last or first) + 1):
+        for case, hops, flavour in itertools.product(cases, METRES_APART, FLAVOURS):
             folder = run(asked.output, hops, flavour, case, seed)
             if asked.summary:
-                row = summary.row(folder)
-                rows.append(row | as_ns(folder, row))
-                shutil.rmtree(folder)
-                summary.write(rows, asked.summary)
+                rows.append(told(folder))
+        if asked.summary:
+            summary.write(rows, asked.summary)
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(HERE.parent))
-    import summary
-
     main()

@@ -1,8 +1,9 @@
-"""The connection with packets of 552 bytes that stood still longest: its round trips and sequence numbers.
+"""The connection with packets of 552 bytes that was idle longest after losses: its RTTs and sequence numbers.
 
 Usage: python connection.py RUNS
 
-Writes docs/studies/radio-buffer-packet-connection-*.png and prints what it lost to which losses.
+Chosen by the kept summary. Writes docs/studies/radio-buffer-packet-connection-*.png and prints its losses and
+timeouts.
 """
 
 from __future__ import annotations
@@ -15,24 +16,32 @@ from multitracer.plots import plot
 from multitracer.plots.mpl import renderer as mpl
 from multitracer.registry import plots
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from published import FOLDER, Row, kept, where
+
 KINDS = ("rtt", "tsg")
 
 
+def chosen() -> Row:
+    """Its row of the summary."""
+    alike = where(kept("radio-buffer-packet"), **{"air": "radio", "network.mtu_bytes": 552})
+    return max(alike, key=lambda row: float(row["idle_after_losses_share"]))
+
+
 def main() -> None:
-    """Choose, draw, tell."""
+    """Draw and print."""
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    runs = sorted(Path(sys.argv[1]).glob("radio_*network.mtu-bytes=552*"))
-    found = [(mt.analyze(mt.read(run)), run.name) for run in runs]
-    analysis, name = max(found, key=lambda one: (one[0].idle_losses["after_losses"]["share"], one[1]))
+    name = str(chosen()["name"])
+    analysis = mt.analyze(mt.read(Path(sys.argv[1]) / name))
     subject = plot.Subject("", analysis.measurement, analysis.results)
     for kind in KINDS:
         figure = plot.build(plots()[kind], [subject], plot.PlotOptions())
         mpl.draw(figure, FOLDER / f"radio-buffer-packet-connection-{kind}.png", size=(10.0, 5.6), dpi=80.0)
     told = analysis.idle_losses
     print(name, told["after_losses"], told["segments"], told["lost"], sep="\n")
-    print(analysis["connections"]["connections"][0]["timeouts"]["total"], "timeouts")
+    for one in analysis["connections"]["connections"]:
+        print(one["timeouts"]["total"], "timeouts")
     print(analysis.rtt_deviation["connections"][0])
 
 

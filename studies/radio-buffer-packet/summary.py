@@ -19,7 +19,7 @@ from typing import Any
 import multitracer as mt
 from multitracer.batch.summary import csv_bytes
 
-ANALYZERS = ["connections", "goodput", "rtt_deviation", "idle_losses"]
+ANALYZERS = ["connections", "goodput", "rtt_deviation", "idle_losses", "timeouts"]
 PARAMETERS = ("flow.0.rcvbuf_bytes", "network.mtu_bytes", "seed")
 HEADERS = 40
 
@@ -30,12 +30,13 @@ def row(folder: Path) -> dict[str, Any]:
     parameters = tomllib.loads((folder / "measurement.toml").read_text())["parameters"]
     told = analysis["connections"].summary["connections"]
     one = min(told, key=lambda each: each["endpoints"][1])
-    by_connection = {
+    by_connection: dict[str, dict[str, Any]] = {
         name: next(
             (e for e in analysis[name].summary.get("connections", []) if e["conn"] == one["index"]), {}
         )
         for name in ("goodput", "rtt_deviation")
     }
+    timers = [each for each in analysis["timeouts"].summary["timeouts"] if each["conn"] == one["index"]]
     trips, idle = by_connection["rtt_deviation"], analysis["idle_losses"].summary
     lost = idle.get("lost") or {}
     return {
@@ -50,7 +51,7 @@ def row(folder: Path) -> dict[str, Any]:
         "retransmissions": one["retransmissions"]["total"],
         "retransmissions_fast": one["retransmissions"]["fast"],
         "timeouts": one["timeouts"]["total"],
-        "timeouts_spurious": one["timeouts"]["spurious"],
+        "timeouts_spurious": sum(each["verdict"] == "spurious" for each in timers),
         "rtt_mean_ms": trips.get("mean_ms"),
         "rtt_deviation_ms": trips.get("deviation_ms"),
         "rto_ms": trips.get("rto_ms"),

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from findings import Finding, Interval, Row, grouped, interval, kept, ratios, where
+from published import Finding, Interval, Row, grouped, interval, kept, ratios, where
 
 SIZES = (2000, 8000, 32000, 64000)
 SEGMENTS = (128, 256, 512)
 CASE = ("flavour", "window", "queue", "segment")
 KBIT = 1e3
+FLOWS = 10
 BYTES_PER_S = 8.0
 """Bit/s in a byte per second: the published deviations are in bytes per second, as far as their size tells."""
 
@@ -24,11 +25,14 @@ Cells = dict[tuple[Any, ...], float]
 
 
 def per_run(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """One row for each run of ten flows in ns-3, whose summary has one for each flow, in order of their beginnings."""
+    """One row for each run of ten flows in ns-3, whose summary has one for each flow, in order of their beginnings.
+
+    A flow without goodput (empty, not 0) never sent data and is left out.
+    """
     runs: dict[str, dict[str, Any]] = {}
     for row in where(rows, param_flows=10):
         run = runs.setdefault(str(row["name"]), dict(row) | {"flows": []})
-        if row["goodput_bps"]:
+        if row["goodput_bps"] is not None:
             run["flows"].append(float(row["goodput_bps"]))
     return [run | {"goodput_bps": float(np.mean(run["flows"]))} for run in runs.values()]
 
@@ -350,7 +354,7 @@ def _flavours(both: Sequence[Simulator], second: Simulator) -> list[Finding]:
 
     def closer(one: Simulator) -> bool:
         cells = where(one.ten, window=2000, queue=(32000, 64000))
-        return max(row["goodput_std_bps"] for row in cells) / BYTES_PER_S < 150
+        return max(float(row["goodput_std_bps"]) for row in cells) / BYTES_PER_S < 150
 
     narrow, wide = count(second, False), count(second, True)
     return [
@@ -500,4 +504,15 @@ def _conclusions(both: Sequence[Simulator]) -> list[Finding]:
             all(smaller(one)[0].low > max(smaller(one)[1].high, smaller(one)[2].high) for one in both),
             "mean over windows, queues and flavours for each run; interval over runs",
         ),
+    ]
+
+
+def notes(rows: Sequence[Row]) -> list[str]:
+    """How flows without data are counted."""
+    silent = [FLOWS - len(run["flows"]) for run in per_run(rows)]
+    some = [number for number in silent if number]
+    return [
+        "A flow that stalls until the end counts as one with less goodput, down to none ([`fairness`](../json.md)). In "
+        f"{len(some)} of {len(silent)} runs of ns-3 with ten flows {min(some)} to {max(some)} of them never sent data, because "
+        "all their SYNs were lost: they are not counted."
     ]

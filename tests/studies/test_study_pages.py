@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import multitracer as mt
@@ -59,7 +60,7 @@ def script(path: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A script of studies/, with its own folder to import from."""
     file = ROOT / "studies" / path
     monkeypatch.syspath_prepend(str(file.parent))
-    for name in ("ccid3", "findings", "packets"):
+    for name in ("ccid3", "packets", "published"):
         sys.modules.pop(name, None)
     spec = importlib.util.spec_from_file_location(f"study_{file.stem}", file)
     assert spec is not None
@@ -95,8 +96,17 @@ def test_each_figure_and_table_of_the_paper_has_its_row(study: str) -> None:
         assert why or verdict == "**agrees**", row[0]
 
 
+def test_the_energy_study_has_what_ns_2_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = script("published.py", monkeypatch).kept("manet-tcp")
+    assert {row["as_ns"] for row in rows} == {"True"}
+    cases = [tuple(row[name] for name in ("hops", "flavour", "loss", "of", "mtu", "rts")) for row in rows]
+    seeds = {case: cases.count(case) for case in cases}
+    assert len(seeds) == 84 + 30
+    assert len(set(seeds.values())) == 1, "as many seeds in every case"
+
+
 def test_a_finding_without_a_reason_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = script("findings.py", monkeypatch)
+    module = script("published.py", monkeypatch)
     with pytest.raises(ValueError, match="empty cell"):
         module.table([module.Finding("Figure 1", "it grows", "2", "1", False)])
     (line,) = module.table([module.Finding("Figure 1", "it grows", "2", "2", True)]).splitlines()[2:]
@@ -104,17 +114,38 @@ def test_a_finding_without_a_reason_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_intervals_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = script("findings.py", monkeypatch)
+    module = script("published.py", monkeypatch)
     one = module.interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
     assert (one.median, one.n) == (5.0, 9)
     assert 1.0 < one.low < one.median < one.high < 9.0
-    assert module.interval([3.0]).text(1) == "3.0 (3.0 to 3.0)"
+    assert module.interval([3.0]).text(1) == "3.0 (n = 1)"
+    assert module.interval([1.0, 2.0, 4.0]).text(0) == "2 (1 to 4)"
     with pytest.raises(ValueError, match="no values"):
         module.interval([])
     rows = [{"a": 1, "b": "x", "v": 2.0}, {"a": 1, "b": "y", "v": 4.0}, {"a": 2, "b": "x", "v": None}]
     assert module.grouped(rows, "v", ("a",)) == {(1,): 3.0}
     assert module.where(rows, a=1, b=("x", "z")) == rows[:1]
     assert module.ratios({1: 6.0, 2: 1.0}, {1: 3.0}) == [2.0]
+
+
+def test_a_curve_and_its_beginning_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = script("dccp-wlan/figures.py", monkeypatch)
+    t_s = np.arange(1.0, 200.0)
+    assert figures.halving(t_s, 2.0 ** (-t_s / 30)) == pytest.approx(30)
+    assert figures.halving(t_s, t_s) is None
+    assert figures.straight(t_s, np.log(np.exp(-t_s / 50))) == pytest.approx(1)
+    assert figures.straight(t_s, np.log(1 / t_s)) < 0.95 < figures.straight(t_s, 1 / (1 / t_s))
+    begun = figures.begun(
+        np.array([0.1, 0.2, 0.3, 1.5]), np.array([1.0, 2.0, 1.5, 9.0]), np.array([1e6, 5e6, 7e6, 7e6])
+    )
+    assert begun == {"start_reports": 3, "start_rises": 1, "start_at_link_s": 0.3}
+
+
+def test_the_loss_rate_that_gives_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    findings = script("dccp-wlan/findings.py", monkeypatch)
+    p = findings._p_of(7e6, 0.4)
+    assert findings.throughput_bps(1400, 0.4, p) == pytest.approx(7e6, rel=1e-6)
+    assert findings._p_of(753e3, 0.4) == pytest.approx(0.002, rel=0.01)
 
 
 def test_long_packets_are_lost_more_often(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -373,11 +373,11 @@ def test_losses_are_told_before_a_link_that_had_room_for_a_third_of_the_time() -
 
 def test_no_link_is_said_to_be_full_that_was_not() -> None:
     """Connections may keep a queue filled together while none of them shows the rate of the link."""
-    crowd = [
-        flow(entry(index, congestion_window=1.0, full=0.0, queue=(40.0, 50.0), base=5.0)) for index in range(3)
-    ]
+    facts: Any = {"congestion_window": 1.0, "full": 0.0, "queue": (40.0, 50.0), "base": 5.0}
+    crowd = [flow(entry(index, **facts)) for index in range(3)]
     (said,) = {text(group, with_loss=False) for group in groups([one for one in crowd if one])}
-    assert "kept a queue filled together" in said and "full" not in said.replace("filled", "")
+    assert "kept a queue filled together" in said
+    assert "full" not in said.replace("filled", "")
 
 
 @pytest.mark.parametrize(("base_ms", "only_queues"), [(50.0, True), (500.0, False)])

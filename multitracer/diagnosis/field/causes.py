@@ -118,7 +118,7 @@ def _network(flow: Flow, spent: dict[str, float], company: Company) -> list[Caus
     else:
         held = reduced + recovery
         # A link that had room for so long is not what made the transfer slow, though it was full for longer.
-        room = lost and 0 < held and full < MOSTLY_FULL * (full + window + recovery)
+        room = lost and held > 0 and full < MOSTLY_FULL * (full + window + recovery)
         first = max(full, held) if room else held
         told = [
             Cause("loss" if lost else "spurious", held, held, first),

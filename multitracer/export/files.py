@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from multitracer.model.errors import UsageError
 
@@ -34,11 +34,11 @@ def writing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
     temporary = os.path.join(os.path.dirname(path) or ".", f".multitracer-{secrets.token_hex(8)}")
     try:
         with contextlib.ExitStack() as opened:
-            file: IO[Any] = opened.enter_context(open(temporary, "xb"))
+            file: Any = opened.enter_context(open(temporary, "xb"))
             if path.lower().endswith(".gz"):
                 # Neither name nor time of writing: the same content gives the same bytes.
                 packed = gzip.GzipFile(fileobj=file, filename="", mode="wb", mtime=0, compresslevel=6)
-                file = cast("IO[Any]", opened.enter_context(packed))
+                file = opened.enter_context(packed)
             if not binary:
                 file = opened.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
             yield file

@@ -101,6 +101,14 @@ def test_a_pipe_says_the_same(detail: str) -> None:
         assert before["records"] <= after["records"]
 
 
+def test_no_command_reads_a_pipe_again() -> None:
+    process = piped("--json", "--full")
+    output, _ = process.communicate(CAPTURE.read_bytes(), timeout=PATIENCE_S)
+    said = parsed(output)[1]["diagnosis"]
+    assert said
+    assert [one["command"] for one in said] == [None] * len(said)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_file_that_grows(tmp_path: Path, number: signal.Signals) -> None:
     path, data = tmp_path / "growing.pcap", CAPTURE.read_bytes()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 LINE_EVERY_S = 30.0
 SHOWN = 20
+LEAST_SHARE = 0.0005  # of the time; less would be printed as 0.0 %
 
 
 @click.command(short_help="Analyse a directory of measurements.")
@@ -105,8 +106,9 @@ SHOWN = 20
     "fail_on",
     multiple=True,
     metavar="RULE",
-    help="Exit with status 5 if it holds of a measurement: 'utilization<95', 'timeouts_spurious>0', any "
-    "column of summary.csv, 'cause=loss'; against the baseline, 'slowdown>5' (percent). Repeatable.",
+    help="Exit with status 5 if it holds for a measurement: a column of summary.csv ('utilization<95', "
+    "'timeouts_spurious>0'), the main cause ('cause=loss'), or, with --baseline, 'slowdown>5' (percent). "
+    "Repeatable.",
 )
 @click.option("--strict", is_flag=True, help="Exit with status 4 if a measurement could not be analysed.")
 @click.pass_context
@@ -213,7 +215,7 @@ def _print(found: Batch, seconds: float) -> None:
         causes = ", ".join(
             f"{one['cause'].replace('_', ' ')} {100 * one['share']:.1f} %"
             for one in record["causes"]
-            if one["share"]
+            if one["share"] >= LEAST_SHARE
         )
         used = 100 * record["utilization"]["value"]
         say(f"    {used:5.1f} %  {record['name']}: {causes or _said(record)}")

@@ -38,7 +38,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 )
 @click.option("--list", "list_kinds", is_flag=True, help="List the kinds of figures.")
 @click.option("--from", "start", type=float, metavar="SECONDS", help="Begin of the time window.")
-@click.option("--to", "end", type=float, metavar="SECONDS", help="End of the time window.")
+@click.option("--until", "--to", "end", type=float, metavar="SECONDS", help="End of the time window.")
 @click.option(
     "--offset",
     type=click.IntRange(0),

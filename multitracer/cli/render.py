@@ -472,19 +472,30 @@ def _inconclusive(console: Console, reasons: Object) -> None:
 
 
 def _issues(console: Console, issues: Sequence[Object]) -> None:
-    shown = [issue for issue in issues if issue["code"] != "skipped-file"]
+    shown = _alike([issue for issue in issues if issue["code"] != "skipped-file"])
     if not shown:
         return
     _heading(console, "Issues")
-    for issue in shown[:SHOWN]:
-        where = os.path.basename(issue["path"])
-        at = f", record {issue['first_record']:,}" if issue["first_record"] else ""
-        times = f" ({issue['count']:,} times)" if issue["count"] > 1 else ""
+    for same in shown[:SHOWN]:
+        issue = same[0]
+        names = [os.path.basename(one["path"]) for one in same]
+        counts = [f" ({one['count']:,} times)" if one["count"] > 1 else "" for one in same]
+        if len(same) == 1:
+            at = f", record {issue['first_record']:,}" if issue["first_record"] else ""
+            where, times = f"{names[0]}{at}", counts[0]
+        else:
+            where, times = ", ".join(name + count for name, count in zip(names, counts, strict=True)), ""
         line = Text(f"{issue['severity']}: ", SEVERITY_STYLES[issue["severity"]])
-        line.append(
-            f"{where}{at}{': ' if where or at else ''}{issue['code']}{times}", "default not bold not dim"
-        )
+        line.append(f"{where}{': ' if where else ''}{issue['code']}{times}", "default not bold not dim")
         line.append(f": {issue['detail']}" if issue["detail"] else "", "default not bold not dim")
         console.print(line, highlight=False)
         console.print(Padding(Text(issue["advice"], "dim"), (0, 0, 0, 4), expand=False), highlight=False)
     more(console, shown, SHOWN, "issues")
+
+
+def _alike(issues: Sequence[Object]) -> list[list[Object]]:
+    """Issues that say the same of several files, together; in the order of their first."""
+    found: dict[tuple[str, str, str], list[Object]] = {}
+    for issue in issues:
+        found.setdefault((issue["severity"], issue["code"], issue["detail"]), []).append(issue)
+    return list(found.values())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import io
 import os
 import re
 import secrets
@@ -22,6 +24,8 @@ _ASCII = str.maketrans(
 def writing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
     """A file under a temporary name beside `path`, renamed to it when all went well and removed when not.
 
+    A name that ends in ``.gz`` is written compressed.
+
     Raises
     ------
     UsageError
@@ -29,8 +33,14 @@ def writing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
     """
     temporary = os.path.join(os.path.dirname(path) or ".", f".multitracer-{secrets.token_hex(8)}")
     try:
-        mode, options = ("xb", {}) if binary else ("x", {"encoding": "utf-8", "newline": "\n"})
-        with open(temporary, mode, **options) as file:  # type: ignore[call-overload]
+        with contextlib.ExitStack() as opened:
+            file: Any = opened.enter_context(open(temporary, "xb"))
+            if path.lower().endswith(".gz"):
+                # Neither name nor time of writing: the same content gives the same bytes.
+                packed = gzip.GzipFile(fileobj=file, filename="", mode="wb", mtime=0, compresslevel=6)
+                file = opened.enter_context(packed)
+            if not binary:
+                file = opened.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
             yield file
         os.replace(temporary, path)
     except OSError as error:

@@ -53,7 +53,7 @@ def write(analysis: Answers, path: str, kind: str, name: str | None = None) -> l
     ----------
     analysis : Answers
     path : str
-        A file if it ends as the format does; else a directory.
+        A file if it ends as the format does (CSV also with ``.gz`` behind, compressed); else a directory.
     kind : {"csv", "parquet"}
     name : str, optional
         Which table; ``events`` by default for a file, all that have rows for a directory.
@@ -70,7 +70,8 @@ def write(analysis: Answers, path: str, kind: str, name: str | None = None) -> l
     """
     if kind == "parquet" and find_spec("pyarrow") is None:
         raise UsageError("Parquet needs pyarrow: pip install 'multitracer[parquet]', or export --to csv")
-    if os.path.splitext(path)[1].lower() == ENDINGS[kind]:
+    ending = path.lower().removesuffix(".gz") if kind == "csv" else path.lower()
+    if os.path.splitext(ending)[1] == ENDINGS[kind]:
         _one(table(analysis, name or "events"), path, kind)
         return [path]
     wanted = [name] if name is not None else names(analysis)

@@ -121,6 +121,16 @@ def test_pcap_from_compressed_captures_and_refusals(tmp_path):
     assert not (tmp_path / "b.pcap").exists()
 
 
+def test_a_name_that_ends_in_gz_is_written_compressed(tmp_path):
+    found = mt.analyze(mt.read(VJ))
+    for name in ("a.pcap", "a.pcap.gz"):
+        pcap.write(found, str(tmp_path / name))
+    assert gzip.decompress((tmp_path / "a.pcap.gz").read_bytes()) == (tmp_path / "a.pcap").read_bytes()
+    for name in ("a.csv", "a.csv.gz"):
+        assert tables.write(found, str(tmp_path / name), "csv", "segments") == [str(tmp_path / name)]
+    assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()) == (tmp_path / "a.csv").read_bytes()
+
+
 def rlp_log(lost: set[int], slots: int, path: Path) -> None:
     """A link that sends a new frame in every slot, never again, and loses some."""
     lines = ["# rlpdump 1 clock=realtime slot_ms=20 payload_bytes=24 window=61 t1_ms=480 n2=6"]

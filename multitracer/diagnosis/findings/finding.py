@@ -126,9 +126,11 @@ def plot_command(m: Timeline, start: float | None, end: float | None, kind: str 
     Returns
     -------
     str
-        A command that a shell can run.
+        A command that a shell can run; empty where a source was standard input, which cannot be read again.
     """
     paths = [source.path for source in m.sources]
+    if "-" in paths:
+        return ""
     folders = {os.path.dirname(path) for path in paths}
     shown = [next(iter(folders))] if len(paths) > 1 and len(folders) == 1 and next(iter(folders)) else paths
     words = ["multitracer", "plot", *shown]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.alignment.translated import Alone, Split, same_packets, split_by_proxy
+from multitracer.alignment.translated import SingleCapture, Split, same_packets, split_by_proxy
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
 
@@ -98,12 +98,12 @@ def split(traces: Sequence[Trace], captures: Sequence[int], merged: Sequence[Mer
     merged : sequence of Merged
         Connections as they were joined.
     """
-    return split_by_proxy(traces, _alone(captures, merged)) if len(captures) > 1 else []
+    return split_by_proxy(traces, _in_one_capture(captures, merged)) if len(captures) > 1 else []
 
 
-def _alone(captures: Sequence[int], merged: Sequence[Merged]) -> list[Alone]:
+def _in_one_capture(captures: Sequence[int], merged: Sequence[Merged]) -> list[SingleCapture]:
     return [
-        Alone(number, member.source, member.conn, member.flipped)
+        SingleCapture(number, member.source, member.conn, member.flipped)
         for number, common in enumerate(merged)
         if len(common.members) < len(captures)
         for member in common.members
@@ -117,12 +117,12 @@ def _fused(
     ranges: dict[int, list[list[tuple[int, int]]]],
 ) -> list[Merged]:
     """Connections that have the same packets under other names become one."""
-    alone = _alone(captures, merged)
-    if len({one.source for one in alone}) < 2:
+    single = _in_one_capture(captures, merged)
+    if len({one.source for one in single}) < 2:
         return merged
     into: dict[int, int] = {}  # connections that are no more, and where they went
     gone = into.keys()
-    for same in same_packets(traces, alone):
+    for same in same_packets(traces, single):
         a, b = sorted((_end_of(into, same.first), _end_of(into, same.second)))
         if a == b:
             continue

@@ -115,9 +115,9 @@ def _counted(connection: Connection, changed: Table, causes: Array) -> Connectio
         source, name = int(changed["source"][row]), _DIRECTIONS[int(changed["dir"][row])]
         if source not in summaries:
             continue
-        way: Mapping[str, Any] = summaries[source][name]
-        counts = dict(way["retransmissions"])
+        summary: Mapping[str, Any] = summaries[source][name]
+        counts = dict(summary["retransmissions"])
         counts[CAUSES[int(changed["cause"][row])]] -= 1
         counts[CAUSES[int(causes[row])]] += 1
-        summaries[source] = summaries[source] | {name: {**way, "retransmissions": counts}}
+        summaries[source] = summaries[source] | {name: {**summary, "retransmissions": counts}}
     return replace(connection, summaries=summaries)

@@ -33,18 +33,18 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     span_ns = max(int(air["t_ns"][-1] - air["t_ns"][0]) + STEP_NS, STEP_NS)
     sums = {name: int(air[f"{name}_ns"].sum()) for name in _OWNERS}
     unknown = int(air["unknown_frames"].sum())
-    told = int(air["frames"].sum()) - unknown
+    known = int(air["frames"].sum()) - unknown
     busy = sum((air[f"{name}_ns"] for name in _OWNERS), np.zeros(len(air), dtype=np.int64))
     radio = m.table("link_radio")
     rates = _rates(m, radio)
     summary = {
         "span_s": round(span_ns / 1e9, 6),
-        "frames": told + unknown,
+        "frames": known + unknown,
         "unknown_frames": unknown,
-        "busy_share": _share(int(busy.sum()), span_ns) if told else None,
-        "shares": {name: _share(sums[name], span_ns) for name in _OWNERS} if told else None,
+        "busy_share": _share(int(busy.sum()), span_ns) if known else None,
+        "shares": {name: _share(sums[name], span_ns) for name in _OWNERS} if known else None,
         "busiest_second": _busiest(m, air["t_ns"], busy, air["own_ns"])
-        if told and span_ns > SECOND_STEPS * STEP_NS
+        if known and span_ns > SECOND_STEPS * STEP_NS
         else None,
         "silences": _silences(m, air["t_ns"]),
         "entities": [

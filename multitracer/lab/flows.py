@@ -272,9 +272,9 @@ class _Iperf:
         self.result.client_done = self.result.server_done = True
         try:
             with open(self._output, encoding="utf-8") as file:
-                told = json.load(file)
-            self.result.error = str(told.get("error", ""))
-            end = told.get("end", {})
+                report = json.load(file)
+            self.result.error = str(report.get("error", ""))
+            end = report.get("end", {})
             self.result.sent = int(end.get("sum_sent", {}).get("bytes", 0))
             self.result.received = int(end.get("sum_received", {}).get("bytes", 0))
         except (OSError, ValueError, AttributeError) as error:

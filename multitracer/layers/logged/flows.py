@@ -155,7 +155,7 @@ def _socket(m: Timeline, rows: Table) -> LoggedFlow | None:
         if len(at)
     }
     begin_ns = _began(m, source, flow)
-    ways = {}
+    directions = {}
     for sends, columns in ((True, _SENT), (False, _RECEIVED)):
         for name, words in columns:
             if name in known:
@@ -165,11 +165,11 @@ def _socket(m: Timeline, rows: Table) -> LoggedFlow | None:
                     start = (begin_ns, float(details.get(f"bytes_before_{kind}") or 0))
                 rates = _of_counter(known[name], name in _SEQUENCE, start)
                 if rates:
-                    ways[sends] = (float(np.nansum(rates.size)), words, rates)
+                    directions[sends] = (float(np.nansum(rates.size)), words, rates)
                     break
-    if ways:
-        found.sends = max(ways, key=lambda sends: (ways[sends][0], sends))
-        _, found.counted, found.rates = ways[found.sends]
+    if directions:
+        found.sends = max(directions, key=lambda sends: (directions[sends][0], sends))
+        _, found.counted, found.rates = directions[found.sends]
     if "srtt_ns" in known:
         found.rtt = _measured(_scaled(known["srtt_ns"], 1e-9))
     if "min_rtt_ns" in known:

@@ -97,6 +97,11 @@ def split(traces: Sequence[Trace], captures: Sequence[int], merged: Sequence[Mer
         Those that are captures.
     merged : sequence of Merged
         Connections as they were joined.
+
+    Returns
+    -------
+    list of Split
+        One for each pair of connections; empty without any.
     """
     return split_by_proxy(traces, _in_one_capture(captures, merged)) if len(captures) > 1 else []
 
@@ -258,6 +263,12 @@ def columns(table: Table, source: int, merged: Sequence[Merged], count: int) -> 
         The measurement's connections in their final order.
     count : int
         Number of connections in the capture.
+
+    Returns
+    -------
+    dict of str to array
+        The columns to replace, by name, of the table's length: ``conn``, ``dir``, ``seq``, and ``ack`` and
+        ``sack_high`` where the table has them. Empty if they are in common terms already.
     """
     number = np.full(count + 1, -1, dtype=np.int32)  # the last entry answers for conn -1
     flipped = np.zeros(count + 1, dtype=np.int8)

@@ -40,6 +40,12 @@ def by_kernel(
     clocks : sequence of Clock
     near : tuple of int or None
         Captures next to the data sender and next to the receiver.
+
+    Returns
+    -------
+    tables : dict of str to Table
+    connections : list of Connection
+        With the causes, and the counts by cause, that the kernel's state gives.
     """
     events, rows = tables.get("kernel_events"), tables.get("retransmissions")
     if events is None or rows is None or not len(events) or not len(rows):

@@ -74,6 +74,11 @@ def join(
         their time as stamped.
     lossy_monitor : bool
         The monitor missed so much that order says nothing of clocks: only what could be read counts.
+
+    Returns
+    -------
+    list of Relation
+        One for each side; empty if they do not fit.
     """
     nominal = state.identity(log) if coarse is None else Nominal(coarse.fit.pieces)
     directions = {}

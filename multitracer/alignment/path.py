@@ -34,7 +34,13 @@ def read_connections(state: AlignmentState) -> None:
 
 
 def leave_out_copies(state: AlignmentState) -> None:
-    """Of captures with the same records only the first takes part."""
+    """Of captures with the same records only the first takes part.
+
+    Raises
+    ------
+    AlignmentError
+        If only copies of one capture are left.
+    """
     found = state.layer("tcp")
     tables = {i: state.traces[i].tables.get("segments") for i in found}
     for place, i in enumerate(found):

@@ -173,7 +173,13 @@ class Traffic:
         return list(self._pending)
 
     def take(self, stream: IO[bytes]) -> None:
-        """Read reports from a stream that is readable."""
+        """Read reports from a stream that is readable.
+
+        Raises
+        ------
+        LabError
+            If the program that makes the traffic reports anything else.
+        """
         part = os.read(stream.fileno(), 65_536)
         if not part:
             del self._pending[stream]

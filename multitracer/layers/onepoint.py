@@ -101,6 +101,11 @@ def kernel_limits(
         One direction of the connection's summary.
     inferred : mapping of str to Any or None
         Shares that the capture alone suggests; None where it says nothing.
+
+    Returns
+    -------
+    dict or None
+        As ``limits`` of a connection (docs/json.md): shares that sum to 1, ``seconds`` and ``method``.
     """
     if not m.rows("tcp_states"):
         return None

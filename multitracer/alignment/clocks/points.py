@@ -162,6 +162,11 @@ def apply_pieces(pieces: Sequence[tuple[int, ClockLine]], t_ns: Int, record: Int
     pieces : sequence of (int, ClockLine)
         First record and line, in file order.
     t_ns, record : int64 arrays
+
+    Returns
+    -------
+    int64 array
+        For each row, its time on the reference clock in nanoseconds.
     """
     mapped = pieces[0][1].apply(t_ns)
     if len(pieces) > 1 and mapped is t_ns:

@@ -63,7 +63,7 @@ def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
                 f"{again:,} of these {unit}s had to be retransmitted; one was transmitted up to {most} times"
             )
         yield which
-    yield from _arrival(span, mine["received_ns"].tolist(), unit)
+    yield from _arrival(span, mine["heard_ns"].tolist(), unit)
     if fate in _FATES:
         yield _FATES[fate]
 

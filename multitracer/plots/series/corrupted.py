@@ -83,6 +83,11 @@ def true_marks(
         Bytes.
     group : str
         Of the legend.
+
+    Yields
+    ------
+    Marks
+        One, of all gaps with known true numbers; none without.
     """
     restored = [
         (one.segments["t_ns"], one.true) for one in corruptions if one.true is not None and len(one.true)

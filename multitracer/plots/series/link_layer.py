@@ -41,6 +41,11 @@ def frame_series(
         Bytes.
     group : str
         Of the legend.
+
+    Yields
+    ------
+    Series
+        Seconds and bytes; none without a frame.
     """
     sent = frames.where(
         (frames["entity"] == entity)

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{Link, Reception};
 use crate::wifi::rows::Output;
-use crate::wifi::sequence_counter::{SequenceCounter, Unseen};
+use crate::wifi::sequence_counter::Unseen;
 
 impl Link {
     /// Judge every frame and every gap. `limit`: retransmissions before a sender gives up, if known.

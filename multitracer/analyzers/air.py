@@ -1,4 +1,4 @@
-"""The air: who had it, how the link's frames went over it, and how well they were heard."""
+"""The air: who had it, how the link's frames went over it, and how many the monitor received."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _OWNERS = ("own", "others", "everybody", "damaged")
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Shares of the time that frames of the link and of others were on the air, and rates and signal by side.
 
-    The time is that of the capture. What was on the air and not heard (other channels, stations out of reach,
-    noise) is in no share, and neither are the times between frames that the medium needs.
+    The time is that of the capture. What was on the air and not received (other channels, stations out of
+    reach, noise) is in no share, and neither are the times between frames that the medium needs.
 
     References
     ----------

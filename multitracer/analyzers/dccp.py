@@ -1,4 +1,4 @@
-"""What a DCCP connection did: round trips, loss, rates, and how late it heard of congestion."""
+"""What a DCCP connection did: round trips, loss, rates, and how late congestion was reported to it."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def _limited_transmit(states: SenderStates, released: _Released) -> Times:
 
 
 def _ecn(m: Timeline, states: SenderStates) -> list[dict[str, Any]]:
-    """Congestion told by marks: what the receiver echoed, and the reductions that were not for a loss."""
+    """Congestion signalled by marks: what the receiver echoed, and reductions that were not for a loss."""
     data, acks = states.data, states.acks
     echoes = acks.counted(((acks["flags"] & _SYN) == 0) & ((acks["flags"] & _ECE) > 0))
     cwr = ((data["flags"] & _CWR) > 0) & ((data["flags"] & _SYN) == 0)

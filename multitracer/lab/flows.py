@@ -40,7 +40,7 @@ class FlowResult:
     error : str
         Why it failed; "" if it did not.
     tcp_info : dict
-        What the client's kernel told of the connection when both directions were closed; empty if it did not.
+        What the client's kernel reported of the connection at its end; empty if it did not.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""What a monitor on the channel of the ARQ link hears, frame by frame."""
+"""What a monitor on the channel of the ARQ link receives, frame by frame."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Monitor:
             self._hear(begin_ns + place // 2 * _EXCHANGE_NS + answer_ns, side, frame, None)
 
     def drain(self) -> list[RawFrame]:
-        """Take the frames heard since the last call."""
+        """Take the frames received since the last call."""
         received, self._frames = self._frames, []
         return received
 

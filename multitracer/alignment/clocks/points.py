@@ -44,7 +44,7 @@ class Points:
         t_reference : int array
             Times that the other clock showed at the same moments, or at moments of a known order.
         order : int array
-            Where each lies in the source's file: its record, so that steps of the clock can be told.
+            Where each lies in the source's file: its record, by which steps of the clock are found.
 
         Returns
         -------

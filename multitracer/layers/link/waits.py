@@ -16,7 +16,7 @@ FOREVER = int(np.iinfo(np.int64).max)
 def full_window(m: Timeline, path: LinkPath) -> Intervals:
     """Times in which as many frames were outstanding as the link's window allows.
 
-    The N(R) that the sender hears says what is acknowledged. Where a log does not show that of every frame,
+    The N(R) that the sender receives acknowledges frames. Where a log does not show that of every frame,
     one counts as acknowledged when it and all before it have arrived and the shortest way back is over. A
     reset begins anew.
 
@@ -67,7 +67,7 @@ def _received_nr(m: Timeline, path: LinkPath) -> tuple[Array, Array]:
 
 
 def _receptions(m: Timeline, path: LinkPath) -> tuple[int, str]:
-    """Where what the sender hears is logged: a capture of the air has every frame once, as it is sent."""
+    """Where what the sender receives is logged: a capture of the air has every frame once, as it is sent."""
     if not np.any(_is(m.table("link_frames"), "action", "rcv")) and path.receiver is not None:
         return path.receiver, "snd"
     return path.sender, "rcv"

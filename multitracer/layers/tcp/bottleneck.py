@@ -70,7 +70,7 @@ class Bottleneck:
     packet_ns : int
         Time that a usual packet takes.
     delay_ns : int
-        Smallest delay from end to end (with the way back, if told from ACKs).
+        Smallest delay from end to end (with that of the return path, where it is known by ACKs).
     idle, idle_least, idle_most : Intervals
         Times in which nothing was in it, within the transfer.
     span : Intervals

@@ -1,6 +1,6 @@
 """A packet's way down and up: from the TCP sender through the frames of the link to the receiver, and back.
 
-Which frames carried a packet is told by `multitracer.layers.framemap`.
+`multitracer.layers.framemap` says which frames carried a packet.
 """
 
 from __future__ import annotations

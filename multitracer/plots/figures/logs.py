@@ -220,7 +220,7 @@ def _seconds(m: Timeline, found: Samples) -> Floats:
 
 
 def _changes(m: Timeline, found: Sequence[Condition]) -> Marks:
-    """Changes of what is told in words (technology, cell), each a line with the word."""
+    """Changes of values in words (technology, cell), each a line with the word."""
     x = np.concatenate([_seconds(m, one.samples) for one in found])
     texts = [one.name.partition(":")[2] for one in found for _ in range(len(one.samples.t_ns))]
     order = np.argsort(x, kind="stable")

@@ -122,7 +122,7 @@ def votes(rows: Table, row: int) -> str:
 
 
 def resets(selection: Selection, results: Results, events: Table) -> list[Reset]:
-    """Link resets, from their result or else from the log (without the peers that were told).
+    """Link resets, from their result or else from the log (each once, by the entity that asked for it).
 
     Parameters
     ----------

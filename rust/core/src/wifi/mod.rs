@@ -1,4 +1,4 @@
-//! Captures of 802.11 frames, as a monitor hears them: transmissions, acknowledgements, what was not seen.
+//! Captures of 802.11 frames, as a monitor receives them: transmissions, acknowledgements, what was not seen.
 //!
 //! One file per layer: `radio` (what capture headers say: `radiotap` with `he`, and older `cards`), `header`
 //! (addresses and numbers), `payload` (what is carried), `airtime`, `space` (one sequence counter), `link` (a

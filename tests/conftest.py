@@ -56,6 +56,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # What `make check` leaves out: files that run processes, the kernel, a browser, notebooks or tshark, or whose
 # tests take more than 5 s together on two cores (`make test DURATIONS=0`). Single tests are marked slow.
 SLOW = (
+    "analyzers/test_any_table.py",
     "batch/",
     "crosslayer/test_subsets.py",
     "export/",
@@ -63,6 +64,7 @@ SLOW = (
     "lab/test_lab_rlp.py",
     "lab/test_replay_run.py",
     "lab/test_runner.py",
+    "plots/test_plots_appearance.py",
     "plots/test_plots_experts.py",
     "plots/test_plots_mpl.py",
     "plots/test_plots_samples.py",
@@ -70,10 +72,12 @@ SLOW = (
     "report/test_notebooks.py",
     "report/test_report_hostile.py",
     "report/test_report_page.py",
+    "report/test_report_views.py",
     "studies/",
     "test_capture_sources.py",
     "test_containers.py",
     "test_disagreements.py",
+    "test_docs_site.py",
     "test_every_command.py",
     "test_follow.py",
     "test_output_streams.py",

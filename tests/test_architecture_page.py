@@ -13,6 +13,7 @@ PICTURE = (ROOT / "docs" / "images" / "architecture.svg").read_text(encoding="ut
 MAP = runpy.run_path(str(ROOT / "scripts" / "map.py"))
 
 
+@pytest.mark.slow
 def test_the_table_is_what_the_source_says() -> None:
     """`make map` writes it anew."""
     rooms = MAP["rooms"]()

@@ -1,4 +1,4 @@
-"""What is public and takes three parameters or more says what each of them means."""
+"""Docstrings of what is public: what goes in, what comes out, which error; and names that the field knows."""
 
 from __future__ import annotations
 
@@ -27,12 +27,26 @@ class Method(NamedTuple):
     doc: str
     decorators: tuple[str, ...]
     bases: tuple[str, ...]
+    returns: str
+    raises: frozenset[str]
 
 
 def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
     found = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     starred = [argument for argument in (node.args.vararg, node.args.kwarg) if argument]
     return tuple(argument.arg for argument in [*found, *starred] if argument.arg not in ("self", "cls"))
+
+
+def raised(node: ast.AST) -> Iterator[str]:
+    """Names of errors that a function raises itself, and does not catch."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Raise) and isinstance(child.exc, ast.Call):
+            yield ast.unparse(child.exc.func).rpartition(".")[2]
+        elif isinstance(child, ast.Try) and child.handlers:
+            for part in (*child.handlers, *child.orelse, *child.finalbody):
+                yield from raised(part)
+        elif not isinstance(child, ast.FunctionDef | ast.Lambda):
+            yield from raised(child)
 
 
 def methods(path: Path) -> Iterator[Method]:
@@ -48,6 +62,8 @@ def methods(path: Path) -> Iterator[Method]:
                     inspect.cleandoc(ast.get_docstring(child) or ""),
                     tuple(ast.unparse(decorator) for decorator in child.decorator_list),
                     bases,
+                    ast.unparse(child.returns) if child.returns else "None",
+                    frozenset(raised(child)),
                 )
             elif isinstance(child, ast.ClassDef):
                 if not child.name.startswith("_"):
@@ -90,6 +106,12 @@ def wants(method: Method) -> bool:
     return len(method.parameters) >= FEWEST
 
 
+MANY = re.compile(
+    r"\b(tuple|list|dict|Mapping|Sequence|Iterator|Iterable|bytes|Array|Int|Floats|Flags|Times)\b"
+)
+"""Types that leave open what their elements are: how many, in which order, in what unit."""
+
+
 def section(doc: str, title: str) -> str:
     """The text below a title of numpydoc, up to the next one; empty if there is none."""
     found = re.search(rf"^{title}\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", doc, re.MULTILINE | re.DOTALL)
@@ -113,3 +135,87 @@ def test_each_parameter_is_described(method: Method) -> None:
     }
     missing = [name for name in method.parameters if name not in named and not name.startswith("_")]
     assert not missing, f"{method.place}: no description of {', '.join(missing)}"
+
+
+def test_what_comes_out_is_described() -> None:
+    wrong = [
+        f"{method.place}: no section on the {method.returns} that it returns"
+        for method in WANTED
+        if "property" not in method.decorators
+        and MANY.search(method.returns)
+        and not (section(method.doc, "Returns") or section(method.doc, "Yields"))
+        and not method.place.startswith("multitracer/diagnosis/")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_errors_of_the_package_are_named() -> None:
+    """Also of functions with fewer parameters; what is "As `parse`" raises what that does."""
+    from multitracer.model import errors
+
+    ours = {
+        name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)
+    }
+    wrong = [
+        f"{method.place}: {', '.join(sorted(missing))}"
+        for method in public()
+        if not of_an_interface(method)
+        and not method.doc.startswith("As `")
+        and (missing := {name for name in method.raises & {*ours, "ValueError"} if name not in method.doc})
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+PRIVATE = ("deaf", "heard", "ruined", "shelf", "shelves", "telling", "twin", "twins", "witness", "witnesses")
+"""Words that mean something in this house only; RFCs, 3GPP and 802.11 have names for what they meant."""
+
+
+def identifiers(path: Path) -> Iterator[tuple[int, str]]:
+    """What a module gives a name to: functions, classes, parameters, variables and attributes."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case (
+                ast.arg(arg=name)
+                | ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+            ):
+                yield node.lineno, name
+
+
+def test_no_private_nouns() -> None:
+    wrong = [
+        f"{path.relative_to(PACKAGE.parent)}:{line} {name}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for line, name in identifiers(path)
+        if set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())) & set(PRIVATE)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+REFERENCE = re.compile(
+    r"(?<![\w./*<{])((?:docs|multitracer|rust|tests|benchmarks|scripts)/[\w./-]*\w\.(?:md|py|rs|toml))\b"
+)
+SOURCES = [
+    path
+    for folder, ending in (("multitracer", "*.py"), ("rust/core/src", "*.rs"), ("rust/python/src", "*.rs"))
+    for path in sorted((PACKAGE.parent / folder).rglob(ending))
+]
+
+
+def test_files_that_the_source_refers_to_are_there() -> None:
+    """A reader can follow every reference: to a file of the repository, or to a publication."""
+    root = PACKAGE.parent
+    named = [
+        (path, found) for path in SOURCES for found in REFERENCE.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert len(named) > 50
+    wrong = [f"{path.relative_to(root)}: {found}" for path, found in named if not (root / found).exists()]
+    loose = [
+        f"{path.relative_to(root)}: {found}"
+        for path in SOURCES
+        for found in re.findall(r"\b[A-Z]{4,}\.md\b", path.read_text(encoding="utf-8"))
+        if not (root / found).exists()
+    ]
+    assert not wrong + loose, "\n".join(wrong + loose)

@@ -200,6 +200,7 @@ def test_heavy_libraries_are_loaded_when_used() -> None:
         and not belongs_to(found.importer, "plots")
         and found.importer
         not in (
+            "cli.files",
             "cli.render",
             "cli.live",
             "cli.lines",

@@ -53,6 +53,7 @@ def test_samples(path: Path) -> None:
     assert written == made
 
 
+@pytest.mark.slow
 @given(segments=SEGMENTS)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_the_segments_say(tmp_path: Path, segments: list) -> None:  # type: ignore[type-arg]

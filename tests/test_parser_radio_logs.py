@@ -92,7 +92,7 @@ def test_a_capture_that_other_tools_convert_is_refused_with_the_command(
 
 
 def test_a_table_of_two_layers_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from multitracer.cli.render import info_table
+    from multitracer.cli.files import info_table
 
     rows = "".join(f"{1_700_000_000 + at},{-80 - at},{at * 1e6}\n" for at in range(30))
     (tmp_path / "drive.csv").write_text("time,rsrp,rate\n" + rows)

@@ -65,6 +65,7 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "document"),
     [

@@ -415,12 +415,12 @@ def test_behind_a_drop_sizes_alone_are_no_proof() -> None:
     placed = Placement(np.arange(5), first, first + 100, first * 0, PLAIN, 5, 0, first >= 0)
     frames = {"offset": first[:4]}
     dropped = SimpleNamespace(
-        first=frames, heard_ns=np.array([1, 2, 4, 5]), arrived_ns=np.array([1, 2, -1, 4, 5])
+        first=frames, received_ns=np.array([1, 2, 4, 5]), arrived_ns=np.array([1, 2, -1, 4, 5])
     )
     assert in_doubt(dropped, placed).error.tolist() == [0, 0, 100, 100, 100]
     given_up = SimpleNamespace(
-        first={"offset": first}, heard_ns=np.array([1, 2, -1, 4, 5]), arrived_ns=np.array([1, 2, -1, 4, 5])
+        first={"offset": first}, received_ns=np.array([1, 2, -1, 4, 5]), arrived_ns=np.array([1, 2, -1, 4, 5])
     )
     assert in_doubt(given_up, placed) is placed
-    unseen = SimpleNamespace(first={"offset": first}, heard_ns=first + 1, arrived_ns=first * 0 - 1)
+    unseen = SimpleNamespace(first={"offset": first}, received_ns=first + 1, arrived_ns=first * 0 - 1)
     assert in_doubt(unseen, placed) is placed

@@ -105,13 +105,13 @@ def _join_pair(state: AlignmentState, a: int, b: int, new: bool = True) -> None:
 def _shared(state: AlignmentState, a: int, b: int, matches: Matches) -> _Shared:
     """The matches as order, each by the way that its own connection passes the two captures."""
     own = state.own[a]
-    way = state.way(a, b)[0]
-    if (way < 0).any():
+    direction = state.way(a, b)[0]
+    if (direction < 0).any():
         away = leaving(state)
         turned = state.path.index(a) > state.path.index(b)
-        way = np.where(way < 0, np.where((away >= 0) & turned, 1 - away, away), way)
+        direction = np.where(direction < 0, np.where((away >= 0) & turned, 1 - away, away), direction)
     conn = own["conn"][matches.first]
-    first = way[conn]
+    first = direction[conn]
     known = (conn >= 0) & (first >= 0)
     kept = Matches(matches.first[known], matches.second[known])
     with_a = own["dir"][kept.first] == first[known]

@@ -117,6 +117,11 @@ def pairs(first: Table, second: Table, matches: Matches, with_data: Array) -> tu
         Rows of both that are the same packet.
     with_data : bool array
         For each match, whether it passes the first capture before the second.
+
+    Returns
+    -------
+    tuple of Pairs
+        The matches that pass the first capture before the second, and the others.
     """
 
     def picked(mask: Array) -> Pairs:

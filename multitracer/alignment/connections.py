@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.alignment.translated import Alone, Split, same_packets, split_by_proxy
+from multitracer.alignment.translated import SingleCapture, Split, same_packets, split_by_proxy
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
 
@@ -97,13 +97,18 @@ def split(traces: Sequence[Trace], captures: Sequence[int], merged: Sequence[Mer
         Those that are captures.
     merged : sequence of Merged
         Connections as they were joined.
+
+    Returns
+    -------
+    list of Split
+        One for each pair of connections; empty without any.
     """
-    return split_by_proxy(traces, _alone(captures, merged)) if len(captures) > 1 else []
+    return split_by_proxy(traces, _in_one_capture(captures, merged)) if len(captures) > 1 else []
 
 
-def _alone(captures: Sequence[int], merged: Sequence[Merged]) -> list[Alone]:
+def _in_one_capture(captures: Sequence[int], merged: Sequence[Merged]) -> list[SingleCapture]:
     return [
-        Alone(number, member.source, member.conn, member.flipped)
+        SingleCapture(number, member.source, member.conn, member.flipped)
         for number, common in enumerate(merged)
         if len(common.members) < len(captures)
         for member in common.members
@@ -117,12 +122,12 @@ def _fused(
     ranges: dict[int, list[list[tuple[int, int]]]],
 ) -> list[Merged]:
     """Connections that have the same packets under other names become one."""
-    alone = _alone(captures, merged)
-    if len({one.source for one in alone}) < 2:
+    single = _in_one_capture(captures, merged)
+    if len({one.source for one in single}) < 2:
         return merged
     into: dict[int, int] = {}  # connections that are no more, and where they went
     gone = into.keys()
-    for same in same_packets(traces, alone):
+    for same in same_packets(traces, single):
         a, b = sorted((_end_of(into, same.first), _end_of(into, same.second)))
         if a == b:
             continue
@@ -258,6 +263,12 @@ def columns(table: Table, source: int, merged: Sequence[Merged], count: int) -> 
         The measurement's connections in their final order.
     count : int
         Number of connections in the capture.
+
+    Returns
+    -------
+    dict of str to array
+        The columns to replace, by name, of the table's length: ``conn``, ``dir``, ``seq``, and ``ack`` and
+        ``sack_high`` where the table has them. Empty if they are in common terms already.
     """
     number = np.full(count + 1, -1, dtype=np.int32)  # the last entry answers for conn -1
     flipped = np.zeros(count + 1, dtype=np.int8)

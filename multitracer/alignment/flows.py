@@ -111,6 +111,13 @@ def assign(
     merged : sequence of Merged
     spans : sequence of (int, int)
         First and last time of each connection on the reference timeline.
+
+    Returns
+    -------
+    conn : int32 array, shape (rows,)
+        -1 for rows of no connection.
+    dir : int8 array, shape (rows,)
+        0 forward, 1 reverse.
     """
     conn = np.full(len(table), -1, dtype=np.int32)
     direction = np.zeros(len(table), dtype=np.int8)
@@ -167,6 +174,11 @@ def relative(values: Array, base: int, first_guess: int = 0) -> Array:
         Raw number that is relative 0.
     first_guess : int
         Relative number expected about where the values begin: decides how often it has wrapped before.
+
+    Returns
+    -------
+    int64 array
+        As long as `values`.
     """
     result = np.full(len(values), -1, dtype=np.int64)
     known = np.flatnonzero(values >= 0)

@@ -40,6 +40,12 @@ def by_kernel(
     clocks : sequence of Clock
     near : tuple of int or None
         Captures next to the data sender and next to the receiver.
+
+    Returns
+    -------
+    tables : dict of str to Table
+    connections : list of Connection
+        With the causes, and the counts by cause, that the kernel's state gives.
     """
     events, rows = tables.get("kernel_events"), tables.get("retransmissions")
     if events is None or rows is None or not len(events) or not len(rows):
@@ -115,9 +121,9 @@ def _counted(connection: Connection, changed: Table, causes: Array) -> Connectio
         source, name = int(changed["source"][row]), _DIRECTIONS[int(changed["dir"][row])]
         if source not in summaries:
             continue
-        way: Mapping[str, Any] = summaries[source][name]
-        counts = dict(way["retransmissions"])
+        summary: Mapping[str, Any] = summaries[source][name]
+        counts = dict(summary["retransmissions"])
         counts[CAUSES[int(changed["cause"][row])]] -= 1
         counts[CAUSES[int(causes[row])]] += 1
-        summaries[source] = summaries[source] | {name: {**way, "retransmissions": counts}}
+        summaries[source] = summaries[source] | {name: {**summary, "retransmissions": counts}}
     return replace(connection, summaries=summaries)

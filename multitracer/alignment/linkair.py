@@ -74,55 +74,60 @@ def join(
         their time as stamped.
     lossy_monitor : bool
         The monitor missed so much that order says nothing of clocks: only what could be read counts.
+
+    Returns
+    -------
+    list of Relation
+        One for each side; empty if they do not fit.
     """
     nominal = state.identity(log) if coarse is None else Nominal(coarse.fit.pieces)
-    ways = {}
+    directions = {}
     for entity in range(len(state.traces[log].entities)):
         side = state.entity_sides.get((log, entity))
         if side is None:
             return []
         near, far = on if side == 0 else on[::-1]
-        way = _way(state.traces[log].tables["link_frames"], entity)
-        found = _read(state, log, way, (near, far), side)
+        direction = _direction_of(state.traces[log].tables["link_frames"], entity)
+        found = _read(state, log, direction, (near, far), side)
         if found is None and not lossy_monitor:
-            found = _counted(state, way, (near, far), side, nominal)
+            found = _counted(state, direction, (near, far), side, nominal)
         if found is None:
             return []
         if not _is_monitored(state, log):
             # The receiver itself says when a frame had come, and hands its packet on then.
-            found = found._replace(once=way.received_ns[found.frame] >= 0)
-        ways[side] = way, found
-    if set(ways) != {0, 1}:
+            found = found._replace(once=direction.received_ns[found.frame] >= 0)
+        directions[side] = direction, found
+    if set(directions) != {0, 1}:
         return []
-    relations = [_relation(state, log, capture, side, ways) for side, capture in enumerate(on)]
+    relations = [_relation(state, log, capture, side, directions) for side, capture in enumerate(on)]
     return [relation for relation in relations if relation is not None]
 
 
-def _way(frames: Table, entity: int) -> _Direction:
+def _direction_of(frames: Table, entity: int) -> _Direction:
     frames = frames.sorted_by("t_ns")
     snd, rcv = (frames["action"] == frames.code("action", word) for word in ("snd", "rcv"))
     mine = frames["entity"] == entity
     sent = frames.where(snd & mine & (frames["offset"] >= 0) & (frames["length"] > 0))
     first = sent.where(np.sort(np.unique(sent["offset"], return_index=True)[1]))
-    heard = frames.where(rcv & ~mine & (frames["duplicate"] == 0))
-    offsets, at = np.unique(heard["offset"], return_index=True)
+    received = frames.where(rcv & ~mine & (frames["duplicate"] == 0))
+    offsets, at = np.unique(received["offset"], return_index=True)
     if not len(offsets) or not len(first):
         return _Direction(sent, first, np.full(len(first), -1, dtype=np.int64))
     place = np.minimum(np.searchsorted(offsets, first["offset"]), len(offsets) - 1)
     known = offsets[place] == first["offset"]
-    return _Direction(sent, first, np.where(known, heard["t_ns"][at[place]], -1))
+    return _Direction(sent, first, np.where(known, received["t_ns"][at[place]], -1))
 
 
-def _once(way: _Direction) -> Array:
+def _once(direction: _Direction) -> Array:
     """For each frame, whether it was sent once only, as far as the monitor saw and the retry bit says."""
-    _, inverse, count = np.unique(way.sent["offset"], return_inverse=True, return_counts=True)
-    again = np.bincount(inverse, weights=way.sent["attempt"] > 0) > 0
-    order = np.argsort(np.argsort(way.first["offset"], kind="stable"), kind="stable")
+    _, inverse, count = np.unique(direction.sent["offset"], return_inverse=True, return_counts=True)
+    again = np.bincount(inverse, weights=direction.sent["attempt"] > 0) > 0
+    order = np.argsort(np.argsort(direction.first["offset"], kind="stable"), kind="stable")
     return np.asarray(((count == 1) & ~again)[order])
 
 
 def _read(
-    state: AlignmentState, log: int, way: _Direction, ends: tuple[int, int], side: int
+    state: AlignmentState, log: int, direction: _Direction, ends: tuple[int, int], side: int
 ) -> _Found | None:
     """Packets that the monitor could read."""
     path = state.traces[log].source.path
@@ -130,10 +135,10 @@ def _read(
     if not inside:
         return None
     within = state.own[inside[0]]
-    rows = np.flatnonzero(np.isin(within["record"], way.first["record"]))
-    order = np.argsort(way.first["record"], kind="stable")
+    rows = np.flatnonzero(np.isin(within["record"], direction.first["record"]))
+    order = np.argsort(direction.first["record"], kind="stable")
     frame = np.full(len(within), -1, dtype=np.int64)
-    frame[rows] = order[np.searchsorted(way.first["record"][order], within["record"][rows])]
+    frame[rows] = order[np.searchsorted(direction.first["record"][order], within["record"][rows])]
     seen = []
     for capture in ends:
         matched = captures.match(state.own[capture], within)
@@ -144,15 +149,15 @@ def _read(
     known = (frame >= 0) & ((seen[0] >= 0) | (seen[1] >= 0))
     if np.count_nonzero(known) < FEW_MATCHES:
         return None
-    return _Found(seen[0][known], seen[1][known], frame[known], _once(way)[frame[known]])
+    return _Found(seen[0][known], seen[1][known], frame[known], _once(direction)[frame[known]])
 
 
 def _counted(
-    state: AlignmentState, way: _Direction, ends: tuple[int, int], side: int, nominal: Nominal
+    state: AlignmentState, direction: _Direction, ends: tuple[int, int], side: int, nominal: Nominal
 ) -> _Found | None:
     """Packets of frames that cannot be read, by their order, where there is a capture at either end."""
     near, far = ends
-    if near == far or not len(way.first):
+    if near == far or not len(direction.first):
         return None
     before, behind = state.mapped(near), state.mapped(far)
     rows = np.flatnonzero((before["conn"] >= 0) & (outward(state, before) == (side == 0)))
@@ -163,13 +168,16 @@ def _counted(
     rows = rows[np.argsort(before["record"][rows], kind="stable")]
     arrived = np.where(partner[rows] >= 0, behind["t_ns"][partner[rows]], -1)
     first, sent = (
-        table.replace(t_ns=nominal.apply(table["t_ns"], table["record"])) for table in (way.first, way.sent)
+        table.replace(t_ns=nominal.apply(table["t_ns"], table["record"]))
+        for table in (direction.first, direction.sent)
     )
-    heard = np.where(way.received_ns >= 0, nominal.apply(way.received_ns, way.first["record"]), -1)
+    received_ns = np.where(
+        direction.received_ns >= 0, nominal.apply(direction.received_ns, direction.first["record"]), -1
+    )
     paired = by_arrival(
         first["ns"].astype(np.int64),
         first["length"].astype(np.int64),
-        carried_ns(first, sent, heard),
+        carried_ns(first, sent, received_ns),
         before["ip_length"][rows].astype(np.int64),
         arrived,
     )
@@ -177,23 +185,25 @@ def _counted(
     if paired.agreement < _AGREED or len(frame) < FEW_MATCHES:
         return None
     row = rows[paired.packet[frame]]
-    return _Found(row, partner[row], frame, _once(way)[frame])
+    return _Found(row, partner[row], frame, _once(direction)[frame])
 
 
 def _relation(
-    state: AlignmentState, log: int, capture: int, side: int, ways: dict[int, tuple[_Direction, _Found]]
+    state: AlignmentState, log: int, capture: int, side: int, directions: dict[int, tuple[_Direction, _Found]]
 ) -> Relation | None:
     """What one capture and the log say of each other: packets into the link, and out of it."""
     own = state.own[capture]
-    way, found = ways[side]
+    direction, found = directions[side]
     into = found.near >= 0
     row, frame = found.near[into], found.frame[into]
-    before = Pairs(own["t_ns"][row], way.first["t_ns"][frame], own["record"][row], way.first["record"][frame])
-    way, found = ways[1 - side]
+    before = Pairs(
+        own["t_ns"][row], direction.first["t_ns"][frame], own["record"][row], direction.first["record"][frame]
+    )
+    direction, found = directions[1 - side]
     out = (found.far >= 0) & found.once
     row, frame = found.far[out], found.frame[out]
-    come_ns = way.first["t_ns"] if _is_monitored(state, log) else way.received_ns
-    after = Pairs(own["t_ns"][row], come_ns[frame], own["record"][row], way.first["record"][frame])
+    come_ns = direction.first["t_ns"] if _is_monitored(state, log) else direction.received_ns
+    after = Pairs(own["t_ns"][row], come_ns[frame], own["record"][row], direction.first["record"][frame])
     if not len(before) or not len(after):
         return None
     nominal = state.nominal[capture]

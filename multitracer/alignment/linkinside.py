@@ -57,9 +57,9 @@ def join(state: AlignmentState, log: int, entity: int, capture: int, side: int) 
     a, b = found.first[into], found.second[into]
     before = Pairs(own["t_ns"][a], within["t_ns"][b], own["record"][a], within["record"][b])
     a, b = found.first[~into], found.second[~into]
-    heard_ns, heard_record = _received(state.traces[log], entity, places[b], within["length"][b])
-    known = heard_ns >= 0
-    after = Pairs(own["t_ns"][a][known], heard_ns[known], own["record"][a][known], heard_record[known])
+    received_ns, received_record = _received(state.traces[log], entity, places[b], within["length"][b])
+    known = received_ns >= 0
+    after = Pairs(own["t_ns"][a][known], received_ns[known], own["record"][a][known], received_record[known])
     if not len(before) or not len(after):
         return None
     nominal = state.nominal[capture]

@@ -23,7 +23,7 @@ _LEAP_NS = 86_400_000_000_000  # a log is not silent for so long: its clock was 
 MAX_DRIFT = 500e-6
 _ENOUGH = 0.35
 _FEW = 5
-_MAX_WAY_NS = 5_000_000_000
+_MAX_DELAY_NS = 5_000_000_000
 _GROUP = 50e-6  # skews that are looked at together before each by itself
 _SKEWS = np.concatenate([[0.0], *([s, -s] for s in np.arange(1, 41) * 12.5e-6)])
 
@@ -175,10 +175,10 @@ def _at_distance(found: Anchors, packets: Packets) -> Packets | None:
     out = vote([(found.end_ns, packets.out_ns, 0, packets.delivery_ns)])
     if into is None or out is None:
         return None
-    way = (out.low_ns + out.high_ns) // 2 - (into.low_ns + into.high_ns) // 2
-    if not 0 < way < _MAX_WAY_NS:
+    delay_ns = (out.low_ns + out.high_ns) // 2 - (into.low_ns + into.high_ns) // 2
+    if not 0 < delay_ns < _MAX_DELAY_NS:
         return None
-    return replace(packets, into_ns=packets.into_ns + way)
+    return replace(packets, into_ns=packets.into_ns + delay_ns)
 
 
 def _heads(packets: Packets, slot_ns: int) -> Int:

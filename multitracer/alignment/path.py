@@ -34,7 +34,13 @@ def read_connections(state: AlignmentState) -> None:
 
 
 def leave_out_copies(state: AlignmentState) -> None:
-    """Of captures with the same records only the first takes part."""
+    """Of captures with the same records only the first takes part.
+
+    Raises
+    ------
+    AlignmentError
+        If only copies of one capture are left.
+    """
     found = state.layer("tcp")
     tables = {i: state.traces[i].tables.get("segments") for i in found}
     for place, i in enumerate(found):
@@ -94,12 +100,12 @@ def _is_before(state: AlignmentState, a: int, b: int) -> bool:
     """Whether a capture is nearer to the main connection's data sender than another one."""
     if state.main is None or len(state.matches(a, b)) < FEW_MATCHES:
         return False
-    way, neighbours = state.way(a, b)
-    if way[state.main] >= 0:
-        return bool(way[state.main] == state.merged[state.main].data_dir)
+    direction, neighbours = state.way(a, b)
+    if direction[state.main] >= 0:
+        return bool(direction[state.main] == state.merged[state.main].data_dir)
     away = _by_addresses(state, _main_only(state))
-    known = (way >= 0) & (away >= 0)
-    balance = int(np.where(way == away, neighbours, -neighbours)[known].sum())
+    known = (direction >= 0) & (away >= 0)
+    balance = int(np.where(direction == away, neighbours, -neighbours)[known].sum())
     if balance:
         return balance > 0
     mine, others = _near_share(state, a), _near_share(state, b)
@@ -228,8 +234,8 @@ def outward(state: AlignmentState, table: Table) -> Array:
     """For each segment, whether it goes the way that the bulk of the data goes (from the sender's side)."""
     if state.main is None:
         return np.zeros(len(table), dtype=bool)
-    way = np.append(leaving(state), np.int8(-1))
-    first = way[np.where(table["conn"] >= 0, table["conn"], len(state.merged))]
+    direction = np.append(leaving(state), np.int8(-1))
+    first = direction[np.where(table["conn"] >= 0, table["conn"], len(state.merged))]
     return np.asarray((first >= 0) & (table["dir"] == first))
 
 

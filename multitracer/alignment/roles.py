@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from multitracer.model.lazy import np
 from multitracer.model.table import Array, Table
 
-TELLING_NS = 500_000
+LEAST_RTT_NS = 500_000
 """Below half a millisecond in all, the hosts' own delays hide which side of the path is near."""
 
 _SYN, _ACK = 0x02, 0x10
@@ -115,7 +115,7 @@ def _handshake(segments: Table, mine: Array, data_dir: int) -> Split | None:
     t_ns = segments["t_ns"]
     server_side = float(t_ns[answer[0]] - t_ns[syn[0]])
     client_side = float(t_ns[third[0]] - t_ns[answer[0]])
-    if server_side < 0 or client_side < 0 or server_side + client_side < TELLING_NS:
+    if server_side < 0 or client_side < 0 or server_side + client_side < LEAST_RTT_NS:
         return None
     sends = int(segments["dir"][syn[0]]) == data_dir
     far, near = (server_side, client_side) if sends else (client_side, server_side)

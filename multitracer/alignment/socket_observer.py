@@ -79,9 +79,9 @@ def observers(source: int, trace: Trace) -> Iterator[SocketObserver]:
     states = trace.tables.get("tcp_states")
     if states is None or not len(states):
         return
-    told = states.where((states["snd_una"] >= 0) & (states["data_length"] >= 0))
+    reported = states.where((states["snd_una"] >= 0) & (states["data_length"] >= 0))
     for number, flow in enumerate(trace.flows):
-        mine = told.where(told["flow"] == number).sorted_by("record")
+        mine = reported.where(reported["flow"] == number).sorted_by("record")
         if len(mine) < _FEW:
             continue
         una = mine["snd_una"].astype(np.int64)

@@ -23,7 +23,7 @@ from multitracer.model.trace import Trace
 
 _FEW = 3  # packets in common
 _GUESSABLE = 1 << 12  # sequence numbers that begin below (simulators: at 0) name nothing
-_TELLING_BYTES = 10_000  # in one direction: smaller transfers are alike by chance
+_LEAST_BYTES = 10_000  # in one direction: smaller transfers are alike by chance
 _KEYS = ("seq_raw", "ack_raw", "length", "ts_val", "ts_ecr")
 
 
@@ -47,7 +47,7 @@ class Same(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Alone:
+class SingleCapture:
     """A connection that one capture has and another one has not, or names differently.
 
     Attributes
@@ -66,14 +66,14 @@ class Alone:
     flipped: bool = False
 
 
-def same_packets(traces: Sequence[Trace], alone: Sequence[Alone]) -> list[Same]:
+def same_packets(traces: Sequence[Trace], single: Sequence[SingleCapture]) -> list[Same]:
     """Which of the connections are one under other names, those with most packets in common first.
 
     Time and memory are linear in the packets of the connections asked about, but for sorting them. A key that
     a capture has twice is dropped; each connection belongs to one of another capture at most.
     """
-    by_source: dict[int, list[Alone]] = {}
-    for one in alone:
+    by_source: dict[int, list[SingleCapture]] = {}
+    for one in single:
         if _unguessable(traces[one.source].connections[one.conn]):
             by_source.setdefault(one.source, []).append(one)
     keyed = {source: _keys(traces[source], found) for source, found in by_source.items()}
@@ -95,7 +95,7 @@ class _Keyed(NamedTuple):
     direction: Array
 
 
-def _keys(trace: Trace, alone: Sequence[Alone]) -> _Keyed:
+def _keys(trace: Trace, single: Sequence[SingleCapture]) -> _Keyed:
     """What identifies the packets of some connections, each key once."""
     from multitracer.alignment.captures import once
 
@@ -105,7 +105,7 @@ def _keys(trace: Trace, alone: Sequence[Alone]) -> _Keyed:
         return _Keyed(none, none, none)
     number = np.full(len(trace.connections) + 1, -1, dtype=np.int64)
     flipped = np.zeros(len(trace.connections) + 1, dtype=np.int64)
-    for one in alone:
+    for one in single:
         number[one.conn], flipped[one.conn] = one.number, one.flipped
     conn = table["conn"]
     rows = np.flatnonzero(number[np.where(conn >= 0, conn, len(number) - 1)] >= 0)
@@ -153,17 +153,17 @@ class Split(NamedTuple):
     same_names: bool
 
 
-def split_by_proxy(traces: Sequence[Trace], alone: Sequence[Alone]) -> list[Split]:
+def split_by_proxy(traces: Sequence[Trace], single: Sequence[SingleCapture]) -> list[Split]:
     """Pairs of connections of two captures that carry as many bytes each way, which no other one does.
 
     What a proxy passes on is the same stream of bytes in other segments. Equal totals in both directions, of
     10 kB or more in one, seldom are chance; a second run of the same transfer has them, too, so that this is
     likely at best.
     """
-    totals: dict[tuple[int, int], list[tuple[Alone, bool]]] = {}
-    for one in alone:
+    totals: dict[tuple[int, int], list[tuple[SingleCapture, bool]]] = {}
+    for one in single:
         sent = _sent(traces, one)
-        if max(sent) >= _TELLING_BYTES:
+        if max(sent) >= _LEAST_BYTES:
             totals.setdefault((min(sent), max(sent)), []).append((one, (sent[1] > sent[0]) ^ one.flipped))
     found = []
     for group in totals.values():
@@ -175,12 +175,12 @@ def split_by_proxy(traces: Sequence[Trace], alone: Sequence[Alone]) -> list[Spli
     return found
 
 
-def _sent(traces: Sequence[Trace], one: Alone) -> tuple[int, int]:
+def _sent(traces: Sequence[Trace], one: SingleCapture) -> tuple[int, int]:
     entry = traces[one.source].connections[one.conn]
     forward, reverse = (int(entry.get(name, {}).get("unique_bytes", 0)) for name in ("forward", "reverse"))
     return forward, reverse
 
 
-def _names(traces: Sequence[Trace], one: Alone, turned: bool) -> list[Any]:
+def _names(traces: Sequence[Trace], one: SingleCapture, turned: bool) -> list[Any]:
     ends = [tuple(end) for end in traces[one.source].connections[one.conn]["endpoints"]]
     return ends[::-1] if turned else ends

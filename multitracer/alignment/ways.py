@@ -1,4 +1,4 @@
-"""Which way each connection passes two captures: from its own packets, never from its addresses.
+"""In which direction each connection passes two captures: by its own packets first, then by its addresses.
 
 A packet is seen later at the second capture by the offset of the clocks plus its delay if it passes the first
 one before, and by the offset minus its delay if it comes from the other side. So of two packets of one
@@ -29,9 +29,9 @@ def first_pass(
 ) -> tuple[Array, Array]:
     """For each connection the direction that passes the first capture before the second.
 
-    Connections whose own packets do not tell (seen in one direction only, at captures without a measurable
-    distance) take the way of others between the same addresses; those whose few packets contradict these
-    stay unknown: a step of a clock can fall between them.
+    A connection whose own packets do not show it (seen in one direction only, or at captures without a
+    measurable delay between them) takes the direction of others between the same addresses; one whose few
+    packets contradict these stays unknown: a step of a clock can fall between them.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def first_pass(
 
     Returns
     -------
-    way : int8 array, shape (connections,)
+    direction : int8 array, shape (connections,)
         0 forward, 1 reverse, -1 unknown.
     neighbours : int64 array, shape (connections,)
         Pairs of packets that said so; 0 for those named by addresses.
@@ -54,23 +54,23 @@ def first_pass(
     Paxson, "On Calibrating Measurements of Packet Transit Times", SIGMETRICS 1998 (both directions).
     """
     count = len(merged)
-    way, neighbours, agree = _by_packets(first, second, matches, count)
-    way[agree < _AGREE] = UNKNOWN
-    near = _addresses(merged, way, neighbours)
+    direction, neighbours, agree = _by_packets(first, second, matches, count)
+    direction[agree < _AGREE] = UNKNOWN
+    near = _addresses(merged, direction, neighbours)
     for conn in range(count) if near else ():
-        if neighbours[conn] >= _FEW and way[conn] != UNKNOWN:
+        if neighbours[conn] >= _FEW and direction[conn] != UNKNOWN:
             continue
         weights = [near.get(address, 0) for address, _ in merged[conn].endpoints]
-        told = UNKNOWN if weights[0] * weights[1] >= 0 else int(weights[1] > 0)
-        if way[conn] == UNKNOWN:
-            way[conn], neighbours[conn] = told, 0
-        elif told not in (UNKNOWN, way[conn]):
-            way[conn], neighbours[conn] = UNKNOWN, 0
-    return way, neighbours
+        by_address = UNKNOWN if weights[0] * weights[1] >= 0 else int(weights[1] > 0)
+        if direction[conn] == UNKNOWN:
+            direction[conn], neighbours[conn] = by_address, 0
+        elif by_address not in (UNKNOWN, direction[conn]):
+            direction[conn], neighbours[conn] = UNKNOWN, 0
+    return direction, neighbours
 
 
 def _by_packets(first: Table, second: Table, matches: Matches, count: int) -> tuple[Array, Array, Array]:
-    """Way, number of neighbours and share of them that agree, by connection."""
+    """Direction, number of neighbours and share of them that agree, by connection."""
     way = np.full(count, UNKNOWN, dtype=np.int8)
     neighbours, share = np.zeros(count, dtype=np.int64), np.ones(count)
     conn, direction = first["conn"][matches.first], first["dir"][matches.first]

@@ -65,11 +65,11 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 def _kinds(both: TwoWay) -> list[dict[str, int]]:
     codes = both.acks_of * len(ACK_KINDS) + both.acks["ack_kind"]
     counts = np.bincount(codes, minlength=len(both) * len(ACK_KINDS)).reshape(len(both), -1)
-    told = []
+    entries = []
     for row in counts.tolist():
         named = {name: count for name, count in zip(ACK_KINDS, row, strict=True) if name}
-        told.append({"total": sum(row), **named})
-    return told
+        entries.append({"total": sum(row), **named})
+    return entries
 
 
 def _compression(m: Timeline, both: TwoWay) -> tuple[Table, list[dict[str, Any]]]:
@@ -167,7 +167,7 @@ def _delayed(m: Timeline, connections: Sequence[Connection]) -> dict[int, dict[s
     covered, covered_of = covered[pairs], acks.of[1:][pairs]
     count = data.count
     pace, held = np.bincount(covered_of, minlength=count), np.bincount(of, minlength=count)
-    told = np.flatnonzero((pace > 0) & (held > 0))
+    both_known = np.flatnonzero((pace > 0) & (held > 0))
     middle = np.zeros((count, 2))
     middle[held > 0] = quantiles(held_ns, of, count, (0.5, 1))
     columns = (
@@ -186,7 +186,7 @@ def _delayed(m: Timeline, connections: Sequence[Connection]) -> dict[int, dict[s
             "held_over_20ms": late,
         }
         for at, mean, every, second, median, most, late in zip(
-            told.tolist(), *(column[told].tolist() for column in columns), strict=True
+            both_known.tolist(), *(column[both_known].tolist() for column in columns), strict=True
         )
     }
 
@@ -200,7 +200,7 @@ def _windows(m: Timeline, both: TwoWay) -> list[dict[str, Any]]:
     largest, smallest = np.full(len(both), -1), np.full(len(both), np.iinfo(np.int64).max)
     np.maximum.at(largest, of, window)
     np.minimum.at(smallest, of, window)
-    told: list[dict[str, Any]] = [
+    entries: list[dict[str, Any]] = [
         {"largest": most, "smallest": least, "updates": count, "zero": [], "zero_s": 0.0}
         if most >= 0
         else {"largest": None, "smallest": None, "updates": count, "zero": [], "zero_s": None}
@@ -214,15 +214,15 @@ def _windows(m: Timeline, both: TwoWay) -> list[dict[str, Any]]:
     closed_ns = np.zeros(len(both), dtype=np.int64)
     for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
         until = int(t_ns[end + 1 if inside[end] else end])
-        entry = told[int(of[begin])]
+        entry = entries[int(of[begin])]
         closed_ns[of[begin]] += until - int(t_ns[begin])
         if len(entry["zero"]) < _SHOWN:
             span = (round(m.seconds(int(t_ns[begin])), 6), round(m.seconds(until), 6))
             record = int(acks["record"][rows[begin]])
             entry["zero"].append({"start": span[0], "end": span[1], "record": record})
     for at in np.flatnonzero(closed_ns).tolist():
-        told[at]["zero_s"] = round(int(closed_ns[at]) / 1e9, 6)
-    return told
+        entries[at]["zero_s"] = round(int(closed_ns[at]) / 1e9, 6)
+    return entries
 
 
 ANALYZER = Analyzer(

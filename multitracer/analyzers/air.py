@@ -1,4 +1,4 @@
-"""The air: who had it, how the link's frames went over it, and how well they were heard."""
+"""The air: who had it, how the link's frames went over it, and how many the monitor received."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _OWNERS = ("own", "others", "everybody", "damaged")
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Shares of the time that frames of the link and of others were on the air, and rates and signal by side.
 
-    The time is that of the capture. What was on the air and not heard (other channels, stations out of reach,
-    noise) is in no share, and neither are the times between frames that the medium needs.
+    The time is that of the capture. What was on the air and not received (other channels, stations out of
+    reach, noise) is in no share, and neither are the times between frames that the medium needs.
 
     References
     ----------
@@ -33,18 +33,18 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     span_ns = max(int(air["t_ns"][-1] - air["t_ns"][0]) + STEP_NS, STEP_NS)
     sums = {name: int(air[f"{name}_ns"].sum()) for name in _OWNERS}
     unknown = int(air["unknown_frames"].sum())
-    told = int(air["frames"].sum()) - unknown
+    known = int(air["frames"].sum()) - unknown
     busy = sum((air[f"{name}_ns"] for name in _OWNERS), np.zeros(len(air), dtype=np.int64))
     radio = m.table("link_radio")
     rates = _rates(m, radio)
     summary = {
         "span_s": round(span_ns / 1e9, 6),
-        "frames": told + unknown,
+        "frames": known + unknown,
         "unknown_frames": unknown,
-        "busy_share": _share(int(busy.sum()), span_ns) if told else None,
-        "shares": {name: _share(sums[name], span_ns) for name in _OWNERS} if told else None,
+        "busy_share": _share(int(busy.sum()), span_ns) if known else None,
+        "shares": {name: _share(sums[name], span_ns) for name in _OWNERS} if known else None,
         "busiest_second": _busiest(m, air["t_ns"], busy, air["own_ns"])
-        if told and span_ns > SECOND_STEPS * STEP_NS
+        if known and span_ns > SECOND_STEPS * STEP_NS
         else None,
         "silences": _silences(m, air["t_ns"]),
         "entities": [

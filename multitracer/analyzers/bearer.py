@@ -126,12 +126,12 @@ def _reordering(overtaken: Table, waits: Array, found: Direction) -> dict[str, A
     if not len(found.received):
         return None
     filled = overtaken["end_ns"] >= 0
-    told = overtaken["reported_ns"] >= 0
+    reported = overtaken["reported_ns"] >= 0
     return {
         "overtaken": len(overtaken),
         "filled": int(np.count_nonzero(filled)),
         "delay_ms": _quantiles((overtaken["end_ns"] - overtaken["t_ns"])[filled]),
-        "reported_ms": _quantiles((overtaken["reported_ns"] - overtaken["t_ns"])[told]),
+        "reported_ms": _quantiles((overtaken["reported_ns"] - overtaken["t_ns"])[reported]),
         "pdus_held": int(np.count_nonzero(waits > 0)),
         "held_ms": _quantiles(waits[waits > 0]),
     }

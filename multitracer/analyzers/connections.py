@@ -47,7 +47,7 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
     # was lost on the way is missing, and the link has changed the times between the others.
     far = far_end(measurement, connection, source)
     other = connection.summaries[far][_DIRECTIONS[1 - connection.data_dir]]
-    told = one_point(measurement, connection, source)
+    seen_from_here = one_point(measurement, connection, source)
     return {
         "index": connection.index,
         "endpoints": [endpoint(*end) for end in connection.endpoints],
@@ -79,7 +79,7 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "retransmissions": _retransmissions(data),
         "reverse_retransmissions": _retransmissions(other),
         "arrivals": {"out_of_order": sum(data["arrivals"].values()), **data["arrivals"]},
-        "losses": _losses(data, told["observation"]),
+        "losses": _losses(data, seen_from_here["observation"]),
         "timeouts": dict(data["timeouts"]),
         "rtt_ms": _rtt_ms(data["rtt"]),
         "data_s": None if (span_ns := data_ns(data)) is None else round(span_ns / 1e9, 6),
@@ -96,7 +96,7 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
         "max_flight_bytes": data["max_flight_bytes"],
         "max_window_bytes": acks["max_window_bytes"],
-        **told,
+        **seen_from_here,
         **_translated(measurement, connection),
     }
 

@@ -1,4 +1,4 @@
-"""What a DCCP connection did: round trips, loss, rates, and how late it heard of congestion."""
+"""What a DCCP connection did: round trips, loss, rates, and how late congestion was reported to it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     RFC 4340 section 11 and 13; RFC 4342 section 8; RFC 5348 section 3.1.
     """
     found = []
-    told: list[Table] = []
+    tables: list[Table] = []
     packets = m.table("dccp_packets")
     for source, trace in enumerate(m.traces):
         mine = packets.where(packets["source"] == source)
@@ -43,19 +43,19 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
             seen = mine.where(mine["flow"] == number)
             entry, reports = _connection(m, source, trace.flows[number], seen)
             found.append(entry)
-            told.append(reports)
-    table = Table.concat(DCCP_REPORTS, told).sorted_by("t_ns")
+            tables.append(reports)
+    table = Table.concat(DCCP_REPORTS, tables).sorted_by("t_ns")
     return Result("dccp", {"connections": found}, {"dccp_reports": table})
 
 
 def _connection(m: Timeline, source: int, flow: Flow, seen: Table) -> tuple[dict[str, Any], Table]:
-    sizes = [int(seen["length"][seen["dir"] == way].sum()) for way in (0, 1)]
-    way = int(sizes[1] > sizes[0])
+    sizes = [int(seen["length"][seen["dir"] == direction].sum()) for direction in (0, 1)]
+    direction = int(sizes[1] > sizes[0])
     here, there = (flow.local_address, flow.local_port), (flow.remote_address, flow.remote_port)
     kinds = seen.words("kind")
-    sent = seen.where((seen["dir"] == way) & np.isin(kinds, _CARRIES_DATA))
-    reports = seen.where((seen["dir"] != way) & (seen["ack"] >= 0))
-    measured, rtt_ns = _round_trips(seen.where(seen["dir"] == way), reports)
+    sent = seen.where((seen["dir"] == direction) & np.isin(kinds, _CARRIES_DATA))
+    reports = seen.where((seen["dir"] != direction) & (seen["ack"] >= 0))
+    measured, rtt_ns = _round_trips(seen.where(seen["dir"] == direction), reports)
     when = measured["t_ns"]
     mean = float(sent["length"].mean()) if len(sent) else 0.0
     span_ns = int(sent["t_ns"][-1] - sent["t_ns"][0]) if len(sent) > 1 else 0
@@ -66,12 +66,12 @@ def _connection(m: Timeline, source: int, flow: Flow, seen: Table) -> tuple[dict
     x_calc = tfrc.throughput_bps(mean, rtt_s, p_last) if rtt_s and p_last else None
     entry = {
         "source": source,
-        "from": list((here, there)[way]),
-        "to": list((there, here)[way]),
+        "from": list((here, there)[direction]),
+        "to": list((there, here)[direction]),
         "data_packets": len(sent),
         "data_bytes": int(sent["length"].sum()),
         "rate_bps": round(8e9 * int(sent["length"][1:].sum()) / span_ns, 3) if span_ns else None,
-        "missing": _missing(seen.where(seen["dir"] == way)["seq"]),
+        "missing": _missing(seen.where(seen["dir"] == direction)["seq"]),
         "rtt": _quantiles(rtt_ns),
         "loss_event_rate": _sixth(p_last),
         "loss_event_rate_max": _sixth(1 / int(intervals["loss_interval"].min()) if len(intervals) else None),

@@ -239,12 +239,12 @@ def _limited_transmit(states: SenderStates, released: _Released) -> Times:
 
 
 def _ecn(m: Timeline, states: SenderStates) -> list[dict[str, Any]]:
-    """Congestion told by marks: what the receiver echoed, and the reductions that were not for a loss."""
+    """Congestion signalled by marks: what the receiver echoed, and reductions that were not for a loss."""
     data, acks = states.data, states.acks
     echoes = acks.counted(((acks["flags"] & _SYN) == 0) & ((acks["flags"] & _ECE) > 0))
-    told = ((data["flags"] & _CWR) > 0) & ((data["flags"] & _SYN) == 0)
-    without_loss = data.counted(told & ~states.recovering(data.of, data["t_ns"]))
-    counts = np.column_stack([echoes, data.counted(told), without_loss]).tolist()
+    cwr = ((data["flags"] & _CWR) > 0) & ((data["flags"] & _SYN) == 0)
+    without_loss = data.counted(cwr & ~states.recovering(data.of, data["t_ns"]))
+    counts = np.column_stack([echoes, data.counted(cwr), without_loss]).tolist()
     entries = []
     for negotiated, counted in zip(_negotiated(m, states.connections), counts, strict=True):
         # The bits of accurate ECN are a counter.

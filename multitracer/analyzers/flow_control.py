@@ -52,7 +52,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 
 def _held(m: Timeline, entity: int) -> Table:
-    """XOFF intervals of one entity: as it heard them, or else as its peer sent them."""
+    """XOFF intervals of one entity: as it received them, or else as its peer sent them."""
     events = m.table("link_events").sorted_by("t_ns")
     kinds = (events.code("kind", "RNR"), events.code("kind", "RR"))
     signal = np.isin(events["kind"], kinds)

@@ -74,8 +74,8 @@ def _agrees(found: Mapping[str, int], seen: list[tuple[int, int]]) -> bool | Non
     """Whether captures have what was counted; None without one."""
     if not seen:
         return None
-    told = [(found[f"{way}_packets"], found[f"{way}_bytes"]) for way in ("tx", "rx")]
-    return seen[0] in told if len(seen) == 1 else [seen[0], seen[-1]] == told
+    totals = [(found[f"{direction}_packets"], found[f"{direction}_bytes"]) for direction in ("tx", "rx")]
+    return seen[0] in totals if len(seen) == 1 else [seen[0], seen[-1]] == totals
 
 
 ANALYZER = Analyzer(

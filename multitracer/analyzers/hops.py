@@ -77,9 +77,9 @@ def _delay(hop: Hop) -> dict[str, Any] | None:
         return None
     least = int(delays_ns.min())
     median, p95 = (float(value) for value in np.percentile(delays_ns, (50, 95)))
-    told = {"min": least, "median": median, "p95": p95, "over_min_median": median - least}
-    told["over_min_p95"] = p95 - least
-    return {name: round(value / 1e6, 6) for name, value in told.items()} | {"samples": len(delays_ns)}
+    delay = {"min": least, "median": median, "p95": p95, "over_min_median": median - least}
+    delay["over_min_p95"] = p95 - least
+    return {name: round(value / 1e6, 6) for name, value in delay.items()} | {"samples": len(delays_ns)}
 
 
 def _bound_ms(m: Timeline, hop: Hop) -> float | None:

@@ -50,11 +50,11 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 
 def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Table, Table]:
-    told = m.sources[source]
-    reasons = [str(name) for name in told.details.get("drop_reasons", ())]
+    about = m.sources[source]
+    reasons = [str(name) for name in about.details.get("drop_reasons", ())]
     packets, elsewhere = ways(events, reasons)
     directions = _directions(m, source)
-    point = _point(m, directions) or told.point
+    point = _point(m, directions) or about.point
     capture = _capture(m, source, point)
     segments = None
     unmatched = 0
@@ -76,7 +76,7 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
     calls = _joined_calls(calls_of(events), directions)
     summary = {
         "point": point,
-        "source": told.path,
+        "source": about.path,
         "drops": _drops(packets, reasons),
         "drops_elsewhere": _elsewhere(events, elsewhere, reasons),
         "qdisc": _qdisc(m, source, packets, reasons),
@@ -128,8 +128,12 @@ def _point(m: Timeline, directions: Mapping[int, tuple[int, int]]) -> str | None
         return None
 
     def carried(conn: int) -> int:
-        ways = [one[way] for one in m.connections[conn].summaries.values() for way in ("forward", "reverse")]
-        return max((int(one["data_bytes"]) for one in ways), default=0)
+        summaries = [
+            one[direction]
+            for one in m.connections[conn].summaries.values()
+            for direction in ("forward", "reverse")
+        ]
+        return max((int(one["data_bytes"]) for one in summaries), default=0)
 
     conn = max((conn for conn, _ in directions.values()), key=carried)
     sending = {sends for other, sends in directions.values() if other == conn}
@@ -166,8 +170,8 @@ def _joined_calls(calls: Table, directions: Mapping[int, tuple[int, int]]) -> Ta
         if flow < count:
             conn[flow], sends[flow] = number, direction
     at = np.where(calls["flow"] >= 0, calls["flow"], count)
-    way = np.where(calls["kind"] == 0, sends[at], 1 - sends[at])
-    return calls.replace(conn=conn[at], dir=np.where(conn[at] >= 0, way, 0))
+    dir_ = np.where(calls["kind"] == 0, sends[at], 1 - sends[at])
+    return calls.replace(conn=conn[at], dir=np.where(conn[at] >= 0, dir_, 0))
 
 
 def _drops(packets: Table, reasons: list[str]) -> dict[str, int]:
@@ -283,8 +287,8 @@ def _connection(
         own = m.flow(conn, sends, capture)
         acks = own.where(own["ack"] > 0)
         begun = [
-            any(bool(one[way]["syn"]) for one in m.connections[conn].summaries.values())
-            for way in ("forward", "reverse")
+            any(bool(one[direction]["syn"]) for one in m.connections[conn].summaries.values())
+            for direction in ("forward", "reverse")
         ]
         unread = away(reads, acks["t_ns"], acks["ack"] - 1, begun[1 - sends])
         if begun[sends]:

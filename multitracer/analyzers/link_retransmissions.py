@@ -55,8 +55,8 @@ def _entity(m: Timeline, entity: int) -> dict[str, Any]:
     attempts = _attempts(sent)
     start, end, count = _longest_run(sent["t_ns"], again)
     # Frames that are known by their arrival alone have no delay.
-    told = m.link_type(entity).observer != "receiver"
-    delays = _delays(frames, first, entity) if told else np.zeros(0, dtype=np.int64)
+    with_delays = m.link_type(entity).observer != "receiver"
+    delays = _delays(frames, first, entity) if with_delays else np.zeros(0, dtype=np.int64)
     return {
         "entity": entity,
         "frames": len(sent),

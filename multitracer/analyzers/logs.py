@@ -138,9 +138,9 @@ def _app_limited(flow: LoggedFlow) -> float | None:
     """Share of the samples whose delivery rate the kernel marks as limited by the application."""
     if flow.states is None:
         return None
-    told = flow.states["app_limited"]
-    told = told[told >= 0]
-    return round(float(told.mean()), 4) if len(told) else None
+    app_limited = flow.states["app_limited"]
+    app_limited = app_limited[app_limited >= 0]
+    return round(float(app_limited.mean()), 4) if len(app_limited) else None
 
 
 def _stalls(m: Timeline, flow: LoggedFlow) -> list[Object]:

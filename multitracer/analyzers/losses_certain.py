@@ -63,11 +63,11 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
             to_receiver = fates_between(m, some, first, m.rcv)
             found = [(False, known) for near, _, known in to_receiver if near == first]
         whole = [(_not_whole(known), _repeats(known)) for _, known in found]
-        told = []
+        unsorted = []
         for (reverse, known), (_, repeats) in zip(found, whole, strict=True):
             described = _describe([some[at] for at in known.places.tolist()], reverse, known, repeats)
-            told += list(zip(known.places.tolist(), [reverse] * len(known), described, strict=True))
-        entries += [entry for _, _, entry in sorted(told, key=lambda one: one[:2])]
+            unsorted += list(zip(known.places.tolist(), [reverse] * len(known), described, strict=True))
+        entries += [entry for _, _, entry in sorted(unsorted, key=lambda one: one[:2])]
         lost.append(_by_place(SEGMENT_FATES, found, [rows for rows, _ in whole]))
         again.append(_by_place(REPEATS, found, [rows for _, rows in whole]))
     if not entries:
@@ -109,10 +109,10 @@ def _describe(
     named = [dict(zip(NEEDS, row, strict=True)) for row in needs.tolist()]
     causes, spurious = _by_cause(repeats), _spurious(repeats)
     late = _reordering(known)
-    told = []
+    entries = []
     for at, (connection, counts) in enumerate(zip(connections, ends.tolist(), strict=True)):
         direction = 1 - connection.data_dir if reverse else connection.data_dir
-        told.append(
+        entries.append(
             {
                 "conn": connection.index,
                 "direction": schema.DIRECTIONS[direction],
@@ -132,7 +132,7 @@ def _describe(
                 "spurious": spurious.get(at, []),
             }
         )
-    return told
+    return entries
 
 
 _IN_ORDER = {"packets": 0, "share": 0.0, "extent_max": 0, "late_max_s": 0.0}

@@ -104,9 +104,9 @@ def _by_connection(value: str) -> Callable[[Mapping[str, Any]], Mapping[int, Any
     def values(summary: Mapping[str, Any]) -> Mapping[int, Any]:
         found: dict[int, Any] = {}
         for number, transfer in enumerate(summary["transfers"]):
-            way = transfer["data_direction"]
+            direction = transfer["data_direction"]
             for subflow in transfer["subflows"]:
-                carried = subflow[way] or {}
+                carried = subflow[direction] or {}
                 found[subflow["conn"]] = number if value == "transfer" else carried.get(value)
         return found
 

@@ -17,7 +17,7 @@ from multitracer.layers.tcp.transit import Flags, Times
 from multitracer.layers.tcp.two_way import TwoWay, quantiles, two_way_batches
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped
-from multitracer.model.schema.sender import RTT_SAMPLES, RTT_WAYS
+from multitracer.model.schema.sender import RTT_METHODS, RTT_SAMPLES
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 
@@ -39,8 +39,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     logged = Grouped(states["conn"], states["dir"])
     for both in two_way_batches(m):
         found = [_by_segment(both), _by_timestamp(both)]
-        tables += [_table(both, *samples, way) for way, samples in enumerate(found)]
-        told = [_statistics(both, *samples) for samples in found]
+        tables += [_table(both, *samples, method) for method, samples in enumerate(found)]
+        statistics_by_method = [_statistics(both, *samples) for samples in found]
         stamped = _any(both, both.data_of, both.data["ts_val"] >= 0)
         stamped &= _any(both, both.acks_of, both.acks["ts_ecr"] >= 0)
         acks = both.counted(both.acks_of)
@@ -48,7 +48,10 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
             if not acks[at]:
                 continue
             entry: dict[str, Any] = {"conn": connection.index, "point": m.sources[both.sources[at]].point}
-            entry |= {RTT_WAYS[way]: statistics.get(at) for way, statistics in enumerate(told)}
+            entry |= {
+                RTT_METHODS[method]: statistics.get(at)
+                for method, statistics in enumerate(statistics_by_method)
+            }
             entry["kernel"] = _kernel(states, logged.rows(connection.index, connection.data_dir))
             entry["why_not"] = _why_not(entry, bool(stamped[at]))
             entries.append(entry)
@@ -82,11 +85,11 @@ def _by_timestamp(both: TwoWay) -> tuple[Times, Times, Flags]:
     return rows[good], rtt_ns[good], both.acks["rtt_ns"][rows[good]] < 0
 
 
-def _table(both: TwoWay, rows: Times, rtt_ns: Times, again: Flags, way: int) -> Table:
+def _table(both: TwoWay, rows: Times, rtt_ns: Times, again: Flags, method: int) -> Table:
     acks = both.acks.where(rows)
     columns = {name: acks[name] for name in ("t_ns", "source", "record", "conn")}
-    ways = np.full(len(rows), way, dtype=np.int8)
-    return Table(RTT_SAMPLES, {**columns, "way": ways, "rtt_ns": rtt_ns, "again": again.astype(np.int8)})
+    methods = np.full(len(rows), method, dtype=np.int8)
+    return Table(RTT_SAMPLES, {**columns, "way": methods, "rtt_ns": rtt_ns, "again": again.astype(np.int8)})
 
 
 def _by_connection(tables: list[Table]) -> Table:
@@ -103,7 +106,7 @@ def _statistics(both: TwoWay, rows: Times, rtt_ns: Times, again: Flags) -> dict[
     """For each connection that has samples."""
     of = both.acks_of[rows]
     samples, twice = both.counted(of), both.counted(of[again])
-    told = quantiles(rtt_ns, of, len(both), (0, 0.5, 0.95, 1)).tolist()
+    quartiles = quantiles(rtt_ns, of, len(both), (0, 0.5, 0.95, 1)).tolist()
     return {
         at: {
             "samples": int(samples[at]),
@@ -113,7 +116,7 @@ def _statistics(both: TwoWay, rows: Times, rtt_ns: Times, again: Flags) -> dict[
             "p95_ms": round(high / 1e6, 3),
             "max_ms": round(most / 1e6, 3),
         }
-        for at, (low, middle, high, most) in zip(np.flatnonzero(samples).tolist(), told, strict=True)
+        for at, (low, middle, high, most) in zip(np.flatnonzero(samples).tolist(), quartiles, strict=True)
     }
 
 

@@ -38,9 +38,9 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         acks = valid_acks(m, some, near_sender(m))
         acks = acks.where(acks["rtt_ns"] >= 0)
         if len(acks):
-            table, told = _measured(acks)
+            table, estimates = _measured(acks)
             tables.append(table)
-            entries += [{"conn": some[at].index, **told[at]} for at in sorted(told)]
+            entries += [{"conn": some[at].index, **estimates[at]} for at in sorted(estimates)]
     if not entries:
         return Result("rtt_deviation", inconclusive="needs an RTT sample in a capture")
     return Result(
@@ -52,17 +52,17 @@ def _measured(acks: FlowBatch) -> tuple[Table, dict[int, dict[str, Any]]]:
     """Samples with the estimates, and what they come to by connection."""
     rtt = acks["rtt_ns"].astype(np.float64)
     before, varies, timer = (np.empty(len(rtt)) for _ in range(3))
-    told: dict[int, dict[str, Any]] = {}
+    estimates: dict[int, dict[str, Any]] = {}
     # Connections with as many samples are rows of one array.
     for size in sorted_unique(acks.sizes[acks.sizes > 0]).tolist():
         alike = np.flatnonzero(acks.sizes == size)
         rows = acks.bounds[alike][:, None] + np.arange(size)
         before[rows], varies[rows], timer[rows] = _estimates(rtt[rows])
         described = _describe(rtt[rows], before[rows], timer[rows])
-        told.update(zip(alike.tolist(), described, strict=True))
+        estimates.update(zip(alike.tolist(), described, strict=True))
     columns = {name: acks[name] for name in ("t_ns", "conn", "record", "rtt_ns")}
     more = {"srtt_ns": before, "rttvar_ns": varies, "rto_ns": timer}
-    return Table(RTT_SAMPLES, columns | more), told
+    return Table(RTT_SAMPLES, columns | more), estimates
 
 
 def _estimates(rtt: Array) -> tuple[Array, Array, Array]:

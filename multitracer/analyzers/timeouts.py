@@ -112,8 +112,8 @@ def _receiver_votes(measurement: Timeline, table: Table, row: int) -> tuple[int,
         return 0, 0
     again = covers & (segments["source"] == receiver) & (segments["t_ns"] > segments["t_ns"][arrived[-1]])
     late = segments["t_ns"][again]
-    on_its_way = len(late) == 0 or bool(segments["t_ns"][left[0]] < late[0])
-    return (_SPURIOUS, 0) if on_its_way else (0, _GENUINE)
+    in_flight = len(late) == 0 or bool(segments["t_ns"][left[0]] < late[0])
+    return (_SPURIOUS, 0) if in_flight else (0, _GENUINE)
 
 
 def _never_came(segments: Table, acks: Array, conn: int, sender: int) -> bool:

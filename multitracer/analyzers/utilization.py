@@ -152,9 +152,9 @@ def _arrived_twice(m: Timeline) -> int:
     """Bytes that came to the receiver's capture more than once: the link carried each copy; 0 without it."""
     if m.rcv is None or m.summarised:
         return 0
-    ways = ("forward", "reverse")
+    directions = ("forward", "reverse")
     return sum(
-        int(one.summaries[m.rcv][ways[one.data_dir]]["duplicate_bytes"])
+        int(one.summaries[m.rcv][directions[one.data_dir]]["duplicate_bytes"])
         for one in m.connections
         if m.rcv in one.summaries
     )

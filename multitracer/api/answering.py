@@ -170,7 +170,13 @@ def needed(need: str) -> list[str]:
 
 
 def order(known: Mapping[str, Analyzer], wanted: list[str]) -> list[str]:
-    """Names of the analyzers to run, what is needed first."""
+    """Names of the analyzers to run, what is needed first.
+
+    Raises
+    ------
+    UsageError
+        If analyzers need each other in a circle.
+    """
     graph: dict[str, list[str]] = {}
     todo = list(wanted)
     while todo:

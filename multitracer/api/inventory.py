@@ -129,11 +129,11 @@ def inspect(
     if not summaries:
         _locate(found.traces, settings)
     for summary in summaries:
-        _locate_alone(summary, settings)
+        _locate_single_capture(summary, settings)
     return found
 
 
-def _locate_alone(summary: Trace, settings: dict[str, Any]) -> None:
+def _locate_single_capture(summary: Trace, settings: dict[str, Any]) -> None:
     """Fill in the observation point, as far as one capture shows it."""
     from multitracer.alignment import align_single
 

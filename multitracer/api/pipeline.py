@@ -75,6 +75,8 @@ def read(
 
     Raises
     ------
+    UsageError
+        Without a path.
     UnreadableFile, UnknownFormat, CorruptTrace
         A named file that cannot be used.
     NothingToRead
@@ -273,6 +275,11 @@ def plot(
     Returns
     -------
     matplotlib.figure.Figure or bokeh.models.LayoutDOM
+
+    Raises
+    ------
+    UsageError
+        If no figure has this name, or the format cannot do what is asked for.
     """
     known = registry.plots()
     kind = registry.plot_name(kind)

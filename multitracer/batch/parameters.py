@@ -123,6 +123,11 @@ def merge(
         What names of directories say, as the user described it.
     table : dict of str to dict of str to Any
         By name of a measurement: its row of the user's table.
+
+    Returns
+    -------
+    dict of str to value
+        By column.
     """
     found = dict(own)
     for pattern in patterns:

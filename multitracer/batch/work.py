@@ -44,6 +44,8 @@ def process(job: Job) -> dict[str, Any]:
 
     Raises
     ------
+    UsageError
+        If this program is of another version than the one that started the run.
     MultiTracerError
         The output cannot be written, or this program is of another version than the one that asks.
     """

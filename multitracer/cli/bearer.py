@@ -12,30 +12,30 @@ Object = Mapping[str, Any]
 
 def lines(found: Object) -> Iterator[tuple[str, str]]:
     """Label and text of each line about the bearer of an analysis."""
-    for way in found.get("directions", []):
-        name = way["entity"]
-        pdus = way["pdus"]
+    for direction in found.get("directions", []):
+        name = direction["entity"]
+        pdus = direction["pdus"]
         if pdus is None:
             yield f"  {name}", "logged at the receiver only: transmissions per PDU are unknown"
         else:
-            yield f"  {name}", _repeated("PDU", pdus) + _cut(way["segmentation"])
-            if way["sdus"] is not None and way["sdus"]["again"]:
-                yield "", _repeated("packet", way["sdus"]) + " (by the segment sent most often)"
-        yield from (("", text) for text in _acknowledging(way) if text)
+            yield f"  {name}", _repeated("PDU", pdus) + _cut(direction["segmentation"])
+            if direction["sdus"] is not None and direction["sdus"]["again"]:
+                yield "", _repeated("packet", direction["sdus"]) + " (by the segment sent most often)"
+        yield from (("", text) for text in _acknowledging(direction) if text)
 
 
-def _acknowledging(way: Object) -> Iterator[str]:
-    polls, reports = way["polls"], way["reports"]
+def _acknowledging(direction: Object) -> Iterator[str]:
+    polls, reports = direction["polls"], direction["reports"]
     if polls["sent"]:
         asked = words.count(polls["sent"], "poll")
         yield f"{asked}, {polls['answered']:,} answered" + _after("after", polls["delay_ms"])
     if reports["count"]:
         rate = "" if reports["per_s"] is None else f" ({reports['per_s']:.1f} a second)"
-        said = f"{words.count(reports['count'], 'status report')} from {way['receiver']}{rate}"
+        said = f"{words.count(reports['count'], 'status report')} from {direction['receiver']}{rate}"
         most = reports["nacks_per_report_max"]
         nacks = f"; {reports['nacks']:,} NACKs in {reports['with_nacks']:,} of them, at most {most}"
         yield said + (nacks if reports["nacks"] else "; nothing missing")
-    order = way["reordering"]
+    order = direction["reordering"]
     if order is not None and order["overtaken"]:
         yield (
             f"{words.count(order['overtaken'], 'PDU')} out of order, {order['filled']:,} of them arrived"
@@ -45,7 +45,7 @@ def _acknowledging(way: Object) -> Iterator[str]:
         yield f"{words.count(order['pdus_held'], 'PDU')} held in the reordering buffer" + _after(
             "for", order["held_ms"]
         )
-    given_up = way["discards"]
+    given_up = direction["discards"]
     if given_up["total"]:
         sure = given_up["certain"]
         parts = {
@@ -59,7 +59,7 @@ def _acknowledging(way: Object) -> Iterator[str]:
         why = ", ".join(f"{given_up[key]:,} {text}" for key, text in parts.items() if given_up[key])
         what = "Discarded" if sure else "Discarded, or not in the log"
         yield f"{what}: {words.count(given_up['total'], 'packet')}: {why}"
-    harq = way["harq"]
+    harq = direction["harq"]
     if harq is not None and harq["blocks"]:
         again = f"{harq['again']:,} retransmitted, at most {words.count(harq['attempts_max'], 'attempt')}"
         blocks = words.count(harq["blocks"], "transport block")

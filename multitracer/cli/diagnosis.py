@@ -45,8 +45,8 @@ def _definition(console: Console, loss: Object, said: Sequence[Object]) -> None:
     from multitracer.cli import words
 
     low, high = loss["bounds_s"]
-    told = any(sentence["cost_bounds_s"][1] > loss["s"] for sentence in said)
-    wide = high > 1.2 * low + _SAID_S or (told and words.duration(high) != words.duration(loss["s"]))
+    reported = any(sentence["cost_bounds_s"][1] > loss["s"] for sentence in said)
+    wide = high > 1.2 * low + _SAID_S or (reported and words.duration(high) != words.duration(loss["s"]))
     bounds = f" ({words.duration(low)} to {words.duration(high)})" if wide else ""
     line = (
         f"[cost]: how much sooner without the cause; at most {words.duration(loss['s'])}{bounds} in all, by "

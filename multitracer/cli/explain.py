@@ -81,13 +81,13 @@ def command(
     if at_s is not None and not math.isfinite(at_s):
         raise UsageError(f"--at: {at_s} is not a time")
     analysis = analyze(load(paths, formats), only=["timeouts", "losses", "idle_phases", "host"])
-    story = explain(analysis, conn, at_s, packet)
+    explanation = explain(analysis, conn, at_s, packet)
     if as_json:
-        print_json(story.to_dict())
+        print_json(explanation.to_dict())
         return
-    for part in textwrap.wrap(story.title, max(_columns(), 32), break_on_hyphens=False):
+    for part in textwrap.wrap(explanation.title, max(_columns(), 32), break_on_hyphens=False):
         say(part)
-    for line in story.lines:
+    for line in explanation.lines:
         _line(line["about"], line["text"])
 
 

@@ -134,10 +134,10 @@ def command(
         else:
             facts = {"lost_slots": emulation.write_errors(measurement, output)}
             if resets := emulation.resets_to_lose(measurement):
-                told = quantities.count(resets, "link reset")
+                counted = quantities.count(resets, "link reset")
                 facts["warning"] = (
-                    f"the replay has the air, and may not have the measurement's {told}: a reset needs one "
-                    "frame to fail N2 times, and which frame meets a bad slot depends on TCP"
+                    f"the replay has the air, and may not have the measurement's {counted}: a reset needs "
+                    "one frame to fail N2 times, and which frame meets a bad slot depends on TCP"
                 )
         written = [output]
     _tell(written, facts, target, as_json)

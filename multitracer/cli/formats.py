@@ -31,6 +31,6 @@ def command(as_json: bool) -> None:
             }
         )
         return
-    from multitracer.cli.render import formats_table
+    from multitracer.cli.files import formats_table
 
     formats_table(list(known.values()))

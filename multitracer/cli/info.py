@@ -59,7 +59,7 @@ def command(
     if as_json:
         print_json(found.to_dict())
     else:
-        from multitracer.cli.render import info_table
+        from multitracer.cli.files import info_table
 
         info_table(found, details or len(found.traces) == 1)
     if not found.traces:

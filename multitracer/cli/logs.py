@@ -25,8 +25,8 @@ def heading(one: Object, number: int) -> str:
     """Which transfer it is, by which log."""
     name = f"{one['format']}, {os.path.basename(one['source'])}"
     if one["local"] is not None:
-        way = {True: "->", False: "<-", None: "--"}[one["sends"]]
-        return f"Log {number}: {one['local']} {way} {one['remote']} ({name})"
+        arrow = {True: "->", False: "<-", None: "--"}[one["sends"]]
+        return f"Log {number}: {one['local']} {arrow} {one['remote']} ({name})"
     return f"Log {number}: {one['label']} ({name})" if one["label"] else f"Log {number}: {name}"
 
 
@@ -39,10 +39,13 @@ def lines(one: Object) -> Iterator[tuple[str, str]]:
         intervals = words.count(speed["intervals"], "interval")
         spread = f"; by {intervals} min {low}, median {middle}, max {high}" if speed["intervals"] > 1 else ""
         yield "Rate", f"{words.rate(speed['mean'])} on average{spread}"
-    told = one["reported"] or {}
-    if "transmitted" in told:
-        missing = told["transmitted"] - told["received"]
-        yield "Probes", f"{told['transmitted']:,} sent, {told['received']:,} answered, {missing:,} lost"
+    reported = one["reported"] or {}
+    if "transmitted" in reported:
+        missing = reported["transmitted"] - reported["received"]
+        yield (
+            "Probes",
+            f"{reported['transmitted']:,} sent, {reported['received']:,} answered, {missing:,} lost",
+        )
     if one["retransmissions"] is not None:
         yield "Retransmitted", words.count(one["retransmissions"], "segment")
     if (rtt := one["rtt_ms"]) is not None:
@@ -86,7 +89,9 @@ def condition(one: Object) -> str:
         text = (
             f"{words.rate(one['min'])} to {words.rate(one['max'])}, {words.count(one['samples'], 'sample')}"
         )
-    told = one["throughput"]
+    throughput = one["throughput"]
     return (
-        text if told is None else f"{text}; rank correlation with throughput {told['rank_correlation']:+.2f}"
+        text
+        if throughput is None
+        else f"{text}; rank correlation with throughput {throughput['rank_correlation']:+.2f}"
     )

@@ -28,24 +28,24 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     most : int
         How many of the worst and of the largest are listed.
     """
-    told = digest(found, most)
+    summary = digest(found, most)
     heading(console, words.count(len(found), "connection"))
-    line(console, "Data", words.data(told["bytes"]))
-    repeating = f", on {words.count(told['repeating'], 'connection')}" if told["repeating"] else ""
-    line(console, "Retransmitted", words.causes(told["retransmissions"]) + repeating)
-    line(console, "Timeouts", words.verdicts(told["timeouts"]))
-    if held := _held(told["limits"]):
+    line(console, "Data", words.data(summary["bytes"]))
+    repeating = f", on {words.count(summary['repeating'], 'connection')}" if summary["repeating"] else ""
+    line(console, "Retransmitted", words.causes(summary["retransmissions"]) + repeating)
+    line(console, "Timeouts", words.verdicts(summary["timeouts"]))
+    if held := _held(summary["limits"]):
         line(console, "Limited by", held)
-    ends = [f"{number:,} {ENDS[word]}" for word, number in told["closed"].items() if number]
-    if told["without_handshake"]:
-        ends.append(f"{told['without_handshake']:,} already open when the capture began")
+    ends = [f"{number:,} {ENDS[word]}" for word, number in summary["closed"].items() if number]
+    if summary["without_handshake"]:
+        ends.append(f"{summary['without_handshake']:,} already open when the capture began")
     line(console, "Ends", ", ".join(ends))
-    if told["worst"]:
-        _table(console, found, told["worst"], "Most timeouts and retransmissions", told["repeating"])
-    sending = [place for place in told["largest"] if place not in told["worst"]]
+    if summary["worst"]:
+        _table(console, found, summary["worst"], "Most timeouts and retransmissions", summary["repeating"])
+    sending = [place for place in summary["largest"] if place not in summary["worst"]]
     if sending:
-        others = ", of the others" if told["worst"] else ""
-        _table(console, found, sending, f"Most data{others}", len(found) - len(told["worst"]))
+        others = ", of the others" if summary["worst"] else ""
+        _table(console, found, sending, f"Most data{others}", len(found) - len(summary["worst"]))
     console.print(
         Text("--conn N shows one connection in full (tcp.stream eq N in Wireshark); --json has all", "dim")
     )

@@ -17,8 +17,8 @@ def lines(found: Mapping[str, Any], shown: int) -> Iterator[tuple[str, str]]:
         Transfers to print; the rest is counted.
     """
     for number, transfer in enumerate(found["transfers"][:shown]):
-        way = transfer["data_direction"]
-        whole = transfer[way]
+        direction = transfer["data_direction"]
+        whole = transfer[direction]
         if whole is None or not whole["bytes"]:
             yield f"Transfer {number}", f"{len(transfer['subflows'])} subflows, no data of known place"
             continue
@@ -28,7 +28,7 @@ def lines(found: Mapping[str, Any], shown: int) -> Iterator[tuple[str, str]]:
             text += f", {whole['unmapped']:,} of unknown place"
         yield f"Transfer {number}", text
         for one in transfer["subflows"]:
-            yield "", _subflow(one, one[way])
+            yield "", _subflow(one, one[direction])
     left = len(found["transfers"]) - shown + found["left_out"]
     if left > 0:
         yield "", f"and {left:,} more transfers"

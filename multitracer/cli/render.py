@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.padding import Padding
 from rich.text import Text
@@ -16,10 +16,6 @@ from rich.text import Text
 from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import Console
-
-if TYPE_CHECKING:
-    from multitracer.api.inventory import Inventory
-    from multitracer.model.parser import Parser
 
 Object = Mapping[str, Any]
 
@@ -33,81 +29,6 @@ _NO_LINK_LOG = "no link log was given"
 
 VERDICT_STYLES = {"spurious": "yellow", "genuine": "red", "inconclusive": "dim"}
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
-
-
-def formats_table(parsers: Sequence[Parser]) -> None:
-    """Print the formats that are recognised."""
-    table = _table("=name", "=layer", "what it is", "=described in")
-    for parser in parsers:
-        table.add_row(parser.name, parser.layer, parser.title, parser.page)
-    Console().print(table)
-
-
-def info_table(found: Inventory, details: bool = False) -> None:
-    """Print what each file is; with `details`, a paragraph on each as well."""
-    console = Console()
-    table = _table("file", "=format", "point", "#records", "#TCP", "=begin", "#duration")
-    contract = found.to_dict()
-    rows: dict[tuple[object, ...], None] = {}
-    for source in contract["sources"]:
-        if "error" in source:
-            continue
-        first, last = source["first_s"], source["last_s"]
-        row = (
-            os.path.basename(source["path"]),
-            source["format"],
-            source["point"] or "?",
-            f"{source['records']:,}",
-            "" if source["tcp_segments"] is None else f"{source['tcp_segments']:,}",
-            words.begin(first, source["clock"]),
-            "" if first is None else words.duration(last - first),
-        )
-        # A table with columns of several layers is one file: printed once.
-        rows.setdefault((source["path"], *row))
-    for _, *cells in rows:
-        table.add_row(*map(str, cells))
-    if table.row_count:
-        console.print(table)
-    if details:
-        for source in contract["sources"]:
-            if "error" not in source:
-                _details(console, source)
-    for source in contract["sources"]:
-        if "error" in source:
-            _line(console, "cannot read", f"{source['path']}: {source['error']}", "red")
-    if contract["skipped"]:
-        names = ", ".join(os.path.basename(entry["path"]) for entry in contract["skipped"])
-        _line(console, "not traces", names, "dim")
-    _issues(console, [issue for source in contract["sources"] for issue in source.get("issues", [])])
-
-
-def _details(console: Console, source: Object) -> None:
-    """All about one file that its line has no room for."""
-    _heading(console, os.path.basename(source["path"]))
-    _line(console, "Format", f"{source['format']}, layer {source['layer']}")
-    _line(console, "Clock", source["clock"])
-    _line(console, "Point", source["point"] or "unknown")
-    if source["connections"]:
-        _line(console, "Connections", f"{source['connections']:,}")
-    rows = ", ".join(f"{name} {count:,}" for name, count in source["rows"].items() if count)
-    _line(console, "Rows", rows or "none")
-    for name, value in source["details"].items():
-        label = name.replace("_", " ").capitalize()
-        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-            for at, item in enumerate(value):
-                _line(console, "" if at else label, _facts(item))
-            continue
-        if isinstance(value, dict):
-            value = _facts(value)
-        elif isinstance(value, list):
-            value = ", ".join(map(str, value))
-        if value not in (None, ""):
-            _line(console, label, str(value))
-
-
-def _facts(item: Object) -> str:
-    """``ue 0, bearer rb3, data pdus 105``."""
-    return ", ".join(f"{str(key).replace('_', ' ')} {one}" for key, one in item.items())
 
 
 def summary(contract: Object, console: Console | None = None) -> None:
@@ -140,7 +61,7 @@ def summary(contract: Object, console: Console | None = None) -> None:
     _clocks(console, contract["clocks"])
     _observation(console, contract["other"].get("observation", {}))
     _inconclusive(console, unanswered(contract))
-    _issues(console, contract["issues"])
+    print_issues(console, contract["issues"])
 
 
 def _together(console: Console, contract: Object) -> None:
@@ -209,12 +130,12 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     _line(console, "Timeouts", words.timeouts(found))
     _timeouts(console, timeouts.get("events", []))
     _line(console, "RTT", words.rtt(found))
-    if told := words.losses(found, both):
-        _line(console, "Losses", told)
-    if told := words.limits(found.get("limits")):
-        _line(console, "Limited by", told)
-    if told := words.bottleneck(found):
-        _line(console, "Bottleneck", told)
+    if line := words.losses(found, both):
+        _line(console, "Losses", line)
+    if line := words.limits(found.get("limits")):
+        _line(console, "Limited by", line)
+    if line := words.bottleneck(found):
+        _line(console, "Bottleneck", line)
 
 
 def _timeouts(console: Console, events: Sequence[Object]) -> None:
@@ -333,24 +254,12 @@ def _bearer(console: Console, found: Object) -> None:
 
 
 def _dccp(console: Console, contract: Object, found: Object) -> None:
-    begin, end = (":".join(map(str, found[name])) for name in ("from", "to"))
-    _heading(console, f"DCCP {begin} -> {end}")
+    from multitracer.cli import dccp
+
+    _heading(console, dccp.heading(found))
     _line(console, "Seen in", str(contract["sources"][found["source"]]["path"]))
-    data = words.count(found["data_packets"], "packet"), words.count(found["data_bytes"], "byte")
-    _line(console, "Data", ", ".join(data))
-    _line(console, "Not in capture", words.count(found["missing"], "sequence number"))
-    if found["rtt"] is not None:
-        low, middle, high = (words.duration(found["rtt"][f"{name}_s"]) for name in ("min", "median", "max"))
-        _line(console, "RTT", f"min {low}, median {middle}, max {high}")
-    if found["queue_packets"] is not None:
-        _line(console, "Queue", f"about {found['queue_packets']:.0f} packets at the largest RTT")
-    if found["loss_event_rate"] is not None:
-        _line(console, "Loss event rate", f"{found['loss_event_rate']:.3%} in the last report")
-    if found["late_notice_s"] is not None:
-        late = words.duration(found["late_notice_s"])
-        _line(console, "Loss report", f"first loss reported {late} after the queue had doubled the RTT")
-    if found["x_calc"]["bps"] is not None:
-        _line(console, "X_calc", f"{found['x_calc']['bps'] / 1e3:.0f} kbit/s by the throughput equation")
+    for label, text in dccp.lines(found):
+        _line(console, label, text)
 
 
 def _utilization(console: Console, contract: Object) -> None:
@@ -435,8 +344,10 @@ def unanswered(contract: Object) -> dict[str, str]:
         # Each is made when asked for: of a million, those with most data, the worst, and the first.
         from multitracer.output.digest import digest
 
-        told = digest(connections, LOOKED_AT)
-        connections = [connections[place] for place in {*told["largest"], *told["worst"], *range(LOOKED_AT)}]
+        summary = digest(connections, LOOKED_AT)
+        connections = [
+            connections[place] for place in {*summary["largest"], *summary["worst"], *range(LOOKED_AT)}
+        ]
     inferred: dict[str, Callable[[Object], object]] = {
         "goodput": lambda one: one["goodput_bps"] is not None,
         "limits": lambda one: one.get("limits"),
@@ -471,8 +382,9 @@ def _inconclusive(console: Console, reasons: Object) -> None:
         console.print(line, highlight=False)
 
 
-def _issues(console: Console, issues: Sequence[Object]) -> None:
-    shown = _alike([issue for issue in issues if issue["code"] != "skipped-file"])
+def print_issues(console: Console, found: Sequence[Object]) -> None:
+    """Print entries of ``issues`` (docs/json.md): where, how often, what to do; no skipped files."""
+    shown = _alike([issue for issue in found if issue["code"] != "skipped-file"])
     if not shown:
         return
     _heading(console, "Issues")

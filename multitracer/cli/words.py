@@ -64,14 +64,14 @@ def rate(bits_per_s: float | None) -> str:
 def rates(found: Object) -> str:
     """Throughput and goodput of a connection, and the time by which both are divided."""
     sent, delivered = (rate(found[f"{key}_bps"]) for key in ("throughput", "goodput"))
-    told = (
+    text = (
         f"throughput and goodput {sent}" if sent == delivered else f"throughput {sent}, goodput {delivered}"
     )
     if found["data_s"] is None:
-        return told
+        return text
     if found["packets"]["data"] == 1:
         return f"unknown: one segment, acknowledged {duration(found['data_s'])} later"
-    return f"{told} of payload, over {duration(found['data_s'])} from the first data segment to the last ACK"
+    return f"{text} of payload, over {duration(found['data_s'])} from the first data segment to the last ACK"
 
 
 def size(count_bytes: int) -> str:

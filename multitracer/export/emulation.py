@@ -98,11 +98,11 @@ def _lost(measurement: Timeline, entity: int) -> Array:
     """The slots of an entity that the air destroyed, see `errors`: a bool array."""
     link = link_path(measurement)
     sent_ns, sent_key = airtime.lines(measurement, entity, "snd")
-    heard_ns, heard_key = airtime.lines(measurement, entity, "rcv")
-    delay = airtime.usual_delay_ns(sent_ns, sent_key, heard_ns, heard_key)
+    received_ns, received_key = airtime.lines(measurement, entity, "rcv")
+    delay = airtime.usual_delay_ns(sent_ns, sent_key, received_ns, received_key)
     if link is None or delay is None:
         raise UsageError("an error trace needs a link log with the frames of both ends, sent and received")
-    arrived = airtime.received_ns(sent_ns, sent_key, heard_ns, heard_key, link.slot_ns) >= 0
+    arrived = airtime.received_ns(sent_ns, sent_key, received_ns, received_key, link.slot_ns) >= 0
     last = max(int(measurement.table(name)["t_ns"].max(initial=0)) for name in ("link_frames", "link_events"))
     known = sent_ns + delay + airtime.LATE_SLOTS * link.slot_ns <= last
     numbered, _ = airtime.lines(measurement, entity, "snd", unnumbered=False)

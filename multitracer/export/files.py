@@ -78,6 +78,11 @@ def named(path: str, names: list[str], ending: str) -> list[str]:
     ending : str
         With its dot.
 
+    Returns
+    -------
+    list of str
+        As many as `names`.
+
     Raises
     ------
     UsageError

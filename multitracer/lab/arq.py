@@ -106,7 +106,7 @@ class ArqLink:
         return min(times, default=None)
 
     def drain_frames(self) -> list[RawFrame]:
-        """Take the frames that a monitor heard since the last call; none unless `radiotap` is set."""
+        """Take the frames that a monitor received since the last call; none unless `radiotap` is set."""
         return [] if self.monitor is None else self.monitor.drain()
 
     def drain_log(self) -> list[str]:

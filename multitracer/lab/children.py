@@ -98,6 +98,11 @@ def wait_for_text(process: Process, stream: IO[bytes], wanted: bytes, interrupt:
         The word.
     interrupt : Interrupt
         Checked while waiting.
+
+    Returns
+    -------
+    bytes
+        What was read; without the word if the process ended or the time was over.
     """
     seen = b""
     deadline = time.monotonic() + 10.0

@@ -148,8 +148,15 @@ def run_fleet(jobs: Sequence[Job], root: str, parallel: int, report: Report | No
         ``report(outcome, running, waiting)`` after every outcome (then given) and some times a second;
         `running` lists name, bytes received and in total.
 
+    Returns
+    -------
+    list of Outcome
+        One for each job, in their order.
+
     Raises
     ------
+    UsageError
+        If `parallel` is less than 1.
     LabError
         The machine lacks something.
     KeyboardInterrupt

@@ -40,7 +40,7 @@ class FlowResult:
     error : str
         Why it failed; "" if it did not.
     tcp_info : dict
-        What the client's kernel told of the connection when both directions were closed; empty if it did not.
+        What the client's kernel reported of the connection at its end; empty if it did not.
     """
 
     kind: str
@@ -173,7 +173,13 @@ class Traffic:
         return list(self._pending)
 
     def take(self, stream: IO[bytes]) -> None:
-        """Read reports from a stream that is readable."""
+        """Read reports from a stream that is readable.
+
+        Raises
+        ------
+        LabError
+            If the program that makes the traffic reports anything else.
+        """
         part = os.read(stream.fileno(), 65_536)
         if not part:
             del self._pending[stream]
@@ -272,9 +278,9 @@ class _Iperf:
         self.result.client_done = self.result.server_done = True
         try:
             with open(self._output, encoding="utf-8") as file:
-                told = json.load(file)
-            self.result.error = str(told.get("error", ""))
-            end = told.get("end", {})
+                report = json.load(file)
+            self.result.error = str(report.get("error", ""))
+            end = report.get("end", {})
             self.result.sent = int(end.get("sum_sent", {}).get("bytes", 0))
             self.result.received = int(end.get("sum_received", {}).get("bytes", 0))
         except (OSError, ValueError, AttributeError) as error:

@@ -34,6 +34,11 @@ def gsmtap(frame: bytes, uplink: bool, t_ns: int, timeslot: int = 2) -> bytes:
         Time since the start of the call, gives the TDMA frame number.
     timeslot : int
         0 to 7.
+
+    Returns
+    -------
+    bytes
+        The header (16 octets) and the frame.
     """
     arfcn = _ARFCN | (_UPLINK if uplink else 0)
     number = t_ns // _TDMA_FRAME_NS % _HYPERFRAME

@@ -1,4 +1,4 @@
-"""What a monitor on the channel of the ARQ link hears, frame by frame."""
+"""What a monitor on the channel of the ARQ link receives, frame by frame."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Monitor:
         self.frames = Frames(settings.rate_bps)
         self._truth, self._loss = truth, settings.monitor_loss
         self._random = random.Random(f"monitor {seed}")
-        self._heard: list[RawFrame] = []
+        self._frames: list[RawFrame] = []
 
     def attempt(
         self, end_ns: int, side: int, packet: bytes, number: int, *, retry: bool, answered: bool
@@ -72,12 +72,12 @@ class Monitor:
             self._hear(begin_ns + place // 2 * _EXCHANGE_NS + answer_ns, side, frame, None)
 
     def drain(self) -> list[RawFrame]:
-        """Take the frames heard since the last call."""
-        received, self._heard = self._heard, []
+        """Take the frames received since the last call."""
+        received, self._frames = self._frames, []
         return received
 
     def _hear(self, t_ns: int, side: int, frame: bytes, counted: str | None) -> None:
         if counted and self._random.random() < self._loss:
             self._truth.count(counted, side)
         else:
-            self._heard.append(RawFrame(t_ns, side, "snd", frame))
+            self._frames.append(RawFrame(t_ns, side, "snd", frame))

@@ -63,6 +63,11 @@ class PduCoder:
             Whether it begins and ends with a packet.
         part : (int, bool), optional
             Of a segment: its first byte within the PDU, and whether it reaches its end.
+
+        Returns
+        -------
+        bytes
+            Header and data (3GPP TS 36.322, 6.2.1.4 and 6.2.1.5).
         """
         start, last = part if part is not None else (0, False)
         bits = [

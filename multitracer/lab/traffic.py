@@ -127,7 +127,7 @@ def client(index: int, flow: Flow) -> None:
     sock = _socket(flow)
     sender = Sender(sock, flow)
     error = ""
-    told: dict[str, int] = {}
+    counters: dict[str, int] = {}
     try:
         sock.connect((flow["address"], flow["port"]))
         connected = time.monotonic()
@@ -135,14 +135,14 @@ def client(index: int, flow: Flow) -> None:
         sock.shutdown(socket.SHUT_WR)
         while sock.recv(_BLOCK):
             pass
-        told = tcp_info(sock)
+        counters = tcp_info(sock)
     except OSError as problem:
         if not (flow["reset_at_close"] and isinstance(problem, ConnectionResetError)):
             error = problem.strerror or str(problem)
     finally:
         sock.close()
     facts = {"sent": sender.sent, "connect_s": connected - begin, "seconds": time.monotonic() - begin}
-    say(flow=index, role="client", done=True, error=error, tcp_info=told, **facts)
+    say(flow=index, role="client", done=True, error=error, tcp_info=counters, **facts)
 
 
 def tcp_info(sock: socket.socket) -> dict[str, int]:

@@ -38,6 +38,11 @@ def truth_json(
         What the link did.
     lab : mapping of str to Any
         The machine, the kernel, and what the lab itself took.
+
+    Returns
+    -------
+    dict
+        As `json.dump` takes it.
     """
     resets = [
         [_seconds(e), e["side"], e.get("cause", ""), e.get("flush_tx", 0), e.get("flush_rx", 0)]
@@ -82,6 +87,11 @@ def measurement_toml(
         Names of the files of the measurement.
     lateness : Lateness
         How late the link moved packets.
+
+    Returns
+    -------
+    dict
+        By key of ``measurement.toml``.
     """
     late_s = round(lateness.max_ms / 1e3, 6)
     points = _points(scenario.flows)
@@ -221,6 +231,11 @@ def lab_facts(
         Kernel events lost.
     unsent : int
         Connections still open when the drain time was over.
+
+    Returns
+    -------
+    dict
+        The member ``lab`` of ``truth.json``.
     """
     return {
         "captures": {name: counts.to_dict() for name, counts in captures.items()},

@@ -56,6 +56,11 @@ def in_slices(timeline: Timeline, rows: int, low: int, high: int) -> Iterator[Ta
         About how many events a table holds; those of one instant are never parted.
     low, high : int
         Nanoseconds: events from `low` on and before `high`.
+
+    Yields
+    ------
+    Table
+        As `unify` gives them; none is empty.
     """
     tables = {name: table.sorted_by("t_ns") for name in _OF_EVENTS if len(table := timeline.table(name))}
     lengths = [len(table) for table in tables.values()]

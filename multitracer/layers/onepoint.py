@@ -101,6 +101,11 @@ def kernel_limits(
         One direction of the connection's summary.
     inferred : mapping of str to Any or None
         Shares that the capture alone suggests; None where it says nothing.
+
+    Returns
+    -------
+    dict or None
+        As ``limits`` of a connection (docs/json.md): shares that sum to 1, ``seconds`` and ``method``.
     """
     if not m.rows("tcp_states"):
         return None
@@ -124,21 +129,21 @@ def kernel_limits(
     window = min(window, busy)
     buffer = min(buffer, busy - window)
     network = busy - window - buffer
-    told = dict.fromkeys(_LIMITS, 0.0)
-    told["application"] = float(span_ns - busy + buffer)
-    told["receiver_window"] = float(window)
+    parts_ns = dict.fromkeys(_LIMITS, 0.0)
+    parts_ns["application"] = float(span_ns - busy + buffer)
+    parts_ns["receiver_window"] = float(window)
     weights = {name: inferred[name] if inferred else 0.0 for name in NETWORK}
     whole = sum(weights.values())
     for name, weight in weights.items():
-        told[name] = network * weight / whole if whole else 0.0
-    told["unknown"] = 0.0 if whole else float(network)
+        parts_ns[name] = network * weight / whole if whole else 0.0
+    parts_ns["unknown"] = 0.0 if whole else float(network)
     opening = inferred["handshake"] if inferred else 0.0
     quiet_ns = nothing_outstanding_ns(m, connection, source, known_ns, last_ns)
     share_of_rest = (last_ns - known_ns - quiet_ns) / span_ns if known_ns < last_ns else 0.0
-    told = {name: value * (1 + share_of_rest) for name, value in told.items()}
-    told["application"] += quiet_ns
-    scale = (1 - opening) / sum(told.values())
-    shares: dict[str, Any] = {name: round(value * scale, 6) for name, value in told.items()}
+    parts_ns = {name: value * (1 + share_of_rest) for name, value in parts_ns.items()}
+    parts_ns["application"] += quiet_ns
+    scale = (1 - opening) / sum(parts_ns.values())
+    shares: dict[str, Any] = {name: round(value * scale, 6) for name, value in parts_ns.items()}
     seconds = inferred["seconds"] if inferred else round(span_ns / 1e9, 6)
     return shares | {"handshake": opening, "seconds": seconds, "method": "kernel"}
 

@@ -17,6 +17,11 @@ def entry(settings: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """The ``[sources."file name"]`` table of a source; empty if there is none.
 
     The name is the file's name or the end of its path.
+
+    Raises
+    ------
+    UsageError
+        If the file has something else than a table there.
     """
     sources = settings.get("sources", {})
     if not isinstance(sources, Mapping):
@@ -31,7 +36,13 @@ def entry(settings: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 
 def point(settings: Mapping[str, Any], path: str) -> str | None:
-    """The declared observation point."""
+    """The declared observation point.
+
+    Raises
+    ------
+    UsageError
+        If it is none of `POINTS`.
+    """
     value = entry(settings, path).get("point")
     if value is not None and value not in POINTS:
         raise UsageError(f"measurement.toml: point {value!r} of {path} is none of {', '.join(POINTS)}")
@@ -50,6 +61,11 @@ def with_points(
         One of `POINTS` for all captures, or by file: its name or the end of its path.
     paths : sequence of str
         The files that are read.
+
+    Returns
+    -------
+    dict
+        A copy; `settings` stay as they are.
 
     Raises
     ------

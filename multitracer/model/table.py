@@ -177,7 +177,13 @@ class Table:
         return f"<Table {self.schema.name}: {len(self):,} rows, {len(self._columns)} columns>"
 
     def where(self, mask: Array) -> Table:
-        """The rows that a boolean mask or an index array picks; a column is copied when it is first used."""
+        """The rows that a boolean mask or an index array picks; a column is copied when it is first used.
+
+        Raises
+        ------
+        ValueError
+            If a mask has not as many values as the table has rows.
+        """
         rows = np.asarray(mask)
         if rows.dtype == np.bool_:
             if len(rows) != len(self):
@@ -197,7 +203,13 @@ class Table:
         return self.where(np.argsort(array, kind="stable"))
 
     def replace(self, **columns: Any) -> Table:
-        """The same table with some columns exchanged."""
+        """The same table with some columns exchanged.
+
+        Raises
+        ------
+        ValueError
+            If a column has not as many values as the table has rows.
+        """
         rows = len(self)
         changed: dict[str, Array | Sparse | _Pick | _Parts] = dict(self._columns)
         for name, values in columns.items():

@@ -16,7 +16,15 @@ _Result = TypeVar("_Result")
 
 
 def called(path: str, work: Callable[[], _Result]) -> _Result:
-    """The result of a call into the core, whose errors name the file."""
+    """The result of a call into the core, whose errors name the file.
+
+    Raises
+    ------
+    UnreadableFile
+        If the file cannot be opened or read.
+    CorruptTrace
+        If nothing of it can be used.
+    """
     try:
         return work()
     except OSError as error:

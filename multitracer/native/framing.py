@@ -36,6 +36,11 @@ def framed_sizes(
         Of the header compressor, if there is one: slot numbers are left out, special cases are used.
 
     Reference: RFC 1662, RFC 1144.
+
+    Returns
+    -------
+    certain, escaped : int64 array
+        One for each packet, in bytes.
     """
     return _core.framed_sizes(packets, address, short_protocol, flags, accm, vj)
 

@@ -46,5 +46,10 @@ def connection_entries(
         Zero of all times, on the clock of the capture.
     flat : bool
         Without line breaks.
+
+    Yields
+    ------
+    bytes
+        UTF-8, of as many entries as fit into one piece.
     """
     return summaries.entries(source, point, t0_ns, flat)

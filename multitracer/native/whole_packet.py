@@ -49,7 +49,13 @@ def decode(path: str, record: int) -> Any:
 
 
 def decoder(link_type: int, data: bytes) -> Callable[[bytes], Any]:
-    """The dpkt class for a link type; for raw IP, the version in the first byte decides."""
+    """The dpkt class for a link type; for raw IP, the version in the first byte decides.
+
+    Raises
+    ------
+    UsageError
+        If dpkt has none.
+    """
     if link_type == 1:
         return dpkt.ethernet.Ethernet  # type: ignore[no-any-return]
     if link_type in _RAW:

@@ -61,12 +61,12 @@ def parse(path: str) -> Trace:
             continue
         name, factor, label = _named(str(title), jsonlog.mapping(about.get(title)))
         for at, (t_ns, value) in enumerate(zip(times, column, strict=False), 1):
-            told = _number(value)
-            if t_ns is None or told is None:
-                if value is not None and told is None:
+            parsed = _number(value)
+            if t_ns is None or parsed is None:
+                if value is not None and parsed is None:
                     tally.add("bad-number", at, f"value {at} of {str(title)[:60]!r} is no number")
                 continue
-            values.add(t_ns, at, name, told * factor, label)
+            values.add(t_ns, at, name, parsed * factor, label)
         before += 1
     if not len(values):
         raise CorruptTrace(f"{path}: no value over time can be read")
@@ -123,8 +123,8 @@ def _number(value: Any) -> float | None:
 
 
 def _time(value: Any) -> int | None:
-    told = _number(value)
-    return None if told is None else testlog.nanoseconds(told)
+    seconds = _number(value)
+    return None if seconds is None else testlog.nanoseconds(seconds)
 
 
 def _step(metadata: Mapping[str, Any]) -> int:

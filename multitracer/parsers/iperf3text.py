@@ -44,7 +44,7 @@ def parse(path: str) -> Trace:
     """Read a test: `series` with the throughput, retransmissions and cwnd of each interval, by stream.
 
     Of several tests in one file the first is read (issue `unparsed-line` for the others' intervals), as when
-    the others began is not told.
+    the others began is unknown.
 
     Raises
     ------

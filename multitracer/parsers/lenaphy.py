@@ -69,8 +69,8 @@ def parse(path: str) -> Trace:
         cell = row.get("cellid", "")
         if cells.get(label) != cell:
             cells[label] = cell
-            if (told := _number(cell)) is not None:
-                values.add(t_ns, number, "cell", told, label)
+            if (parsed := _number(cell)) is not None:
+                values.add(t_ns, number, "cell", parsed, label)
         for title, (name, form) in _VALUES.items():
             found = _converted(row.get(title), form)
             if found is not None:

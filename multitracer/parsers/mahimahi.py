@@ -115,11 +115,11 @@ def parse(path: str) -> Trace:
     if times["-"]:
         packets = _binned(times["-"], [1] * len(times["-"]), start, count)
         waited = _binned(times["-"], delays, start, count)
-        told = _records(times["-"], lines["-"], start, count)
+        first_records = _records(times["-"], lines["-"], start, count)
         for at in np.flatnonzero(packets > 0).tolist():
             values.add(
                 (start + (at + 1) * _STEP_MS) * _NS,
-                int(told[at]),
+                int(first_records[at]),
                 "queue_delay_ms",
                 float(waited[at] / packets[at]),
             )

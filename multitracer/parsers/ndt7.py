@@ -52,12 +52,12 @@ def parse(path: str) -> Trace:
     about = {key: jsonlog.parsed(text) for key, text in facts["about"].items()}
     details: dict[str, Any] = {"version": str(about.get("Version", ""))[:40], "tests": []}
     starts = [_UNKNOWN, _UNKNOWN]
-    for place, told in enumerate(facts["tests"]):
-        if told is not None:
-            start_ns = jsonlog.time_ns(jsonlog.parsed(told[0]))
+    for place, test in enumerate(facts["tests"]):
+        if test is not None:
+            start_ns = jsonlog.time_ns(jsonlog.parsed(test[0]))
             starts[place] = _UNKNOWN if start_ns is None else start_ns
             details["tests"].append(_TESTS[place])
-            details["uuid"] = str(jsonlog.parsed(told[1]))[:100]
+            details["uuid"] = str(jsonlog.parsed(test[1]))[:100]
     start = np.array(starts, np.int64)[rows["test"]]
     elapsed = rows["elapsed_ns"]
     timed = (start != _UNKNOWN) & (elapsed >= 0) & (start <= _LATEST_NS - np.maximum(elapsed, 0))

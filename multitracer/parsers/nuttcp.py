@@ -30,7 +30,7 @@ def parse(path: str) -> Trace:
     """Read a test: `series` with the throughput, retransmissions and cwnd of each interval, at its end.
 
     A test without ``-i`` is one interval. Of several tests in one file the first is read: when the others
-    began is not told (issue `unparsed-line` for what belongs to them).
+    began is unknown (issue `unparsed-line` for what belongs to them).
 
     Raises
     ------

@@ -85,24 +85,24 @@ def parse(path: str) -> Trace:
             if found[3] is None or int(found[3]) > 0:
                 add(number, rnti, "rsrp_dbm", float(found[2]))
             for pattern, name in ((_PH, "power_headroom_db"), (_SINR, "ul_sinr_db")):
-                if told := pattern.search(line):
-                    add(number, rnti, name, float(told[1]))
+                if match := pattern.search(line):
+                    add(number, rnti, name, float(match[1]))
         elif found := _CQI.search(line):
             add(number, found[1], "cqi", float(found[2]))
         elif found := _ROUNDS.search(line):
-            rnti, way = found[1], f"{found[2]}l"
+            rnti, link = found[1], f"{found[2]}l"
             rounds = [int(part[:15]) for part in found[3].split("/") if part]
             for name, count in (("blocks", rounds[0] if rounds else 0), ("harq_repeats", sum(rounds[1:]))):
-                if (more := grown((rnti, f"{way}_{name}"), count)) is not None:
-                    add(number, rnti, f"{way}_{name}", more[0])
-            for pattern, name in ((_BLER, f"{way}_bler"), (_MCS, f"{way}_mcs")):
-                if told := pattern.search(line):
-                    add(number, rnti, name, float(told[1]))
-            if way == "ul" and (told := _SNR.search(line)):
-                add(number, rnti, "ul_snr_db", float(told[1]))
+                if (more := grown((rnti, f"{link}_{name}"), count)) is not None:
+                    add(number, rnti, f"{link}_{name}", more[0])
+            for pattern, name in ((_BLER, f"{link}_bler"), (_MCS, f"{link}_mcs")):
+                if match := pattern.search(line):
+                    add(number, rnti, name, float(match[1]))
+            if link == "ul" and (match := _SNR.search(line)):
+                add(number, rnti, "ul_snr_db", float(match[1]))
         elif (found := _BYTES.search(line)) and found[2] is None:
-            for name, told_bytes in (("dl_mac_bps", found[3]), ("ul_mac_bps", found[4])):
-                if (more := grown((found[1], name), float(told_bytes))) is not None:
+            for name, total_bytes in (("dl_mac_bps", found[3]), ("ul_mac_bps", found[4])):
+                if (more := grown((found[1], name), float(total_bytes))) is not None:
                     add(number, found[1], name, more[0] * 8e9 / more[1])
     if not len(values):
         raise CorruptTrace(f"{path}: no statistics of a terminal can be read; is it cut or another format?")

@@ -1,4 +1,4 @@
-"""Captures of 802.11 frames, as a monitor hears them (docs/formats/wifi.md)."""
+"""Captures of 802.11 frames, as a monitor receives them (docs/formats/wifi.md)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def parse(path: str) -> Trace:
     Notes
     -----
     A transmission that was seen is a "snd" row, its acknowledgement a "rcv" row at the other side: what the
-    monitor did not see is told as "unseen" in `link_events`, never as lost.
+    monitor did not see is listed as "unseen" in `link_events`, never as lost.
 
     Reference: IEEE 802.11-2020 sections 9.2, 9.3, 10.3.2; radiotap.org.
     """

@@ -72,6 +72,11 @@ class Fold:
             Seconds.
         shift : float
             Added to times before they are rounded: the time of day at zero.
+
+        Returns
+        -------
+        list of float
+            Seconds, ascending.
         """
         cuts = self.inside(window)
         begins = [window[0], *(end for _, end in cuts)]

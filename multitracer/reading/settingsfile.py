@@ -1,4 +1,4 @@
-"""measurement.toml: read, and its slips told, each with the word that was meant."""
+"""measurement.toml: read, and each slip in it named with the word that was meant."""
 
 from __future__ import annotations
 

@@ -134,6 +134,11 @@ def choices(tracefs: Tracefs, interface: str, index: int, ports: Sequence[int] =
         Its number.
     ports : sequence of int
         TCP ports to which events are filtered; none: all.
+
+    Returns
+    -------
+    list of Choice
+        One for each tracepoint, in the order in which they are asked for.
     """
     return [
         Choice(

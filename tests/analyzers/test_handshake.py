@@ -161,6 +161,7 @@ OFFERS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(OFFERS, OFFERS, st.integers(0, 4))
 def test_a_summary_says_the_same_of_options(first: bytes, second: bytes, left_out: int) -> None:
     """Whatever was offered, and from whichever segment on the capture begins."""

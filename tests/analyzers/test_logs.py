@@ -122,6 +122,7 @@ def test_a_stretch_without_a_byte_is_a_stall() -> None:
     assert "log_stall" in sentences(FORMATS / "iperf3-text" / "iperf2.txt")
 
 
+@pytest.mark.slow
 def test_tests_in_a_directory_are_rows_of_a_batch(tmp_path: Path) -> None:
     root = tmp_path / "runs"
     root.mkdir()

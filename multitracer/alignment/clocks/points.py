@@ -44,7 +44,7 @@ class Points:
         t_reference : int array
             Times that the other clock showed at the same moments, or at moments of a known order.
         order : int array
-            Where each lies in the source's file: its record, so that steps of the clock can be told.
+            Where each lies in the source's file: its record, by which steps of the clock are found.
 
         Returns
         -------
@@ -162,6 +162,11 @@ def apply_pieces(pieces: Sequence[tuple[int, ClockLine]], t_ns: Int, record: Int
     pieces : sequence of (int, ClockLine)
         First record and line, in file order.
     t_ns, record : int64 arrays
+
+    Returns
+    -------
+    int64 array
+        For each row, its time on the reference clock in nanoseconds.
     """
     mapped = pieces[0][1].apply(t_ns)
     if len(pieces) > 1 and mapped is t_ns:

@@ -26,7 +26,13 @@ class PathSettings:
 
 
 def path_settings(settings: Mapping[str, Any]) -> PathSettings:
-    """Read ``{"hop": [{...}, {...}]}``; without it, two hops of the plain link's defaults."""
+    """Read ``{"hop": [{...}, {...}]}``; without it, two hops of the plain link's defaults.
+
+    Raises
+    ------
+    UsageError
+        For an unknown key, or what is no list of tables of a link.
+    """
     if unknown := sorted(set(settings) - {"hop"}):
         raise UsageError(f"unknown setting {unknown[0]!r}; known: hop")
     if "hop" not in settings:

@@ -82,7 +82,13 @@ class PlainSettings:
 
 
 def plain_settings(settings: Mapping[str, Any]) -> PlainSettings:
-    """Read the common keys first, then those of the tables "up" and "down"."""
+    """Read the common keys first, then those of the tables "up" and "down".
+
+    Raises
+    ------
+    UsageError
+        If "up" or "down" is no table.
+    """
     common = {key: value for key, value in settings.items() if key not in ("up", "down")}
     base = from_mapping(PlainDirection, common)
     sides = []

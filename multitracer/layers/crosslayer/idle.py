@@ -148,7 +148,7 @@ def _silent(path: LinkPath, span: Intervals) -> Intervals:
     end = int(span[-1, 1]) if len(span) else 0
     times = np.append(times, max(end, int(times[-1])))
     wide = np.diff(times) > path.slot_ns + path.tolerance_ns
-    # A frame takes the slot that begins with it; heard on a shared medium, it is over at its time.
+    # A frame takes the slot that begins with it; received on a shared medium, it is over at its time.
     used_ns = 0 if path.kind.shared else path.slot_ns
     return intervals(np.column_stack([times[:-1] + used_ns, times[1:]])[wide])
 

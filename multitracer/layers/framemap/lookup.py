@@ -108,9 +108,9 @@ def frame_map(m: Timeline) -> FrameMap:
     """Make the map of a measurement; empty tables where a link log or a capture is missing."""
     spans, frames, facts = [], [], []
     found = streams(m)
-    for stream, told in zip(found, _placed(found), strict=True):
+    for stream, placed_by_size in zip(found, _placed(found), strict=True):
         by_size = stream.offsets is None and m.link_type(stream.entity).observer == "monitor"
-        placed = in_doubt(stream, told) if by_size else told
+        placed = in_doubt(stream, placed_by_size) if by_size else placed_by_size
         spans.append(_spans(stream, placed))
         frames.append(_pairs(stream, placed))
         facts.append(_facts(m, stream, placed))
@@ -139,8 +139,8 @@ def _placed(found: list[Stream]) -> list[Placement]:
     # A link's own log may call packets dropped that it gave up after sending them: those took their bytes.
     drops = any(np.any(one.dropped) for one in found)
     grounds = [[entered(one, None, too) for one in found] for too in ((False, True) if drops else (False,))]
-    ways = [_under(framing, found, ground) for framing in framings for ground in grounds]
-    return max(ways, key=_merit)
+    candidates = [_under(framing, found, ground) for framing in framings for ground in grounds]
+    return max(candidates, key=_merit)
 
 
 def _under(framing: Framing, found: list[Stream], known: list[Entered]) -> list[Placement]:
@@ -248,7 +248,7 @@ def _covering(stream: Stream, placed: Placement) -> tuple[Array, Array]:
 
 def _lost_bytes(stream: Stream, placed: Placement) -> Int:
     """Bytes of each packet that no frame brought to the peer, or that its own reset threw away."""
-    if stream.peer is None or not np.any(stream.heard_ns >= 0):
+    if stream.peer is None or not np.any(stream.received_ns >= 0):
         return np.full(len(placed.rows), -1, dtype=np.int64)
     first = stream.first
     good = _delivered(stream)
@@ -270,7 +270,7 @@ def _delivered(stream: Stream) -> Array:
 
     A receiver holds what came out of order; a reset empties it.
     """
-    good = stream.heard_ns >= 0
+    good = stream.received_ns >= 0
     if stream.own_frames:
         return np.asarray(good, dtype=np.bool_)
     never = np.full((1, 2), np.iinfo(np.int64).max)
@@ -278,7 +278,7 @@ def _delivered(stream: Stream) -> Array:
     low = 0
     ends = np.searchsorted(stream.first["t_ns"], borders[:, 0]).tolist()
     for high, until in zip(ends, borders[:, 1].tolist(), strict=True):
-        alive = good[low:high] & (stream.heard_ns[low:high] <= until)
+        alive = good[low:high] & (stream.received_ns[low:high] <= until)
         good[low:high] = np.logical_and.accumulate(alive)
         low = high
     return np.asarray(good, dtype=np.bool_)
@@ -291,7 +291,7 @@ def _times(stream: Stream, low: Array, high: Array) -> tuple[Int, Int]:
         return never, never.copy()
     sent = np.where(some, np.append(stream.first["t_ns"], -1)[low], -1)
     good = _delivered(stream)
-    reached = np.maximum.accumulate(np.where(good, stream.heard_ns, -1))
+    reached = np.maximum.accumulate(np.where(good, stream.received_ns, -1))
     last = np.maximum(high - 1, 0)
     complete = np.where(some & good[last], reached[last], -1)
     return sent.astype(np.int64), complete.astype(np.int64)
@@ -340,7 +340,7 @@ def _pairs(stream: Stream, placed: Placement) -> Table:
             "last_record": last_record[frame],
             "attempts": tries[frame],
             "last_ns": last_ns[frame],
-            "heard_ns": stream.heard_ns[frame],
+            "heard_ns": stream.received_ns[frame],
         },
     )
 

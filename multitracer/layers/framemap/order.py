@@ -38,7 +38,7 @@ _MARGIN = 0.45  # by so much less must every other place of a frame agree
 
 
 def in_order(
-    first: Table, sent: Table, heard_ns: Int, packet_bytes: Int, arrived_ns: Int
+    first: Table, sent: Table, received_ns: Int, packet_bytes: Int, arrived_ns: Int
 ) -> tuple[Int, float, npt.NDArray[np.bool_]]:
     """Where each packet lies in the stream of frames that cannot be read.
 
@@ -46,7 +46,7 @@ def in_order(
     ----------
     first, sent : Table
         Frames of an entity: first transmissions, and all, in the order of time.
-    heard_ns : array
+    received_ns : array
         For each row of `first`, when its acknowledgement was seen; -1 if never.
     packet_bytes, arrived_ns : array
         As for `by_arrival`.
@@ -61,10 +61,10 @@ def in_order(
     """
     length = first["length"].astype(np.int64)
     paired = by_arrival(
-        first["ns"].astype(np.int64), length, carried_ns(first, sent, heard_ns), packet_bytes, arrived_ns
+        first["ns"].astype(np.int64), length, carried_ns(first, sent, received_ns), packet_bytes, arrived_ns
     )
     index, certain = paired.packet.copy(), paired.sure.copy()
-    _failed(index, certain, length, heard_ns, packet_bytes, arrived_ns, paired.complete)
+    _failed(index, certain, length, received_ns, packet_bytes, arrived_ns, paired.complete)
     offsets = np.full(len(packet_bytes), -1, dtype=np.int64)
     sure = np.zeros(len(packet_bytes), dtype=np.bool_)
     known = index >= 0
@@ -72,7 +72,7 @@ def in_order(
     return offsets, paired.agreement, sure
 
 
-def carried_ns(first: Table, sent: Table, heard_ns: Int) -> Int:
+def carried_ns(first: Table, sent: Table, received_ns: Int) -> Int:
     """When each frame that was acknowledged had come: its last transmission before that; -1 for others.
 
     Parameters
@@ -81,7 +81,7 @@ def carried_ns(first: Table, sent: Table, heard_ns: Int) -> Int:
         First transmissions of frames, in the order of the stream.
     sent : Table
         All transmissions of the same entity.
-    heard_ns : int array
+    received_ns : int array
         When the acknowledgment of each frame of `first` was received, in nanoseconds; -1 if it never was.
 
     Returns
@@ -94,9 +94,9 @@ def carried_ns(first: Table, sent: Table, heard_ns: Int) -> Int:
     low = np.searchsorted(offsets, first["offset"])
     high = np.searchsorted(offsets, first["offset"], side="right")
     found = np.full(len(first), -1, dtype=np.int64)
-    for row in np.flatnonzero(heard_ns >= 0).tolist():
-        at = low[row] + int(np.searchsorted(times[low[row] : high[row]], heard_ns[row], side="right"))
-        found[row] = times[at - 1] if at > low[row] else heard_ns[row]
+    for row in np.flatnonzero(received_ns >= 0).tolist():
+        at = low[row] + int(np.searchsorted(times[low[row] : high[row]], received_ns[row], side="right"))
+        found[row] = times[at - 1] if at > low[row] else received_ns[row]
     return found
 
 
@@ -104,14 +104,14 @@ def _failed(
     index: Int,
     sure: npt.NDArray[np.bool_],
     length: Int,
-    heard_ns: Int,
+    received_ns: Int,
     packet_bytes: Int,
     arrived_ns: Int,
     complete: bool,
 ) -> None:
     """Give frames that were given up the packets between their neighbours' that never arrived."""
     gone = np.flatnonzero(arrived_ns < 0)
-    failed = np.flatnonzero(heard_ns < 0)
+    failed = np.flatnonzero(received_ns < 0)
     if not len(gone) or not len(failed):
         return
     known = np.flatnonzero(index >= 0)
@@ -150,28 +150,28 @@ class Paired(NamedTuple):
     complete: bool
 
 
-def by_arrival(ns: Int, length: Int, heard_ns: Int, packet_bytes: Int, arrived_ns: Int) -> Paired:
+def by_arrival(ns: Int, length: Int, received_ns: Int, packet_bytes: Int, arrived_ns: Int) -> Paired:
     """The packet of each frame.
 
     Parameters
     ----------
     ns, length : array
         Sequence number and bytes of each frame, in the order of sending.
-    heard_ns : array
+    received_ns : array
         When it was there, as far as that is known; -1 if it never was.
     packet_bytes, arrived_ns : array
         Of each packet, in the order of sending: bytes, and when it passed the capture behind the link; -1 if
         it never did.
     """
     none = Paired(np.full(len(ns), -1, dtype=np.int64), np.zeros(len(ns), dtype=np.bool_), 0.0, False)
-    frames, packets = np.flatnonzero(heard_ns >= 0), np.flatnonzero(arrived_ns >= 0)
+    frames, packets = np.flatnonzero(received_ns >= 0), np.flatnonzero(arrived_ns >= 0)
     packets = packets[np.argsort(arrived_ns[packets], kind="stable")]
     if not len(frames) or not len(packets):
         return none
     arrived, size = arrived_ns[packets], packet_bytes[packets]
     # A receiver that puts frames in order hands none on before those in front of it.
-    there = np.maximum.accumulate(heard_ns[frames])
-    numbers = (ns - np.cumsum(heard_ns < 0))[frames]  # frames that failed took numbers, and no arrivals
+    there = np.maximum.accumulate(received_ns[frames])
+    numbers = (ns - np.cumsum(received_ns < 0))[frames]  # frames that failed took numbers, and no arrivals
     tries = []
     for delay_ns in _promising(there, length[frames], arrived, size):
         steps = _with_unseen(there + delay_ns, length[frames], numbers)

@@ -78,7 +78,7 @@ def in_doubt(stream: Stream, placed: Placement) -> Placement:
     """
     arrived = stream.arrived_ns[placed.rows] >= 0
     frame = np.searchsorted(stream.first["offset"], placed.first)
-    received = np.append(stream.heard_ns, -1)[frame] >= 0
+    received = np.append(stream.received_ns, -1)[frame] >= 0
     contradicted = np.flatnonzero(received & ~arrived)
     if not arrived.any() or not len(contradicted):
         return placed

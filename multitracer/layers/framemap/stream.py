@@ -48,7 +48,7 @@ class Stream:
         Frames of the entity, all transmissions, in time order.
     first : Table
         Of them, the first transmissions.
-    heard_ns : array
+    received_ns : array
         For each row of `first`: when the peer received it; -1 if never seen.
     progress : tuple of array
         When the peer had how much of the stream in order: times, and the next offset expected.
@@ -84,7 +84,7 @@ class Stream:
     arrived_ns: Int
     sent: Table
     first: Table
-    heard_ns: Int
+    received_ns: Int
     progress: tuple[Int, Int]
     flushes: Int
     payload_bytes: int
@@ -147,11 +147,13 @@ def _stream(
     raw = {packet.record: packet for packet in _ip_packets(m, source) or ()}
     drops = [d.segment["record"] for d in queue_drops(m, path) if d.segment and d.entity == entity]
     flushed = _flushes(m, entity, peer)
-    heard = arrivals(first, frames, peer)
+    received_ns = arrivals(first, frames, peer)
     arrived = _arrived(m, rows, other)
     offsets, counted, sure = seen_inside(m, rows, first), None, None
     if offsets is None and other is not None and _monitored(m, entity):
-        offsets, counted, sure = in_order(first, sent, heard, rows["ip_length"].astype(np.int64), arrived)
+        offsets, counted, sure = in_order(
+            first, sent, received_ns, rows["ip_length"].astype(np.int64), arrived
+        )
     return Stream(
         source,
         entity,
@@ -162,8 +164,8 @@ def _stream(
         arrived,
         sent,
         first,
-        heard,
-        _progress(first, heard, flushed),
+        received_ns,
+        _progress(first, received_ns, flushed),
         flushed,
         path.payload_bytes,
         path.slot_ns,
@@ -259,13 +261,13 @@ def _flushes(m: Timeline, entity: int, peer: int | None) -> Int:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def _progress(first: Table, heard: Int, flushed: Int) -> tuple[Int, Int]:
+def _progress(first: Table, received_ns: Int, flushed: Int) -> tuple[Int, Int]:
     """In-order delivery to the peer, as its receptions show it."""
-    got = np.flatnonzero(heard >= 0)
+    got = np.flatnonzero(received_ns >= 0)
     if not len(got):
-        return heard[:0], heard[:0]
+        return received_ns[:0], received_ns[:0]
     # A frame is in order once all before it came; those that a reset took need not be waited for.
-    when = heard[got].copy()
+    when = received_ns[got].copy()
     edges = np.searchsorted(first["t_ns"][got], flushed[:, 0])
     for part in np.split(when, edges):
         np.maximum.accumulate(part, out=part)

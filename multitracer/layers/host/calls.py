@@ -16,7 +16,7 @@ def calls(events: Table) -> Table:
     """`host_calls` of one source, in order of time.
 
     A call is logged when it ends. It began to copy at the first `sendmsg` of its thread since the call
-    before; how much it wanted to write is told there.
+    before; how much it wanted to write is logged there.
     """
     rows = np.flatnonzero(np.isin(events["kind"], (_KIND["send"], _KIND["recv"])))
     kind = events["kind"][rows]

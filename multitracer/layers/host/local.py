@@ -17,7 +17,7 @@ def of(settings: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 
 def addresses(settings: Mapping[str, Any], path: str) -> frozenset[str]:
-    """Addresses of the captured interface, as `multitracer record` writes them; empty if not told."""
+    """Addresses of the captured interface, as `multitracer record` writes them; empty if unknown."""
     interface = of(settings, path).get("interface")
     known = interface.get("addresses") if isinstance(interface, Mapping) else None
     return frozenset(str(one) for one in known) if isinstance(known, list) else frozenset()

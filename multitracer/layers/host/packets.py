@@ -69,15 +69,15 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
     life = np.cumsum(first) - 1
     count = int(life[-1]) + 1 if len(life) else 0
     seen = _Lives(events, rows, kind, life, count)
-    way_in = seen.time("receive") >= 0
+    incoming = seen.time("receive") >= 0
     apart = seen.time("drop") - seen.time("receive") > _STACK_NS
     apart |= seen.value("drop", "cpu") != seen.value("receive", "cpu")
-    late = way_in & (seen.rows("drop") >= 0) & apart & (seen.value("drop", "flow") < 0)
-    late |= way_in & _of_queues(reasons)[seen.value("drop", "name")]
+    late = incoming & (seen.rows("drop") >= 0) & apart & (seen.value("drop", "flow") < 0)
+    late |= incoming & _of_queues(reasons)[seen.value("drop", "name")]
     late |= _freed_by_cutting(seen)
     reused = seen.rows("drop")[late]
     seen.forget("drop", late)
-    ours = way_in | (seen.time("queue") >= 0) | (seen.time("start_xmit") >= 0)
+    ours = incoming | (seen.time("queue") >= 0) | (seen.time("start_xmit") >= 0)
     dropped = seen.time("drop") >= 0
     lone = seen.rows("drop")[dropped & ~ours]
     foreign = int(np.count_nonzero(~ours & ~dropped))

@@ -33,15 +33,18 @@ def join(packets: Table, segments: Table, outgoing: Array) -> Table:
     one packet, and packets of one length keep their order.
     """
     capture = np.full(len(packets), -1, dtype=np.int64)
-    for way, t_ns in ((0, packets["start_ns"]), (1, packets["receive_ns"])):
-        rows = np.flatnonzero((packets["way"] == way) & (t_ns >= 0))
-        other = np.flatnonzero(outgoing if way == 0 else ~outgoing)
+    for direction, t_ns in ((0, packets["start_ns"]), (1, packets["receive_ns"])):
+        rows = np.flatnonzero((packets["way"] == direction) & (t_ns >= 0))
+        other = np.flatnonzero(outgoing if direction == 0 else ~outgoing)
         lengths = segments["ip_length"][other].astype(np.int64)
-        if way == 1:
+        if direction == 1:
             lengths = np.maximum(lengths, _LEAST_IP)
         own = packets["length"][rows]
         found = _match(
-            np.maximum(own, _LEAST_IP) if way == 1 else own, t_ns[rows], lengths, segments["t_ns"][other]
+            np.maximum(own, _LEAST_IP) if direction == 1 else own,
+            t_ns[rows],
+            lengths,
+            segments["t_ns"][other],
         )
         capture[rows[found >= 0]] = other[found[found >= 0]]
     known = capture >= 0

@@ -33,6 +33,13 @@ def lines(
         Supervisory and unnumbered frames too.
     unnumbered : bool
         Unnumbered frames too, where signals are asked for.
+
+    Returns
+    -------
+    t_ns : int64 array
+        By time.
+    key : int64 array
+        The same number for each transmission of a frame; as long as `t_ns`.
     """
     times, keys = [], []
     for name in ("link_frames", "link_events")[: 1 + signals]:
@@ -93,6 +100,11 @@ def received_ns(
         As `lines` gives them.
     slot_ns : int
         Time between two frames.
+
+    Returns
+    -------
+    int64 array
+        As long as `sent_ns`, in nanoseconds.
     """
     found = np.full(len(sent_ns), -1, dtype=np.int64)
     delay = usual_delay_ns(sent_ns, sent_key, arrived_ns, arrived_key)

@@ -21,9 +21,9 @@ class Handshake:
     Attributes
     ----------
     entity : int
-        The one that gave up; the one that was told, if the log lacks the other's line.
+        The one that gave up; its peer, if the log lacks the other's line.
     cause : str
-        n2, protocol, other; peer if only the told entity's line is there.
+        n2, protocol, other; peer if only the line of the other entity is there.
     start_ns : int
     end_ns : int or None
         The initiator has the UA; None if the log does not show that.
@@ -76,7 +76,7 @@ def handshake_spans(m: Timeline, found: list[Handshake]) -> Intervals:
 def flushes(m: Timeline, found: list[Handshake], entity: int | None) -> list[list[int]]:
     """For each reset: when an entity emptied its buffers, which it may do several times.
 
-    Its own lines say so. Without any it is taken to be when the handshake was over. The entity that is told
+    Its own lines say so. Without any it is taken to be when the handshake was over. The other entity
     sends again before the one that gave up has its UA: the handshake's end is not the border of its stream.
 
     Parameters
@@ -103,7 +103,7 @@ def flushes(m: Timeline, found: list[Handshake], entity: int | None) -> list[lis
 
 def _continues(current: Handshake, entity: int, cause: str, t_ns: int) -> bool:
     if cause == "peer":
-        # The told entity's lines: after its peer's, or after its own previous one if its peer keeps no log.
+        # The other entity's lines: after its peer's, or after its own previous one if its peer keeps no log.
         if current.cause != "peer":
             return entity != current.entity or t_ns <= (current.end_ns or t_ns)
         return entity == current.entity and t_ns - (current.end_ns or current.start_ns) < PEER_REPEAT_NS

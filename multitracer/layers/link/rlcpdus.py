@@ -23,7 +23,7 @@ class Direction:
         Link entities.
     sent : Table
         Data PDUs as they left the sender; of a log that has only the receiver's view, as they came.
-    heard : Table
+    received : Table
         Data PDUs as the receiver got them; empty where no log was written there.
     reports : Table
         Status reports (and NACKs) of the receiver, as they reached the sender where that is in the log.

@@ -16,7 +16,7 @@ FOREVER = int(np.iinfo(np.int64).max)
 def full_window(m: Timeline, path: LinkPath) -> Intervals:
     """Times in which as many frames were outstanding as the link's window allows.
 
-    The N(R) that the sender hears says what is acknowledged. Where a log does not show that of every frame,
+    The N(R) that the sender receives acknowledges frames. Where a log does not show that of every frame,
     one counts as acknowledged when it and all before it have arrived and the shortest way back is over. A
     reset begins anew.
 
@@ -27,13 +27,13 @@ def full_window(m: Timeline, path: LinkPath) -> Intervals:
     if path.window is None or path.receiver is None:
         return intervals()
     sent = path.first["t_ns"]
-    back = _shortest_way_back(m, path)
-    heard = _heard_nr(m, path)
+    back = _shortest_return_ns(m, path)
+    received = _received_nr(m, path)
     rows = []
     low = 0
     for until in [*reset_ns(m, path.sender).tolist(), FOREVER]:
         high = int(np.searchsorted(sent, until))
-        acked = _acked_ns(path.first.where(np.arange(low, high)), *heard, until)
+        acked = _acked_ns(path.first.where(np.arange(low, high)), *received, until)
         if acked is None:
             arrived = np.where(path.arrived_ns[low:high] >= 0, path.arrived_ns[low:high] + back, until)
             acked = np.minimum(np.maximum.accumulate(arrived), until)
@@ -43,7 +43,7 @@ def full_window(m: Timeline, path: LinkPath) -> Intervals:
     return intervals(np.concatenate(rows))
 
 
-def _heard_nr(m: Timeline, path: LinkPath) -> tuple[Array, Array]:
+def _received_nr(m: Timeline, path: LinkPath) -> tuple[Array, Array]:
     """N(R) values that the sender received, and when.
 
     Returns
@@ -51,11 +51,11 @@ def _heard_nr(m: Timeline, path: LinkPath) -> tuple[Array, Array]:
     t_ns, number : array of int64
         By time; empty if the sender's log has none for data frames.
     """
-    heard, action = _ear(m, path)
+    entity, action = _receptions(m, path)
     times, numbers = [], []
     for name in ("link_frames", "link_events"):
         rows = m.table(name)
-        mine = rows.where((rows["entity"] == heard) & _is(rows, "action", action))
+        mine = rows.where((rows["entity"] == entity) & _is(rows, "action", action))
         if name == "link_frames" and np.any(mine["nr"] < 0):
             return _NONE, _NONE
         known = mine["nr"] >= 0
@@ -66,37 +66,37 @@ def _heard_nr(m: Timeline, path: LinkPath) -> tuple[Array, Array]:
     return t_ns[order], number[order]
 
 
-def _ear(m: Timeline, path: LinkPath) -> tuple[int, str]:
-    """Where what the sender hears is logged: a capture of the air has every frame once, as it is sent."""
+def _receptions(m: Timeline, path: LinkPath) -> tuple[int, str]:
+    """Where what the sender receives is logged: a capture of the air has every frame once, as it is sent."""
     if not np.any(_is(m.table("link_frames"), "action", "rcv")) and path.receiver is not None:
         return path.receiver, "snd"
     return path.sender, "rcv"
 
 
-def _acked_ns(first: Table, heard_ns: Array, heard: Array, until: int) -> Array | None:
+def _acked_ns(first: Table, nr_ns: Array, nr: Array, until: int) -> Array | None:
     """When each frame of a stretch without a reset was acknowledged; None if no N(R) tells.
 
     N(R) is the number of the frame expected next. Numbers begin anew after the highest one, which shows in
     the log: until then nothing is ambiguous, as fewer frames are outstanding than there are numbers.
     """
     sent, ns = first["t_ns"], first["ns"].astype(np.int64)
-    low, high = (int(np.searchsorted(heard_ns, t)) for t in (sent[0] if len(sent) else 0, until))
+    low, high = (int(np.searchsorted(nr_ns, t)) for t in (sent[0] if len(sent) else 0, until))
     if low == high or not len(sent) or np.any(ns < 0):
         return None
     wraps = ns[:-1][np.diff(ns) < 0]
     modulus = int(wraps.max()) + 1 if len(wraps) else int(ns.max()) + 2
     acked = np.full(len(sent), until, dtype=np.int64)
-    done, told = 0, False
-    out = np.searchsorted(sent, heard_ns[low:high])
+    done, advanced = 0, False
+    out = np.searchsorted(sent, nr_ns[low:high])
     expected = np.append(ns, (ns[-1] + 1) % modulus)
     for t_ns, number, count in zip(
-        heard_ns[low:high].tolist(), heard[low:high].tolist(), out.tolist(), strict=True
+        nr_ns[low:high].tolist(), nr[low:high].tolist(), out.tolist(), strict=True
     ):
         up_to = done + (number - int(expected[done])) % modulus
         if up_to <= count:
             acked[done:up_to] = t_ns
-            done, told = up_to, told or up_to > done
-    return acked if told else None
+            done, advanced = up_to, advanced or up_to > done
+    return acked if advanced else None
 
 
 def checkpoints(m: Timeline, path: LinkPath) -> Intervals:
@@ -113,12 +113,12 @@ def checkpoints(m: Timeline, path: LinkPath) -> Intervals:
     asked = events["t_ns"][
         (events["entity"] == path.sender) & _is(events, "action", "snd") & _is(events, "poll", "poll")
     ]
-    heard, action = _ear(m, path)
+    entity, action = _receptions(m, path)
     answered = events["t_ns"][
-        (events["entity"] == heard) & _is(events, "action", action) & _is(events, "poll", "final")
+        (events["entity"] == entity) & _is(events, "action", action) & _is(events, "poll", "final")
     ]
     carried = frames["t_ns"][
-        (frames["entity"] == heard) & _is(frames, "action", action) & (frames["poll"] == 1)
+        (frames["entity"] == entity) & _is(frames, "action", action) & (frames["poll"] == 1)
     ]
     ends = np.sort(np.concatenate([answered, carried, path.sent["t_ns"], reset_ns(m, path.sender)]))
     asked = np.sort(asked)
@@ -138,7 +138,7 @@ def _is(rows: Table, column: str, word: str) -> Array:
     return np.asarray(rows[column] == rows.code(column, word))
 
 
-def _shortest_way_back(m: Timeline, path: LinkPath) -> int:
+def _shortest_return_ns(m: Timeline, path: LinkPath) -> int:
     """Smallest delay of a frame from the receiver to the sender; of the other way if none is known."""
     frames = m.table("link_frames").sorted_by("t_ns")
     back = frames.where(

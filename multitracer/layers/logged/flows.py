@@ -43,7 +43,7 @@ class Samples(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Throughput by interval: begin and end [ns], bytes (NaN if only a rate is told), bit/s, record."""
+    """Throughput by interval: begin and end [ns], bytes (NaN if only a rate is logged), bit/s, record."""
 
     begin_ns: Array
     end_ns: Array
@@ -70,7 +70,7 @@ class LoggedFlow:
     conn : int
         Connection of a capture that it is; -1 without one.
     sends : bool or None
-        Whether the socket that was logged sent the data; None if that is not told.
+        Whether the socket that was logged sent the data; None if that is unknown.
     counted : str
         What the bytes of `rates` are.
     rates : Rates or None
@@ -81,7 +81,7 @@ class LoggedFlow:
     cwnd, rwnd : Samples or None
         Congestion window and the peer's window, in bytes.
     cwnd_packets : Samples or None
-        Where the segment size is not told.
+        Where the segment size is unknown.
     retransmissions : Samples or None
         Retransmitted segments, at the end of the interval in which they were.
     bytes_retransmitted : int or None
@@ -123,7 +123,7 @@ def logged_flows(m: Timeline) -> list[LoggedFlow]:
 def uncaptured(m: Timeline) -> list[LoggedFlow]:
     """Those of `logged_flows` that no capture holds: of the others, captures and log together are the answer.
 
-    Beside captures only logs with sockets count: whose values without a socket are, is not told.
+    Beside captures only logs with sockets count: whose values without a socket are, is unknown.
     """
     found = [one for one in logged_flows(m) if one.conn < 0]
     return [one for one in found if one.states is not None] if m.connections else found
@@ -155,7 +155,7 @@ def _socket(m: Timeline, rows: Table) -> LoggedFlow | None:
         if len(at)
     }
     begin_ns = _began(m, source, flow)
-    ways = {}
+    directions = {}
     for sends, columns in ((True, _SENT), (False, _RECEIVED)):
         for name, words in columns:
             if name in known:
@@ -165,11 +165,11 @@ def _socket(m: Timeline, rows: Table) -> LoggedFlow | None:
                     start = (begin_ns, float(details.get(f"bytes_before_{kind}") or 0))
                 rates = _of_counter(known[name], name in _SEQUENCE, start)
                 if rates:
-                    ways[sends] = (float(np.nansum(rates.size)), words, rates)
+                    directions[sends] = (float(np.nansum(rates.size)), words, rates)
                     break
-    if ways:
-        found.sends = max(ways, key=lambda sends: (ways[sends][0], sends))
-        _, found.counted, found.rates = ways[found.sends]
+    if directions:
+        found.sends = max(directions, key=lambda sends: (directions[sends][0], sends))
+        _, found.counted, found.rates = directions[found.sends]
     if "srtt_ns" in known:
         found.rtt = _measured(_scaled(known["srtt_ns"], 1e-9))
     if "min_rtt_ns" in known:
@@ -367,7 +367,7 @@ def _test(m: Timeline, source: int, label: str, known: Mapping[str, Samples]) ->
 
 
 def _of_rates(found: Samples, start_ns: int | None) -> Rates:
-    """Rates told at the end of their interval; the first began with the test, or was as long as most."""
+    """Rates logged at the end of their interval; the first began with the test, or was as long as most."""
     usual = int(np.median(np.diff(found.t_ns))) if len(found.t_ns) > 1 else 0
     first = int(found.t_ns[0]) - usual if start_ns is None else start_ns
     begin = np.concatenate([[first], found.t_ns[:-1]])

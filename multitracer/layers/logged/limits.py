@@ -94,14 +94,14 @@ def _by_windows(found: LoggedFlow) -> Limit | None:
     smaller = np.minimum(window, advertised)
     with np.errstate(divide="ignore", invalid="ignore"):
         filled = rates.rate_bps / 8 * round_trip / smaller
-    told = np.isfinite(filled)
-    full = told & (filled >= FULL)
+    known = np.isfinite(filled)
+    full = known & (filled >= FULL)
     total = float(length.sum())
     shares = {
-        "application": float(length[told & ~full].sum()) / total,
+        "application": float(length[known & ~full].sum()) / total,
         "receiver_window": float(length[full & (advertised < window)].sum()) / total,
         "congestion_window": float(length[full & (advertised >= window)].sum()) / total,
-        "unknown": float(length[~told].sum()) / total,
+        "unknown": float(length[~known].sum()) / total,
     }
     return Limit(shares, total / 1e9, "inferred", int(rates.record[-1]))
 

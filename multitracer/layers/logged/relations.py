@@ -119,8 +119,8 @@ def _captured(m: Timeline) -> tuple[Array, Array, Array, str] | None:
 def _related(one: Condition, begin: Array, end: Array, rate: Array, of: str) -> Relation | None:
     samples = one.samples
     at = np.searchsorted(samples.t_ns, end, side="right") - 1
-    told = (at >= 0) & (end - samples.t_ns[np.maximum(at, 0)] <= _STALE_NS)
-    value, rate, begin, end, at = samples.value[at[told]], rate[told], begin[told], end[told], at[told]
+    known = (at >= 0) & (end - samples.t_ns[np.maximum(at, 0)] <= _STALE_NS)
+    value, rate, begin, end, at = samples.value[at[known]], rate[known], begin[known], end[known], at[known]
     count = len(value)
     if count < LEAST_INTERVALS or len(np.unique(value)) < _FEW_VALUES:
         return None

@@ -70,7 +70,7 @@ class Bottleneck:
     packet_ns : int
         Time that a usual packet takes.
     delay_ns : int
-        Smallest delay from end to end (with the way back, if told from ACKs).
+        Smallest delay from end to end (with that of the return path, where it is known by ACKs).
     idle, idle_least, idle_most : Intervals
         Times in which nothing was in it, within the transfer.
     span : Intervals
@@ -262,10 +262,10 @@ def _peak(out_ns: Times, size: Times) -> float:
         return 0.0
     carried = np.cumsum(size)
     time = out_ns[_TRAIN:] - out_ns[:-_TRAIN]
-    told = time > 0
-    if not told.any():
+    measured = time > 0
+    if not measured.any():
         return 0.0
-    rates = (carried[_TRAIN:] - carried[:-_TRAIN])[told] / time[told] * 1e9
+    rates = (carried[_TRAIN:] - carried[:-_TRAIN])[measured] / time[measured] * 1e9
     return float(np.quantile(rates, 0.99))
 
 

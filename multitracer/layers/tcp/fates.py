@@ -203,18 +203,18 @@ def fates_between(
     turned = _followed(m, connections, places, far, near, reverse)
     kept = np.setdiff1d(found.places, places)
     along = _followed(m, connections, kept, near, far, reverse) if len(kept) else None
-    told = ((near, far, along), (far, near, turned))
-    return [(first, last, part) for first, last, part in told if part is not None]
+    parts = ((near, far, along), (far, near, turned))
+    return [(first, last, part) for first, last, part in parts if part is not None]
 
 
 def _against(found: AllFates) -> Times:
     """Flows of which packets passed the far capture before the near one, by the middle of all."""
     both = np.flatnonzero(found.known.arrived_ns >= 0)
-    way_ns = found.known.arrived_ns[both] - found.sent["t_ns"][found.known.row[both]]
-    if not np.any(way_ns < 0):
+    delay_ns = found.known.arrived_ns[both] - found.sent["t_ns"][found.known.row[both]]
+    if not np.any(delay_ns < 0):
         return np.zeros(0, dtype=np.int64)
     of = found.of[both]
-    ordered = way_ns[np.lexsort((way_ns, of))]
+    ordered = delay_ns[np.lexsort((delay_ns, of))]
     sizes = np.bincount(of, minlength=len(found))
     begin, there = np.cumsum(sizes) - sizes, np.flatnonzero(sizes)
     low = ordered[(begin + (sizes - 1) // 2)[there]]
@@ -248,7 +248,7 @@ def _followed(
     certain = apart | (records[ours] == 0) | (records[ours] >= copies[ours])
     acks = _acks(m, asked, near, far, reverse)
     unrecorded = _acknowledged(acks, sent["t_ns"][here.row], here, fate, arrived_ns)
-    _on_the_way(m, asked, near, far, reverse, sent["t_ns"][here.row], here.of, fate, arrived_ns)
+    _in_flight(m, asked, near, far, reverse, sent["t_ns"][here.row], here.of, fate, arrived_ns)
     unsent = np.bincount(there.of[copies[theirs] == 0], minlength=len(asked))
     certain &= fate != UNKNOWN
     known = Fates(sent.rows, here.row, here.start, here.end, fate, arrived_ns, certain)
@@ -317,7 +317,7 @@ def _acknowledged(
     return unrecorded
 
 
-def _on_the_way(
+def _in_flight(
     m: Timeline,
     connections: Sequence[Connection],
     near: int,
@@ -345,9 +345,9 @@ def _on_the_way(
     np.maximum.at(took_ns, of[there], arrived_ns[there] - sent_ns[there])
     np.maximum.at(newest_ns, of[there], sent_ns[there])
     back = valid_acks(m, connections, near, reverse)
-    heard_ns = np.full(count, -1, dtype=np.int64)
-    np.maximum.at(heard_ns, back.of, back["t_ns"])
-    ended_ns = np.where(heard_ns > last_ns[1] + took_ns, last_ns[1], max(last_ns))
+    acked_ns = np.full(count, -1, dtype=np.int64)
+    np.maximum.at(acked_ns, back.of, back["t_ns"])
+    ended_ns = np.where(acked_ns > last_ns[1] + took_ns, last_ns[1], max(last_ns))
     tail = (sent_ns[rows] > newest_ns[of[rows]]) & (sent_ns[rows] + took_ns[of[rows]] >= ended_ns[of[rows]])
     fate[rows[tail]] = UNKNOWN
 

@@ -142,14 +142,14 @@ def transfers(m: Timeline) -> Found:
         if not len(offered):
             unassigned.append(conn)
             continue
-        token, way = int(offered["token"][0]), int(offered["dir"][0])
+        token, direction = int(offered["token"][0]), int(offered["dir"][0])
         if token not in by_token:
             unknown = Transfer(None, [None, None])
             opened.append(unknown)
             by_token[token] = (unknown, 1)
         transfer, end = by_token[token]  # the token is that of the end which the SYN goes to
         backup = bool((offered["has"] & BACKUP).any())
-        transfer.subflows.append(Subflow(conn, True, (way == 0) != (end == 1), backup))
+        transfer.subflows.append(Subflow(conn, True, (direction == 0) != (end == 1), backup))
     return Found(opened, refused, sorted(unassigned))
 
 
@@ -158,10 +158,10 @@ def _opened(conn: int, rows: Table) -> Transfer:
     both = np.flatnonzero((capable["has"] & RECEIVER_KEY) != 0)
     opener = int(capable["dir"][both[0]] if len(both) else capable["dir"][0])  # only the opener sends both
     keys: list[int | None] = [None, None]
-    for has, way, own, other in zip(
+    for has, direction, own, other in zip(
         *(capable[name].tolist() for name in ("has", "dir", "sender_key", "receiver_key")), strict=True
     ):
-        end = int(way != opener)
+        end = int(direction != opener)
         if has & SENDER_KEY and keys[end] is None:
             keys[end] = own
         if has & RECEIVER_KEY and keys[1 - end] is None:

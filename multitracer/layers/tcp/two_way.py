@@ -84,6 +84,10 @@ def quantiles(values: Array, of: Times, count: int, shares: tuple[float, ...]) -
     count : int
         How many groups there are.
     shares : tuple of float
+
+    Returns
+    -------
+    float array, shape (groups with values, shares)
     """
     ordered = values[np.lexsort((values, of))].astype(np.float64)
     sizes = np.bincount(of, minlength=count)

@@ -99,7 +99,7 @@ AIR_RATES = Schema(
         _ENTITY,
         Column("rate_bps", "int64", "bits/s", "rate of the physical layer; -1 if absent"),
         Column("mcs", "int16", "", "index of modulation and coding; -1 if absent"),
-        Column("transmissions", "int64", "", "heard"),
+        Column("transmissions", "int64", "", "captured"),
         Column("retries", "int64", "", "of them duplicates"),
         Column("airtime_ns", "int64", "ns", "time on the air, where known"),
     ),

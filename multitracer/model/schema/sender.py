@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multitracer.model.schema import CONN, RECORD, SOURCE, TIME, Column, Schema
 
-RTT_WAYS = ("segment", "timestamp")
+RTT_METHODS = ("segment", "timestamp")
 
 RTT_SAMPLES = Schema(
     "rtt_samples",
@@ -14,7 +14,7 @@ RTT_SAMPLES = Schema(
         SOURCE,
         RECORD,
         CONN,
-        Column("way", "int8", "", "how it was measured", "RFC 6298 3, RFC 7323 4", RTT_WAYS),
+        Column("way", "int8", "", "how it was measured", "RFC 6298 3, RFC 7323 4", RTT_METHODS),
         Column("rtt_ns", "int64", "ns", "from the segment to this ACK"),
         Column("again", "int8", "", "1: what it acknowledges had been sent more than once"),
     ),

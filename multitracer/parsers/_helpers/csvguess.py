@@ -178,8 +178,8 @@ def _base_and_unit(title: str) -> tuple[str, str]:
 def _numeric(texts: Sequence[str]) -> bool:
     from multitracer.parsers._helpers.csvmap import _ABSENT, _number
 
-    told = [text for text in texts if text.lower() not in _ABSENT]
-    return bool(told) and sum(_number(text) is not None for text in told) >= 0.9 * len(told)
+    stated = [text for text in texts if text.lower() not in _ABSENT]
+    return bool(stated) and sum(_number(text) is not None for text in stated) >= 0.9 * len(stated)
 
 
 def _line(guess: _Guess) -> str:

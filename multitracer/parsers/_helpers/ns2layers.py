@@ -33,11 +33,11 @@ def mac_frames(scan: Scan) -> Table:
     for name in _CONTROL:
         codes[kinds.index(name)] = schema.MAC_KINDS.index(name)
     places = _nodes(scan.facts["entities"])
-    heard = (codes[events["kind"]] >= 0) & (events["action"] < len(schema.MAC_ACTIONS))
+    received = (codes[events["kind"]] >= 0) & (events["action"] < len(schema.MAC_ACTIONS))
     parts = []
     for rows, mine, kind in (
         (data, np.ones(len(data["t_ns"]), dtype=bool), np.zeros(len(data["t_ns"]), dtype=np.int8)),
-        (events, heard, codes[events["kind"]]),
+        (events, received, codes[events["kind"]]),
     ):
         columns: dict[str, Any] = {
             name: rows[name][mine] for name in ("t_ns", "record", "action", "length") if name in rows

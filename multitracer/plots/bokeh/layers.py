@@ -76,6 +76,11 @@ class Layer:
             Of y.
         columns, rows : int
             How many pixels the panel has across and upwards.
+
+        Returns
+        -------
+        int array
+            Their indices.
         """
         x = self.columns["x"]
         if self.count <= SMALL:

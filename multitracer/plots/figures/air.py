@@ -29,20 +29,20 @@ _OWNERS: tuple[tuple[str, Role, str], ...] = (
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
     """TCP's data, shares of the air, attempts of the data sender's frames, and rate and signal that vary."""
     selection = select(measurement, options)
-    heard, radio = selection.link("link_air"), selection.link("link_radio")
+    air, radio = selection.link("link_air"), selection.link("link_radio")
     sender = sender_entity(measurement)
-    if not len(heard):
+    if not len(air):
         raise base.nothing(PLOT.name, "needs a capture of 802.11 frames by a monitor")
     radio = radio.where(radio["entity"] == (-1 if sender is None else sender))
     tcp = transfer_panel(selection, results)
-    t = selection.seconds(heard["t_ns"])
+    t = selection.seconds(air["t_ns"])
     ruling = [Series("heard", "throughput", t, t)] if tcp is None else [*tcp.series]
     window = base.window_of(ruling, ruling, options)
     step = max(step_of(window), _LEAST_STEP_S)
     shares = [
-        Series(name, role, *_shares(heard, name, t, window, step), kind="steps", label=words)
+        Series(name, role, *_shares(air, name, t, window, step), kind="steps", label=words)
         for name, role, words in _OWNERS
-        if np.any(heard[f"{name}_ns"])
+        if np.any(air[f"{name}_ns"])
     ]
     lines = tuple(reset_marks(resets(selection, results, selection.link("link_events")), "", "Wifi"))
     panels = [tcp, Panel("air", Axis("On the air", "%"), tuple(shares), lines, zero=True)]
@@ -52,10 +52,10 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
 
 
 def _shares(
-    heard: Table, name: str, t: np.ndarray, window: tuple[float, float], step: float
+    air: Table, name: str, t: np.ndarray, window: tuple[float, float], step: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Per cent of the air in steps over the window."""
-    start, bits = binned_rate(t, heard[f"{name}_ns"], window, step)
+    start, bits = binned_rate(t, air[f"{name}_ns"], window, step)
     # A frame counts where it began: one that reaches into the next step makes a busy one overfull.
     return start, np.minimum(bits / 8.0 / 1e9 * 100.0, 100.0)
 

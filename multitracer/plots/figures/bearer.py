@@ -50,7 +50,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
             if each
         ),
     )
-    given_up = sum(way["discards"]["total"] for way in found.summary["directions"])
+    given_up = sum(direction["discards"]["total"] for direction in found.summary["directions"])
     notes = [f"given up: {count(given_up, 'packet')}"] if given_up else []
     return base.figure(PLOT.name, selection, results, panels, window, options, notes=notes)
 

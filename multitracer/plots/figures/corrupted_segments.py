@@ -1,4 +1,4 @@
-"""Behind a link reset: segments that a failed header decompressor ruined, drawn where they belong.
+"""Behind a link reset: segments that a failed header decompressor corrupted, at their true sequence numbers.
 
 References
 ----------
@@ -155,7 +155,7 @@ def _arithmetic(selection: Selection, found: Corruption) -> list[str]:
 
 
 def _checked(selection: Selection, found: Corruption) -> tuple[int, int]:
-    """How many ruined segments have a right checksum once their sequence number is; how many were tried.
+    """How many corrupted segments have a right checksum once their sequence number is; how many were tried.
 
     Only where the capture kept whole packets and is small.
     """

@@ -1,6 +1,6 @@
 """A packet's way down and up: from the TCP sender through the frames of the link to the receiver, and back.
 
-Which frames carried a packet is told by `multitracer.layers.framemap`.
+`multitracer.layers.framemap` says which frames carried a packet.
 """
 
 from __future__ import annotations
@@ -134,10 +134,10 @@ def _details(rows: Table, what: str) -> tuple[str, ...]:
 
 def _frames(selection: Selection, path: LinkPath) -> list[Pieces]:
     """Every frame between the entities; those never received end half-way."""
-    heard = _received(selection.measurement, path)
-    t, lost = selection.seconds(path.sent["t_ns"]), heard < 0
+    received_ns = _received(selection.measurement, path)
+    t, lost = selection.seconds(path.sent["t_ns"]), received_ns < 0
     again = path.sent["attempt"] > 0
-    end = selection.seconds(np.where(lost, path.sent["t_ns"], heard))
+    end = selection.seconds(np.where(lost, path.sent["t_ns"], received_ns))
     delay = float(np.median((end - t)[~lost])) if (~lost).any() else 0.2
     looks = (
         ("frames", "packet_path", ~again & ~lost, "frame"),
@@ -155,9 +155,9 @@ def _frames(selection: Selection, path: LinkPath) -> list[Pieces]:
 
 def _received(m: Timeline, path: LinkPath) -> Array:
     """For each transmission of a data frame: when the peer received it; -1 if it did not."""
-    heard_ns, heard_key = airtime.lines(m, path.sender, "rcv", signals=False)
+    received_ns, received_key = airtime.lines(m, path.sender, "rcv", signals=False)
     sent_ns, sent_key = airtime.lines(m, path.sender, "snd", signals=False)
-    return airtime.received_ns(sent_ns, sent_key, heard_ns, heard_key, path.slot_ns)
+    return airtime.received_ns(sent_ns, sent_key, received_ns, received_key, path.slot_ns)
 
 
 PLOT = Plot(

@@ -91,8 +91,8 @@ def _name(m: Timeline, flow: LoggedFlow) -> str:
             f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             for host, port in ((one.local_address, one.local_port), (one.remote_address, one.remote_port))
         )
-        way = "\N{LEFTWARDS ARROW}" if flow.sends is False else "\N{RIGHTWARDS ARROW}"
-        return f"{local} {way} {remote}"
+        arrow = "\N{LEFTWARDS ARROW}" if flow.sends is False else "\N{RIGHTWARDS ARROW}"
+        return f"{local} {arrow} {remote}"
     return flow.label or os.path.basename(m.sources[flow.source].path)
 
 
@@ -102,9 +102,9 @@ def _facts(flows: Sequence[LoggedFlow]) -> str:
     rates = flows[0].rates
     size, length = _size(flows[0]), float((rates.end_ns - rates.begin_ns).sum()) / 1e9
     mean = rate(size * 8 / length)
-    told = f"{round(size):,} bytes {flows[0].counted} in {duration(length)}, {mean} on average"
+    text = f"{round(size):,} bytes {flows[0].counted} in {duration(length)}, {mean} on average"
     again = flows[0].retransmissions
-    return told if again is None else f"{told}, {round(float(again.value.sum())):,} retransmitted segments"
+    return text if again is None else f"{text}, {round(float(again.value.sum())):,} retransmitted segments"
 
 
 def _panels(m: Timeline, flows: Sequence[LoggedFlow]) -> Iterator[Panel]:
@@ -220,7 +220,7 @@ def _seconds(m: Timeline, found: Samples) -> Floats:
 
 
 def _changes(m: Timeline, found: Sequence[Condition]) -> Marks:
-    """Changes of what is told in words (technology, cell), each a line with the word."""
+    """Changes of values in words (technology, cell), each a line with the word."""
     x = np.concatenate([_seconds(m, one.samples) for one in found])
     texts = [one.name.partition(":")[2] for one in found for _ in range(len(one.samples.t_ns))]
     order = np.argsort(x, kind="stable")

@@ -32,8 +32,8 @@ def delays(selection: Selection) -> Iterator[tuple[str, Role, str, Floats, Float
     )
     for name, role, words, reverse in looks:
         sent = data_at(m, connection, m.rcv if reverse else m.snd, reverse)
-        heard = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
-        arrived = arrival_ns(sent, heard.where(~damaged(heard)))
+        received = data_at(m, connection, m.snd if reverse else m.rcv, reverse)
+        arrived = arrival_ns(sent, received.where(~damaged(received)))
         through = arrived >= 0
         if through.any():
             t_ns = sent["t_ns"][through]

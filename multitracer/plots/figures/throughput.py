@@ -104,6 +104,11 @@ def binned_rate(t: Floats, size: Array, window: tuple[float, float], step: float
         Begin and end in seconds; steps begin at multiples of `step`.
     step : float
         Seconds.
+
+    Returns
+    -------
+    start, rate : float array
+        Seconds and bit/s, one for each step.
     """
     first = int(np.floor(window[0] / step))
     count = max(int(np.ceil(window[1] / step)) - first, 1)

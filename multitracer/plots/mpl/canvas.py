@@ -95,6 +95,11 @@ class Canvas:
             Whose scales count.
         x, y : float array
             Coordinates of the data.
+
+        Returns
+        -------
+        x, y : float array
+            As long as those given.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             return (
@@ -112,6 +117,11 @@ class Canvas:
             Seconds as the axis has them.
         y : float array
             In the unit of the panel.
+
+        Returns
+        -------
+        x, y : float array
+            As long as those given.
         """
         width, height = self.pixels(axes)
         x, y = self.even(axes, x, y)

@@ -33,6 +33,11 @@ def folded_ticks(canvas: Canvas, fold: Fold, clock_steps: tuple[int, ...]) -> li
     fold : Fold
     clock_steps : tuple of int
         Steps in seconds that suit a time of day.
+
+    Returns
+    -------
+    list of float
+        Ascending.
     """
     span = canvas.window[1] - canvas.window[0]
     width = float(canvas.mpl.get_size_inches()[0]) / canvas.scale

@@ -129,6 +129,11 @@ def columns(blocks: Sequence[Sequence[Row]], count: int, width: float, size: flo
         Of the column, in points.
     size : float
         Of the letters, in points.
+
+    Returns
+    -------
+    list of list of list of Row
+        By column, block and entry; `count` columns at most.
     """
     everything = [(index, row) for index, block in enumerate(blocks) for row in block]
     heights = [len(_lines(row, width, size)) * LINE + SPACING for _, row in everything]

@@ -48,6 +48,11 @@ def wrapped(words: str, width: float, size: float, *, bold: bool = False, most: 
     bold : bool
     most : int
         Lines.
+
+    Returns
+    -------
+    list of str
+        1 to `most` lines.
     """
     rest = drawable(words, 400).split(" ")
     lines: list[str] = []

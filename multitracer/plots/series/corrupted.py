@@ -83,15 +83,22 @@ def true_marks(
         Bytes.
     group : str
         Of the legend.
+
+    Yields
+    ------
+    Marks
+        One, of all gaps with known true numbers; none without.
     """
-    told = [(one.segments["t_ns"], one.true) for one in corruptions if one.true is not None and len(one.true)]
-    if not told:
+    restored = [
+        (one.segments["t_ns"], one.true) for one in corruptions if one.true is not None and len(one.true)
+    ]
+    if not restored:
         return
-    true = np.concatenate([one for _, one in told])
+    true = np.concatenate([one for _, one in restored])
     yield Marks(
         "TcpRcv_corrupted_true",
         "corrupted_true",
-        selection.seconds(np.concatenate([t_ns for t_ns, _ in told])),
+        selection.seconds(np.concatenate([t_ns for t_ns, _ in restored])),
         (true + shift).astype(np.float64),
         label="corrupted by header decompression (true sequence number)",
         group=group,

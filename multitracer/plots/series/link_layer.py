@@ -41,6 +41,11 @@ def frame_series(
         Bytes.
     group : str
         Of the legend.
+
+    Yields
+    ------
+    Series
+        Seconds and bytes; none without a frame.
     """
     sent = frames.where(
         (frames["entity"] == entity)
@@ -91,8 +96,8 @@ def xoff_intervals(selection: Selection, events: Table, entity: int) -> tuple[Fl
         Seconds from the first TCP event.
     """
     kinds = events.words("kind")
-    heard = (events["entity"] == entity) & (events["action"] == events.code("action", "rcv"))
-    signals = events.where(heard & ((kinds == "RNR") | (kinds == "RR")))
+    received = (events["entity"] == entity) & (events["action"] == events.code("action", "rcv"))
+    signals = events.where(received & ((kinds == "RNR") | (kinds == "RR")))
     off = signals.words("kind") == "RNR"
     changes = np.flatnonzero(np.diff(off, prepend=False))
     x = selection.seconds(signals["t_ns"])

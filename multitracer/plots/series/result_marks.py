@@ -85,6 +85,11 @@ def timeout_marks(selection: Selection, rows: Table, shift: int, group: str) -> 
         Bytes by which the marks are moved up.
     group : str
         Of the legend.
+
+    Yields
+    ------
+    Marks
+        One for each verdict that occurs.
     """
     verdicts = rows.words("verdict")
     for verdict, (role, words) in VERDICT_LOOKS.items():
@@ -117,7 +122,7 @@ def votes(rows: Table, row: int) -> str:
 
 
 def resets(selection: Selection, results: Results, events: Table) -> list[Reset]:
-    """Link resets, from their result or else from the log (without the peers that were told).
+    """Link resets, from their result or else from the log (each once, by the entity that asked for it).
 
     Parameters
     ----------
@@ -127,6 +132,11 @@ def resets(selection: Selection, results: Results, events: Table) -> list[Reset]
         By name of the analyzer.
     events : Table
         Of the link log.
+
+    Returns
+    -------
+    list of Reset
+        In order of time.
     """
     found = []
     if "link_resets" in results and results["link_resets"].inconclusive is None:
@@ -163,6 +173,11 @@ def reset_marks(found: list[Reset], group: str, prefix: str = "Rlp") -> Iterator
         Of the legend.
     prefix : str
         Of the label: what the link layer is called.
+
+    Yields
+    ------
+    Marks
+        None without a reset.
     """
     if found:
         words = tuple(reset.words for reset in found)
@@ -235,6 +250,11 @@ def xoff_spans(starts: Floats, ends: Floats, lane: str, prefix: str = "Rlp") -> 
         The row in which they are drawn.
     prefix : str
         Of the label: what the link layer is called.
+
+    Yields
+    ------
+    Spans
+        None without an interval.
     """
     if len(starts):
         yield _spans("RlpSnd_xoff", "flow_control", starts, ends, lane, f"{prefix}Snd_xoff")
@@ -278,6 +298,11 @@ def local_drop_marks(
         Bytes by which the marks are moved up.
     group : str
         Of the legend.
+
+    Yields
+    ------
+    Marks
+        None without a drop.
     """
     sent = selection.segments(selection.snd, data=True)
     known = table(results, "local_drops")

@@ -43,6 +43,11 @@ def data_series(selection: Selection, end: str, shift: int, group: str) -> Itera
         Bytes.
     group : str
         Of the legend.
+
+    Yields
+    ------
+    Series
+        Seconds and bytes; none for an end without a capture.
     """
     source = selection.snd if end == "Snd" else selection.rcv
     if source is None:
@@ -89,6 +94,11 @@ def retransmission_marks(
         Of the legend.
     without : array of int, optional
         Record numbers that are marked elsewhere (judged timeouts).
+
+    Yields
+    ------
+    Marks
+        One for each cause that occurs, then those of segments whose first copy the capture does not have.
     """
     sent = selection.segments(selection.snd, data=True)
     sent = sent.where((sent["cause"] > 0) & (sent["duplicate"] > 0))
@@ -157,6 +167,11 @@ def corrupted_marks(selection: Selection, shift: int, group: str) -> Iterator[Ma
         Bytes by which the marks are moved up.
     group : str
         Of the legend.
+
+    Yields
+    ------
+    Marks
+        None without such a segment.
 
     References
     ----------

@@ -139,22 +139,22 @@ fn set_pdus(py: Python<'_>, tables: &Bound<'_, PyDict>, rows: Pdus) -> PyResult<
 }
 
 fn summary<'py>(py: Python<'py>, one: &Summary) -> PyResult<Bound<'py, PyDict>> {
-    let told = PyDict::new(py);
-    told.set_item("radio", if one.radio == Radio::Lte { "lte" } else { "nr" })?;
-    told.set_item("ue", one.ue)?;
-    told.set_item("bearer", &one.bearer)?;
+    let entry = PyDict::new(py);
+    entry.set_item("radio", if one.radio == Radio::Lte { "lte" } else { "nr" })?;
+    entry.set_item("ue", one.ue)?;
+    entry.set_item("bearer", &one.bearer)?;
     let mode = match one.mode {
         Mode::Acknowledged => "am",
         Mode::Unacknowledged => "um",
         Mode::Transparent => "tm",
     };
-    told.set_item("mode", mode)?;
-    told.set_item("sn_bits", one.sn_bits)?;
-    told.set_item("data_pdus", one.data)?;
-    told.set_item("data_bytes", one.bytes)?;
-    told.set_item("status_pdus", one.status)?;
-    told.set_item("nacks", one.nacks)?;
-    Ok(told)
+    entry.set_item("mode", mode)?;
+    entry.set_item("sn_bits", one.sn_bits)?;
+    entry.set_item("data_pdus", one.data)?;
+    entry.set_item("data_bytes", one.bytes)?;
+    entry.set_item("status_pdus", one.status)?;
+    entry.set_item("nacks", one.nacks)?;
+    Ok(entry)
 }
 
 type Longs<'py> = PyReadonlyArray1<'py, i64>;

@@ -1,7 +1,7 @@
 //! Summaries of connections: as dictionaries, one at a time, and as JSON without one.
 
 use multitracer_core::digest::Digest;
-use multitracer_core::json::{Entries, Telling, told_object};
+use multitracer_core::json::{Entries, EntryContext, path_object};
 use multitracer_core::summary::{Closed, RoundTrips, losses, retransmissions};
 use multitracer_core::tracker::{CAUSES, Connection, ConnectionStore, Limit, Sender, TakenBack};
 use pyo3::exceptions::PyIndexError;
@@ -108,8 +108,8 @@ impl Summaries {
 
     /// `connections` of docs/json.md in pieces, with a comma before each entry but the first.
     fn entries(&self, source: String, point: String, t0_ns: i64, flat: bool) -> EntryPieces {
-        let telling = Telling { source, point, t0_ns };
-        EntryPieces(Mutex::new(Entries::new(Arc::clone(&self.0), telling, flat)))
+        let context = EntryContext { source, point, t0_ns };
+        EntryPieces(Mutex::new(Entries::new(Arc::clone(&self.0), context, flat)))
     }
 
     /// What all come to together, as the stub says.
@@ -234,7 +234,7 @@ fn direction_to_python<'py>(
         d.set_item(intern!(py, "rtt"), py.None())?;
     }
     // As JSON text: said in one place, and rarely asked for.
-    d.set_item(intern!(py, "path"), told_object(connection, direction))?;
+    d.set_item(intern!(py, "path"), path_object(connection, direction))?;
     let (mss, window_scale, sack_permitted, timestamps) = sender.options();
     d.set_item(intern!(py, "mss"), mss)?;
     d.set_item(intern!(py, "window_scale"), window_scale)?;
@@ -253,7 +253,7 @@ fn recovery_to_python<'py>(py: Python<'py>, sender: &Sender) -> PyResult<Option<
     d.set_item(intern!(py, "episodes"), sender.episodes().len())?;
     d.set_item(intern!(py, "lost_again"), sender.lost_again())?;
     let counts = sender.taken_back();
-    let taken = |way: TakenBack| counts[way as usize];
+    let taken = |kind: TakenBack| counts[kind as usize];
     let undone = PyDict::new(py);
     // F-RTO is one way to take a timeout back: the kernel counts it among them.
     undone.set_item(intern!(py, "loss"), taken(TakenBack::Loss) + taken(TakenBack::Frto))?;

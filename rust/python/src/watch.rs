@@ -33,8 +33,8 @@ pub(crate) fn watched<T: Send>(
                 Err(mpsc::RecvTimeoutError::Disconnected) => return None,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     let bytes = progress.bytes_read.load(Ordering::Relaxed);
-                    let told = report.map_or(Ok(()), |report| report.call1((bytes,)).map(drop));
-                    if let Err(error) = py.check_signals().and(told) {
+                    let reported = report.map_or(Ok(()), |report| report.call1((bytes,)).map(drop));
+                    if let Err(error) = py.check_signals().and(reported) {
                         interrupted = Some(error);
                         progress.cancel.store(true, Ordering::Relaxed);
                     }

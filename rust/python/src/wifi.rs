@@ -76,7 +76,7 @@ fn arrival(found: &wifi::Return) -> Arrival {
 }
 
 fn counts<'py>(py: Python<'py>, found: &Counts) -> PyResult<Bound<'py, PyDict>> {
-    let told = PyDict::new(py);
+    let entry = PyDict::new(py);
     let kinds = PyDict::new(py);
     for (kind, count) in &found.kinds {
         match NAMES.iter().find(|(code, _)| code == kind) {
@@ -84,7 +84,7 @@ fn counts<'py>(py: Python<'py>, found: &Counts) -> PyResult<Bound<'py, PyDict>> 
             None => kinds.set_item(format!("type {} subtype {}", kind >> 4, kind & 0xf), count)?,
         }
     }
-    told.set_item("kinds", kinds)?;
+    entry.set_item("kinds", kinds)?;
     for (name, count) in [
         ("retries", found.retries),
         ("protected", found.protected),
@@ -109,13 +109,13 @@ fn counts<'py>(py: Python<'py>, found: &Counts) -> PyResult<Bound<'py, PyDict>> 
         ("unknown_fields", found.unknown_fields),
         ("sent_status", found.sent_status),
     ] {
-        told.set_item(name, count)?;
+        entry.set_item(name, count)?;
     }
-    Ok(told)
+    Ok(entry)
 }
 
 fn link_facts<'py>(py: Python<'py>, link: &LinkFacts) -> PyResult<Bound<'py, PyDict>> {
-    let told = PyDict::new(py);
+    let entry = PyDict::new(py);
     let counts = &link.counts;
     for (side, (role, address)) in link.sides.iter().enumerate() {
         let own = PyDict::new(py);
@@ -137,13 +137,13 @@ fn link_facts<'py>(py: Python<'py>, link: &LinkFacts) -> PyResult<Bound<'py, PyD
         ] {
             own.set_item(name, pair[side])?;
         }
-        told.set_item(side, own)?;
+        entry.set_item(side, own)?;
     }
-    told.set_item("resets", counts.resets)?;
-    told.set_item("power_changes", counts.power_changes)?;
-    told.set_item("roams", link.roams)?;
-    told.set_item("asked_for", counts.asked_for)?;
-    told.set_item("held_back", counts.held_back)?;
-    told.set_item("held_back_ns", counts.held_back_ns)?;
-    Ok(told)
+    entry.set_item("resets", counts.resets)?;
+    entry.set_item("power_changes", counts.power_changes)?;
+    entry.set_item("roams", link.roams)?;
+    entry.set_item("asked_for", counts.asked_for)?;
+    entry.set_item("held_back", counts.held_back)?;
+    entry.set_item("held_back_ns", counts.held_back_ns)?;
+    Ok(entry)
 }

@@ -72,7 +72,7 @@ impl Follow {
     /// Wait for the end, no longer than this; whether it has come.
     pub fn wait(&self, longest: Duration) -> bool {
         let ended = self.ended.is.lock().unwrap_or_else(PoisonError::into_inner);
-        let over = self.ended.told.wait_timeout_while(ended, longest, |ended| !*ended);
+        let over = self.ended.changed.wait_timeout_while(ended, longest, |ended| !*ended);
         *over.unwrap_or_else(PoisonError::into_inner).0
     }
 
@@ -115,7 +115,7 @@ impl Drop for Follow {
 #[derive(Default)]
 struct Ended {
     is: Mutex<bool>,
-    told: Condvar,
+    changed: Condvar,
 }
 
 /// Tells the end, also of a thread that panicked.
@@ -124,7 +124,7 @@ struct AtEnd(Arc<Ended>);
 impl Drop for AtEnd {
     fn drop(&mut self) {
         *self.0.is.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.0.told.notify_all();
+        self.0.changed.notify_all();
     }
 }
 

@@ -4,14 +4,14 @@
 //! thousands of connections, that way costs fifty times as much. A test compares both.
 
 use super::number::{push_int, push_rounded};
-use super::path::push_told;
+use super::path::push_path;
 use crate::summary::{Closed, RoundTrips, losses, retransmissions};
 use crate::tracker::{ArrivalVerdict, CAUSES, Cause, Connection, ConnectionStore, Endpoint, Sender};
 use std::fmt::Write;
 
 /// What an entry says that is not of its connection.
 #[derive(Debug, Clone)]
-pub struct Telling {
+pub struct EntryContext {
     /// The path of the capture as JSON.
     pub source: String,
     /// Its observation point as JSON.
@@ -24,7 +24,7 @@ pub struct Telling {
 const USUAL: usize = 2048;
 
 /// In the order of the contract, with the place of the count.
-const CAUSES_TOLD: [(&str, Cause); CAUSES - 1] = [
+const CAUSE_KEYS: [(&str, Cause); CAUSES - 1] = [
     (",\n        \"timeout\": ", Cause::Timeout),
     (",\n        \"fast\": ", Cause::Fast),
     (",\n        \"slow_start\": ", Cause::SlowStart),
@@ -33,7 +33,7 @@ const CAUSES_TOLD: [(&str, Cause); CAUSES - 1] = [
     (",\n        \"unknown\": ", Cause::Unknown),
     (",\n        \"handshake\": ", Cause::Handshake),
 ];
-const ARRIVALS_TOLD: [(&str, ArrivalVerdict); 4] = [
+const ARRIVAL_KEYS: [(&str, ArrivalVerdict); 4] = [
     (",\n        \"retransmission\": ", ArrivalVerdict::Retransmission),
     (",\n        \"reordered\": ", ArrivalVerdict::Reordered),
     (",\n        \"network_duplicate\": ", ArrivalVerdict::NetworkDuplicate),
@@ -50,19 +50,19 @@ pub fn connection_entries(
     connections: &ConnectionStore,
     first: usize,
     count: usize,
-    telling: &Telling,
+    context: &EntryContext,
 ) -> String {
     let last = first.saturating_add(count).min(connections.len());
     let mut out = String::with_capacity(last.saturating_sub(first) * USUAL);
     connections.each(first..last, |number, connection| {
         out.push_str(if number == 0 { "\n    " } else { ",\n    " });
-        push_connection(&mut out, number, connection, telling);
+        push_connection(&mut out, number, connection, context);
     });
     out
 }
 
 /// One entry; its lines after the first are two steps inside.
-pub fn push_connection(out: &mut String, index: usize, connection: &Connection, telling: &Telling) {
+pub fn push_connection(out: &mut String, index: usize, connection: &Connection, context: &EntryContext) {
     let direction = connection.data_direction();
     let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
     let (sent, back) = (data.totals(), acks.totals());
@@ -76,16 +76,16 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str("\"\n      ],\n      \"data_direction\": ");
     out.push_str(if direction == 1 { "\"reverse\"" } else { "\"forward\"" });
     out.push_str(",\n      \"source\": ");
-    out.push_str(&telling.source);
+    out.push_str(&context.source);
     out.push_str(",\n      \"point\": ");
-    out.push_str(&telling.point);
+    out.push_str(&context.point);
     // In the order of first packets, as Wireshark counts.
     out.push_str(",\n      \"stream\": ");
     push_int(out, index as i64);
     out.push_str(",\n      \"start\": ");
-    push_seconds(out, connection.first_ns, telling);
+    push_seconds(out, connection.first_ns, context);
     out.push_str(",\n      \"end\": ");
-    push_seconds(out, connection.last_ns, telling);
+    push_seconds(out, connection.last_ns, context);
     out.push_str(",\n      \"handshake\": ");
     push_flag(out, connection.handshake());
     out.push_str(",\n      \"closed\": ");
@@ -147,7 +147,7 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str(",\n      \"max_window_bytes\": ");
     push_int(out, back.max_window);
     out.push_str(",\n      ");
-    push_told(out, connection, direction);
+    push_path(out, connection, direction);
     out.push_str("\n    }");
 }
 
@@ -173,8 +173,8 @@ fn push_endpoint(out: &mut String, (address, port): Endpoint) {
     push_int(out, i64::from(port));
 }
 
-fn push_seconds(out: &mut String, t_ns: i64, telling: &Telling) {
-    let since_ns = i128::from(t_ns) - i128::from(telling.t0_ns);
+fn push_seconds(out: &mut String, t_ns: i64, context: &EntryContext) {
+    let since_ns = i128::from(t_ns) - i128::from(context.t0_ns);
     push_rounded(out, since_ns as f64 / 1e9, 9);
 }
 
@@ -204,7 +204,7 @@ fn push_retransmissions(out: &mut String, sender: &Sender) {
     }
     out.push_str("{\n        \"total\": ");
     push_int(out, retransmissions(&counts) as i64);
-    for (key, cause) in CAUSES_TOLD {
+    for (key, cause) in CAUSE_KEYS {
         out.push_str(key);
         push_int(out, counts[cause as usize] as i64);
     }
@@ -219,7 +219,7 @@ fn push_arrivals(out: &mut String, connection: &Connection, direction: usize) {
     let [upstream, downstream] = losses(connection, direction);
     out.push_str(",\n      \"arrivals\": {\n        \"out_of_order\": ");
     push_int(out, counts.out_of_order() as i64);
-    for (key, verdict) in ARRIVALS_TOLD {
+    for (key, verdict) in ARRIVAL_KEYS {
         out.push_str(key);
         push_int(out, counts.verdicts[verdict as usize] as i64);
     }

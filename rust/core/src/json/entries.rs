@@ -1,6 +1,6 @@
 //! Entries of many connections in pieces, made on threads of their own while the last ones are written.
 
-use super::connection::{Telling, connection_entries};
+use super::connection::{EntryContext, connection_entries};
 use super::line::one_line;
 use crate::tracker::ConnectionStore;
 use std::num::NonZero;
@@ -27,7 +27,7 @@ pub struct Entries {
 
 struct Making {
     connections: Arc<ConnectionStore>,
-    telling: Telling,
+    context: EntryContext,
     /// Without line breaks.
     flat: bool,
 }
@@ -38,16 +38,16 @@ impl Making {
     }
 
     fn piece(&self, number: usize) -> String {
-        let text = connection_entries(&self.connections, number * PIECE, PIECE, &self.telling);
+        let text = connection_entries(&self.connections, number * PIECE, PIECE, &self.context);
         if self.flat { one_line(&text) } else { text }
     }
 }
 
 impl Entries {
     /// Laid out over lines, or `flat`, on one.
-    pub fn new(connections: Arc<ConnectionStore>, telling: Telling, flat: bool) -> Self {
+    pub fn new(connections: Arc<ConnectionStore>, context: EntryContext, flat: bool) -> Self {
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
-        Entries::on(threads, Making { connections, telling, flat })
+        Entries::on(threads, Making { connections, context, flat })
     }
 
     fn on(threads: usize, making: Making) -> Self {
@@ -120,12 +120,12 @@ mod tests {
         Arc::new(tracker.conclude(&mut Issues::default()).0)
     }
 
-    fn telling() -> Telling {
-        Telling { source: "\"a\"".to_owned(), point: "null".to_owned(), t0_ns: 0 }
+    fn context() -> EntryContext {
+        EntryContext { source: "\"a\"".to_owned(), point: "null".to_owned(), t0_ns: 0 }
     }
 
     fn pieces(connections: &Arc<ConnectionStore>, threads: usize, flat: bool) -> Vec<String> {
-        let making = Making { connections: Arc::clone(connections), telling: telling(), flat };
+        let making = Making { connections: Arc::clone(connections), context: context(), flat };
         Entries::on(threads, making).collect()
     }
 
@@ -133,7 +133,7 @@ mod tests {
     fn however_many_threads_make_them() {
         for count in [0, 1, PIECE, PIECE * MANY - PIECE + 1, PIECE * 11 + 5] {
             let connections = many(count);
-            let whole = connection_entries(&connections, 0, count, &telling());
+            let whole = connection_entries(&connections, 0, count, &context());
             for threads in 0..4 {
                 assert_eq!(pieces(&connections, threads, false).concat(), whole);
                 assert_eq!(pieces(&connections, threads, true).concat(), one_line(&whole));
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn nobody_has_to_take_all() {
         let connections = many(PIECE * 40);
-        let making = Making { connections: Arc::clone(&connections), telling: telling(), flat: false };
+        let making = Making { connections: Arc::clone(&connections), context: context(), flat: false };
         let mut entries = Entries::on(2, making);
         assert!(entries.next().is_some());
         let making = Arc::downgrade(&entries.making);

@@ -8,8 +8,8 @@ mod number;
 mod path;
 mod string;
 
-pub use connection::{Telling, connection_entries, push_connection};
+pub use connection::{EntryContext, connection_entries, push_connection};
 pub use entries::Entries;
 pub use number::{push_float, push_int, push_rounded};
-pub use path::told_object;
+pub use path::path_object;
 pub use string::push_string;

@@ -4,23 +4,23 @@ use super::number::{push_int, push_rounded};
 use crate::tracker::{Bottleneck, Connection, Half, Limit, Limits, Observation, RoundTrip, Told};
 
 /// The four as members of an object, their lines three steps inside, without a comma before or behind.
-pub fn push_told(out: &mut String, connection: &Connection, direction: usize) {
-    let told = Told::of(connection, direction);
+pub fn push_path(out: &mut String, connection: &Connection, direction: usize) {
+    let found = Told::of(connection, direction);
     out.push_str("\"rtt\": ");
-    or_null(out, told.round_trip.as_ref(), push_round_trip);
+    or_null(out, found.round_trip.as_ref(), push_round_trip);
     out.push_str(",\n      \"limits\": ");
-    or_null(out, told.limits.as_ref(), push_limits);
+    or_null(out, found.limits.as_ref(), push_limits);
     out.push_str(",\n      \"bottleneck\": ");
-    or_null(out, told.bottleneck.as_ref(), push_bottleneck);
+    or_null(out, found.bottleneck.as_ref(), push_bottleneck);
     out.push_str(",\n      \"observation\": ");
-    push_observation(out, &told.observation);
+    push_observation(out, &found.observation);
 }
 
 /// The four as an object of their own.
-pub fn told_object(connection: &Connection, direction: usize) -> String {
+pub fn path_object(connection: &Connection, direction: usize) -> String {
     let mut out = String::with_capacity(2048);
     out.push('{');
-    push_told(&mut out, connection, direction);
+    push_path(&mut out, connection, direction);
     out.push('}');
     out
 }
@@ -36,21 +36,24 @@ fn push_ms(out: &mut String, ns: Option<f64>) {
     or_null(out, ns, |out, ns| push_rounded(out, ns / 1e6, 3));
 }
 
-fn push_round_trip(out: &mut String, told: &RoundTrip) {
+fn push_round_trip(out: &mut String, found: &RoundTrip) {
     out.push_str("{\n        \"method\": ");
-    let ways =
-        [(told.toward_receiver.samples > 0, "ack"), (told.by_answer, "answer"), (told.by_echo, "timestamp")];
-    push_words(out, "        ", ways.into_iter().filter(|(is, _)| *is).map(|(_, way)| way));
+    let methods = [
+        (found.toward_receiver.samples > 0, "ack"),
+        (found.by_answer, "answer"),
+        (found.by_echo, "timestamp"),
+    ];
+    push_words(out, "        ", methods.into_iter().filter(|(is, _)| *is).map(|(_, name)| name));
     out.push_str(",\n        \"toward_receiver\": ");
-    push_half(out, &told.toward_receiver);
+    push_half(out, &found.toward_receiver);
     out.push_str(",\n        \"toward_sender\": ");
-    push_half(out, &told.toward_sender);
+    push_half(out, &found.toward_sender);
     out.push_str(",\n        \"base_ms\": ");
-    push_ms(out, told.base_ns.map(|ns| ns as f64));
+    push_ms(out, found.base_ns.map(|ns| ns as f64));
     out.push_str(",\n        \"median_ms\": ");
-    push_ms(out, told.median_ns);
+    push_ms(out, found.median_ns);
     out.push_str(",\n        \"p95_ms\": ");
-    push_ms(out, told.p95_ns);
+    push_ms(out, found.p95_ns);
     out.push_str("\n      }");
 }
 
@@ -88,13 +91,13 @@ fn push_limits(out: &mut String, limits: &Limits) {
     out.push_str(",\n        \"method\": \"inferred\"\n      }");
 }
 
-fn push_bottleneck(out: &mut String, told: &Bottleneck) {
+fn push_bottleneck(out: &mut String, found: &Bottleneck) {
     out.push_str("{\n        \"rate_bps\": ");
-    or_null(out, told.rate_bps, |out, rate| push_rounded(out, rate, 3));
+    or_null(out, found.rate_bps, |out, rate| push_rounded(out, rate, 3));
     out.push_str(",\n        \"full_share\": ");
-    or_null(out, told.full_share, |out, share| push_rounded(out, share, 6));
+    or_null(out, found.full_share, |out, share| push_rounded(out, share, 6));
     out.push_str(",\n        \"standing_queue_ms\": ");
-    or_null(out, told.standing_queue_ns, |out, (median, p95)| {
+    or_null(out, found.standing_queue_ns, |out, (median, p95)| {
         out.push_str("{\n          \"median\": ");
         push_ms(out, Some(median));
         out.push_str(",\n          \"p95\": ");
@@ -102,34 +105,34 @@ fn push_bottleneck(out: &mut String, told: &Bottleneck) {
         out.push_str("\n        }");
     });
     out.push_str(",\n        \"base_rtt_ms\": ");
-    push_ms(out, told.base_ns.map(|ns| ns as f64));
+    push_ms(out, found.base_ns.map(|ns| ns as f64));
     out.push_str(",\n        \"shared_with\": ");
-    or_null(out, told.shared_with, |out, others| push_int(out, i64::from(others)));
+    or_null(out, found.shared_with, |out, others| push_int(out, i64::from(others)));
     out.push_str(",\n        \"evidence\": ");
     let signs = [
-        (told.by_queue, "queue"),
-        (told.by_rate, "constant_rate"),
-        (told.shared_with.is_some_and(|others| others > 0) && !told.by_sum, "queues_move_together"),
-        (told.by_sum, "constant_sum"),
+        (found.by_queue, "queue"),
+        (found.by_rate, "constant_rate"),
+        (found.shared_with.is_some_and(|others| others > 0) && !found.by_sum, "queues_move_together"),
+        (found.by_sum, "constant_sum"),
     ];
     push_words(out, "        ", signs.into_iter().filter(|(is, _)| *is).map(|(_, sign)| sign));
     out.push_str("\n      }");
 }
 
-fn push_observation(out: &mut String, told: &Observation) {
+fn push_observation(out: &mut String, found: &Observation) {
     out.push_str("{\n        \"point\": ");
-    or_null(out, told.point, |out, point| {
+    or_null(out, found.point, |out, point| {
         out.push('"');
         out.push_str(point.name());
         out.push('"');
     });
     out.push_str(",\n        \"grade\": ");
-    or_null(out, told.point, |out, _| {
+    or_null(out, found.point, |out, _| {
         out.push('"');
-        out.push_str(told.grade.name());
+        out.push_str(found.grade.name());
         out.push('"');
     });
-    let evidence = &told.evidence;
+    let evidence = &found.evidence;
     out.push_str(",\n        \"evidence\": {\n          \"hops_from_sender\": ");
     or_null(out, evidence.hops[0], |out, hops| push_int(out, i64::from(hops)));
     out.push_str(",\n          \"hops_from_receiver\": ");

@@ -28,11 +28,11 @@ const LAYOUTS: [(u32, u32); 4] = [(12, 3), (15, 0), (18, 5), (7, 0)];
 const ENOUGH: usize = 4;
 
 impl Sdus {
-    pub(crate) fn push(&mut self, times: (i64, i64), record: u64, way: usize, first: i64, sdu: &[u8]) {
+    pub(crate) fn push(&mut self, times: (i64, i64), record: u64, direction: usize, first: i64, sdu: &[u8]) {
         self.t_ns.push(times.0);
         self.end_ns.push(times.1);
         self.record.push(record as i64);
-        self.entity.push(way as i16);
+        self.entity.push(direction as i16);
         self.offset.push(first);
         self.length.push(sdu.len().min(i32::MAX as usize) as i32);
         self.pdcp.push(-1);
@@ -59,9 +59,9 @@ impl Sdus {
         }
         let half = 1_i64 << (bits - 1);
         let mut last = [None; 2];
-        for ((pdcp, head), &way) in self.pdcp.iter_mut().zip(&self.heads).zip(&self.entity) {
+        for ((pdcp, head), &direction) in self.pdcp.iter_mut().zip(&self.heads).zip(&self.entity) {
             let Some(sn) = number(*head, bits, reserved).map(i64::from) else { continue };
-            let before = &mut last[way as usize & 1];
+            let before = &mut last[direction as usize & 1];
             let step = |from: i64| (sn - from + half).rem_euclid(2 * half) - half;
             // What came before the first is not counted below zero.
             *pdcp = before.map_or(sn, |from: i64| from + step(from)).max(0);
@@ -73,9 +73,9 @@ impl Sdus {
     fn steps(&self, bits: u32, reserved: u32) -> usize {
         let mut last = [None; 2];
         let mut steps = 0;
-        for (&way, head) in self.entity.iter().zip(&self.heads) {
+        for (&direction, head) in self.entity.iter().zip(&self.heads) {
             let Some(sn) = number(*head, bits, reserved) else { continue };
-            let before = &mut last[way as usize & 1];
+            let before = &mut last[direction as usize & 1];
             steps += usize::from(before.is_some_and(|before: u32| (before + 1) & ((1 << bits) - 1) == sn));
             *before = Some(sn);
         }

@@ -209,16 +209,16 @@ impl<'a> Reading<'a> {
         if attempt > 0 || offset < 0 {
             return;
         }
-        let way = usize::from(!uplink);
-        if offset != self.expected[way] {
-            self.parts[way] = None;
+        let direction = usize::from(!uplink);
+        if offset != self.expected[direction] {
+            self.parts[direction] = None;
         }
-        self.expected[way] = offset + pdu.data.len() as i64;
-        self.pieces(at, way, &pdu, offset);
+        self.expected[direction] = offset + pdu.data.len() as i64;
+        self.pieces(at, direction, &pdu, offset);
     }
 
     /// Take the parts of SDUs in a PDU.
-    fn pieces(&mut self, at: (i64, u64), way: usize, pdu: &Data<'_>, mut offset: i64) {
+    fn pieces(&mut self, at: (i64, u64), direction: usize, pdu: &Data<'_>, mut offset: i64) {
         let mut rest = pdu.data;
         for index in 0..=pdu.lengths.count {
             let last = index == pdu.lengths.count;
@@ -226,24 +226,24 @@ impl<'a> Reading<'a> {
             let (part, behind) = rest.split_at(length);
             rest = behind;
             if index > 0 || pdu.begins {
-                self.parts[way] = Some((Vec::new(), offset, at.0));
+                self.parts[direction] = Some((Vec::new(), offset, at.0));
             }
             offset += part.len() as i64;
-            let Some((sdu, ..)) = &mut self.parts[way] else { continue };
+            let Some((sdu, ..)) = &mut self.parts[direction] else { continue };
             sdu.extend_from_slice(part);
             if sdu.len() > LARGEST {
-                self.parts[way] = None;
+                self.parts[direction] = None;
             } else if (!last || pdu.ends)
-                && let Some((sdu, first, begun_ns)) = self.parts[way].take()
+                && let Some((sdu, first, begun_ns)) = self.parts[direction].take()
             {
-                self.found.sdus.push((begun_ns, at.0), at.1, way, first, &sdu);
-                self.sdu(at, way, &sdu, first);
+                self.found.sdus.push((begun_ns, at.0), at.1, direction, first, &sdu);
+                self.sdu(at, direction, &sdu, first);
             }
         }
     }
 
     /// A PDCP PDU of the user plane.
-    fn sdu(&mut self, at: (i64, u64), way: usize, sdu: &[u8], first: i64) {
+    fn sdu(&mut self, at: (i64, u64), direction: usize, sdu: &[u8], first: i64) {
         if sdu.first().is_some_and(|first| first & 0x80 == 0) {
             return; // control
         }
@@ -252,7 +252,7 @@ impl<'a> Reading<'a> {
             return;
         };
         // PDCP numbers tell packets apart: one that comes again was sent again in another cell.
-        let mark = hash(&(way, sdu));
+        let mark = hash(&(direction, sdu));
         if !self.known.insert(mark) {
             return;
         }

@@ -87,7 +87,7 @@ pub fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> Tracked 
     }
     let mut bearer = Bearer {
         found: Tracked::default(),
-        ways: [RlcDirection::new(sn_bits), RlcDirection::new(sn_bits)],
+        directions: [RlcDirection::new(sn_bits), RlcDirection::new(sn_bits)],
         seen_sent,
         terminal_tells: rows.iter().any(|row| view(row.interface) == View::Ue),
         ends_tell: rows.iter().any(|row| view(row.interface) != View::Air),
@@ -102,9 +102,9 @@ pub fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> Tracked 
     for row in rows {
         bearer.row(row, view(row.interface));
     }
-    for way in [0, 1] {
-        if !seen_sent[way] && bearer.ways[way].used() {
-            received::place(&mut bearer.found, 1 - way as i16);
+    for direction in [0, 1] {
+        if !seen_sent[direction] && bearer.directions[direction].used() {
+            received::place(&mut bearer.found, 1 - direction as i16);
         }
     }
     bearer.found
@@ -121,7 +121,7 @@ pub(crate) fn sends(view: View, uplink: bool) -> bool {
 
 struct Bearer {
     found: Tracked,
-    ways: [RlcDirection; 2],
+    directions: [RlcDirection; 2],
     seen_sent: [bool; 2],
     /// Whether the log has the terminal's own view: then what it asked and received counts, not what reached others.
     terminal_tells: bool,
@@ -150,12 +150,12 @@ impl Bearer {
             let detail = || format!("{back} ns older than the PDU before");
             self.found.issues.add("out-of-order-lines", row.record as u64, detail);
         }
-        let way = usize::from(!row.uplink);
+        let direction = usize::from(!row.uplink);
         let sent = sends(view, row.uplink);
-        let (entity, action) = if sent { (way, SND) } else { (1 - way, RCV) };
+        let (entity, action) = if sent { (direction, SND) } else { (1 - direction, RCV) };
         match row.kind {
-            Kind::Data => self.data(row, way, entity, action),
-            Kind::Status | Kind::Nack => self.report(row, way, entity, action),
+            Kind::Data => self.data(row, direction, entity, action),
+            Kind::Status | Kind::Nack => self.report(row, direction, entity, action),
             Kind::Reestablishment if self.is_settled(row.t_ns) && (sent || !self.terminal_tells) => {
                 self.begin((row.t_ns, row.record), 0, "reestablishment")
             }
@@ -183,23 +183,23 @@ impl Bearer {
     /// and a side that gives up anew before data gets through does so in the same trouble. Some time after an
     /// answer, or after who asked has begun anew, it is another one if nobody had anything to send.
     fn is_settled(&self, t_ns: i64) -> bool {
-        let Some((asked, done)) = self.reset else { return self.ways.iter().any(RlcDirection::used) };
+        let Some((asked, done)) = self.reset else { return self.directions.iter().any(RlcDirection::used) };
         let long = |since: Option<i64>| since.is_some_and(|since| t_ns - since > SAME_TROUBLE_NS);
-        let asker = if self.ways[asked].used() { asked } else { 1 - asked };
+        let asker = if self.directions[asked].used() { asked } else { 1 - asked };
         self.works || long(self.answered) || long(self.resumed) || (!self.ends_tell && done[asker])
     }
 
     /// Whether a direction is known to begin anew with its next PDU.
-    fn is_armed(&self, way: usize) -> bool {
-        self.mark.is_some() || self.reset.is_some_and(|(_, done)| !done[way])
+    fn is_armed(&self, direction: usize) -> bool {
+        self.mark.is_some() || self.reset.is_some_and(|(_, done)| !done[direction])
     }
 
     /// A status report, or one of its NACKs, about the other direction.
-    fn report(&mut self, row: &Row, way: usize, entity: usize, action: i8) {
+    fn report(&mut self, row: &Row, direction: usize, entity: usize, action: i8) {
         let (word, kind) = if row.kind == Kind::Status { ("RR", pdus::STATUS) } else { ("SREJ", pdus::NACK) };
         let at = (row.t_ns, row.record);
         self.event(at, entity, action, word, row.sn as i32, "");
-        let about = &mut self.ways[1 - way];
+        let about = &mut self.directions[1 - direction];
         match row.kind {
             Kind::Status => about.acknowledged(row.sn),
             _ => about.asked(row.sn),
@@ -213,40 +213,41 @@ impl Bearer {
         });
     }
 
-    fn data(&mut self, row: &Row, way: usize, entity: usize, action: i8) {
+    fn data(&mut self, row: &Row, direction: usize, entity: usize, action: i8) {
         let piece =
             Piece { sn: row.sn, start: row.start, length: row.length, last: row.last, hash: row.hash };
         let (place, attempt);
-        if action == RCV && self.seen_sent[way] {
-            (place, attempt) = (self.ways[way].receive(&piece), 0);
+        if action == RCV && self.seen_sent[direction] {
+            (place, attempt) = (self.directions[direction].receive(&piece), 0);
         } else {
-            let fresh = !self.ways[way].used();
-            let placed = self.ways[way].send(piece, self.is_armed(way));
-            self.ways[way].grow(&piece);
+            let fresh = !self.directions[direction].used();
+            let placed = self.directions[direction].send(piece, self.is_armed(direction));
+            self.directions[direction].grow(&piece);
             if placed.restart {
-                self.restarted(row, way);
+                self.restarted(row, direction);
             } else if fresh {
                 if let Some((_, done)) = &mut self.reset {
-                    done[way] = true;
+                    done[direction] = true;
                 }
             } else if placed.attempt == 0 && row.sn >= SMALL {
                 // It goes on as before: another identity, but no new start.
                 self.mark = None;
             }
-            if placed.missing > 0 && self.seen_sent[way] {
+            if placed.missing > 0 && self.seen_sent[direction] {
                 let detail = || format!("{} PDUs before this one are not in the log", placed.missing);
                 let record = row.record as u64;
                 self.found.issues.add_many("missing-frames", u64::from(placed.missing), record, detail);
             }
             // Of what its sender does not tell, the receiver's first line is not always the first transmission.
             attempt = if action == SND { placed.attempt } else { 0 };
-            let had = action == RCV && self.ways[way].receive(&piece).had;
+            let had = action == RCV && self.directions[direction].receive(&piece).had;
             let Placed { offset, number, epoch, .. } = placed;
             place = Received { offset, number, epoch, had };
         }
-        let begun = self.reset.is_some_and(|(_, done)| done[way]) && place.epoch == self.ways[way].epoch();
+        let begun = self.reset.is_some_and(|(_, done)| done[direction])
+            && place.epoch == self.directions[direction].epoch();
         self.works |= if self.ends_tell { action == RCV && begun } else { self.answered.is_some() };
-        if begun && self.reset.is_some_and(|(asked, _)| asked == way) {
+        if begun && self.reset.is_some_and(|(asked, _)| asked == direction) {
             self.resumed.get_or_insert(row.t_ns);
         }
         let (offset, duplicate) = (place.offset, place.had);
@@ -275,26 +276,26 @@ impl Bearer {
     }
 
     /// The numbers of one direction begin again: with the other direction's, or for a reason not in the log.
-    fn restarted(&mut self, row: &Row, way: usize) {
+    fn restarted(&mut self, row: &Row, direction: usize) {
         if let Some(at) = self.mark.take() {
             // The base station decides on a handover; the bearer stood still from its last PDU on.
             self.begin(at, 1, "handover");
         }
         match &mut self.reset {
-            Some((asked, done)) if !done[way] || self.once_more[way] => {
-                self.once_more[way] = false;
-                let reported = *asked != way;
-                done[way] = true;
+            Some((asked, done)) if !done[direction] || self.once_more[direction] => {
+                self.once_more[direction] = false;
+                let reported = *asked != direction;
+                done[direction] = true;
                 if reported {
-                    self.event((row.t_ns, row.record), way, EVT, "reset", -1, "peer");
+                    self.event((row.t_ns, row.record), direction, EVT, "reset", -1, "peer");
                 }
             }
             _ => {
                 let last_ns = self.last_ns.filter(|last| row.t_ns - last <= LONGEST_GAP_NS);
-                self.begin((last_ns.unwrap_or(row.t_ns), row.record), way, "other");
+                self.begin((last_ns.unwrap_or(row.t_ns), row.record), direction, "other");
                 if let Some((_, done)) = &mut self.reset {
-                    done[way] = true;
-                    done[1 - way] = !self.ways[1 - way].used();
+                    done[direction] = true;
+                    done[1 - direction] = !self.directions[1 - direction].used();
                 }
             }
         }

@@ -116,16 +116,16 @@ pub(crate) fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> T
     }
     let modulus = 1_u32 << sn_bits.clamp(1, 18);
     let mut found = Tracked::default();
-    let mut ways = [RlcDirection::default(), RlcDirection::default()];
+    let mut directions = [RlcDirection::default(), RlcDirection::default()];
     for row in rows.iter().filter(|row| row.kind == Kind::Data) {
         let side = usize::from(!row.uplink);
         let sent = sends(view(row.interface), row.uplink);
         let (entity, action) = if sent { (side, SND) } else { (1 - side, RCV) };
-        let way = &mut ways[side];
+        let direction = &mut directions[side];
         let (number, offset) = if action == RCV && seen_sent[side] {
-            way.received(row, modulus)
+            direction.received(row, modulus)
         } else {
-            way.sent(row, modulus)
+            direction.sent(row, modulus)
         };
         let length = row.length.min(i32::MAX as u32);
         let at = (row.t_ns, row.record);
@@ -146,8 +146,8 @@ pub(crate) fn track(sn_bits: u32, rows: &[Row], view: impl Fn(u16) -> View) -> T
             ..PduRow::new(at, entity, action, pdus::DATA)
         });
     }
-    for (side, way) in ways.iter().enumerate() {
-        for &(t_ns, record, sn) in way.missing.values() {
+    for (side, direction) in directions.iter().enumerate() {
+        for &(t_ns, record, sn) in direction.missing.values() {
             let row = EventRow::new((t_ns, record), side as i16, EVT, kind_code(b"unseen"));
             found.events.push(EventRow { nr: sn as i32, ..row });
         }

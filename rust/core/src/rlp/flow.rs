@@ -103,33 +103,33 @@ mod tests {
 
     #[test]
     fn new_again_missed_and_wrapped() {
-        let mut way = Direction::new();
-        let placed = |way: &mut Direction, ns| {
-            let found = way.send(ns, 24, 24);
+        let mut direction = Direction::new();
+        let placed = |direction: &mut Direction, ns| {
+            let found = direction.send(ns, 24, 24);
             (found.offset, found.attempt, found.missing)
         };
-        assert!(!way.used());
+        assert!(!direction.used());
         for ns in 0..61 {
-            assert_eq!(placed(&mut way, ns), (i64::from(ns) * 24, 0, 0));
+            assert_eq!(placed(&mut direction, ns), (i64::from(ns) * 24, 0, 0));
         }
-        assert_eq!(placed(&mut way, 3), (72, 1, 0));
-        assert_eq!(placed(&mut way, 3), (72, 2, 0));
-        assert_eq!(way.most_attempts, 2);
-        assert_eq!(way.acknowledge(60, 24), 0);
-        assert_eq!(placed(&mut way, 61), (61 * 24, 0, 0));
-        assert_eq!(placed(&mut way, 1), (63 * 24, 0, 1));
-        assert_eq!(placed(&mut way, 60), (60 * 24, 1, 0));
-        assert_eq!(placed(&mut way, 40), (40 * 24, 1, 0));
-        assert_eq!(way.acknowledge(4, 24), 2);
-        assert_eq!(placed(&mut way, 4), (66 * 24, 0, 0));
-        way.reset();
-        assert_eq!(placed(&mut way, 0), (67 * 24, 0, 0));
+        assert_eq!(placed(&mut direction, 3), (72, 1, 0));
+        assert_eq!(placed(&mut direction, 3), (72, 2, 0));
+        assert_eq!(direction.most_attempts, 2);
+        assert_eq!(direction.acknowledge(60, 24), 0);
+        assert_eq!(placed(&mut direction, 61), (61 * 24, 0, 0));
+        assert_eq!(placed(&mut direction, 1), (63 * 24, 0, 1));
+        assert_eq!(placed(&mut direction, 60), (60 * 24, 1, 0));
+        assert_eq!(placed(&mut direction, 40), (40 * 24, 1, 0));
+        assert_eq!(direction.acknowledge(4, 24), 2);
+        assert_eq!(placed(&mut direction, 4), (66 * 24, 0, 0));
+        direction.reset();
+        assert_eq!(placed(&mut direction, 0), (67 * 24, 0, 0));
     }
 
     #[test]
     fn a_capture_that_begins_late() {
-        let mut way = Direction::new();
-        assert_eq!(way.send(40, 10, 24), Placed { offset: 0, length: 10, attempt: 0, missing: 0 });
-        assert_eq!(way.send(41, 10, 24).offset, 10);
+        let mut direction = Direction::new();
+        assert_eq!(direction.send(40, 10, 24), Placed { offset: 0, length: 10, attempt: 0, missing: 0 });
+        assert_eq!(direction.send(41, 10, 24).offset, 10);
     }
 }

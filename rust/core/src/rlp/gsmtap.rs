@@ -84,7 +84,7 @@ fn payload<'a>(datagram: &Datagram<'a>) -> Option<(u8, bool, &'a [u8])> {
 /// A call: both directions and the handshake of a reset.
 struct Call {
     found: RlpCapture,
-    ways: [Direction; 2],
+    directions: [Direction; 2],
     /// Entity that asked for a reset which the other has not answered yet.
     resetting: Option<usize>,
     /// Whether the other side must be told as reset when it answers.
@@ -101,7 +101,7 @@ impl Call {
     fn new(n2: u32) -> Self {
         Call {
             found: RlpCapture::default(),
-            ways: [Direction::new(), Direction::new()],
+            directions: [Direction::new(), Direction::new()],
             resetting: None,
             announced: false,
             asking: [false; 2],
@@ -141,7 +141,7 @@ impl Call {
                 self.acknowledge(at, entity, nr, size);
                 let (user, held_off) = user_bytes(information);
                 self.found.held_off += u64::from(held_off);
-                let placed = self.ways[entity].send(ns, user as i32, size as i32 - 6);
+                let placed = self.directions[entity].send(ns, user as i32, size as i32 - 6);
                 if placed.missing > 0 {
                     self.missing(at, placed.missing);
                 }
@@ -172,7 +172,7 @@ impl Call {
     }
 
     fn acknowledge(&mut self, at: (i64, i64), entity: usize, nr: i32, size: usize) {
-        let missing = self.ways[1 - entity].acknowledge(nr, size as i32 - 6);
+        let missing = self.directions[1 - entity].acknowledge(nr, size as i32 - 6);
         if missing > 0 {
             self.missing(at, missing);
         }
@@ -207,10 +207,10 @@ impl Call {
             "SABM" => {
                 self.resetting = Some(entity);
                 // The first SABM sets the call up.
-                self.announced = self.ways.iter().any(Direction::used) && !self.asking[entity];
+                self.announced = self.directions.iter().any(Direction::used) && !self.asking[entity];
                 self.asking[entity] = true;
                 if self.announced {
-                    let gave_up = self.ways[entity].most_attempts >= self.n2 as i16;
+                    let gave_up = self.directions[entity].most_attempts >= self.n2 as i16;
                     self.event(at, entity, EVT, "reset", -1, if gave_up { "n2" } else { "other" });
                 }
             }
@@ -220,7 +220,7 @@ impl Call {
                 }
                 self.resetting = None;
                 self.held = [false; 2];
-                self.ways.iter_mut().for_each(Direction::reset);
+                self.directions.iter_mut().for_each(Direction::reset);
             }
             _ => {}
         }

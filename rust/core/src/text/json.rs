@@ -14,9 +14,7 @@ pub(crate) fn members(text: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     let mut walk = Walk { text, at: 0 };
     let mut found = Vec::new();
     walk.each(b'{', b'}', |walk| {
-        let key = walk.string()?;
-        walk.blanks();
-        walk.take(b':')?;
+        let key = walk.key()?;
         found.push((key, walk.value(1)?));
         Some(())
     })?;
@@ -91,9 +89,7 @@ impl<'a> Walk<'a> {
             return self.value(1).map(|_| ());
         }
         self.each(b'{', b'}', |walk| {
-            let key = walk.string()?;
-            walk.blanks();
-            walk.take(b':')?;
+            let key = walk.key()?;
             member(walk, key)
         })
     }
@@ -161,9 +157,7 @@ impl<'a> Walk<'a> {
             }
             _ if depth > MAX_DEPTH => return None,
             b'{' => self.each(b'{', b'}', |walk| {
-                walk.string()?;
-                walk.blanks();
-                walk.take(b':')?;
+                walk.key()?;
                 walk.value(depth + 1).map(|_| ())
             })?,
             b'[' => self.each(b'[', b']', |walk| walk.value(depth + 1).map(|_| ()))?,
@@ -180,6 +174,14 @@ impl<'a> Walk<'a> {
             }
         }
         Some(&self.text[from..self.at])
+    }
+
+    /// The key of a member, with the colon after it.
+    fn key(&mut self) -> Option<&'a [u8]> {
+        let key = self.string()?;
+        self.blanks();
+        self.take(b':')?;
+        Some(key)
     }
 
     /// What stands between the quotes of a string.

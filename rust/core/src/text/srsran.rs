@@ -271,10 +271,10 @@ impl Bearer {
 
     /// The line of one that is sent does not say what is in it; that of the report before it does.
     fn status(&mut self, at: (i64, i64), uplink: i64, text: &[u8], room: &mut usize) {
-        let told = memmem::find(text, b"ack_sn=").map(|_| report_of(text));
-        let remembered = if told.is_none() { self.prepared.take() } else { None };
+        let stated = memmem::find(text, b"ack_sn=").map(|_| report_of(text));
+        let remembered = if stated.is_none() { self.prepared.take() } else { None };
         let affordable = remembered.as_ref().filter(|report| report.nacks.len() <= *room);
-        let report = told.as_ref().or(affordable);
+        let report = stated.as_ref().or(affordable);
         if report.and_then(|report| report.ack).is_none() {
             self.unknown.push(at.1);
         }
@@ -419,10 +419,10 @@ mod tests {
         let report = format!("ue=0 DRB1 UL: Refreshed status_report. ack_sn=8 nack={}", "[1]".repeat(1000));
         let again = vec!["ue=0 DRB1 DL: TX status PDU. pdu_len=3"; 1000];
         let (log, _) = read(&[vec![report.as_str()], again].concat());
-        let told = log.bearers[0].columns[2].iter().filter(|kind| **kind == NACK).count();
-        assert!((1000..30_000).contains(&told), "{told}");
-        assert_eq!(log.bearers[0].columns[2].len() - told, 1000);
-        assert_eq!(1000 - log.bearers[0].unknown.len(), told / 1000);
+        let nacks = log.bearers[0].columns[2].iter().filter(|kind| **kind == NACK).count();
+        assert!((1000..30_000).contains(&nacks), "{nacks}");
+        assert_eq!(log.bearers[0].columns[2].len() - nacks, 1000);
+        assert_eq!(1000 - log.bearers[0].unknown.len(), nacks / 1000);
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Sender {
         let sent_ns = self.deliver_in_order(ack);
         let rtt_ns = self.measure(segment, ack, sent_ns, None);
         self.moved(segment.t_ns, ack);
-        self.heard(segment, true);
+        self.note_ack(segment, true);
         if self.books.is_some() {
             self.note_ask(segment.t_ns);
         }
@@ -53,12 +53,12 @@ impl Sender {
     /// The same with data that acknowledges nothing new.
     #[inline]
     fn on_data_only(&mut self, segment: &Segment) -> AckOutcome {
-        self.heard(segment, false);
+        self.note_ack(segment, false);
         AckOutcome { kind: AckKind::Repeat, rtt_ns: None }
     }
 
     #[inline]
-    fn heard(&mut self, segment: &Segment, news: bool) {
+    fn note_ack(&mut self, segment: &Segment, news: bool) {
         self.last_window_raw = Some(segment.window);
         self.last_in_news = news;
         self.arrived(segment);
@@ -101,7 +101,7 @@ impl Sender {
         if let (Some(rtt_ns), false) = (sack_rtt_ns, outcome.kind == AckKind::Advance) {
             self.sample_by_sack(t_ns, rtt_ns);
         }
-        self.heard(segment, fresh_sack || matches!(outcome.kind, AckKind::Advance | AckKind::Duplicate));
+        self.note_ack(segment, fresh_sack || matches!(outcome.kind, AckKind::Advance | AckKind::Duplicate));
         brought.kind = outcome.kind;
         if self.books.is_some() {
             if outcome.kind == AckKind::Advance {

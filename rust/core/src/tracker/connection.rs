@@ -46,7 +46,7 @@ impl Connection {
 
     /// 0 or 1 for a segment between these ends; `None` for others.
     #[inline(always)]
-    pub(super) fn way(&self, segment: &Segment) -> Option<usize> {
+    pub(super) fn direction_of(&self, segment: &Segment) -> Option<usize> {
         let [first, second] = &self.endpoints;
         if segment.source == *first && segment.destination == *second {
             Some(0)

@@ -257,8 +257,8 @@ impl ConnectionStore {
 
     /// Those of which there is something to report, in order.
     pub(super) fn each_remarkable(&self, mut look: impl FnMut(&Connection)) {
-        let told = |number: &usize| !matches!(self.places.get(*number), Some(Place::Packed(_, false)));
-        self.each((0..self.len()).filter(told), |_, connection| look(connection));
+        let remarkable = |number: &usize| !matches!(self.places.get(*number), Some(Place::Packed(_, false)));
+        self.each((0..self.len()).filter(remarkable), |_, connection| look(connection));
     }
 
     /// Those that went on for long enough to be compared with others, and perhaps more, in order.

@@ -117,7 +117,7 @@ impl Tracker {
     fn connection(&mut self, segment: &Segment) -> (usize, usize) {
         let place = self.flows.guess(segment) as usize;
         if let Some(connection) = self.connections.at(place)
-            && let Some(direction) = connection.way(segment)
+            && let Some(direction) = connection.direction_of(segment)
             && !connection.is_reused_by(segment)
         {
             return (place, direction);

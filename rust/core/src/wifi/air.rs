@@ -91,8 +91,8 @@ impl Air {
                 let sum = shares.iter().map(of).fold(0, u32::saturating_add);
                 i32::try_from(sum).unwrap_or(i32::MAX)
             };
-            let heard = shares.iter().filter(|share| share.frames > 0);
-            let (record, t_ns) = heard.map(|share| share.first).min().unwrap_or_default();
+            let received = shares.iter().filter(|share| share.frames > 0);
+            let (record, t_ns) = received.map(|share| share.first).min().unwrap_or_default();
             rows.t_ns.push(t_ns);
             rows.record.push(record as i64);
             rows.own_ns.push(shares[0].airtime_ns);

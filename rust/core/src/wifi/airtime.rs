@@ -135,8 +135,8 @@ impl Transmission {
         let wrapped = radio.aggregate.is_some()
             || matches!(radio.modulation, Modulation::Vht { .. } | Modulation::He(_));
         // A frame alone lasts as long as L-SIG says; of several, others may not have been heard.
-        if radio.aggregate.is_none() && radio.told_ns.is_some() {
-            return (radio.told_ns, true);
+        if radio.aggregate.is_none() && radio.signalled_ns.is_some() {
+            return (radio.signalled_ns, true);
         }
         let own = length as u64;
         let whole = self.length + own + if wrapped { DELIMITER } else { 0 };

@@ -1,6 +1,6 @@
 //! What block ACKs and polls of dozing stations tell of the frames of a link.
 
-use super::blockack::{Told, Whom, parts};
+use super::blockack::{Acknowledged, Whom, parts};
 use super::bytes::le16;
 use super::header::Mac;
 use super::monitor::{ANY, Frame, MOST_LINKS, Monitor};
@@ -15,7 +15,7 @@ impl Monitor {
             Err(why) => return self.unread(frame, why.0),
         };
         let mut unknown = false;
-        for (whom, told) in parts {
+        for (whom, acknowledged) in parts {
             let station = match whom {
                 Whom::Receiver => Some(frame.header.ra),
                 Whom::Station(address) => Some(address),
@@ -24,7 +24,7 @@ impl Monitor {
                 Whom::Associated(aid) => self.associated.get(&(ta, aid)).copied(),
             };
             match station {
-                Some(station) => self.told(frame, station, ta, told),
+                Some(station) => self.acknowledge(frame, station, ta, acknowledged),
                 None => unknown = true,
             }
         }
@@ -33,15 +33,15 @@ impl Monitor {
         }
     }
 
-    fn told(&mut self, frame: &Frame<'_>, station: Mac, by: Mac, told: Told<'_>) {
+    fn acknowledge(&mut self, frame: &Frame<'_>, station: Mac, by: Mac, acknowledged: Acknowledged<'_>) {
         let Some((link, side)) = self.between(station, by) else { return };
         let link = &mut self.links[link];
-        self.counts.block_acknowledged += match told {
-            Told::Bitmap { tid, start, bits, fragments } => {
+        self.counts.block_acknowledged += match acknowledged {
+            Acknowledged::Bitmap { tid, start, bits, fragments } => {
                 link.block_ack(side, tid, start, bits, fragments, frame.at)
             }
-            Told::All { tid } => link.all_acknowledged(side, tid, frame.at),
-            Told::Group => 0,
+            Acknowledged::All { tid } => link.all_acknowledged(side, tid, frame.at),
+            Acknowledged::Group => 0,
         };
     }
 

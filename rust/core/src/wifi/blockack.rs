@@ -30,7 +30,7 @@ pub enum Whom {
 
 /// What is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told<'a> {
+pub enum Acknowledged<'a> {
     /// Frames of a counter from `start` on; `fragments`: 16 bits for each of them.
     Bitmap { tid: u8, start: u16, bits: &'a [u8], fragments: bool },
     /// All frames of the transmission that it answers, or the only one; 14 and 15 stand for any counter.
@@ -47,7 +47,7 @@ pub struct Unread(pub &'static str);
 ///
 /// # Errors
 /// [`Unread`] if its kind is reserved or it is too short.
-pub fn parts(body: &[u8]) -> Result<Vec<(Whom, Told<'_>)>, Unread> {
+pub fn parts(body: &[u8]) -> Result<Vec<(Whom, Acknowledged<'_>)>, Unread> {
     const SHORT: Unread = Unread("a block ACK shorter than its bitmap");
     if body.len() < 2 {
         return Err(SHORT);
@@ -57,7 +57,7 @@ pub fn parts(body: &[u8]) -> Result<Vec<(Whom, Told<'_>)>, Unread> {
     let one = |at: usize, size: usize, fragments: bool| {
         let bits = body.get(at + 2..at + 2 + size).ok_or(SHORT)?;
         let tid = if at == 2 { tid } else { (le16(body, at - 2) >> 12) as u8 };
-        Ok((Whom::Receiver, Told::Bitmap { tid, start: le16(body, at) >> 4, bits, fragments }))
+        Ok((Whom::Receiver, Acknowledged::Bitmap { tid, start: le16(body, at) >> 4, bits, fragments }))
     };
     match control >> 1 & 0xf {
         BASIC => Ok(vec![one(2, 128, true)?]),
@@ -72,7 +72,7 @@ pub fn parts(body: &[u8]) -> Result<Vec<(Whom, Told<'_>)>, Unread> {
             Ok(vec![one(2, size, false)?])
         }
         MULTI_TID => (0..=usize::from(tid).min(MULTI_TIDS - 1)).map(|n| one(4 + 12 * n, 8, false)).collect(),
-        GCR | GLK_GCR => Ok(vec![(Whom::Receiver, Told::Group)]),
+        GCR | GLK_GCR => Ok(vec![(Whom::Receiver, Acknowledged::Group)]),
         MULTI_STA => stations(&body[2..]).ok_or(SHORT),
         _ => Err(Unread("a block ACK of a reserved kind")),
     }
@@ -91,7 +91,7 @@ fn bitmap_bytes(fragment: u8) -> Option<usize> {
 }
 
 /// The parts of a multi-STA block ACK: each with whom it is for.
-fn stations(mut rest: &[u8]) -> Option<Vec<(Whom, Told<'_>)>> {
+fn stations(mut rest: &[u8]) -> Option<Vec<(Whom, Acknowledged<'_>)>> {
     let mut found = Vec::new();
     while rest.len() >= 2 {
         let info = le16(rest, 0);
@@ -99,13 +99,13 @@ fn stations(mut rest: &[u8]) -> Option<Vec<(Whom, Told<'_>)>> {
         rest = &rest[2..];
         if aid == UNASSOCIATED {
             let address = rest.get(4..10)?;
-            found.push((Whom::Station(address.try_into().ok()?), Told::All { tid: 15 }));
+            found.push((Whom::Station(address.try_into().ok()?), Acknowledged::All { tid: 15 }));
             rest = &rest[10..];
             continue;
         }
         // Without a bitmap: all of the transmission (14), a management frame (15), a single frame of a counter.
         if all && tid != 13 {
-            found.push((Whom::Associated(aid), Told::All { tid }));
+            found.push((Whom::Associated(aid), Acknowledged::All { tid }));
             continue;
         }
         let start = le16(rest.get(..2)?, 0);
@@ -115,7 +115,7 @@ fn stations(mut rest: &[u8]) -> Option<Vec<(Whom, Told<'_>)>> {
         if fragment & 1 == 0 {
             found.push((
                 Whom::Associated(aid),
-                Told::Bitmap { tid, start: start >> 4, bits, fragments: false },
+                Acknowledged::Bitmap { tid, start: start >> 4, bits, fragments: false },
             ));
         }
     }

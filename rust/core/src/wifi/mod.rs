@@ -1,7 +1,7 @@
-//! Captures of 802.11 frames, as a monitor hears them: transmissions, acknowledgements, what was not seen.
+//! Captures of 802.11 frames, as a monitor receives them: transmissions, acknowledgements, what was not seen.
 //!
 //! One file per layer: `radio` (what capture headers say: `radiotap` with `he`, and older `cards`), `header`
-//! (addresses and numbers), `payload` (what is carried), `airtime`, `space` (one sequence counter), `link` (a
+//! (addresses and numbers), `payload` (what is carried), `airtime`, `sequence_counter`, `link` (a
 //! station and its access point), `monitor` (frames in their order) with `management`, `answers` (block ACKs of
 //! all kinds, by `blockack`) and `air` (who had it), `rows` (columns).
 

@@ -167,7 +167,7 @@ impl Monitor {
             NoFrame::Sounding => self.counts.soundings += 1,
             NoFrame::NotCaptured => self.counts.not_captured += 1,
         }
-        self.air.add(at, Who::Others, radio.told_ns);
+        self.air.add(at, Who::Others, radio.signalled_ns);
     }
 
     fn damaged(&mut self, at: (i64, u64), airtime_ns: Option<i64>) {

@@ -58,7 +58,7 @@ pub struct Radio {
     /// Frames of one A-MPDU share this number.
     pub aggregate: Option<u32>,
     /// What the legacy preamble in front says of how long the whole lasts.
-    pub told_ns: Option<i64>,
+    pub signalled_ns: Option<i64>,
     /// No frame follows: it was sent for its preamble alone, or could not be received.
     pub no_frame: Option<NoFrame>,
     /// A frame check sequence stands at the end.

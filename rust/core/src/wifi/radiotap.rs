@@ -196,7 +196,7 @@ fn radiotap_field(radio: &mut Radio, number: u32, field: &[u8]) {
         27 if le16(field, 0) & 2 != 0 && matches!(radio.modulation, Modulation::Legacy { .. }) => {}
         27 if le16(field, 0) & 2 != 0 => {
             let length = i64::from(le16(field, 2) >> 4);
-            radio.told_ns = Some(20_000 + 4_000 * ((length + 3 + 2) / 3));
+            radio.signalled_ns = Some(20_000 + 4_000 * ((length + 3 + 2) / 3));
         }
         _ => {}
     }

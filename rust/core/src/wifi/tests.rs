@@ -1,7 +1,7 @@
 //! Single parts: rates, lengths, counters, headers that are cut anywhere.
 
 use super::airtime::{Transmission, airtime_ns, mcs, rate_bps};
-use super::blockack::{Told, Unread, Whom, parts};
+use super::blockack::{Acknowledged, Unread, Whom, parts};
 use super::he::He;
 use super::header::{Short, decode as decode_header};
 use super::payload::{payload, tag_of};
@@ -15,7 +15,7 @@ const CHANNEL_5: Radio = Radio {
     channel_mhz: Some(5180),
     signal_dbm: None,
     aggregate: None,
-    told_ns: None,
+    signalled_ns: None,
     no_frame: None,
     fcs: false,
     bad_fcs: false,
@@ -179,7 +179,7 @@ fn a_legacy_signal_field_tells_how_long_the_whole_lasts() {
     // Length 100: 35 symbols behind 20 us.
     fields.extend([0x03, 0x00, 0x4b, 0x06]);
     let (radio, _) = decode_radio(127, &radiotap(1 << 23 | 1 << 27, &fields)).unwrap();
-    assert_eq!(radio.told_ns, Some(160_000));
+    assert_eq!(radio.signalled_ns, Some(160_000));
     assert_eq!(Transmission::default().frame(&radio, 1504), (Some(160_000), true));
     let (sounding, _) = decode_radio(127, &radiotap(1 << 26, &[0])).unwrap();
     assert_eq!(sounding.no_frame, Some(super::radio::NoFrame::Sounding));
@@ -230,15 +230,20 @@ fn block_acks_of_all_kinds() {
     let body = |control: u16, rest: &[u8]| [&control.to_le_bytes()[..], rest].concat();
     let start = [0x50, 0x00];
     let basic = body(3 << 12, &[&start[..], &bits(128)].concat());
-    let Ok(told) = parts(&basic) else { panic!() };
+    let Ok(acknowledged) = parts(&basic) else { panic!() };
     assert!(
-        matches!(told[..], [(Whom::Receiver, Told::Bitmap { tid: 3, start: 5, fragments: true, .. })]),
-        "{told:?}"
+        matches!(
+            acknowledged[..],
+            [(Whom::Receiver, Acknowledged::Bitmap { tid: 3, start: 5, fragments: true, .. })]
+        ),
+        "{acknowledged:?}"
     );
     for (fragment, size) in [(0u8, 8), (2, 16), (4, 32), (6, 4), (8, 64), (10, 128)] {
         let body = body(2 << 1, &[&[0x50 | fragment, 0][..], &bits(size)].concat());
-        let Ok(told) = parts(&body) else { panic!() };
-        assert!(matches!(told[..], [(_, Told::Bitmap { start: 5, bits, .. })] if bits.len() == size));
+        let Ok(acknowledged) = parts(&body) else { panic!() };
+        assert!(
+            matches!(acknowledged[..], [(_, Acknowledged::Bitmap { start: 5, bits, .. })] if bits.len() == size)
+        );
         assert!(parts(&body[..body.len() - 1]).is_err());
     }
     // Two counters.
@@ -247,7 +252,7 @@ fn block_acks_of_all_kinds() {
     let tids: Vec<_> = parts(&several)
         .unwrap()
         .into_iter()
-        .map(|(_, told)| if let Told::Bitmap { tid, .. } = told { tid } else { 99 })
+        .map(|(_, acknowledged)| if let Acknowledged::Bitmap { tid, .. } = acknowledged { tid } else { 99 })
         .collect();
     assert_eq!(tids, [1, 6]);
     // Three stations: a bitmap, all of a transmission, one that is not associated.
@@ -257,11 +262,11 @@ fn block_acks_of_all_kinds() {
     rest.extend([0x09, 0xe8]);
     rest.extend([0xfd, 0xff, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9]);
     let stations = body(11 << 1, &rest);
-    let Ok(told) = parts(&stations) else { panic!() };
-    assert!(matches!(told[0], (Whom::Associated(7), Told::Bitmap { tid: 0, start: 5, .. })));
-    assert_eq!(told[1], (Whom::Associated(9), Told::All { tid: 14 }));
-    assert_eq!(told[2], (Whom::Station([2, 0, 0, 0, 0, 9]), Told::All { tid: 15 }));
-    assert_eq!(parts(&body(6 << 1, &[0; 16])).unwrap(), [(Whom::Receiver, Told::Group)]);
+    let Ok(acknowledged) = parts(&stations) else { panic!() };
+    assert!(matches!(acknowledged[0], (Whom::Associated(7), Acknowledged::Bitmap { tid: 0, start: 5, .. })));
+    assert_eq!(acknowledged[1], (Whom::Associated(9), Acknowledged::All { tid: 14 }));
+    assert_eq!(acknowledged[2], (Whom::Station([2, 0, 0, 0, 0, 9]), Acknowledged::All { tid: 15 }));
+    assert_eq!(parts(&body(6 << 1, &[0; 16])).unwrap(), [(Whom::Receiver, Acknowledged::Group)]);
     assert_eq!(parts(&body(7 << 1, &[0; 16])), Err(Unread("a block ACK of a reserved kind")));
     for whole in [&basic, &several, &stations] {
         for end in 0..whole.len() {

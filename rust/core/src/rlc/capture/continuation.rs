@@ -20,7 +20,7 @@ pub fn continuation(files: &[PathBuf]) -> Result<Option<Vec<usize>>, ReadError> 
     let mut outlines = Vec::with_capacity(files.len());
     for path in files {
         let reading = Reading::of(std::slice::from_ref(path))?;
-        let mut ways: Vec<(Key, bool, u32, u32)> = Vec::new();
+        let mut directions: Vec<(Key, bool, u32, u32)> = Vec::new();
         let mut span: Option<(i64, i64)> = None;
         for key in reading.bearers.likeliest() {
             for row in reading.rows(key) {
@@ -28,14 +28,18 @@ pub fn continuation(files: &[PathBuf]) -> Result<Option<Vec<usize>>, ReadError> 
                 if row.kind != Kind::Data || key.mode != Mode::Acknowledged {
                     continue;
                 }
-                match ways.iter_mut().rev().find(|way| (way.0, way.1) == (key, row.uplink)) {
-                    Some(way) => way.3 = row.sn,
-                    None => ways.push((key, row.uplink, row.sn, row.sn)),
+                match directions
+                    .iter_mut()
+                    .rev()
+                    .find(|direction| (direction.0, direction.1) == (key, row.uplink))
+                {
+                    Some(direction) => direction.3 = row.sn,
+                    None => directions.push((key, row.uplink, row.sn, row.sn)),
                 }
             }
         }
         let Some(span) = span else { return Ok(None) };
-        outlines.push((span, ways));
+        outlines.push((span, directions));
     }
     let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_by_key(|&at| outlines[at].0.0);
@@ -43,17 +47,20 @@ pub fn continuation(files: &[PathBuf]) -> Result<Option<Vec<usize>>, ReadError> 
         let ((a, before), (b, after)) = (&outlines[pair[0]], &outlines[pair[1]]);
         let both: Vec<_> = after
             .iter()
-            .filter_map(|way| {
-                before.iter().find(|one| (one.0, one.1) == (way.0, way.1)).map(|one| (one, way))
+            .filter_map(|direction| {
+                before
+                    .iter()
+                    .find(|one| (one.0, one.1) == (direction.0, direction.1))
+                    .map(|one| (one, direction))
             })
             .collect();
-        let near = both.iter().all(|(one, way)| {
-            let mask = (1_u32 << way.0.sn_bits.clamp(1, 18)) - 1;
-            let ahead = way.2.wrapping_sub(one.3) & mask;
+        let near = both.iter().all(|(one, direction)| {
+            let mask = (1_u32 << direction.0.sn_bits.clamp(1, 18)) - 1;
+            let ahead = direction.2.wrapping_sub(one.3) & mask;
             ahead.min(mask + 1 - ahead) <= NEAR
         });
         // All that begins with 0 is another run.
-        a.1 <= b.0 && !both.is_empty() && near && both.iter().any(|(_, way)| way.2 != 0)
+        a.1 <= b.0 && !both.is_empty() && near && both.iter().any(|(_, direction)| direction.2 != 0)
     });
     Ok(goes_on.then_some(order))
 }

@@ -176,7 +176,7 @@ impl Gathered {
             let stamp = self.stamps.len() as u32;
             self.stamps.push(Stamp { ue, t_ns, uplink, last });
             let bearer = i64::from(group.bearer);
-            let way = if uplink { UPLINK } else { 0 };
+            let direction = if uplink { UPLINK } else { 0 };
             for pdu in group.pdus {
                 let place = (stamp, clock::before_ns(last, pdu.subframe));
                 let mut push = |kind, flags, sn, start, length| {
@@ -185,7 +185,7 @@ impl Gathered {
                     rows.bearer.push(bearer);
                     rows.record.push(record as i64);
                     rows.kind.push(kind);
-                    rows.flags.push(flags | way);
+                    rows.flags.push(flags | direction);
                     rows.sn.push(i64::from(sn));
                     rows.start.push(i64::from(start));
                     rows.length.push(i64::from(length));

@@ -157,11 +157,11 @@ fn binary_and_xml_are_the_same() {
     let up = [fields("RLCUL CTRL", 7, 4, 4, &[("SN", "ACK_SN = 7")])
         + &format!("<pair key=\"RLC CTRL NACK\" type=\"list\"><list>{nacks}</list></pair>")];
     let text = element(false, &down) + &element(true, &up).replace("<list>", "<list>\n");
-    let told = read_xml(text.as_bytes()).unwrap();
-    assert_eq!(codes(&told), []);
-    assert_eq!(rows(&told), expected);
-    assert_eq!((told.sn_bits, told.columns.bearer), (found.sn_bits, found.columns.bearer));
-    assert_eq!(told.messages.len(), 2);
+    let of_xml = read_xml(text.as_bytes()).unwrap();
+    assert_eq!(codes(&of_xml), []);
+    assert_eq!(rows(&of_xml), expected);
+    assert_eq!((of_xml.sn_bits, of_xml.columns.bearer), (found.sn_bits, found.columns.bearer));
+    assert_eq!(of_xml.messages.len(), 2);
 }
 
 /// A message of RRC: version, kind of its channel, and where that and the length are.

@@ -140,15 +140,17 @@ pub(super) fn observe(
 
 impl Path {
     /// The full link that shows in what was brought: by several together, or by this one alone at a rate that never
-    /// changes. Such a rate may also be that of a sender without a queue to fill, so that a queue has to show where it
-    /// would be seen: where both halves of the round trip are measured.
+    /// changes. Such a rate may also be that of a sender without a queue to fill. So a queue has to show; where it would
+    /// not be seen, without timestamps, data has to come evenly at that rate, and not in windows with pauses.
     fn full_link(&self) -> Option<Link> {
         self.link.or_else(|| {
             let link = steady::steady_rate(&self.series)?;
-            let segment = (self.ip_bytes / u64::from(self.segments.max(1))).max(1);
-            let segment_ns = segment as f64 * 1e9 / (link.bytes_per_s as f64).max(1.0);
+            let rate = (link.bytes_per_s as f64).max(1.0);
+            let segment_ns = self.ip_bytes as f64 / f64::from(self.segments.max(1)) * 1e9 / rate;
             let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
-            (queued || !self.gaps.stamped()).then_some(link)
+            let even =
+                || self.trains.usual_rate().is_some_and(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE);
+            (queued || (!self.gaps.stamped() && even())).then_some(link)
         })
     }
 

@@ -176,6 +176,11 @@ impl Trains {
         self.rates.mode().filter(|(rate, _)| self.rates.samples >= FEW && !gathered(*rate))
     }
 
+    /// The rate at which most even trains came, if there are some.
+    pub fn usual_rate(&self) -> Option<f64> {
+        self.rates.mode().filter(|_| self.rates.samples >= FEW).map(|(rate, _)| rate)
+    }
+
     /// Bytes a second while a queue stood.
     pub fn queued_rate(&self) -> f64 {
         self.bytes_queued as f64 * 1e9 / (self.queued_ns as f64).max(1.0)

@@ -1,0 +1,93 @@
+"""On the terminal: what files are, and which formats are recognised. Loaded when it is printed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from multitracer.cli import words
+from multitracer.cli.lines import heading as _heading, line as _line, table as _table
+from multitracer.cli.render import print_issues
+from multitracer.cli.terminal import Console
+
+if TYPE_CHECKING:
+    from multitracer.api.inventory import Inventory
+    from multitracer.model.parser import Parser
+
+Object = Mapping[str, Any]
+
+
+def formats_table(parsers: Sequence[Parser]) -> None:
+    """Print the formats that are recognised."""
+    table = _table("=name", "=layer", "what it is", "=described in")
+    for parser in parsers:
+        table.add_row(parser.name, parser.layer, parser.title, parser.page)
+    Console().print(table)
+
+
+def info_table(found: Inventory, details: bool = False) -> None:
+    """Print what each file is; with `details`, a paragraph on each as well."""
+    console = Console()
+    table = _table("file", "=format", "point", "#records", "#TCP", "=begin", "#duration")
+    contract = found.to_dict()
+    rows: dict[tuple[object, ...], None] = {}
+    for source in contract["sources"]:
+        if "error" in source:
+            continue
+        first, last = source["first_s"], source["last_s"]
+        row = (
+            os.path.basename(source["path"]),
+            source["format"],
+            source["point"] or "?",
+            f"{source['records']:,}",
+            "" if source["tcp_segments"] is None else f"{source['tcp_segments']:,}",
+            words.begin(first, source["clock"]),
+            "" if first is None else words.duration(last - first),
+        )
+        # A table with columns of several layers is one file: printed once.
+        rows.setdefault((source["path"], *row))
+    for _, *cells in rows:
+        table.add_row(*map(str, cells))
+    if table.row_count:
+        console.print(table)
+    if details:
+        for source in contract["sources"]:
+            if "error" not in source:
+                _details(console, source)
+    for source in contract["sources"]:
+        if "error" in source:
+            _line(console, "cannot read", f"{source['path']}: {source['error']}", "red")
+    if contract["skipped"]:
+        names = ", ".join(os.path.basename(entry["path"]) for entry in contract["skipped"])
+        _line(console, "not traces", names, "dim")
+    print_issues(console, [issue for source in contract["sources"] for issue in source.get("issues", [])])
+
+
+def _details(console: Console, source: Object) -> None:
+    """All about one file that its line has no room for."""
+    _heading(console, os.path.basename(source["path"]))
+    _line(console, "Format", f"{source['format']}, layer {source['layer']}")
+    _line(console, "Clock", source["clock"])
+    _line(console, "Point", source["point"] or "unknown")
+    if source["connections"]:
+        _line(console, "Connections", f"{source['connections']:,}")
+    rows = ", ".join(f"{name} {count:,}" for name, count in source["rows"].items() if count)
+    _line(console, "Rows", rows or "none")
+    for name, value in source["details"].items():
+        label = name.replace("_", " ").capitalize()
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            for at, item in enumerate(value):
+                _line(console, "" if at else label, _facts(item))
+            continue
+        if isinstance(value, dict):
+            value = _facts(value)
+        elif isinstance(value, list):
+            value = ", ".join(map(str, value))
+        if value not in (None, ""):
+            _line(console, label, str(value))
+
+
+def _facts(item: Object) -> str:
+    """``ue 0, bearer rb3, data pdus 105``."""
+    return ", ".join(f"{str(key).replace('_', ' ')} {one}" for key, one in item.items())

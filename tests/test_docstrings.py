@@ -144,7 +144,6 @@ def test_what_comes_out_is_described() -> None:
         if "property" not in method.decorators
         and MANY.search(method.returns)
         and not (section(method.doc, "Returns") or section(method.doc, "Yields"))
-        and not method.place.startswith("multitracer/diagnosis/")
     ]
     assert not wrong, "\n".join(wrong)
 

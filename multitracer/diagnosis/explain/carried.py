@@ -32,6 +32,11 @@ def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
         The capture among the sources.
     record : int
         The packet's number in it, from 1.
+
+    Yields
+    ------
+    str
+        A clause without a full stop, in the order of the packet's life.
     """
     known = framemap.of(m)
     rows = np.flatnonzero((known.spans["source"] == source) & (known.spans["record"] == record))
@@ -63,7 +68,7 @@ def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
                 f"{again:,} of these {unit}s had to be retransmitted; one was transmitted up to {most} times"
             )
         yield which
-    yield from _arrival(span, mine["heard_ns"].tolist(), unit)
+    yield from _arrival(span, mine["received_ns"].tolist(), unit)
     if fate in _FATES:
         yield _FATES[fate]
 

@@ -26,6 +26,13 @@ def host_sentences(
         The capture among the sources.
     record : int
         The packet's number in it, from 1.
+
+    Yields
+    ------
+    text : str
+        A clause without a full stop.
+    line : int
+        From 1, in the kernel's log.
     """
     found = results.get("host")
     if found is None or found.inconclusive is not None:

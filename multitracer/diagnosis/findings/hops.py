@@ -23,6 +23,11 @@ def with_hops(m: Timeline, found: Sequence[Finding], summary: Mapping[str, Any])
     found : sequence of Finding
     summary : mapping
         As in the result of `hops`; empty without it.
+
+    Returns
+    -------
+    list of Finding
+        Those given, in their order, one of them with the names; or one more behind them.
     """
     where = lossy_hops(summary)
     if not where:

@@ -41,6 +41,12 @@ def along_the_link(
         Result of `utilization`.
     repeated : float
         Share of the frames that the link sent again.
+
+    Returns
+    -------
+    findings : list of Finding
+        Those given, in their order, with costs and bounds in seconds.
+    loss : Loss
     """
     span_s, idle_s = float(utilization["span_s"]), float(utilization["idle_s"])
     busy_s = max(float(utilization["available_s"]) - idle_s, 0.0)
@@ -87,6 +93,12 @@ def from_captures(
         As in the result of `chains`.
     twice_s : float
         Time that the path took for bytes that it had carried before.
+
+    Returns
+    -------
+    findings : list of Finding
+        Those given, in their order, with costs and bounds in seconds.
+    loss : Loss
     """
     carrying = [entry for entry in entries if entry["bytes"]["sent"]]
     largest = max(carrying, key=lambda entry: int(entry["bytes"]["unique"]))

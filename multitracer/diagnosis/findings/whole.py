@@ -150,6 +150,11 @@ def idle_causes(
         As in the result of `connections`.
     chains : list of dict
         As in the result of `chains`.
+
+    Returns
+    -------
+    list of Finding
+        By cause, in the order of the first phase of each; the cost is its idle time.
     """
     found = []
     causes: dict[str, list[Summary]] = {}

@@ -340,7 +340,7 @@ def _pairs(stream: Stream, placed: Placement) -> Table:
             "last_record": last_record[frame],
             "attempts": tries[frame],
             "last_ns": last_ns[frame],
-            "heard_ns": stream.received_ns[frame],
+            "received_ns": stream.received_ns[frame],
         },
     )
 

@@ -70,7 +70,7 @@ PACKET_FRAMES = Schema(
         Column("last_record", "int64", "", "line of the last transmission in the link log"),
         Column("attempts", "int32", "", "transmissions of the frame"),
         Column("last_ns", "int64", "ns", "its last transmission"),
-        Column("heard_ns", "int64", "ns", "the peer received it; -1 if never"),
+        Column("received_ns", "int64", "ns", "the peer received it; -1 if never"),
     ),
 )
 

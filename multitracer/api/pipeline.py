@@ -36,7 +36,13 @@ SUMMARY_BYTES = 64 << 20
 """A lone capture above this size is summarised where the caller leaves it open."""
 
 FULL_CONNECTIONS = 100_000
-"""Of more connections in a lone large capture, single segments are kept only where the caller insists."""
+"""Of more connections in a lone capture, single segments are kept only where the caller insists."""
+
+SMALLEST_RECORD = 56
+"""Bytes of the shortest packet with TCP in a capture: a record's header, and two headers without options."""
+
+SMALLEST_PACKED = 1
+"""Bytes that it may come to in a compressed one: packets of a flood differ in a few."""
 
 CONNECTION_BYTES = 9_000
 """What one connection of a few segments takes where they are kept, measured over a million of them."""
@@ -65,7 +71,7 @@ def read(
     detail : {"full", "summary", "auto", "bounded"}
         summary: a single capture is read without tables, in memory that does not grow with it; questions that
         need single segments then stay open. auto: so for a capture of more than `SUMMARY_BYTES`.
-        bounded: so for one that holds more than `FULL_CONNECTIONS` besides, with an issue that says so.
+        bounded: so for one of any size that holds more than `FULL_CONNECTIONS`, with an issue that says so.
     point : str or mapping, optional
         Observation point (snd, rcv, mid) of all captures, or by file, instead of what they show.
 
@@ -100,7 +106,11 @@ def read(
         from multitracer.model import declared
 
         files.settings = declared.with_points(files.settings, point, lone)
-    if len(lone) == 1 and (detail == "summary" or (detail in ("auto", "bounded") and is_large(lone[0]))):
+    if len(lone) == 1 and (
+        detail == "summary"
+        or (detail == "auto" and is_large(lone[0]))
+        or (detail == "bounded" and _may_hold_many(lone[0]))
+    ):
         summary = summarised(lone[0], format_of(lone[0], format), known)
         if summary is not None and detail == "bounded":
             count = len(summary.connections)
@@ -167,6 +177,20 @@ def is_large(path: str) -> bool:
         return os.path.getsize(path) > SUMMARY_BYTES
     except OSError:
         return False
+
+
+def _may_hold_many(path: str) -> bool:
+    """Whether a capture is large enough for more than `FULL_CONNECTIONS`."""
+    try:
+        with open(path, "rb") as file:
+            plain = file.read(4) in _PLAIN
+        return os.path.getsize(path) > FULL_CONNECTIONS * (SMALLEST_RECORD if plain else SMALLEST_PACKED)
+    except OSError:
+        return False
+
+
+_PLAIN = tuple(bytes.fromhex(magic) for magic in ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "0a0d0d0a"))
+"""First bytes of captures that are not compressed."""
 
 
 def summarised(path: str, format: str | None, known: Mapping[str, Parser]) -> Trace | None:

@@ -14,7 +14,13 @@ from multitracer.output.digest import digest, dominating
 
 Object = Mapping[str, Any]
 
-ENDS = {"fin": "closed", "reset": "reset", "open": "open at the end"}
+ENDS = {
+    "fin": "closed",
+    "reset": "reset",
+    "open": "open at the end",
+    "unanswered": "attempts never answered",
+    "refused": "attempts refused",
+}
 
 
 def connections(console: Console, found: Sequence[Object], most: int) -> None:
@@ -38,7 +44,7 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
         line(console, "Limited by", held)
     ends = [f"{number:,} {ENDS[word]}" for word, number in told["closed"].items() if number]
     if told["without_handshake"]:
-        ends.append(f"{told['without_handshake']:,} already open when the capture began")
+        ends.append(f"{told['without_handshake']:,} without their handshake in the capture")
     line(console, "Ends", ", ".join(ends))
     if told["worst"]:
         _table(console, found, told["worst"], "Most timeouts and retransmissions", told["repeating"])

@@ -217,7 +217,8 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "missing-handshake",
         "info",
-        "A connection began before the capture: window scale and ISN are unknown.",
+        "The handshake of a connection is not in the capture, which began later or saw one direction: "
+        "window scale and ISN are unknown.",
         "Start the capture before the transfer.",
     ),
     IssueKind(

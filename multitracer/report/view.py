@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -103,10 +104,10 @@ def view_of(
     if len(contract["connections"]) > CONNECTIONS:
         contract = _of_many(contract)
     plot = registry.plots()[KIND]
-    try:
-        figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
-    except UsageError:
-        figure = None  # no segment and no frame on the timeline
+    figure = None
+    if not analysis.measurement.summarised:
+        with contextlib.suppress(UsageError):  # no segment and no frame on the timeline
+            figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
     drawn, stills = None, Markup("")
     if figure is not None:
         fold = find(figure, fold_s or FOLD * (figure.window[1] - figure.window[0]))

@@ -141,7 +141,7 @@ def missing(
             if any(
                 one.code == "too-many-connections" for trace in measurement.traces for one in trace.issues
             ):
-                return "single segments, which are not kept of so many connections: use --conn or --filter"
+                return "single segments, which are not kept of so many connections: take some packets out"
             return "single segments, which a summary does not keep (large capture): use --full"
         elif not measurement.rows(*need.split("|")):
             return _PROVIDERS.get(need, f"rows in the table {need}")

@@ -194,7 +194,8 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "too-many-connections",
         "info",
         "More connections than segments are kept of: a summary, with the worst and the largest.",
-        "Name some with --conn or --filter, then all segments are kept; or cut the capture (editcap -A).",
+        "Take some packets out (tcpdump -r FILE -w PART 'host ADDRESS'); --conn or --filter take the memory "
+        "of all.",
     ),
     IssueKind(
         "unopened-encapsulation",

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support_samples import PATIENCE_S, SAMPLES, Run
+from test_text_of_many import flood
 
 import multitracer as mt
 from multitracer import native, registry
@@ -399,3 +400,44 @@ def test_issues_of_captures_come_through(code: str, tmp_path: Path) -> None:
     issues = {issue.code: issue for issue in pcap.parse(str(path)).issues}
     assert code in issues
     assert issues[code].kind.advice
+
+
+def piped(content: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "multitracer", *words]
+    return subprocess.run(command, input=content, capture_output=True, check=False, timeout=PATIENCE_S)
+
+
+@pytest.mark.parametrize("most", [100, 1 << 20])
+def test_held_standard_input_is_given_again(most: int, tmp_path: Path) -> None:
+    content = bytes(range(256)) * 2000
+    (tmp_path / "input").write_bytes(content)
+    code = (
+        "import os\n"
+        "from multitracer.reading.standard_input import HeldInput\n"
+        "def all_of():\n"
+        "    with open(os.dup(0), 'rb') as file: return file.read()\n"
+        f"held = HeldInput({most})\n"
+        "with held:\n"
+        f"    assert held.goes_on == ({most} < {len(content)})\n"
+        "    once = all_of()\n"
+        "    if not held.goes_on:\n"
+        "        held.again()\n"
+        "        assert all_of() == once\n"
+        "import sys; sys.stdout.buffer.write(once)\n"
+    )
+    for how in ("file", "pipe"):
+        with (tmp_path / "input").open("rb") as file:
+            given = {"stdin": file} if how == "file" else {"input": content}
+            done = subprocess.run(  # type: ignore[call-overload]
+                [sys.executable, "-c", code], capture_output=True, check=True, timeout=PATIENCE_S, **given
+            )
+        assert done.stdout == content
+
+
+def test_a_pipe_of_too_many_connections_is_summed_up(tmp_path: Path) -> None:
+    path = flood(tmp_path / "flood.pcap", 100_001)
+    for how in ([], ["--full"]):
+        done = piped(path.read_bytes(), "analyze", "-", *how)
+        assert done.returncode == 0, done.stderr
+        assert b"too-many-connections" in done.stdout
+        assert b"100,001 attempts never answered" in b" ".join(done.stdout.split())

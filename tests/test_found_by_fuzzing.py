@@ -38,3 +38,30 @@ def test_a_smallest_round_trip_of_nothing_says_nothing_of_a_queue() -> None:
     one = {"rtt_ms": rtt, "name": "ping"}
     assert not findings._queued(one)
     assert not findings._queued({"rtt_ms": rtt | {"min": 20.0, "kernel_min": 0.0}})
+
+
+TIMELESS = [
+    ("ping.log", "{0} packets transmitted, 4 received, 0% packet loss, time 3003ms\n"),
+    ("ping.log", "4 packets transmitted, 4 received, 0% packet loss, time {0}ms\n"),
+    ("mm.log", "# mahimahi mm-link (uplink) [up] > up.log\n# base timestamp: {0}\n0 # 1504\n120 # 1504\n"),
+]
+
+
+@pytest.mark.parametrize("number", ["9" * 13, "9" * 15, "9" * 400, "9" * 5000])
+@pytest.mark.parametrize(("name", "text"), TIMELESS, ids=["sent", "time", "base"])
+def test_totals_of_any_length(name: str, text: str, number: str, tmp_path: Path, run: Run) -> None:
+    path = tmp_path / name
+    head = PING.format("1.0").replace("[1700000000.100000] ", "") if name == "ping.log" else ""
+    path.write_text(head + text.format(number), encoding="ascii")
+    for words in (("analyze", "--json"), ("events",)):
+        done = run(words[0], path, *words[1:])
+        assert done.returncode in (0, 2, 3), done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_replies_of_no_time_at_all(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "windows.txt"
+    path.write_text(f"Reply from 10.0.0.2: bytes=32 time={'9' * 30}ms TTL=54\r\n" * 3, encoding="ascii")
+    done = run("analyze", path)
+    assert done.returncode in (0, 3), done.stderr
+    assert len(done.stderr.splitlines()) <= 1

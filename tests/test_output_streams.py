@@ -48,6 +48,15 @@ def test_no_room_for_the_output(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_nobody_reads_the_output(words: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = call(*words, SAMPLE, stdout=writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
 def test_standard_output_is_closed(words: tuple[str, ...]) -> None:
     done = call(*words, SAMPLE, stdout=None, preexec_fn=lambda: os.close(1))
     assert (done.returncode, one_line(done)) == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 from pathlib import Path
 
@@ -59,7 +60,6 @@ def test_a_page_of_too_many_connections_says_so_and_is_small(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     path = flood(tmp_path / "flood.pcap", 1_000)
-    monkeypatch.setattr(pipeline, "SUMMARY_BYTES", 10_000)
     monkeypatch.setattr(pipeline, "FULL_CONNECTIONS", 500)
     monkeypatch.setattr(view, "CONNECTIONS", 100)
     assert run("report", path, "-o", tmp_path / "page.html").returncode == 0
@@ -74,5 +74,39 @@ def test_a_page_of_too_many_connections_says_so_and_is_small(
     refused = run("plot", path, "-o", tmp_path / "figure.png")
     assert refused.returncode == 2
     assert refused.stderr.startswith("multitracer: error: 1,000 connections: all their segments take")
+    for words in (("events",), ("explain", "--at", "0"), ("export", "--to", "csv", "-o", tmp_path)):
+        refused = run(words[0], path, *words[1:])
+        assert refused.returncode == 2
+        assert refused.stderr.startswith("multitracer: error: 1,000 connections: all their segments take")
+    told = run("analyze", path, "--full", "--json")
+    assert '"detail": "summary"' in told.stdout
+    assert "too-many-connections" in told.stdout
+    (tmp_path / "packed.pcap.gz").write_bytes(gzip.compress(path.read_bytes()))
+    monkeypatch.setattr(pipeline, "FULL_CONNECTIONS", 900)
+    assert mt.read(tmp_path / "packed.pcap.gz", detail="bounded").summarised
     monkeypatch.setattr(pipeline, "FULL_CONNECTIONS", 1_000)
     assert len(mt.read(path, detail="bounded").table("segments")) == 1_000
+
+
+def test_attempts_that_nobody_answered_were_not_open_before(tmp_path: Path, run: Run) -> None:
+    path = flood(tmp_path / "flood.pcap", 1_000)
+    for how in ("--summary", "--full"):
+        text = run("analyze", path, how).stdout
+        assert "1,000 attempts never answered" in " ".join(text.split())
+        assert "missing-handshake" not in text
+        assert "handshake in the capture" not in text
+    few = mt.analyze(mt.read(flood(tmp_path / "few.pcap", 2))).to_dict()
+    assert [(one["closed"], one["handshake"]) for one in few["connections"]] == [("unanswered", False)] * 2
+
+
+def test_an_attempt_that_was_refused_is_told_from_a_reset(tmp_path: Path) -> None:
+    path = flood(tmp_path / "refused.pcap", 1)
+    ip = struct.pack(">BBHHHBBHII", 0x45, 0, 40, 0, 0, 64, 6, 0, 0xC0000201, 0x0A000000)
+    tcp = struct.pack(">HHIIBBHHH", 80, 1024, 0, 1, 0x50, 0x14, 0, 0, 0)
+    with path.open("ab") as out:
+        out.write(struct.pack("<IIII", 1_700_000_000, 500, 40, 40) + ip + tcp)
+    for detail in ("full", "summary"):
+        measurement = mt.read(path, detail=detail)  # type: ignore[arg-type]
+        (one,) = mt.analyze(measurement).to_dict()["connections"]
+        assert one["closed"] == "refused"
+        assert not measurement.traces[0].issues

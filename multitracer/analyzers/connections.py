@@ -58,7 +58,7 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
         "start": round(_seconds(measurement, source, summary["first_ns"]), 9),
         "end": round(_seconds(measurement, source, summary["last_ns"]), 9),
         "handshake": summary["handshake"],
-        "closed": _closed(data, acks),
+        "closed": summary.get("closed") or _closed(data, acks),
         "packets": {
             "sent": data["segments"],
             "data": data["data_segments"],
@@ -150,6 +150,7 @@ def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None)
 
 
 def _closed(data: Mapping[str, Any], acks: Mapping[str, Any]) -> str:
+    """Of a summary that the core did not make."""
     if data["rst"] or acks["rst"]:
         return "reset"
     return "fin" if data["fin"] and acks["fin"] else "open"

@@ -138,6 +138,10 @@ def missing(
             if not any(source.point == "mid" for source in measurement.sources):
                 return _PROVIDERS[need]
         elif measurement.summarised and need in ("segments", "arrivals", "retransmissions", "timeouts"):
+            if any(
+                one.code == "too-many-connections" for trace in measurement.traces for one in trace.issues
+            ):
+                return "single segments, which are not kept of so many connections: take some packets out"
             return "single segments, which a summary does not keep (large capture): use --full"
         elif not measurement.rows(*need.split("|")):
             return _PROVIDERS.get(need, f"rows in the table {need}")

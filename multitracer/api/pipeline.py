@@ -5,6 +5,7 @@ The command line, reports and notebooks call exactly these functions.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from multitracer.model.errors import Issue, MultiTracerError, NothingToRead, Unk
 from multitracer.model.parser import Parser
 from multitracer.model.timeline import Timeline
 from multitracer.model.trace import Trace
-from multitracer.reading.discovery import discover
+from multitracer.reading.discovery import STDIN, Files, discover
 from multitracer.reading.opening import (
     Formats,
     check_formats,
@@ -26,6 +27,7 @@ from multitracer.reading.opening import (
     open_trace,
     recognise,
 )
+from multitracer.reading.standard_input import HeldInput
 
 Progress = Callable[[int, int, str], None]
 """Called before each step: ``progress(done, total, what)``."""
@@ -36,10 +38,16 @@ SUMMARY_BYTES = 64 << 20
 """A lone capture above this size is summarised where the caller leaves it open."""
 
 FULL_CONNECTIONS = 100_000
-"""Of more connections in a lone large capture, single segments are kept only where the caller insists."""
+"""Of more connections in a lone capture, single segments are kept only where the caller insists."""
+
+SMALLEST_RECORD = 56
+"""Bytes of the shortest packet with TCP in a capture: a record's header, and two headers without options."""
+
+SMALLEST_PACKED = 1
+"""Bytes that it may come to in a compressed one: packets of a flood differ in a few."""
 
 CONNECTION_BYTES = 9_000
-"""What one connection of a few segments takes where they are kept, measured over a million of them."""
+"""What a connection of one segment took where all are kept (8.8 GB for a million of them), rounded up."""
 
 
 def read(
@@ -64,8 +72,8 @@ def read(
         ``progress(done, total, what)``, called before each file and before the alignment.
     detail : {"full", "summary", "auto", "bounded"}
         summary: a single capture is read without tables, in memory that does not grow with it; questions that
-        need single segments then stay open. auto: so for a capture of more than `SUMMARY_BYTES`.
-        bounded: so for one that holds more than `FULL_CONNECTIONS` besides, with an issue that says so.
+        need single segments then stay open. bounded: so for one of any size that holds more than
+        `FULL_CONNECTIONS`, with an issue that says so. auto: so for one of more than `SUMMARY_BYTES` besides.
     point : str or mapping, optional
         Observation point (snd, rcv, mid) of all captures, or by file, instead of what they show.
 
@@ -94,7 +102,6 @@ def read(
     if not paths:
         raise UsageError("nothing to read: name files or a directory")
     files = discover(paths)
-    total = len(files.named) + len(files.found) + 1
     known = registry.parsers()
     check_formats(format, files.named + files.found, known)
     lone = files.named + files.found
@@ -102,20 +109,51 @@ def read(
         from multitracer.model import declared
 
         files.settings = declared.with_points(files.settings, point, lone)
-    if len(lone) == 1 and (detail == "summary" or (detail in ("auto", "bounded") and is_large(lone[0]))):
-        summary = summarised(lone[0], format_of(lone[0], format), known)
-        if summary is not None and detail == "bounded":
-            count = len(summary.connections)
-            if count > FULL_CONNECTIONS:
-                summary.issues.append(
-                    Issue("too-many-connections", count, detail=cost_of(count), path=lone[0])
-                )
-            else:
-                summary = None
-        if summary is not None:
-            from multitracer.alignment import align_single
+    with contextlib.ExitStack() as stack:
+        if len(lone) == 1 and detail != "full":
+            summary = _summary(lone[0], format_of(lone[0], format), detail, known, stack)
+            if summary is not None:
+                from multitracer.alignment import align_single
 
-            return Measurement.of(align_single(summary, files.settings))
+                return Measurement.of(align_single(summary, files.settings))
+        return _whole(files, paths, format, progress)
+
+
+def _summary(
+    path: str, format: str | None, detail: Detail, known: Mapping[str, Parser], stack: contextlib.ExitStack
+) -> Trace | None:
+    """A lone trace without tables, if it is to be read so; else standard input can be read still."""
+    if detail == "summary":
+        return summarised(path, format, known)
+    held = None
+    if path == STDIN and not os.isatty(0):
+        held = stack.enter_context(HeldInput(SUMMARY_BYTES))
+    large = is_large(path) if held is None else held.goes_on
+    if not large and not _may_hold_many(path, held):
+        return None
+    summary = summarised(path, format, known)
+    if summary is None or (detail == "auto" and large):
+        return summary
+    count = len(summary.connections)
+    if count > FULL_CONNECTIONS:
+        summary.issues.append(Issue("too-many-connections", count, detail=cost_of(count), path=path))
+        return summary
+    if held is not None:
+        if held.goes_on:
+            return summary
+        held.again()
+    return None
+
+
+def _whole(
+    files: Files,
+    paths: tuple[str | os.PathLike[str], ...],
+    format: Formats,
+    progress: Progress | None,
+) -> Measurement:
+    """Every segment of all files."""
+    known = registry.parsers()
+    total = len(files.named) + len(files.found) + 1
     traces: list[Trace] = []
     issues: list[Issue] = []
     for done, path in enumerate(files.named + files.found):
@@ -169,6 +207,24 @@ def is_large(path: str) -> bool:
         return os.path.getsize(path) > SUMMARY_BYTES
     except OSError:
         return False
+
+
+def _may_hold_many(path: str, held: HeldInput | None) -> bool:
+    """Whether a capture is large enough for more than `FULL_CONNECTIONS`."""
+    try:
+        if held is not None:
+            size, begin = held.size, held.begin
+        else:
+            with open(path, "rb") as file:
+                begin = file.read(4)
+            size = os.path.getsize(path)
+    except OSError:
+        return False
+    return size > FULL_CONNECTIONS * (SMALLEST_RECORD if begin in _PLAIN else SMALLEST_PACKED)
+
+
+_PLAIN = tuple(bytes.fromhex(magic) for magic in ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "0a0d0d0a"))
+"""First bytes of captures that are not compressed."""
 
 
 def summarised(path: str, format: str | None, known: Mapping[str, Parser]) -> Trace | None:

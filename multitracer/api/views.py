@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import numpy as np
 from multitracer.api.answering import answers
 from multitracer.api.measurement import Measurement
 from multitracer.model.table import Table
-from multitracer.model.timeline import Timeline
+from multitracer.model.timeline import Connection, Timeline
 from multitracer.output.digest import digest
 from multitracer.output.results import Answers
 
@@ -37,7 +38,7 @@ def worth_seeing(analysis: Answers, most: int = MOST_VIEWS) -> list[int]:
         return []
     if len(known) <= most:
         return [one.index for one in known]
-    entries = analysis.to_dict()["connections"]
+    entries = analysis.contract(most)["connections"]
     found = digest(entries, most)
     half = most // 2
     chosen = dict.fromkeys(found["worst"][:half])
@@ -68,10 +69,15 @@ def each_connection(measurement: Timeline, numbers: Sequence[int]) -> Iterator[A
     for number in numbers:
         tables = dict(measurement.tables)
         tables.update({name: part.of(number) for name, part in parts.items()})
-        kept = [one for one in measurement.connections if one.index == number]
+        kept = [_numbered(measurement.connections, number)]
         alone = replace(measurement, connections=kept, tables=tables, _flows=None)
         assert isinstance(alone, Measurement)
         yield Answers(alone, answers(alone))
+
+
+def _numbered(known: Sequence[Connection], number: int) -> Connection:
+    """The connection of a number; they are in its order, and of many each is made when it is asked for."""
+    return known[bisect_left(known, number, key=lambda one: one.index)]
 
 
 class _Parts:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "full",
     default=None,
     help="Keep every segment, or only a summary of each connection. By default a single capture above"
-    " 64 MiB is summarised.",
+    " 64 MiB is summarised, and one of more than 100,000 connections always.",
 )
 @click.option(
     "--follow",
@@ -98,7 +98,7 @@ def command(
     elif interval is not None or max_connections is not None:
         raise UsageError("--interval and --max-connections go with --follow")
     else:
-        measurement = load(paths, formats, "auto" if full is None else "full" if full else "summary")
+        measurement = load(paths, formats, "auto" if full is None else "bounded" if full else "summary")
     analysis = analyze(measurement)
     contract = analysis_object(measurement, analysis.results)
     if as_json:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 import click
 
@@ -211,6 +211,39 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
             *paths, format=parse_formats(formats), progress=step, detail=detail, point=chosen["point"]
         )
     return selected(found)
+
+
+def load_segments(paths: Sequence[str], formats: Sequence[str], chosen: bool = False) -> Measurement:
+    """As `load`, with every segment, for commands that answer nothing without.
+
+    Parameters
+    ----------
+    paths, formats : sequence of str
+    chosen : bool
+        Whether a connection is named, for which the memory of all is taken.
+
+    Raises
+    ------
+    UsageError
+        Too many connections: what they would take, and what to do.
+    """
+    found = load(paths, formats, "full" if chosen else "bounded")
+    if found.summarised:
+        raise UsageError(_too_many(found))
+    return found
+
+
+def _too_many(measurement: Measurement) -> str:
+    from multitracer.api.pipeline import cost_of
+    from multitracer.output.digest import digest
+
+    told = digest(cast("Sequence[Any]", measurement.connections), 3)
+    numbers = ", ".join(map(str, told["worst"] or told["largest"]))
+    which = f" (the worst: {numbers})" if numbers else ""
+    return (
+        f"{cost_of(len(measurement.connections))}; take some packets out (tcpdump -r FILE -w PART 'host "
+        f"ADDRESS'), or take that memory for one connection with --conn N{which}"
+    )
 
 
 class Selection(TypedDict):

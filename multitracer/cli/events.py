@@ -14,7 +14,7 @@ from multitracer.cli.common import (
     filter_option,
     format_option,
     json_option,
-    load,
+    load_segments,
     paths_argument,
     point_option,
     replacing,
@@ -78,7 +78,7 @@ def command(
         raise UsageError(f"--json -o {output}: give the file the ending .json")
     if ending == ".parquet":
         _require_pyarrow()
-    measurement = load(paths, formats)
+    measurement = load_segments(paths, formats)
     frames = _select(measurement, layers, names, start, end)
     if output is None:
         _writer(as_json)(frames, sys.stdout)

@@ -11,7 +11,7 @@ from multitracer.cli.common import (
     filter_option,
     format_option,
     json_option,
-    load,
+    load_segments,
     point_option,
     print_json,
 )
@@ -80,7 +80,9 @@ def command(
         )
     if at_s is not None and not math.isfinite(at_s):
         raise UsageError(f"--at: {at_s} is not a time")
-    analysis = analyze(load(paths, formats), only=["timeouts", "losses", "idle_phases", "host"])
+    analysis = analyze(
+        load_segments(paths, formats, conn is not None), only=["timeouts", "losses", "idle_phases", "host"]
+    )
     explanation = explain(analysis, conn, at_s, packet)
     if as_json:
         print_json(explanation.to_dict())

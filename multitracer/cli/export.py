@@ -13,7 +13,7 @@ from multitracer.cli.common import (
     filter_option,
     format_option,
     json_option,
-    load,
+    load_segments,
     paths_argument,
     point_option,
     print_json,
@@ -104,7 +104,7 @@ def command(
         )
     if not os.path.isdir(os.path.dirname(output) or "."):
         raise UsageError(f"-o {output}: the directory {os.path.dirname(output)} does not exist")
-    measurement = load(paths, formats)
+    measurement = load_segments(paths, formats, conn is not None)
     window(measurement, start, end)
     with progress("analysing") as step:
         analysis = analyze(measurement, progress=step)

@@ -14,7 +14,13 @@ from multitracer.output.digest import digest, dominating
 
 Object = Mapping[str, Any]
 
-ENDS = {"fin": "closed", "reset": "reset", "open": "open at the end"}
+ENDS = {
+    "fin": "closed",
+    "reset": "reset",
+    "open": "open at the end",
+    "unanswered": "attempts never answered",
+    "refused": "attempts refused",
+}
 
 
 def connections(console: Console, found: Sequence[Object], most: int) -> None:
@@ -38,7 +44,7 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
         line(console, "Limited by", held)
     ends = [f"{number:,} {ENDS[word]}" for word, number in summary["closed"].items() if number]
     if summary["without_handshake"]:
-        ends.append(f"{summary['without_handshake']:,} already open when the capture began")
+        ends.append(f"{summary['without_handshake']:,} without their handshake in the capture")
     line(console, "Ends", ", ".join(ends))
     if summary["worst"]:
         _table(console, found, summary["worst"], "Most timeouts and retransmissions", summary["repeating"])

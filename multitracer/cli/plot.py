@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,7 @@ from multitracer.cli.common import (
     format_option,
     json_option,
     load,
+    load_segments,
     point_option,
     print_json,
 )
@@ -19,8 +20,6 @@ from multitracer.cli.visible import say, say_wrapped
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from multitracer.api.measurement import Measurement
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -129,9 +128,7 @@ def command(
     if _compares(kind):
         subject: Any = _several(paths, formats)
     else:
-        subject = load(paths, formats, "bounded" if conn is None else "full")
-        if subject.summarised:
-            raise UsageError(_too_many(subject))
+        subject = load_segments(paths, formats, conn is not None)
     window: dict[str, Any] = {"from_s": start, "to_s": end, "fold_s": fold}
     figure = plot(subject, kind, output, **window, **appearance, offset_bytes=offset, conn=conn, dark=dark)
     caption = str(figure.get_label())
@@ -141,17 +138,6 @@ def command(
     say(output)
     if not figure.texts:  # nothing was drawn over the panels
         say(caption)
-
-
-def _too_many(measurement: Measurement) -> str:
-    """Why no figure is drawn of so many connections, and which to look at."""
-    from multitracer.api.pipeline import cost_of
-    from multitracer.output.digest import digest
-
-    summary = digest(cast("Sequence[Any]", measurement.connections), 3)
-    numbers = ", ".join(map(str, summary["worst"] or summary["largest"]))
-    which = f" (the worst: {numbers})" if numbers else ""
-    return f"{cost_of(len(measurement.connections))}; name one with --conn N{which}, or cut the capture"
 
 
 def _appearance(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -42,6 +44,10 @@ class Console(RichConsole):
     @file.setter
     def file(self, file: IO[str]) -> None:
         RichConsole.file.fset(self, file)  # type: ignore[attr-defined]
+
+    def on_broken_pipe(self) -> None:
+        """The reader closed the output: as everywhere else, and not status 1, which is rich's own."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of a renderable."""

@@ -194,7 +194,8 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "too-many-connections",
         "info",
         "More connections than segments are kept of: a summary, with the worst and the largest.",
-        "Name some with --conn or --filter, then all segments are kept; or cut the capture (editcap -A).",
+        "Take some packets out (tcpdump -r FILE -w PART 'host ADDRESS'); --conn or --filter take the memory "
+        "of all.",
     ),
     IssueKind(
         "unopened-encapsulation",
@@ -217,7 +218,8 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "missing-handshake",
         "info",
-        "A connection began before the capture: window scale and ISN are unknown.",
+        "The handshake of a connection is not in the capture, which began later or saw one direction: "
+        "window scale and ISN are unknown.",
         "Start the capture before the transfer.",
     ),
     IssueKind(

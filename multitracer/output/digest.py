@@ -24,9 +24,10 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
     -------
     dict
         ``connections``; sums ``bytes``, ``retransmissions``, ``timeouts``, ``closed`` (``fin``, ``reset``,
-        ``open``), ``without_handshake``; ``limits``: by the limit that held the sender for longest, the
-        ``connections`` with data and their ``bytes``; ``repeating``, those that sent anything again or
-        waited for a timer; places of the ``worst`` of them (most timeouts, then most segments sent again),
+        ``open``, ``unanswered``, ``refused``), ``without_handshake`` of what was open; ``limits``: by the
+        limit that held the sender for longest, the ``connections`` with data and their ``bytes``;
+        ``repeating``, those that sent anything again or waited for a timer; places of the ``worst`` of them
+        (most timeouts, then most segments sent again),
         and of the ``largest`` (most bytes).
     """
     if isinstance(connections, Derived) and connections.digest is not None:
@@ -46,7 +47,9 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
         "retransmissions": _sums(connections, "retransmissions", ("total", *CAUSES[1:])),
         "timeouts": _sums(connections, "timeouts", ("total", "spurious", "genuine", "inconclusive")),
         "closed": {word: sum(one["closed"] == word for one in connections) for word in _CLOSED},
-        "without_handshake": sum(not one["handshake"] for one in connections),
+        "without_handshake": sum(
+            not one["handshake"] and one["closed"] not in _ATTEMPTS for one in connections
+        ),
         "limits": _limits(connections),
         "repeating": len(repeating),
         "worst": [place for *_, place in sorted(repeating)[:most]],
@@ -82,7 +85,8 @@ def _limits(connections: Sequence[Object]) -> dict[str, dict[str, int]]:
     return found
 
 
-_CLOSED = ("fin", "reset", "open")
+_CLOSED = ("fin", "reset", "open", "unanswered", "refused")
+_ATTEMPTS = ("unanswered", "refused")
 
 
 def _sums(connections: Sequence[Object], key: str, names: Sequence[str]) -> dict[str, int]:

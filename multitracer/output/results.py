@@ -146,6 +146,13 @@ class Answers:
 
         return plain(analysis_object(self.measurement, self.results))
 
+    def contract(self, most: int) -> dict[str, Any]:
+        """`to_dict`, but of more than `most` connections each is made when it is asked for."""
+        from multitracer.output.contract import analysis_object
+
+        made = dict(analysis_object(self.measurement, self.results))
+        return made if len(made["connections"]) > most else plain(made)
+
     def json_pieces(self) -> Iterator[str]:
         """`to_json` piece by piece: of a large capture, neither text nor object is ever held whole."""
         from multitracer.output import jsontext

@@ -14,12 +14,13 @@ from multitracer.parsers._helpers import jsonlog, testlog
 _TRACE = re.compile(rb"\d{1,10}[ \t]*\r?")
 _LOG = re.compile(rb"^(?:# mahimahi mm-link |# base timestamp: \d)", re.MULTILINE)
 _EVENT = re.compile(r"(\d{1,12}) ([+#-]) (\d{1,9})(?: (\d{1,12}))?$")
-_BASE = re.compile(r"# base timestamp: (\d{1,15})")
+_BASE = re.compile(r"# base timestamp: (\d{1,13})(?!\d)")
 _FEW = 10
 _PACKET_BYTES = 1500
 _STEP_MS = 100
 _MOST_STEPS = 10_000_000
 _NS = 1_000_000
+_LATEST_MS = 2**62 // _NS
 
 
 def sniff(head: bytes) -> bool:
@@ -70,7 +71,7 @@ def parse(path: str) -> Trace:
         if text.startswith("#"):
             found = _BASE.match(text)
             is_log = is_log or found is not None or text.startswith("# mahimahi")
-            base_ms = int(found[1]) if found else base_ms
+            base_ms = min(int(found[1]), _LATEST_MS) if found else base_ms
             continue
         event = _EVENT.match(text)
         if event is not None:

@@ -20,7 +20,8 @@ _LOST = re.compile(_STAMP + r"(?:no answer yet for|Request timeout for) icmp_seq
 _WINDOWS = re.compile(r"Reply from (?P<host>\S+?): (?:bytes=\d+ )?time[=<](?P<rtt>\d+) ?ms(?: TTL=\d+)?")
 _WINDOWS_LOST = re.compile(r"(?:Request timed out|Destination host unreachable)\.")
 _TOTAL = re.compile(
-    r"(?P<sent>\d+) packets transmitted, (?P<got>\d+)(?: packets)? received.*?(?:time (?P<ms>\d+) ?ms)?$"
+    r"(?<!\d)(?P<sent>\d{1,15}) packets transmitted, (?P<got>\d+)(?: packets)? received.*?"
+    r"(?:time (?P<ms>\d+) ?ms)?$"
 )
 _HEAD = re.compile(
     rb"^(?:\[\d{1,10}\.\d+\] )?(?:\d+ bytes from [^\r\n]* (?:icmp_)?seq=\d+[^\r\n]* time[=<]\d[\d.]* ?ms"
@@ -113,6 +114,8 @@ def parse(path: str) -> Trace:
         t_ns = None if t_s is None else testlog.nanoseconds(t_s)
         if t_ns is not None:
             values.add(t_ns, number, "probe_lost", 1.0)
+    if not len(values):
+        raise CorruptTrace(f"{path}: no reply has a time that can be; is it damaged?")
     series = values.table()
     issues = tally.issues()
     if not dated:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from multitracer import registry
+from multitracer.model.derived import plain
 from multitracer.model.errors import UsageError
 from multitracer.output.digest import digest
 from multitracer.output.results import Answers
@@ -98,14 +100,14 @@ def view_of(
     most_stories : int
         Stories that it still bears.
     """
-    contract = analysis.to_dict()
+    contract = analysis.contract(CONNECTIONS)
     if len(contract["connections"]) > CONNECTIONS:
         contract = _of_many(contract)
     plot = registry.plots()[KIND]
-    try:
-        figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
-    except UsageError:
-        figure = None  # no segment and no frame on the timeline
+    figure = None
+    if not analysis.measurement.summarised:
+        with contextlib.suppress(UsageError):  # no segment and no frame on the timeline
+            figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
     drawn, stills = None, Markup("")
     if figure is not None:
         fold = find(figure, fold_s or FOLD * (figure.window[1] - figure.window[0]))
@@ -142,7 +144,8 @@ def _of_many(contract: dict[str, Any]) -> dict[str, Any]:
     told = digest(found, CONNECTIONS // 2)
     places = dict.fromkeys((*told["worst"], *told["largest"], *range(CONNECTIONS)))
     shown = sorted(list(places)[:CONNECTIONS])
-    return contract | {"connections": [found[place] for place in shown], "connections_in_all": len(found)}
+    made = {"connections": [found[place] for place in shown], "connections_in_all": len(found)}
+    return plain(contract | made)
 
 
 def _points(analysis: Answers, contract: Object, most_stories: int) -> Object:

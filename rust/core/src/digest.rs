@@ -12,9 +12,9 @@ pub struct Digest {
     pub retransmissions: [u64; CAUSES],
     /// Timeouts: spurious, genuine, inconclusive.
     pub timeouts: [u64; 3],
-    /// Ended by FIN, by a reset, and still open at the end.
-    pub closed: [u64; 3],
-    /// Those whose SYN was not seen.
+    /// By how they ended, in the order of [`Closed`].
+    pub closed: [u64; Closed::NAMES.len()],
+    /// Those that were open, and of which not both SYNs were seen.
     pub without_handshake: u64,
     /// Those that sent anything again.
     pub repeating: u64,
@@ -58,7 +58,7 @@ impl Digest {
         let verdicts = connection.timeout_verdicts(direction);
         self.timeouts.iter_mut().zip(verdicts).for_each(|(sum, count)| *sum += count);
         self.closed[Closed::of(connection) as usize] += 1;
-        self.without_handshake += u64::from(!connection.handshake());
+        self.without_handshake += u64::from(connection.misses_handshake());
         let again = retransmissions(&again_by_cause);
         if sent.data_bytes > 0 {
             let limit =

@@ -11,16 +11,24 @@ pub enum Closed {
     Reset,
     /// Not, as far as was seen.
     Open,
+    /// It never began: of one end came SYNs alone, of the other nothing.
+    Unanswered,
+    /// It never began: a SYN was answered by resets alone.
+    Refused,
 }
 
 impl Closed {
     /// Their words, in order.
-    pub const NAMES: [&str; 3] = ["fin", "reset", "open"];
+    pub const NAMES: [&str; 5] = ["fin", "reset", "open", "unanswered", "refused"];
 
     /// Of a connection.
     pub fn of(connection: &Connection) -> Self {
         let [one, other] = [0, 1].map(|direction| connection.senders_at(direction).totals());
-        if one.rst > 0 || other.rst > 0 {
+        if connection.is_unanswered() {
+            Closed::Unanswered
+        } else if connection.is_refused() {
+            Closed::Refused
+        } else if one.rst > 0 || other.rst > 0 {
             Closed::Reset
         } else if one.fin > 0 && other.fin > 0 {
             Closed::Fin

@@ -162,6 +162,7 @@ pub(crate) fn connection_to_python<'py>(
     d.set_item(intern!(py, "first_ns"), connection.first_ns)?;
     d.set_item(intern!(py, "last_ns"), connection.last_ns)?;
     d.set_item(intern!(py, "handshake"), connection.handshake())?;
+    d.set_item(intern!(py, "closed"), Closed::of(connection).name())?;
     let senders = [connection.senders_at(0), connection.senders_at(1)];
     d.set_item(intern!(py, "isn"), senders.map(Sender::isn))?;
     d.set_item(intern!(py, "base"), senders.map(Sender::base))?;

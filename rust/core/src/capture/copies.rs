@@ -11,7 +11,9 @@
 //!   direction: they vary, and no two packets have shared one. And only if half of its packets come so: a capture
 //!   copies all that it sees, a network now and then one, and what the network delivers twice did arrive twice.
 //!
-//! Without an identification (IPv6, or 0) only the first case counts, and only within a short time.
+//! Without an identification (IPv6, or 0, as Linux has it in every SYN+ACK) only the first case counts, and only within a
+//! short time. A lower TTL is another point there too if the time stamp is the same, which a segment that is sent again
+//! renews, or if it is a SYN, which no timer sends again so soon; else the path may have changed.
 //!
 //! Memory is fixed: tables that forget, so that in doubt a packet counts. A mirror puts thousands of packets between
 //! the two, so a place holds the last two packets that came there: of copies 5,000 packets later all but a few in a
@@ -24,6 +26,8 @@ const DIRECTIONS: usize = 2048;
 
 /// Between two points of a host a packet may wait in a queue.
 const ELSEWHERE_NS: u64 = 1_000_000_000;
+/// In a router before a slow link; what tells packets apart allows for it.
+const QUEUED_NS: u64 = 60_000_000_000;
 /// Without an identification.
 const UNIDENTIFIED_NS: u64 = 100_000_000;
 /// No timer of TCP is so short.
@@ -68,6 +72,7 @@ impl Copies {
         let hash = packet_of(segment, direction);
         // A copy that a sender makes has the TTL of the first; without identification, the path may have changed.
         let (hops, place) = match segment.ip_id {
+            0 if is_of_one_time(segment) => (u32::from(segment.ttl), hash),
             0 => (0, hash),
             // Packets that share an identification meet in one place, where the later one puts out the earlier.
             // Mixed, as where places of two directions only lie apart, all packets meet if one does.
@@ -99,7 +104,15 @@ impl Packet {
     fn seen_again(&mut self, segment: &Segment, point: u16, ids: &mut Direction) -> bool {
         let identified = segment.ip_id != 0;
         let age = segment.t_ns.abs_diff(self.t_ns);
-        if age > if identified { ELSEWHERE_NS } else { UNIDENTIFIED_NS } {
+        let longest = if identified && ids.tell_apart() || !identified && segment.options.timestamps.is_some()
+        {
+            QUEUED_NS
+        } else if identified || segment.has(SYN) {
+            ELSEWHERE_NS
+        } else {
+            UNIDENTIFIED_NS
+        };
+        if age > longest {
             self.renew(segment.t_ns, point);
             return false;
         }
@@ -122,6 +135,11 @@ impl Packet {
     fn renew(&mut self, t_ns: i64, point: u16) {
         (self.t_ns, self.points) = (t_ns, [point, 0, 0, 0]);
     }
+}
+
+/// Whether a segment that is sent again would differ: by its time stamp, or as a SYN by when it comes.
+fn is_of_one_time(segment: &Segment) -> bool {
+    segment.options.timestamps.is_some() || segment.has(SYN)
 }
 
 impl Direction {

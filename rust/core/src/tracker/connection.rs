@@ -91,6 +91,32 @@ impl Connection {
         self.senders.iter().all(|s| s.isn.is_some())
     }
 
+    /// A SYN was seen, no segment of the other end, and no ACK of one that was missed.
+    pub fn is_unanswered(&self) -> bool {
+        let [one, other] = &self.senders;
+        [(one, other), (other, one)]
+            .iter()
+            .any(|(own, peer)| own.isn.is_some() && peer.totals.segments == 0 && peer.space.is_none())
+    }
+
+    /// A SYN was seen, and of the other end nothing but resets (RFC 9293, section 3.5.2).
+    pub fn is_refused(&self) -> bool {
+        let [one, other] = &self.senders;
+        [(one, other), (other, one)].iter().any(|(own, peer)| {
+            let resets = u64::from(peer.totals.rst);
+            own.isn.is_some()
+                && own.totals.data_segments == 0
+                && peer.isn.is_none()
+                && resets > 0
+                && peer.totals.segments == resets
+        })
+    }
+
+    /// It was open, and not both SYNs are in the capture: that began later, or saw one direction.
+    pub fn misses_handshake(&self) -> bool {
+        !self.handshake() && !self.is_unanswered() && !self.is_refused()
+    }
+
     /// Smallest RTT that either side measured: 90 % of it cannot be undercut.
     pub fn min_rtt_ns(&self, direction: usize) -> Option<i64> {
         self.senders[direction].rtt.min()

@@ -354,7 +354,7 @@ impl ConnectionStore {
         let connection = &mut self.ready[place];
         let number = self.numbers[place] as usize;
         self.overview.take_in(number, connection);
-        let remarkable = !connection.handshake() || connection.unseen_bytes() > 0;
+        let remarkable = connection.misses_handshake() || connection.unseen_bytes() > 0;
         let Some(packed) = Packed::from(connection, &mut self.scratch) else { return };
         self.places[number] = Place::Packed(packed, remarkable);
         self.numbers[place] = NOBODY;

@@ -54,7 +54,7 @@ impl Connection {
             let [a, b] = self.endpoints;
             format!("{}:{} - {}:{}", a.0.to_ip(), a.1, b.0.to_ip(), b.1)
         };
-        if !self.handshake() {
+        if self.misses_handshake() {
             issues.add("missing-handshake", 0, name);
         }
         let unseen = self.unseen_bytes();

@@ -89,6 +89,39 @@ fn both_sides_of_a_router_on_one_segment() {
 }
 
 #[test]
+fn behind_a_router_without_an_identification() {
+    let behind = |segment: Segment, ms| Segment { t_ns: segment.t_ns + ms * MS, ttl: 63, ..segment };
+    let stamped = |mut segment: Segment, value| {
+        segment.options.timestamps = Some((value, 2));
+        segment
+    };
+    // Linux has none in a SYN+ACK; it is sent again after a second.
+    let syn = Segment { flags: flags::SYN | flags::ACK, length: 0, ..data(0, 0, 1) };
+    let again = Segment { t_ns: 1000 * MS, ..syn };
+    let seen = [(syn, 0), (behind(syn, 900), 0), (again, 0), (behind(again, 900), 0)];
+    assert_eq!(judge(&seen), [false, true, false, true]);
+    // Sent again, it has another time stamp; by the same path, the same TTL.
+    let a = stamped(v6(data(0, 0, 1)), 7);
+    let again = stamped(v6(data(300 * MS, 0, 1)), 307);
+    let seen = [(a, 0), (behind(a, 200), 0), (again, 0), (behind(again, 5000), 0)];
+    assert_eq!(judge(&seen), [false, true, false, true]);
+    assert_eq!(judge(&[(a, 0), (Segment { t_ns: 300 * MS, ..a }, 0)]), [false, false]);
+}
+
+#[test]
+fn a_queue_of_many_seconds_in_the_router() {
+    let behind = |segment: Segment, ms| Segment { t_ns: segment.t_ns + ms * MS, ttl: 63, ..segment };
+    let (a, b, again) = (data(0, 5, 1), data(MS, 6, 1001), data(9000 * MS, 7, 1));
+    let seen =
+        [(a, 0), (b, 0), (behind(a, 8000), 0), (behind(b, 8000), 0), (again, 0), (behind(again, 30_000), 0)];
+    assert_eq!(judge(&seen), [false, false, true, true, false, true]);
+    // Identifications that say nothing.
+    let other = data(0, 5, 1001);
+    let seen = [(a, 0), (other, 0), (Segment { ttl: 63, t_ns: 8000 * MS, ..a }, 0)];
+    assert_eq!(judge(&seen), [false; 3]);
+}
+
+#[test]
 fn one_point_and_no_evidence() {
     let a = data(0, 5, 1);
     // Identifications that say nothing: all alike, or none, or later than any copy comes.

@@ -127,10 +127,13 @@ impl Limits {
         }
         let at = |wait: Wait| spent[wait as usize] as f64;
         let busy_ns = at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain);
-        let full = path.trains.full_share_of(busy_ns).max(shared);
+        // What was sent again crossed the link again, if it was not lost before it.
+        let sent = sender.totals().data_bytes.max(1) as f64;
+        let copies = sent / (sent - sender.totals().duplicate_bytes as f64).max(1.0);
+        let full = path.trains.full_share_of(busy_ns, copies).max(shared);
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         add(Limit::Bandwidth, busy_ns * full);
-        let window_full_ns = path.trains.window_full_ns().min(at(Wait::Window));
+        let window_full_ns = path.trains.window_full_ns(copies).min(at(Wait::Window));
         self.full_ns = (path.trains.all_ns > 0).then_some(busy_ns * full + window_full_ns);
         let window_free = if path.gaps.window_known() { Limit::CongestionWindow } else { Limit::Unknown };
         add(window_free, at(Wait::Network) * (1.0 - full));

@@ -10,7 +10,7 @@ from typing import Any
 
 from multitracer.diagnosis.findings.rules import RULES
 from multitracer.output.order import reading_order
-from multitracer.report.page_text import spelled
+from multitracer.report.page_text import duration, spelled
 
 Object = Mapping[str, Any]
 Stretch = tuple[float, float]
@@ -37,6 +37,8 @@ class Fact:
     command : str
         Draws its picture.
     kind : str
+    bounds_s : (float, float) or None
+        Of the cost, where they are wide.
     """
 
     cost_s: float | None
@@ -46,6 +48,16 @@ class Fact:
     evidence: str = ""
     command: str = ""
     kind: str = ""
+    bounds_s: Stretch | None = None
+
+    @property
+    def cost_words(self) -> str:
+        """The cost with its bounds, as the terminal has them; "" without one."""
+        if self.cost_s is None:
+            return ""
+        if self.bounds_s is None:
+            return duration(self.cost_s)
+        return f"{duration(self.cost_s)} ({' to '.join(map(duration, self.bounds_s))})"
 
 
 def facts(contract: Object) -> list[Fact]:
@@ -64,7 +76,15 @@ def _fact(contract: Object, sentence: Object) -> Fact:
         records(sentence["evidence"]),
         str(sentence["command"] or ""),
         kind,
+        _wide(sentence.get("cost_bounds_s")),
     )
+
+
+def _wide(bounds: Any) -> Stretch | None:
+    """Bounds that are worth telling."""
+    if bounds is None or bounds[1] <= 1.2 * bounds[0] + SAID_S:
+        return None
+    return float(bounds[0]), float(bounds[1])
 
 
 def _places(contract: Object, sentence: Object) -> tuple[Stretch, ...]:

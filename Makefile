@@ -38,7 +38,7 @@ help:
 	@echo "make fuzz     damaged files of every format to every command, for FUZZ_SECONDS (180)"
 	@echo "make docs     the documentation as a site, into site/; a broken link fails"
 	@echo "make fuzz-core  one target of rust/fuzz, TARGET=capture, for FUZZ_SECONDS (nightly compiler, cargo-fuzz)"
-	@echo "make man      the manual page, dist/multitracer.1"
+	@echo "make man      the manual page and the shell completions that wheels install, in packaging/data/"
 	@echo "make licences  every dependency's licence against the allow-list; WRITE=1 writes the texts anew"
 	@echo "make advisories  known holes in dependencies of both languages (asks the network)"
 	@echo "make sdist wheel try-wheel sbom  packages into dist/, checked; the wheel run in an empty environment"
@@ -117,7 +117,7 @@ fuzz-core:
 	  -max_total_time=$(or $(FUZZ_SECONDS),180) -timeout=20 -rss_limit_mb=3000
 
 man: build
-	$(BIN)/python scripts/man.py dist/multitracer.1
+	$(BIN)/python scripts/man.py
 
 licences: build .venv/dev
 	$(BIN)/python scripts/licences.py $(if $(WRITE),--write)

@@ -21,7 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from fieldwork.making import pack, toml_of
+from fieldwork.making import run_jobs, toml_of
 
 Table = dict[str, Any]
 
@@ -109,9 +109,9 @@ CHANGES: dict[str, tuple[Callable[[Table], None], str]] = {
 
 def make(out: Path, bases: int, runs: int, seed: int, jobs: int) -> int:
     """Make the runs that are missing; how many failed."""
-    from multitracer.lab.fleet import Job, Outcome, run_fleet
+    from multitracer.lab.fleet import Job
 
-    scenarios, raw = out / ".scenarios", out / ".raw"
+    scenarios = out / ".scenarios"
     scenarios.mkdir(parents=True, exist_ok=True)
     wanted = []
     for number in range(bases):
@@ -129,20 +129,7 @@ def make(out: Path, bases: int, runs: int, seed: int, jobs: int) -> int:
                     wanted.append(
                         Job(str(file), {}, seed * 1_000_000 + number * 1000 + place * 50 + run, label)
                     )
-    failed = 0
-
-    def report(outcome: Outcome | None, _running: object, waiting: int) -> None:
-        nonlocal failed
-        if outcome is None:
-            return
-        if outcome.status == "done":
-            pack(raw / outcome.job.name, out / outcome.job.name)
-        elif outcome.status == "failed":
-            failed += 1
-        print(f"{outcome.job.name}: {outcome.status} {outcome.seconds:.1f} s, {waiting} to go", flush=True)
-
-    run_fleet(wanted, str(raw), jobs, report)
-    return failed
+    return run_jobs(wanted, out, jobs, lambda text: print(text, flush=True))
 
 
 def rows_of(job: tuple[str, str]) -> list[dict[str, Any]]:

@@ -66,6 +66,10 @@ def main(arguments: list[str]) -> None:
         print(f"utilization, {label}: {len(errors)} runs, off by {shown}")
     inside = sum(one[4] <= one[1] <= one[5] for one in estimates)
     print(f"within the bounds of the estimate from both captures: {inside} of {len(estimates)}")
+    for name, link, both, _, low, high in estimates:
+        if not low <= link <= high:
+            bounds = f"{both:.4f} ({low:.4f} to {high:.4f})"
+            print(f"- outside of the bounds: {name}: {link:.4f} by link log, {bounds}")
 
 
 def tolerance(name: str, truth: float) -> float:

@@ -30,7 +30,9 @@ def main() -> int:
     making.add_argument("--out", type=Path, required=True, help="the campaign's folder")
     making.add_argument("--runs", type=int, default=120, help="how many in all")
     making.add_argument("--seed", type=int, default=1)
-    making.add_argument("--axes", default=",".join(FAMILIES), help="families, taken in turn")
+    making.add_argument(
+        "--axes", default="path,everyday", help=f"families, taken in turn: {', '.join(FAMILIES)}"
+    )
     making.add_argument("--jobs", type=int, default=2, help="runs at a time")
     scoring = commands.add_parser("score", help="hold what is said of each capture against the truth")
     scoring.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="campaigns, or single runs")

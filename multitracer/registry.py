@@ -44,6 +44,7 @@ PARSERS = {
     "gsmtap": "multitracer.parsers.gsmtap:PARSER",
     "rlc": "multitracer.parsers.rlc:PARSER",
     "srsran": "multitracer.parsers.srsran:PARSER",
+    "oai": "multitracer.parsers.oai:PARSER",
     "mobileinsight": "multitracer.parsers.mobileinsight:PARSER",
     "dccp": "multitracer.parsers.dccp:PARSER",
     "dccpprobe": "multitracer.parsers.dccpprobe:PARSER",
@@ -56,6 +57,7 @@ PARSERS = {
     "ns3-series": "multitracer.parsers.ns3series:PARSER",
     "flowmonitor": "multitracer.parsers.flowmonitor:PARSER",
     "ns3-lena": "multitracer.parsers.lena:PARSER",
+    "ns3-lena-phy": "multitracer.parsers.lenaphy:PARSER",
     "omnetpp": "multitracer.parsers.omnetpp:PARSER",
     "csv": "multitracer.parsers.csv:PARSER",
 }

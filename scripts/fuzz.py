@@ -43,10 +43,22 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("export", "--to", "perfetto", "-o", "{}/out"),
     ("export", "--to", "xplot", "-o", "{}/out"),
     ("report", "-o", "{}/report.html"),
+    ("explain", "0"),
+    ("plot", "-o", "{}/figure.svg"),
+    ("export", "--to", "parquet", "-o", "{}/tables"),
+    ("export", "--to", "pcap", "-o", "{}/out"),
+    ("export", "--to", "pcapng", "-o", "{}/out"),
+    ("export", "--to", "lua", "-o", "{}/out"),
+    ("export", "--to", "gnuplot", "-o", "{}/out"),
+    ("export", "--to", "xgraph", "-o", "{}/out"),
+    ("batch", "-o", "{}/batch", "-j", "1", "--pages", "none", "--json"),
 )
-WEIGHTS = (10, 6, 10, 6, 4, 8, 3, 3, 2, 1, 1, 1)
+WEIGHTS = (10, 6, 10, 6, 4, 8, 3, 3, 2, 1, 1, 1, 4, 1, 1, 2, 2, 2, 1, 1, 1)
 STATUSES = {0, 2, 3}
 TIME_S = 60
+"""Of the processor: a busy machine is no fault."""
+WAITING_S = 600
+"""On the clock: what waits so long hangs."""
 MEMORY_BYTES = 5 << 30
 NUMBERS = [0, 1, 127, 255, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
@@ -155,22 +167,24 @@ def fault_of(words: list[str]) -> str | None:
     from multitracer.cli.main import main
 
     out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
-    signal.alarm(TIME_S)
+    signal.setitimer(signal.ITIMER_PROF, TIME_S)
+    signal.alarm(WAITING_S)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
             warnings.simplefilter("error")
             status = main(words)
     except TooLongError:
-        return f"more than {TIME_S} s"
+        return f"more than {TIME_S} s of work or {WAITING_S} s"
     except BaseException:
         return traceback.format_exc()
     finally:
         signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     if status not in STATUSES:
         return f"status {status}: {err.getvalue()}"
-    # `info` lists what it cannot read on standard output.
+    # `info` and `batch` list what cannot be read on standard output.
     lines = len(err.getvalue().splitlines())
-    if status and lines != (0 if words[0] == "info" and out.tell() else 1):
+    if status and lines != (0 if words[0] in ("info", "batch") and out.tell() else 1):
         return f"status {status} in {lines} lines: {err.getvalue()}"
     return None
 
@@ -186,8 +200,10 @@ def main() -> int:
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     signal.signal(signal.SIGALRM, _late)
+    signal.signal(signal.SIGPROF, _late)
     chance = random.Random(given.seed)
     done: Counter[str] = Counter()
+    commands: Counter[str] = Counter()
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as place:
         files = list(samples(Path(place)))
@@ -196,12 +212,17 @@ def main() -> int:
             name, path = chance.choice(files)
             content = mutant(path.read_bytes(), chance)
             with tempfile.TemporaryDirectory() as folder:
-                target = Path(folder, path.name)
+                target = Path(folder, "run", path.name)
+                target.parent.mkdir()
                 target.write_bytes(content)
                 command = chance.choices(COMMANDS, WEIGHTS)[0]
-                words = [command[0], str(target), *(word.format(folder) for word in command[1:])]
+                given_path = target.parent if command[0] == "batch" else target
+                words = [command[0], str(given_path), *(word.format(folder) for word in command[1:])]
                 fault = fault_of(words)
                 done[name] += 1
+                commands[command[0]] += 1
+                if done.total() % 1000 == 0:
+                    print(f"{done.total():,} mutants, {len(found)} kinds of faults", flush=True)
                 if fault is not None and (kind := fault.strip().splitlines()[-1][:120]) not in found:
                     found[kind] = " ".join(command)
                     kept = given.keep / f"{len(found):03}-{name}-{command[0]}"
@@ -209,6 +230,7 @@ def main() -> int:
                     (kept / path.name).write_bytes(content)
                     (kept / "fault.txt").write_text(f"{' '.join(command)}\n{fault}", encoding="utf-8")
     print(f"seed {given.seed}: {done.total():,} mutants of {len(done)} formats, {len(found)} kinds of faults")
+    print("  " + ", ".join(f"{name} {count:,}" for name, count in commands.most_common()))
     for kind, command in found.items():
         print(f"  {command}: {kind}")
     return int(bool(found))

@@ -56,7 +56,13 @@ PICTURES: dict[str, tuple[str, dict[str, float]]] = {
 PIVOTS: dict[str, tuple[str, str, str, str, dict[str, str]]] = {
     "pivot-window-mtu": ("grid", "goodput_bps", "flow.0.rcvbuf_bytes", "network.mtu_bytes", {}),
     "pivot-window-queue": ("grid", "rtt_mean_ms", "flow.0.rcvbuf_bytes", "link.queue_packets", {}),
-    "pivot-energy": ("manet-tcp", "energy_j_per_mbit", "loss", "rts", {"hops": "one", "mtu": "1500"}),
+    "pivot-energy": (
+        "manet-tcp",
+        "energy_j_per_mbit",
+        "loss",
+        "rts",
+        {"of": "frames", "hops": "one", "mtu": "1500"},
+    ),
 }
 
 

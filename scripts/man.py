@@ -1,20 +1,31 @@
-"""The manual page multitracer(1), written from the commands themselves: `make man`.
+"""The manual page multitracer(1) and the shell completions, written from the commands themselves: `make man`.
 
-python scripts/man.py dist/multitracer.1
-man dist/multitracer.1
+They stand in packaging/data/, from where a wheel takes what it installs beside the package.
+
+python scripts/man.py
+man packaging/data/data/share/man/man1/multitracer.1
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from click.shell_completion import get_completion_class
 
 ROOT = Path(__file__).resolve().parent.parent
+SHARE = ROOT / "packaging" / "data" / "data" / "share"
+"""What lies here is installed below the prefix's share/ (pyproject.toml, `tool.maturin.data`)."""
+
+COMPLETIONS = {
+    "bash": "bash-completion/completions/multitracer",
+    "zsh": "zsh/site-functions/_multitracer",
+    "fish": "fish/vendor_completions.d/multitracer.fish",
+}
+"""Where each shell looks for completions, below share/."""
 
 
 def escaped(text: str) -> str:
@@ -84,18 +95,29 @@ def page(group: click.Group, version: str) -> str:
     return "\n".join(parts) + "\n"
 
 
+def completion(group: click.Group, shell: str) -> str:
+    """The completion script of a shell, as `multitracer completion` prints it."""
+    maker = get_completion_class(shell)
+    assert maker is not None  # click has these three
+    return maker(group, {}, "multitracer", "_MULTITRACER_COMPLETE").source().rstrip("\n") + "\n"
+
+
+def files(group: click.Group, version: str) -> dict[Path, str]:
+    """Every file below share/ with its text."""
+    found = {SHARE / "man" / "man1" / "multitracer.1": page(group, version)}
+    return found | {SHARE / path: completion(group, shell) for shell, path in COMPLETIONS.items()}
+
+
 def main() -> None:
-    """Write the page."""
+    """Write them all."""
     sys.path.insert(0, str(ROOT))
     import multitracer
     from multitracer.cli.main import group
 
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("output", type=Path)
-    output: Path = parser.parse_args().output
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(page(group, multitracer.__version__), encoding="utf-8")
-    print(f"man: {output}")
+    for path, text in files(group, multitracer.__version__).items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(f"man: {path.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,9 @@ def version() -> str:
 
 def run(*command: str | Path, **variables: str) -> None:
     """A command of the release; its failure is the release's."""
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | variables, check=False)
+    # maturin finds zig through the Python that is first on PATH: this one, activated or not.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PATH": path} | variables, check=False)
     if done.returncode:
         raise SystemExit(f"release: failed: {' '.join(map(str, command))}")
 
@@ -123,7 +125,11 @@ def held(path: Path) -> None:
     """What is in a wheel: the package and its licences, no tests and no data; abi3, and not too large."""
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
-    strange = [name for name in names if not re.match(r"multitracer(-[^/]+\.dist-info|\.libs)?/", name)]
+    strange = [
+        name
+        for name in names
+        if not re.match(r"multitracer(-[^/]+\.dist-info|\.libs|-[^/]+\.data/data/share)?/", name)
+    ]
     lacking = [
         word
         for word in (
@@ -131,6 +137,10 @@ def held(path: Path) -> None:
             "/LICENSE",
             "/THIRD-PARTY-LICENCES.txt",
             "multitracer/_core.abi3.so",
+            "share/man/man1/multitracer.1",
+            "share/bash-completion/completions/multitracer",
+            "share/zsh/site-functions/_multitracer",
+            "share/fish/vendor_completions.d/multitracer.fish",
         )
         if not any(name.endswith(word) for name in names)
     ]

@@ -6,13 +6,22 @@ With SUMMARY, the summary.csv of a fresh `multitracer batch`, that becomes the k
 (docs/studies/STUDY.csv): without columns that are empty, the same in all rows, or told by others.
 In docs/studies/STUDY.md,
 
+    <!-- findings -->   ...   <!-- end -->
+
+is filled with the paper's findings beside ours (studies/STUDY/findings.py),
+
     <!-- table METRIC:ROWS[,COLUMNS] [COLUMN=VALUE ...] -->   ...   <!-- end -->
 
-is filled with medians and quartiles, and
+with medians and quartiles,
+
+    <!-- metrics ROWS: METRIC [unit/digits], ... -->   ...   <!-- end -->
+
+with several metrics side by side, and
 
     <!-- figure NAME METRIC:ROWS[,COLUMNS] [COLUMN=VALUE ...] -->
 
-makes docs/studies/NAME.png. `digits=N`, `unit=kbit/s` (divides by 1000) and `sort=A;B` shape a table.
+makes docs/studies/NAME.png. `from=NAME` reads docs/studies/NAME.csv instead;
+`digits=N`, `unit=kbit/s` (divides by 1000) and `sort=A;B` shape a table.
 """
 
 from __future__ import annotations
@@ -23,12 +32,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import findings as published
+
 from multitracer.batch.comparison import read_summary
 from multitracer.batch.rows import COLUMNS
 from multitracer.batch.study import Pivot, parse, pivot
 from multitracer.batch.summary import csv_bytes
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "studies"
+FINDINGS = re.compile(r"(<!-- findings -->\n).*?(<!-- end -->)", re.DOTALL)
+METRICS = re.compile(r"(<!-- metrics (\S+?): (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- table (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURE = re.compile(r"<!-- figure (\S+) (.+?) -->")
 UNITS = {"kbit/s": 1e3, "Mbit/s": 1e6, "%": 0.01}
@@ -40,8 +56,7 @@ Row = dict[str, Any]
 
 def kept(study: str) -> list[Row]:
     """The rows of a study's summary; words that look like numbers are numbers."""
-    path = FOLDER / f"{study}.csv"
-    return read_summary(str(path), path.read_bytes())
+    return published.kept(study)
 
 
 def reduced(rows: list[Row], text: str) -> bytes:
@@ -67,6 +82,8 @@ def asked(rows: list[Row], text: str) -> tuple[Pivot, dict[str, str]]:
         name, _, value = one.partition("=")
         if name in ("digits", "unit", "sort"):
             options[name] = value
+        elif name == "from":
+            rows = kept(value)
         else:
             wanted = value.split("|")
             rows = [row for row in rows if str(row[name]) in wanted]
@@ -102,8 +119,36 @@ def table(found: Pivot, options: dict[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def filled(text: str, rows: list[Row]) -> str:
+def metrics(by: str, names: list[str], rows: list[Row]) -> str:
+    """Several metrics side by side, a row for each value of a column: medians (quartiles)."""
+    wanted = [name.strip().partition("/") for name in names]
+    lines = ["| " + " | ".join([by, "n", *(name for name, _, _ in wanted)]) + " |"]
+    lines.append("|---" * (len(wanted) + 2) + "|")
+    for value in dict.fromkeys(row[by] for row in rows):
+        mine = [row for row in rows if row[by] == value]
+        cells = []
+        for name, _, digits in wanted:
+            known = sorted(float(row[name]) for row in mine if row[name] is not None)
+            if not known:
+                cells.append("none")
+                continue
+            low, middle, high = (f"{x:.{digits or 2}f}" for x in np.percentile(known, (25, 50, 75)))
+            some = f", in {len(known)} runs" if len(known) < len(mine) else ""
+            cells.append(f"**{middle}** ({low} to {high}{some})")
+        lines.append(f"| {value} | {len(mine)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def filled(text: str, rows: list[Row], study: str = "") -> str:
     """A page with its tables made anew."""
+
+    def side_by_side(match: re.Match[str]) -> str:
+        return f"{match[1]}\n{metrics(match[2], match[3].split(','), rows)}\n{match[4]}"
+
+    text = METRICS.sub(side_by_side, text)
+    if study and FINDINGS.search(text):
+        told = published.table(published.of_study(study, rows))
+        text = FINDINGS.sub(lambda match: f"{match[1]}\n{told}\n{match[2]}", text)
 
     def write(match: re.Match[str]) -> str:
         return f"{match[1]}\n{table(*asked(rows, match[2]))}\n{match[3]}"
@@ -136,7 +181,7 @@ def main() -> None:
         fresh = read_summary(sys.argv[2], Path(sys.argv[2]).read_bytes())
         (FOLDER / f"{study}.csv").write_bytes(reduced(fresh, text))
     rows = kept(study)
-    text = filled(text, rows)
+    text = filled(text, rows, study)
     page.write_text(text, encoding="utf-8")
     for path in draw(text, rows):
         print(path)

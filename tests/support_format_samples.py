@@ -297,6 +297,47 @@ def mahimahi_trace() -> str:
     return "".join(f"{t}\n" for t in times)
 
 
+def lena_rsrp() -> str:
+    """Two terminals every 100 ms; the first goes from cell 1 to cell 2 after 6 s, at its weakest."""
+    lines = ["% time\tcellId\tIMSI\tRNTI\trsrp\tsinr\tComponentCarrierId"]
+    for at in range(120):
+        dbm = -100 + 0.5 * abs(60 - at)
+        watt = 10 ** ((dbm - 30) / 10)
+        cell = 1 if at < 60 else 2
+        time, ratio = f"{0.1 * at + 0.000214285:.6g}", 10 ** ((dbm + 110) / 10)
+        lines.append(f"{time}\t{cell}\t1\t1\t{watt:.6g}\t{ratio:.6g}\t0")
+        lines.append(f"{time}\t1\t2\t2\t1e-11\t1000\t0")
+    return "".join(f"{line}\n" for line in lines)
+
+
+LENA_MAC = """% time\tcellId\tIMSI\tframe\tsframe\tRNTI\tmcsTb1\tsizeTb1\tmcsTb2\tsizeTb2\tccId
+0.300\t1\t1\t31\t1\t1\t28\t2196\t0\t0\t0
+0.301\t1\t1\t31\t2\t1\t26\t1992\t0\t0\t0
+0.302\t1\t1\t31\t3\t1\t20\t1383\t0\t0\t0
+"""
+
+
+def oai_log() -> str:
+    """Statistics every 1.28 s over the end of the frame numbers; the signal falls, repeats and BLER rise."""
+    lines = ["[HW]   Reference samples per second 61440000"]
+    blocks, repeats, sent = 1000, 10, 50_000
+    for at in range(12):
+        blocks, repeats, sent = blocks + 600 - 40 * at, repeats + 6 * at, sent + 800_000 - 60_000 * at
+        lines += [
+            f"[NR_MAC]   Frame.Slot {(512 + 128 * at) % 1024}.0",
+            f"UE RNTI 3a5f CU-UE-ID 1 in-sync PH {40 - at} dB PCMAX 21 dBm, "
+            f"average RSRP {-80 - at} (16 meas)",
+            f"UE 3a5f: CQI {15 - at // 2}, RI 1, PMI (0,0)",
+            f"UE 3a5f: dlsch_rounds {blocks}/{repeats}/1/0, dlsch_errors 0, pucch0_DTX 2, "
+            f"BLER {0.01 * at:.5f} MCS (0) {27 - at}",
+            f"UE 3a5f: ulsch_rounds {blocks // 2}/{repeats}/0/0, ulsch_errors 0, ulsch_DTX 1, "
+            f"BLER {0.005 * at:.5f} MCS (0) 9 (Qm 4 deltaMCS 0 dB) NPRB 5  SNR {25.5 - at} dB",
+            f"UE 3a5f: MAC:    TX {sent:14d} RX {sent // 20:14d} bytes",
+            "UE 3a5f: LCID 1: TX            651 RX           3031 bytes",
+        ]
+    return "".join(f"{line}\n" for line in lines)
+
+
 def main() -> None:
     """Write all samples."""
     sample = SAMPLES / "link-resets-vj"
@@ -321,6 +362,9 @@ def main() -> None:
         "flent/upload.flent": json.dumps(flent_document(), sort_keys=True),
         "mahimahi/cellular.up": mahimahi_trace(),
         "mahimahi/mm-link.log": MM_LINK,
+        "ns3-lena-phy/DlRsrpSinrStats.txt": lena_rsrp(),
+        "ns3-lena-phy/DlMacStats.txt": LENA_MAC,
+        "oai/gnb.log": oai_log(),
         "csv/values.csv": CSV_VALUES,
         "csv/states.csv": CSV_STATES,
         "csv/frames.csv": CSV_FRAMES,

@@ -78,6 +78,11 @@ def test_truth_lies_within_the_bound(
     assert found.violations_ns == 0
     assert found.steps == []
     assert worst_error(found, clock, true) <= found.bound_ns + 2
+    (piece,) = found.pieces
+    assert piece.skew_bound is not None
+    assert piece.skew_bound >= piece.skew_error * (1 - 1e-12)
+    true_slope = -skew_ppm * 1e-6 / (1 + skew_ppm * 1e-6)
+    assert abs(piece.line.skew - true_slope) <= piece.skew_bound + 1e-8
 
 
 @settings(max_examples=40, deadline=None)

@@ -10,7 +10,7 @@ from support_samples import SAMPLE_NAMES, SAMPLES
 
 import multitracer as mt
 from multitracer.api.measurement import align
-from multitracer.layers.events import sender_entity, unify
+from multitracer.layers.events import in_slices, sender_entity, unify
 from multitracer.model import schema
 from multitracer.model.table import Table
 
@@ -125,3 +125,21 @@ def test_frame_is_pandas() -> None:
     frame = align(traces("flow-control")).events
     assert list(frame.columns) == [column.name for column in schema.EVENTS.columns]
     assert frame["layer"].cat.categories.tolist() == list(schema.EVENT_LAYERS)
+
+
+@pytest.mark.parametrize("name", SAMPLE_NAMES)
+@pytest.mark.parametrize("rows", [37, 5_000, 10**9])
+def test_slices_put_together_are_the_whole(name: str, rows: int) -> None:
+    m = mt.read(SAMPLES / name)
+    whole = unify(m)
+    last = int(whole["t_ns"][-1])
+    for low, high in ((-(2**62), 2**62), (m.t0_ns + 10**9, last)):
+        parts = list(in_slices(m, rows, low, high))
+        wanted = whole.where((whole["t_ns"] >= low) & (whole["t_ns"] < high))
+        together = Table.concat(schema.EVENTS, parts)
+        assert len(together) == len(wanted)
+        for column in schema.EVENTS.by_name:
+            assert np.array_equal(
+                together[column], wanted[column], equal_nan=wanted[column].dtype.kind == "f"
+            )
+        assert rows > len(wanted) or len(parts) > 1

@@ -88,8 +88,9 @@ def test_a_full_link_with_losses_is_the_bottleneck() -> None:
     (found,) = sentences([one])
     assert found.kind == "bottleneck"
     assert found.text == (
-        "the link was full: 11.6 Mbit/s, for 93% of the time with data in flight; the queue added 37 ms "
-        "(median; 95th percentile 41 ms) to a base RTT of 1.2 ms; at least 1.4% of the segments were lost "
+        "the link was full: 11.6 Mbit/s of IP packets, for 93% of the time with data in flight; the queue "
+        "added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms; at least 1.4% of the "
+        "segments were lost "
         "(14 of 1,014)"
     )
     assert found.cost_s == 0
@@ -137,7 +138,7 @@ def test_losses_on_a_link_that_was_not_full() -> None:
     first, *_ = sentences([one])
     assert first.kind == "loss"
     assert first.text.startswith(
-        "at least 2.0% of the segments were lost before this capture (20 of 1,020), at most 12 behind it; "
+        "at least 2.0% of the segments were lost before this capture (20 of 1,020), at most 12 after it; "
     )
     assert "2 timeouts and 30 segments by fast retransmit" in first.text
     assert first.text.endswith("held the transfer for 18.0 of 20.0 s")
@@ -199,7 +200,7 @@ def test_a_connection_counts_by_its_data() -> None:
     idle = [entry(at, application=1.0, unique=1000) for at in range(9)]
     found = sentences([*idle, entry(9, **FULL)])
     assert found[0].kind == "bottleneck"
-    assert "on 9 connections of 10" in {one.kind: one.text for one in found}["idle_application"]
+    assert "the sum over 9 connections of 10" in {one.kind: one.text for one in found}["idle_application"]
 
 
 def test_the_kernels_count_overrules() -> None:
@@ -332,3 +333,27 @@ def test_a_standing_queue_is_said_whatever_limited_the_sender() -> None:
     for less in ({"queue": (29.0, 60.0)}, {"full": 0.2}):
         facts = {"full": 0.8, "queue": (140.0, 190.0), "base": 40.0} | less
         assert all(found.kind != "queue" for found in sentences([entry(receiver_window=1.0, **facts)]))
+
+
+def test_a_handshake_of_a_round_trip_is_no_sentence_of_its_own() -> None:
+    shares = {"bandwidth": 0.85, "handshake": 0.1, "congestion_window": 0.05, "full": 0.93, "rate": 11.6e6}
+    usual = entry(**shares, base=2000.0)
+    assert "idle_handshake_slow_start" not in {one.kind for one in sentences([usual]) if one.text}
+    late = entry(**shares, base=100.0)
+    assert "the handshake took 2.0 of 20.0 s" in {one.text for one in sentences([late])}
+
+
+def test_seconds_of_several_connections_are_called_a_sum() -> None:
+    some = [entry(at, application=0.5, bandwidth=0.5) for at in range(3)]
+    assert "30.0 of 60.0 s, the sum over all 3 connections" in sentences(some)[0].text
+    assert "sum" not in sentences(some[:1])[0].text
+
+
+def test_the_bdp_is_named_only_where_a_rate_is_known() -> None:
+    window = {"congestion_window": 1.0, "base": 5000.0}
+    assert "BDP" not in sentences([entry(**window)])[0].text
+    assert "BDP" in sentences([entry(**window, rate=1e6)])[0].text
+
+
+def test_nothing_is_said_of_no_time() -> None:
+    assert " 0 s" not in sentences([entry(seconds=0.0, received=0)])[0].text

@@ -125,6 +125,37 @@ def test_sentences_and_tables(name: str, contracts: Callable[[str], Object]) -> 
         assert text.count(said) == 1, "the diagnosis is printed once"
 
 
+LONGEST = 60
+"""Words of a sentence that people read to its end."""
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_sentences_have_an_end(name: str, contracts: Callable[[str], Object]) -> None:
+    for sentence in contracts(name)["diagnosis"]:
+        for one in re.split(r"[.] (?=[A-Z0-9])", sentence["text"]):
+            assert len(one.split()) < LONGEST, one
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_costs_timers_and_times_of_one_transfer(name: str, contracts: Callable[[str], Object]) -> None:
+    contract = contracts(name)
+    (only,) = contract["connections"]
+    # What a timer sent again is no more than the timers that are told, or the text says which count it is.
+    said = line(shown(contract), "Timeouts")
+    assert only["retransmissions"]["timeout"] <= only["timeouts"]["total"] or "by their retr" in said
+    loss = contract["loss"]
+    assert loss["bounds_s"][0] <= loss["s"] <= loss["bounds_s"][1] <= loss["transfer_s"] + 0.001
+    assert loss["transfer_s"] <= only["limits"]["seconds"] + 0.001
+    shares = [one["cost_s"] for one in contract["diagnosis"] if one["kind"] != "utilization"]
+    assert sum(shares) <= loss["s"] + 0.01
+    for one in contract["diagnosis"]:
+        assert one["cost_bounds_s"][0] - 0.001 <= one["cost_s"] <= one["cost_bounds_s"][1] + 0.001
+    # What the link waited for is told under the same name by the table and by the sentence.
+    waits = {phase["because"] for phase in contract["idle_phases"] if phase["cause"] == "application"}
+    if waits and all(because.startswith("all data was sent") for because in waits):
+        assert not re.search(r"^application +\d", shown(contract), re.MULTILINE)
+
+
 @pytest.mark.parametrize("name", sorted(str(path.relative_to(SAMPLES)) for path in SAMPLES.glob("*/*.pcap*")))
 def test_every_number_of_a_sentence_stands_in_the_json(name: str) -> None:
     capture = SAMPLES / name

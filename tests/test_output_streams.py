@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -157,3 +158,21 @@ def test_cells_are_neutral_and_come_back(text: str) -> None:
     assert not cell.startswith(("=", "+", "-", "@", "\t"))
     assert original(cell) == text
     assert neutral(-1.5) == -1.5
+
+
+@pytest.mark.parametrize("mebibytes", [150, 200, 250, 300, 400, 600])
+@pytest.mark.parametrize("command", ["info", "report"])
+def test_too_little_memory_at_any_moment(command: str, mebibytes: int, tmp_path: Path) -> None:
+    words = ("-o", tmp_path / "page.html") if command == "report" else ()
+    limit = mebibytes << 20
+    done = call(
+        command,
+        SAMPLE,
+        *words,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    if done.returncode:
+        assert (done.returncode, one_line(done)) == (
+            6,
+            "multitracer: error: out of memory; see --summary, or cut the capture (editcap -c)",
+        )

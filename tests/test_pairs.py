@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support_alignment import MS, S, Wrong, warped
-from support_pairs import Change, changed, endpoints, merged, sample, written
+from support_pairs import Change, changed, endpoints, merged, only, sample, written
 
+import multitracer as mt
 from multitracer.api.measurement import Measurement, align
 from multitracer.reading.opening import open_trace
 
@@ -180,3 +182,20 @@ def test_every_pair_keeps_causality(tmp_path: Path) -> None:
                 assert delay >= -bound
                 checked += 1
     assert checked > 500
+
+
+def test_what_is_on_its_way_when_a_capture_ends_is_not_lost(tmp_path: Path) -> None:
+    near, far = sample(NAME, "snd.pcap"), sample(NAME, "rcv.pcap")
+    end = (far[0][0] + far[-1][0]) / 2
+    found = []
+    for number, seen in enumerate((far, only(far, lambda t: t < end))):
+        pair = [
+            written(tmp_path / f"near-{number}.pcap", near),
+            written(tmp_path / f"far-{number}.pcap", seen),
+        ]
+        losses = json.loads(mt.analyze(mt.read(*pair)).to_json())["other"]["losses"]
+        found.append(losses["directions"][0])
+    whole, cut = found
+    assert (whole["lost"], whole["unknown"]) == (10, 0)
+    assert cut["unknown"] > 100
+    assert cut["lost"] <= whole["lost"]

@@ -54,7 +54,10 @@ def test_of_several_tests_the_first_is_read(tmp_path: Path) -> None:
     trace = parsed(tmp_path, text + text)
     assert len(values(trace, "throughput_bps")) == 10
     told = {issue.code: issue for issue in trace.issues}["unparsed-line"]
-    assert (told.count, told.detail) == (1, "1 more tests in the file; when they began is not told")
+    assert (told.count, told.detail) == (
+        1,
+        "1 more tests in the file; their starting times are not in the file",
+    )
 
 
 def test_nothing_of_it(tmp_path: Path) -> None:

@@ -122,6 +122,23 @@ def test_two_claims_are_an_error_with_both_names(tmp_path: Path, made_up: Seen) 
     assert pipeline.read(path, format={"one": "aa"}).sources[0].format == "aa"
 
 
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"\x17\x08\x44tracing6\0\0\x08\0\0\x10\0\0", "trace-cmd report -t "),
+        (b"PERFILE2" + bytes(64), "perf script --ns -i "),
+        (b"PK\x03\x04" + bytes(64), "unpack it"),
+        (b"a.pcap".ljust(257, b"\0") + b"ustar\x0000", "unpack it"),
+        (b"\x17\x08\x44tracin", "not a trace of a known format"),
+    ],
+)
+def test_files_of_other_programs_are_named(tmp_path: Path, head: bytes, words: str) -> None:
+    path = tmp_path / "one.dat"
+    path.write_bytes(head)
+    with pytest.raises(UnknownFormat, match=words):
+        pipeline.read(path)
+
+
 def test_named_file_must_be_a_trace(tmp_path: Path, made_up: Seen) -> None:
     (tmp_path / "one").write_text("A1")
     (tmp_path / "notes").write_text("nothing")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -196,6 +197,12 @@ def test_a_wheel_holds_the_package_alone(tmp_path: Path) -> None:
     inside += [
         f"multitracer-1.0.dist-info/licenses/{name}" for name in ("LICENSE", "THIRD-PARTY-LICENCES.txt")
     ]
+    share = script("man").SHARE
+    inside += [
+        f"multitracer-1.0.data/data/share/{path.relative_to(share)}"
+        for path in sorted(share.rglob("*"))
+        if path.is_file()
+    ]
     for extra, sound in ([], True), (["tests/test_x.py"], False):
         with zipfile.ZipFile(path, "w") as archive:
             for name in inside + extra:
@@ -233,6 +240,22 @@ def test_texts_cover_what_is_linked() -> None:
     assert set(named) <= versions, "make licences WRITE=1"
     direct = tomllib.loads((ROOT / "rust/core/Cargo.toml").read_text(encoding="utf-8"))["dependencies"]
     assert set(direct) <= {name for name, _ in named}, "make licences WRITE=1"
+
+
+def test_what_wheels_install_is_up_to_date() -> None:
+    pinned = re.search(
+        r"^click==(\S+)$", (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8"), re.M
+    )
+    assert pinned
+    if metadata.version("click") != pinned[1]:
+        pytest.skip(f"other versions of click than {pinned[1]} word usages and completions otherwise")
+    man = script("man")
+    wanted = man.files(program.group, multitracer.__version__)
+    assert {path for path in man.SHARE.rglob("*") if path.is_file()} == set(wanted)
+    for path, text in wanted.items():
+        assert path.read_text(encoding="utf-8") == text, "make man"
+    maturin = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["maturin"]
+    assert ROOT / maturin["data"] / "data" / "share" == man.SHARE
 
 
 def test_the_manual_page_names_every_command() -> None:

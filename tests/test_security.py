@@ -53,6 +53,16 @@ def test_nothing_is_executed(path: Path) -> None:
             assert not shell or ast.unparse(shell[0].value) == "False", ast.unparse(node)
 
 
+def test_the_libraries_with_unsafe_code_are_linked() -> None:
+    section = PAGE.partition("## Unsafe code")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([a-z][\w-]*)`", section.partition("Linked on Linux")[2]))
+    licences = (ROOT / "THIRD-PARTY-LICENCES.txt").read_text(encoding="utf-8")
+    linked = dict(re.findall(r"^([\w-]+) (\d\S*): \S", licences, re.MULTILINE))
+    assert {"zlib-rs", "liblzma-sys", "pyo3"} <= named
+    assert named - {"poll"} <= set(linked)
+    assert f"Of the {len(linked)} crates" in section
+
+
 def test_what_the_page_names_exists() -> None:
     for name in re.findall(r"`((?:tests|multitracer|rust|docs|\.ci)/[^`*]*)`", PAGE) + re.findall(
         r"\]\(([^)]+)\)", PAGE

@@ -58,3 +58,9 @@ def test_a_capture_is_summed_up_with_little(samples: Path) -> None:
     found = loaded(["analyze", "--json", "--summary", str(samples / "flow-control" / "snd.pcap")])
     assert "multitracer.parsers.pcap" in found
     assert not found & (NEVER | NOT_OF_OURS)
+
+
+def test_help_loads_no_table() -> None:
+    found = loaded(["--help"])
+    assert "multitracer.cli.events" in found
+    assert not found & ({*NEVER, "json"} | NOT_OF_OURS | {"multitracer._core"})

@@ -64,7 +64,7 @@ def transfer(still_ms: float, *, lost: bool = False) -> Conversation:
 
 def test_a_path_that_stood_still_is_told(tmp_path: Path) -> None:
     contract = analysed(tmp_path, transfer(900.0))
-    assert "stood still for 901 ms" in told(contract, "standstill")
+    assert "stalled for 901 ms" in told(contract, "standstill")
     assert contract["diagnosis"][0]["kind"] != "standstill"
 
 
@@ -133,3 +133,35 @@ def test_bounds_of_losses_hold(shared: Path, name: str) -> None:
         assert bounds.upstream <= truth
         if point == "snd":
             assert truth <= bounds.upstream + bounds.downstream
+
+
+def test_a_wait_for_a_retransmission_from_upstream_is_no_standstill(tmp_path: Path) -> None:
+    """A segment was lost before the capture: its sender's timer ends the silence, not the path."""
+    talk, t_ms = conversation(), 200.0
+    for number in range(10):
+        missing = number == 5
+        for at in range(4):
+            if not (missing and at == 0):
+                talk.data(t_ms + at, 1 + (number * 4 + at) * SIZE, SIZE)
+        if missing:
+            talk.ack(t_ms + RTT_MS, 1 + number * 4 * SIZE)
+            t_ms += 900.0
+            talk.data(t_ms, 1 + number * 4 * SIZE, SIZE)
+        answer(talk, t_ms + RTT_MS, number)
+        t_ms += RTT_MS + 5
+    assert not told(analysed(tmp_path, talk), "standstill")
+
+
+def test_a_cost_ends_with_the_transfer(tmp_path: Path) -> None:
+    """The FIN of the peer comes ten seconds late: no cause had anything to do with it."""
+    talk = transfer(0.0)
+    last_ms = talk.packets[-1][0]
+    talk.segment(last_ms + 1, True, 1 + 40 * SIZE, 1, 0x01)
+    talk.segment(last_ms + 10_050, False, 1, 2 + 40 * SIZE, 0x01)
+    contract = analysed(tmp_path, talk)
+    (one,) = contract["connections"]
+    assert one["end"] - one["start"] > 10
+    assert contract["loss"]["transfer_s"] == pytest.approx(one["limits"]["seconds"], abs=0.002)
+    # The wait for the FIN's ACK is part of the time that the limits divide: nothing was left to send in it.
+    told = [one for one in contract["diagnosis"] if one["kind"] != "idle_application"]
+    assert all(sentence["cost_bounds_s"][1] <= 2 for sentence in told)

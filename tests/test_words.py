@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +13,17 @@ import pytest
 from support_samples import ROOT
 from words import OLD_WORDS, old_words
 
+import multitracer as mt
+
 PACKAGE = ROOT / "multitracer"
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
+    ROOT / "sample_traces" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
 FILES = sorted(PACKAGE.rglob("*.py"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def name_of(page: Path) -> str:
@@ -61,6 +67,41 @@ def test_strings_are_in_the_fields_terms(file: Path) -> None:
     assert not found, said(found)
 
 
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=name_of)
+def test_notebooks_are_in_the_fields_terms(page: Path) -> None:
+    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    texts = ["".join(cell["source"]) for cell in cells]
+    texts += ["".join(one.get("text", one.get("data", {}).get("text/plain", []))) for one in outputs]
+    assert len(texts) > len(cells) > 3
+    found = [tuple(one) for text in texts for one in old_words(text)]
+    assert not found, said(found)
+
+
+def public() -> dict[str, str]:
+    """Every public name of `import multitracer` and its docstring; those of classes with their members."""
+    texts: dict[str, str] = {}
+    for name in dir(mt):
+        one = getattr(mt, name)
+        if name.startswith("_"):
+            continue
+        texts[name] = inspect.getdoc(one) or ""
+        for member in dir(one) if inspect.isclass(one) else ():
+            if not member.startswith("_"):
+                listed = re.search(rf"^{member} : .*", texts[name], re.MULTILINE)  # under "Attributes"
+                own = inspect.getdoc(inspect.getattr_static(one, member))
+                texts[f"{name}.{member}"] = own or (listed[0] if listed else "")
+    return texts
+
+
+def test_what_python_shows_is_documented_in_the_fields_terms() -> None:
+    texts = public()
+    assert {"analyze", "Measurement.events", "Analysis.to_json"} <= set(texts)
+    assert [name for name, text in texts.items() if not text] == []
+    found = {name: old_words(text) for name, text in texts.items()}
+    assert {name: words for name, words in found.items() if words} == {}
+
+
 def test_rooms_are_there() -> None:
     rooms = {path.relative_to(PACKAGE).parts[0] for path in FILES}
     assert {"cli", "diagnosis", "analyzers", "plots", "report", "batch", "export"} <= rooms
@@ -74,6 +115,9 @@ def test_rooms_are_there() -> None:
         ("a whole packet; the wholesale pipeline; `pipe` of RFC 6675", []),
         ("round-trip time; test_round_trips", []),
         ("smallest round trip", ["round trip"]),
+        ("only the log can tell; the receiver told it", ["tell", "told"]),
+        ("copies cannot be told apart; what tells a loss apart", []),
+        ("frames heard; `heard`", ["frames heard"]),
         ("slow start behind a timeout", ["behind a timeout", "start behind"]),
     ],
 )

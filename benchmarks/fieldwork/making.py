@@ -35,6 +35,11 @@ def make(
         file = folder / f"{name}.toml"
         file.write_text(toml_of(scenario(family, seed, index)))
         wanted.append(Job(str(file), {}, seed * 100_000 + index, name))
+    return run_jobs(wanted, out, jobs, say)
+
+
+def run_jobs(wanted: Sequence[Job], out: Path, jobs: int, say: Callable[[str], None]) -> int:
+    """Run transfers in the lab and pack each into `out`; how many failed."""
     raw = out / ".raw"
     failed = 0
 

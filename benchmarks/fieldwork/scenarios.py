@@ -1,10 +1,12 @@
 """Random scenarios over the axes of the field, the same for the same seed.
 
-Two families. "path": what packets meet on the way, in user space, so that delay is real and the tap has a
+Three families. "path": what packets meet on the way, in user space, so that delay is real and the tap has a
 part of the path before it and one behind. "everyday": what hosts and their queues do, over real interfaces
-or over a path with a queue of the kernel in front. Axes are drawn independently of each other (transport:
-congestion control, SACK, timestamps, segment size, offload; impairments: each absent in half of the runs or
-so), so that every pair of values meets in a campaign of some hundreds. No draw looks at a result.
+or over a path with a queue of the kernel in front. "writers": an application whose writes come closer
+together than the RTT, and bulk transfers over the same paths in writes of the same sizes. Axes are drawn
+independently of each other (transport: congestion control, SACK, timestamps, segment size, offload;
+impairments: each absent in half of the runs or so), so that every pair of values meets in a campaign of some
+hundreds. No draw looks at a result.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 
 Table = dict[str, Any]
 
-FAMILIES = ("path", "everyday")
+FAMILIES = ("path", "everyday", "writers")
 _LIMIT_S = 20.0
 
 
@@ -25,6 +27,8 @@ def scenario(family: str, seed: int, number: int) -> Table:
     table = _transport(rng)
     if family == "path":
         _path(rng, table)
+    elif family == "writers":
+        _writer_or_bulk(rng, table, number)
     else:
         names = sorted(EVERYDAY)
         name = names[number % len(names)]
@@ -280,6 +284,24 @@ def _questions(rng: random.Random, table: Table) -> None:
             "think_s": rng.choice([0.05, 0.2]),
         }
     ]
+
+
+def _writer_or_bulk(rng: random.Random, table: Table, number: int) -> None:
+    """Runs of an even number write at a rate of their own, the others as fast as they can."""
+    rate_bps, delay_ms = rng.choice([3e6, 6e6, 10e6, 16e6]), rng.choice([4.0, 10.0, 20.0, 40.0])
+    hops = _two_hops(rng, table, rate_bps, delay_ms, rng.choice([20, 40, 80, 160]))
+    if rng.random() < 0.25:
+        rng.choice(hops)[_data(table)[0]]["loss"] = rng.choice([0.001, 0.01])
+    write = rng.choice([400, 1448, 2000, 4000, 8000, 16_000, 40_000])
+    nodelay = rng.random() < 0.4
+    if number % 2:
+        table["shows"] = "writers: bulk"
+        _flow(table, "bulk", write_bytes=write, nodelay=nodelay, bytes=_volume(rng, rate_bps, 3.0))
+        return
+    table["shows"] = "writers: writer"
+    own_bps = rate_bps * rng.choice([0.1, 0.2, 0.4, 0.6, 0.8])
+    size = int(own_bps / 8 * rng.uniform(1.5, 3.0))
+    _flow(table, "paced", rate_bps=own_bps, write_bytes=write, nodelay=nodelay, bytes=size)
 
 
 EVERYDAY: dict[str, Callable[[random.Random, Table], None]] = {

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from multitracer.alignment.clocks import ClockLine, Fit, Piece
-from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import Socket, seen, sockets
+from multitracer.alignment.joining import Captures, Log
 from multitracer.alignment.relation import Pairs, Relation
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
@@ -16,15 +16,7 @@ from multitracer.model.trace import Trace
 _PROMPT_NS = 50_000_000  # an application that is awake writes, or reads what is there, within this
 
 
-def join(
-    index: int,
-    trace: Trace,
-    merged: Sequence[Merged],
-    segments: Mapping[int, Table],
-    span_ns: tuple[int, int],
-    preferred: Sequence[int],
-    points: Mapping[int, str | None],
-) -> Relation | None:
+def join(log: Log, captures: Captures) -> Relation | None:
     """Join a log of bytes written or read to the capture on the application's own host.
 
     When n bytes have been written, byte n has not been sent later, and the byte behind the block in work has
@@ -33,29 +25,17 @@ def join(
 
     Parameters
     ----------
-    index : int
-        The log among the sources.
-    trace : Trace
-        The log.
-    merged : sequence of Merged
-        Connections that the captures have in common.
-    segments : mapping of int to Table
-        By capture: connections and directions in common terms, times on the reference timeline.
-    span_ns : (int, int)
-        First and last time of the log, as stamped.
-    preferred : sequence of int
-        Captures in the order in which they are tried.
-    points : mapping of int to str or None
-        Observation point of each capture ("snd", "rcv", "mid"); None where it is not known.
+    log : Log
+    captures : Captures
 
     Returns
     -------
     Relation or None
         None if no capture has the socket, or if the bounds contradict each other.
     """
-    own = sockets(trace.flows, merged)
-    for capture in preferred:
-        low, high = _bounds(trace, own, merged, segments[capture], points[capture])
+    own = sockets(log.trace.flows, captures.merged)
+    for capture in captures.preferred:
+        low, high = _bounds(log.trace, own, captures, capture)
         if not len(low) or not len(high):
             continue
         bottom, top = int(low.max()), int(high.min())
@@ -68,22 +48,21 @@ def join(
             "bounds": len(low) + len(high),
             "interval_ns": [bottom, top],
         }
-        piece = Piece(0, ClockLine(span_ns[0], offset), half, 0, 0.0)
+        piece = Piece(0, ClockLine(log.span_ns[0], offset), half, 0, 0.0)
         fit = Fit((piece,), half, "accurate" if half <= _PROMPT_NS else "approximate", 0, evidence)
-        return Relation(capture, index, Pairs.none(), Pairs.none(), "ack-match", fit, half, evidence)
+        return Relation(capture, log.index, Pairs.none(), Pairs.none(), "ack-match", fit, half, evidence)
     return None
 
 
-def _bounds(
-    trace: Trace, own: Sequence[Socket], merged: Sequence[Merged], segments: Table, point: str | None
-) -> tuple[Array, Array]:
+def _bounds(trace: Trace, own: Sequence[Socket], captures: Captures, capture: int) -> tuple[Array, Array]:
     """Lower and upper bounds of the offset."""
+    segments, point = captures.segments[capture], captures.points[capture]
     states, details = trace.tables["tcp_states"], trace.source.details
     block, before = (_count(details, name) for name in ("block_bytes", "bytes_before_writing"))
     start_ns = trace.source.first_ns if block else None
     lows, highs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for socket, rows, sending, receiving in seen(states, own, segments):
-        if point != ("snd" if socket.sends == merged[socket.conn].data_dir else "rcv"):
+        if point != ("snd" if socket.sends == captures.merged[socket.conn].data_dir else "rcv"):
             continue
         sent, t_sent = _highest(segments, sending)
         written = rows[states["app_written"][rows] > 0]

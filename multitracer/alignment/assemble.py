@@ -9,6 +9,7 @@ from typing import Any
 from multitracer.alignment import capturejoin, path, simulated
 from multitracer.alignment.finish import finish
 from multitracer.alignment.flows import sockets
+from multitracer.alignment.joining import Captures, Log
 from multitracer.alignment.path import outward
 from multitracer.alignment.relation import Relation
 from multitracer.alignment.state import AlignmentState
@@ -197,22 +198,19 @@ def _join_kernels(state: AlignmentState) -> None:
         return
     from multitracer.alignment import application, kernel, samples
 
-    on = [i for i in state.path if state.settled(i)]
-    preferred = sorted(on, key=lambda i: i != state.reference)
-    segments = {i: state.mapped(i) for i in preferred}
+    on = sorted((i for i in state.path if state.settled(i)), key=lambda i: i != state.reference)
+    captures = Captures(
+        state.merged, {i: state.mapped(i) for i in on}, on, {i: state.traces[i].source.point for i in on}
+    )
     for log in logs:
         if state.settled(log):
             continue
         trace = state.traces[log]
-        span = state.span(log)
-        relation = kernel.join(log, trace, state.merged, segments, span, preferred)
-        states = trace.tables.get("tcp_states")
-        if relation is None and states is not None and len(states):
-            points = {i: state.traces[i].source.point for i in preferred}
-            relation = samples.join(log, trace, state.merged, segments, span, preferred, points)
-            if relation is None:
-                relation = application.join(log, trace, state.merged, segments, span, preferred, points)
-        if preferred and not sockets(trace.flows, state.merged):
+        given = Log(log, trace, state.span(log))
+        relation = kernel.join(given, captures)
+        if relation is None and len(trace.tables.get("tcp_states", ())):
+            relation = samples.join(given, captures) or application.join(given, captures)
+        if on and not sockets(trace.flows, state.merged):
             state.tried.add(log)
         if relation is not None:
             state.place(log, relation.fit.pieces)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.alignment.captures import Matches, pairs
-from multitracer.alignment.clocks import Fit, Points, fit
+from multitracer.alignment.clocks import MAX_SKEW_PPM, Fit, Points, fit
 from multitracer.alignment.path import FEW_MATCHES, leaving
 from multitracer.alignment.relation import Pairs, Relation, against, place_steps
 from multitracer.alignment.state import AlignmentState
@@ -134,10 +134,18 @@ def _span(state: AlignmentState, b: int, conns: Array) -> tuple[tuple[int, int],
 
 
 def _drift_outside(state: AlignmentState, b: int, fitted: Fit, span: tuple[int, int]) -> int:
-    """What the uncertainty of the skew adds to the bound at the file's ends, in ns."""
+    """What the uncertainty of the skew adds to the bound at the file's ends, in ns.
+
+    Far from the flow a wrong skew grows without end, so order alone bounds it here: a queue that fills while
+    the flow lasts tilts the smallest delays as a skew would.
+    """
     first, last = state.span(b)
     away = max(span[0] - first, last - span[1], 0)
-    return int(np.ceil(max(piece.skew_error for piece in fitted.pieces) * away))
+    slopes = (
+        MAX_SKEW_PPM / 1e6 + abs(piece.line.skew) if piece.skew_bound is None else piece.skew_bound
+        for piece in fitted.pieces
+    )
+    return int(np.ceil(max(slopes) * away))
 
 
 def _contradicting(shared: _Shared, fitted: Fit, points: Any, span: tuple[int, int]) -> Array | None:

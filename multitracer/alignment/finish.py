@@ -153,7 +153,15 @@ def _clock(
     if source != state.reference and nominal.free and chosen.known:
         correction = round(chosen.middle)
     pieces = tuple(
-        Piece(p.first_order, p.line.moved(correction), p.half_width_ns, p.skew_term_ns, p.skew_error, p.doubt)
+        Piece(
+            p.first_order,
+            p.line.moved(correction),
+            p.half_width_ns,
+            p.skew_term_ns,
+            p.skew_error,
+            p.doubt,
+            p.skew_bound,
+        )
         for p in nominal.pieces
     )
     final = Nominal(pieces, nominal.free)

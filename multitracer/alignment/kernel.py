@@ -8,17 +8,16 @@ microseconds before the kernel event.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from multitracer.alignment.clocks import Fit, fit, fit_median
-from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import Seen, Socket, seen, sockets
+from multitracer.alignment.joining import Captures, Log
 from multitracer.alignment.relation import Pairs, Relation
 from multitracer.alignment.voting import best_shift
 from multitracer.model.table import Array, Table
-from multitracer.model.trace import Trace
 
 _FEW = 3
 _LOCAL_NS = 1_000_000  # residuals within this: the capture is on the kernel's own host
@@ -26,28 +25,14 @@ _TIGHT_NS = 200_000
 _RESOLUTION_NS = 1_000
 
 
-def join(
-    index: int,
-    trace: Trace,
-    merged: Sequence[Merged],
-    segments: Mapping[int, Table],
-    span_ns: tuple[int, int],
-    preferred: Sequence[int],
-) -> Relation | None:
+def join(log: Log, captures: Captures) -> Relation | None:
     """Join a kernel log to the capture whose ACKs it matches best.
 
     Parameters
     ----------
-    index : int
-        The kernel log among the sources.
-    trace : Trace
-    merged : sequence of Merged
-    segments : mapping of int to Table
-        By capture: in common terms of connection and direction, times on the reference timeline.
-    span_ns : (int, int)
-        First and last time of the log.
-    preferred : sequence of int
-        Captures, the sender side first; a later one is taken only if it fits clearly better.
+    log : Log
+    captures : Captures
+        Of those behind the first one is taken only if it fits clearly better.
 
     Returns
     -------
@@ -55,9 +40,9 @@ def join(
         None if nothing matches.
     """
     best: tuple[int, Relation] | None = None
-    found = sockets(trace.flows, merged)
-    for capture in preferred:
-        for candidate in _candidates(index, trace, found, segments[capture], capture, span_ns):
+    found = sockets(log.trace.flows, captures.merged)
+    for capture in captures.preferred:
+        for candidate in _candidates(log, found, captures.segments[capture], capture):
             half = candidate.fit.pieces[0].half_width_ns
             if best is None or half * 4 < best[0]:
                 best = (half, candidate)
@@ -66,15 +51,9 @@ def join(
     return None if best is None else best[1]
 
 
-def _candidates(
-    index: int,
-    trace: Trace,
-    own: Sequence[Socket],
-    segments: Table,
-    capture: int,
-    span_ns: tuple[int, int],
-) -> list[Relation]:
+def _candidates(log: Log, own: Sequence[Socket], segments: Table, capture: int) -> list[Relation]:
     """One relation per rule: ACK numbers, arrivals of data, retransmissions."""
+    index, trace, span_ns = log.index, log.trace, log.span_ns
     states = trace.tables.get("tcp_states")
     events = trace.tables.get("kernel_events")
     by_ack: list[tuple[Array, Array]] = []

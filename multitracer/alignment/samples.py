@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from multitracer.alignment.clocks import ClockLine, Fit, Piece
-from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import Socket, seen, sockets
+from multitracer.alignment.joining import Captures, Log
 from multitracer.alignment.relation import Pairs, Relation
 from multitracer.model.table import Array, Table
-from multitracer.model.trace import Trace
 
 _COMMAND_NS = 50_000_000  # the time is printed before the counters are read: they may be newer by this much
 _OUTLIERS = 0.01
@@ -20,15 +19,7 @@ _FEW = 3
 _UNBOUNDED = 1 << 62
 
 
-def join(
-    index: int,
-    trace: Trace,
-    merged: Sequence[Merged],
-    segments: Mapping[int, Table],
-    span_ns: tuple[int, int],
-    preferred: Sequence[int],
-    points: Mapping[int, str | None],
-) -> Relation | None:
+def join(log: Log, captures: Captures) -> Relation | None:
     """Join a log of counters to a capture.
 
     A sample that says "n bytes acknowledged" was taken after the ACK of n passed and before the next one.
@@ -40,39 +31,27 @@ def join(
 
     Parameters
     ----------
-    index : int
-        The log of counters among the sources.
-    trace : Trace
-        The log.
-    merged : sequence of Merged
-        Connections that the captures have in common.
-    segments : mapping of int to Table
-        By capture: connections and directions in common terms, times on the reference timeline.
-    span_ns : (int, int)
-        First and last time of the log, as stamped.
-    preferred : sequence of int
-        Captures in the order in which they are tried.
-    points : mapping of int to str or None
-        Observation point of each capture ("snd", "rcv", "mid"); None where it is not known.
+    log : Log
+    captures : Captures
 
     Returns
     -------
     Relation or None
         None if no capture has enough samples, or if their bounds do not agree.
     """
-    own = sockets(trace.flows, merged)
-    for capture in preferred:
-        low, high = _bounds(trace.tables["tcp_states"], own, merged, segments[capture], points[capture])
+    own = sockets(log.trace.flows, captures.merged)
+    for capture in captures.preferred:
+        low, high = _bounds(log.trace.tables["tcp_states"], own, captures, capture)
         if len(low) < _FEW:
             continue
         bottom, top, agree = _common_stretch(low, high)
         if agree < _ENOUGH * len(low) or bottom == -_UNBOUNDED or top == _UNBOUNDED:
             continue
-        stamped = trace.source.clock == "realtime" and bottom - _COMMAND_NS <= 0 <= top + _COMMAND_NS
+        stamped = log.trace.source.clock == "realtime" and bottom - _COMMAND_NS <= 0 <= top + _COMMAND_NS
         offset = 0 if stamped else (bottom + top) // 2
         # The offset found is that of the moment of counting; the stamp may be older by the command's run.
         half = max(abs(bottom - offset), abs(top - offset)) + (0 if stamped else _COMMAND_NS) + 1
-        piece = Piece(0, ClockLine(span_ns[0], offset), half, 0, 0.0)
+        piece = Piece(0, ClockLine(log.span_ns[0], offset), half, 0, 0.0)
         evidence = {
             "rule": "bytes_acked, bytes_sent",
             "samples": len(low),
@@ -81,7 +60,7 @@ def join(
         }
         fit = Fit((piece,), half, "accurate" if half <= _COMMAND_NS else "approximate", 0, evidence)
         method = "as-stamped" if stamped else "ack-match"
-        return Relation(capture, index, Pairs.none(), Pairs.none(), method, fit, half, evidence)
+        return Relation(capture, log.index, Pairs.none(), Pairs.none(), method, fit, half, evidence)
     return None
 
 
@@ -102,10 +81,9 @@ def _common_stretch(low: Array, high: Array) -> tuple[int, int, int]:
     return int(edges[order[mine[0]]]), int(edges[order[end]]), best
 
 
-def _bounds(
-    states: Table, own: Sequence[Socket], merged: Sequence[Merged], segments: Table, point: str | None
-) -> tuple[Array, Array]:
+def _bounds(states: Table, own: Sequence[Socket], captures: Captures, capture: int) -> tuple[Array, Array]:
     """Lower and upper bound of the offset by sample."""
+    segments, point = captures.segments[capture], captures.points[capture]
     lows, highs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for socket, rows, sending, acks in seen(states, own, segments):
         acks = acks[segments["ack"][acks] >= 0]
@@ -114,7 +92,7 @@ def _bounds(
         sent = np.cumsum(segments["length"][data], dtype=np.int64)
         rows = rows[states["bytes_acked"][rows] > 0]
         syn = _syn_counted(states["bytes_acked"][rows], highest)
-        near = point == ("snd" if socket.sends == merged[socket.conn].data_dir else "rcv")
+        near = point == ("snd" if socket.sends == captures.merged[socket.conn].data_dir else "rcv")
         t = states["t_ns"][rows]
         low, high = _between_changes(states["bytes_acked"][rows] + syn, t, highest, segments["t_ns"][acks])
         lows.append(low)

@@ -16,6 +16,7 @@ from multitracer.alignment import kernel, linklog, samples
 from multitracer.alignment.clocks import ClockLine, Int, fit
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.flows import relative
+from multitracer.alignment.joining import Captures, Log
 from multitracer.alignment.linksearch import Packets
 from multitracer.alignment.relation import Relation
 from multitracer.model import schema
@@ -149,10 +150,12 @@ def join_log(log: int, trace: Trace, seen: SocketObserver, span_ns: tuple[int, i
     span_ns : (int, int)
         First and last time of the other log, as stamped.
     """
-    merged, segments = [seen.merged()], {seen.source: seen.segments()}
-    relation = kernel.join(log, trace, merged, segments, span_ns, [seen.source])
+    source = seen.source
+    captures = Captures([seen.merged()], {source: seen.segments()}, [source], {source: "snd"})
+    given = Log(log, trace, span_ns)
+    relation = kernel.join(given, captures)
     if relation is None and len(trace.tables.get("tcp_states", ())):
-        relation = samples.join(log, trace, merged, segments, span_ns, [seen.source], {seen.source: "snd"})
+        relation = samples.join(given, captures)
     return relation
 
 

@@ -21,7 +21,7 @@ QUESTIONS = {
     "throughput": Question(needs=("segments",)),
     "arrivals": Question(needs=("segments",)),
     "timeouts": Question(needs=("segments",), uses=("kernel_events", "snd", "rcv")),
-    "losses": Question(needs=("segments", "snd", "rcv")),
+    "losses": Question(needs=("segments", "rcv"), uses=("snd",)),
     "recoveries": Question(needs=("segments",), uses=("snd", "rcv", "timeouts", "losses")),
     "observation": Question(needs=("segments",)),
     "limits": Question(needs=("segments", "snd")),

@@ -107,6 +107,7 @@ def _from_captures(
     rest = [one for one in found if one.kind not in _FIRST]
     twice_s = duplicates_s(utilization) if whole is not None else 0.0
     rest, loss = priced.from_captures(m, rest, connections, chains, twice_s)
+    rest = [one for one in rest if one.text]
     return [*ended, *([whole] if whole is not None else []), *rest, *others_own], loss
 
 

@@ -138,7 +138,7 @@ def _share(part_s: float, span_s: float) -> float | None:
 
 ANALYZER = Analyzer(
     name="idle_losses",
-    question="How much of the transfer stood still, and which losses did that cost?",
+    question="For how much of the transfer was the link idle, and which losses caused it?",
     run=run,
     **QUESTIONS["idle_losses"]._asdict(),
 )

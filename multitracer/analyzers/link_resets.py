@@ -37,7 +37,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     if not len(m.table("link_frames")) and not len(m.table("link_events")):
         return Result("link_resets", inconclusive="needs a link log")
     if m.entities and not any(m.link_type(entity).tells("resets") for entity in range(len(m.entities))):
-        return Result("link_resets", inconclusive="needs a link log that tells of resets")
+        return Result("link_resets", inconclusive="needs a link log that records resets")
     found = handshakes(m)
     path = link_path(m)
     rows = [_row(m, path, reset) for reset in found]
@@ -183,7 +183,7 @@ def _seconds(m: Timeline, t_ns: int) -> float | None:
 
 ANALYZER = Analyzer(
     name="link_resets",
-    question="When was the link reset, what did it flush, and how long did TCP stand still?",
+    question="When was the link reset, what did it flush, and for how long did TCP stall?",
     run=run,
     **QUESTIONS["link_resets"]._asdict(),
 )

@@ -149,7 +149,7 @@ def _finite(value: float) -> float | None:
 
 ANALYZER = Analyzer(
     name="link_retransmissions",
-    question="What rate did the link offer, and how much of it went into sending frames again?",
+    question="What rate did the link have, and how much of it did retransmitted frames take?",
     run=run,
     **QUESTIONS["link_retransmissions"]._asdict(),
 )

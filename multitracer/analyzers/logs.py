@@ -99,6 +99,10 @@ def _end(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
+_LONGEST_S = 1e9
+"""No RTT is as long as thirty years."""
+
+
 def _spread(found: Samples | None) -> Object | None:
     if not found:
         return None
@@ -114,7 +118,10 @@ def _spread(found: Samples | None) -> Object | None:
 def _rtt(flow: LoggedFlow) -> Object | None:
     if not flow.rtt:
         return None
-    ms = flow.rtt.value * 1e3
+    # What a damaged log says of decades is no time on the way, and sums of it are no numbers.
+    ms = flow.rtt.value[(flow.rtt.value >= 0) & (flow.rtt.value < _LONGEST_S)] * 1e3
+    if not len(ms):
+        return None
     return {
         "kind": flow.rtt_kind,
         "min": round(float(ms.min()), 3),
@@ -231,7 +238,7 @@ def _intervals(flows: Sequence[LoggedFlow]) -> Table:
 
 ANALYZER = Analyzer(
     name="logs",
-    question="What do logs alone tell of transfers that no capture holds?",
+    question="What do logs alone show of transfers that no capture holds?",
     run=run,
     **QUESTIONS["logs"]._asdict(),
 )

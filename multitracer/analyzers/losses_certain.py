@@ -1,7 +1,8 @@
 """Which segments were lost, which retransmissions were needed, what was reordered: certain by two captures.
 
 The verdicts here rest on records of both captures and override what one capture lets infer. A record that a
-capture lost is told apart from a packet that the network lost, and counted on its own.
+capture lost is told apart from a packet that the network lost, and counted on its own. Where no capture is
+at the sender, the first one on the path takes its place: what was lost before it is inferred, and told apart.
 """
 
 from __future__ import annotations
@@ -14,8 +15,18 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.layers.tcp.fates import ARRIVED, DAMAGED, LOST, UNKNOWN, AllFates, Fates, fates_of
+from multitracer.layers.tcp.fates import (
+    ARRIVED,
+    DAMAGED,
+    LOST,
+    UNKNOWN,
+    AllFates,
+    Fates,
+    fates_between,
+    fates_of,
+)
 from multitracer.layers.tcp.flow_batch import FlowBatch, GroupedSearch, Times, batches
+from multitracer.layers.tcp.hops import captures_along
 from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped
@@ -31,16 +42,26 @@ _LISTED = 1000
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Follow both directions of every connection from one capture to the other.
 
+    From a capture in the middle on, only data to the receiver's is followed: what passes the middle on its
+    way to the sender may still be lost.
+
     References
     ----------
     RFC 2680 section 2.4 (loss); RFC 3522 section 2 (spurious);
     RFC 4737 sections 3 and 4.2 (reordering and its extent).
     """
+    first = m.snd if m.snd is not None else next(iter(captures_along(m)), None)
+    if first is None or first == m.rcv or m.rcv is None:
+        return Result("losses", inconclusive="needs a capture at the sender")
     lost: list[Table] = []
     again: list[Table] = []
     entries: list[dict[str, Any]] = []
     for some in batches(m):
-        found = [(reverse, known) for reverse in (False, True) for known in fates_of(m, some, reverse)]
+        if m.snd is not None:
+            found = [(reverse, known) for reverse in (False, True) for known in fates_of(m, some, reverse)]
+        else:
+            to_receiver = fates_between(m, some, first, m.rcv)
+            found = [(False, known) for near, _, known in to_receiver if near == first]
         whole = [(_not_whole(known), _repeats(known)) for _, known in found]
         told = []
         for (reverse, known), (_, repeats) in zip(found, whole, strict=True):
@@ -57,7 +78,17 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     grouped = Grouped(gone["conn"], gone["dir"])
     for entry in entries:
         entry["data_lost"] = len(grouped.rows(entry["conn"], schema.DIRECTIONS.index(entry["direction"])))
-    return Result("losses", {"basis": "certain: both captures", "directions": entries}, tables)
+    if m.snd is not None:
+        return Result("losses", {"basis": "certain: both captures", "directions": entries}, tables)
+    known_to = {one.index: one.summaries[first] for one in m.connections if first in one.summaries}
+    for entry in entries:
+        # At least so many, by one capture; behind the receiver's own nothing is lost.
+        summary = known_to.get(entry["conn"], {}).get(entry["direction"], {})
+        entry["upstream"] = (summary.get("losses") or {}).get("upstream")
+        entry["downstream"] = 0
+    between = [m.sources[one].path for one in (first, m.rcv)]
+    basis = "certain from the first capture on; before it, inferred"
+    return Result("losses", {"basis": basis, "between": between, "directions": entries}, tables)
 
 
 def _by_place(columns: Schema, found: list[tuple[bool, AllFates]], rows: list[FlowBatch]) -> Table:

@@ -5,10 +5,10 @@ It declares all about itself, and loads nothing heavy before it is asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.analysis import Analyzer, BatchColumn, Result
 
 if TYPE_CHECKING:
     from multitracer.layers.tcp.multipath import Carried, Transfer
@@ -98,6 +98,21 @@ def _carried(one: Carried | None, whole: int | None) -> dict[str, Any] | None:
     }
 
 
+def _by_connection(value: str) -> Callable[[Mapping[str, Any]], Mapping[int, Any]]:
+    """Values of subflows by connection, in the direction of their transfer's data."""
+
+    def values(summary: Mapping[str, Any]) -> Mapping[int, Any]:
+        found: dict[int, Any] = {}
+        for number, transfer in enumerate(summary["transfers"]):
+            way = transfer["data_direction"]
+            for subflow in transfer["subflows"]:
+                carried = subflow[way] or {}
+                found[subflow["conn"]] = number if value == "transfer" else carried.get(value)
+        return found
+
+    return values
+
+
 ANALYZER = Analyzer(
     "mptcp",
     "What did each subflow of a Multipath TCP transfer carry?",
@@ -105,4 +120,10 @@ ANALYZER = Analyzer(
     needs=("mptcp",),
     specific=True,
     key="mptcp",
+    batch=(
+        BatchColumn("mptcp_transfer", "number of the Multipath TCP transfer", _by_connection("transfer")),
+        BatchColumn("mptcp_bytes", "bytes of the transfer that the subflow brought", _by_connection("bytes")),
+        BatchColumn("mptcp_reinjected", "bytes that another subflow had sent", _by_connection("reinjected")),
+        BatchColumn("mptcp_share", "the subflow's share of the transfer's bytes", _by_connection("share")),
+    ),
 )

@@ -24,9 +24,9 @@ _WHERE = {"snd": "sender's", "rcv": "receiver's", "mid": "mid-path"}
 _FILES = {
     "options-cut": "the snap length cut TCP options from {count} segments: SACK, timestamps and window scale "
     "in them are unknown, and so are causes and verdicts that rest on them",
-    "duplicate-record": "{count} records are copies of an earlier one (captured on several interfaces); they "
-    "are left out and are no retransmissions",
-    "time-backwards": "{count} records are older than the one before: delays and causes around them rest on "
+    "duplicate-record": "records are copies of an earlier one (captured on several interfaces): {count}; "
+    "they are left out and are no retransmissions",
+    "time-backwards": "records are older than the one before: {count}; delays and causes around them rest on "
     "the order of the file, not on the stamps",
 }
 
@@ -162,7 +162,7 @@ def _unseen_bytes(both: TwoWay) -> Times:
 
 ANALYZER = Analyzer(
     name="observation",
-    question="What can these captures not tell, and why?",
+    question="What do these captures leave unknown, and why?",
     run=run,
     **QUESTIONS["observation"]._asdict(),
 )

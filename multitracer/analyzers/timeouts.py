@@ -104,6 +104,9 @@ def _receiver_votes(measurement: Timeline, table: Table, row: int) -> tuple[int,
         return _GENUINE, 0
     back = whole & (segments["dir"] != table["dir"][row]) & (segments["ack"] > seq)
     answers = np.flatnonzero(back & (segments["source"] == sender) & (segments["t_ns"] > t_ns))
+    if len(answers) == 0:
+        acks = np.flatnonzero(back & (segments["source"] == receiver))
+        return 0, _GENUINE if _never_came(segments, acks, connection.index, sender) else 0
     left = _same_packets(segments, answers[:1], back & (segments["source"] == receiver))
     if left is None or len(left) == 0:
         return 0, 0
@@ -111,6 +114,15 @@ def _receiver_votes(measurement: Timeline, table: Table, row: int) -> tuple[int,
     late = segments["t_ns"][again]
     on_its_way = len(late) == 0 or bool(segments["t_ns"][left[0]] < late[0])
     return (_SPURIOUS, 0) if on_its_way else (0, _GENUINE)
+
+
+def _never_came(segments: Table, acks: Array, conn: int, sender: int) -> bool:
+    """Whether ACKs left the receiver, and the sender's capture then lacks them for longer than any RTT."""
+    here = (segments["conn"] == conn) & (segments["source"] == sender)
+    if len(acks) == 0 or not np.any(here):
+        return False
+    longest_ns = int(segments["rtt_ns"][here].max(initial=0))
+    return longest_ns > 0 and int(segments["t_ns"][here].max() - segments["t_ns"][acks[0]]) > longest_ns
 
 
 def _same_packets(segments: Table, packets: Array, candidates: Array) -> Array | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
@@ -186,3 +186,42 @@ def order(known: Mapping[str, Analyzer], wanted: list[str]) -> list[str]:
         return list(TopologicalSorter(graph).static_order())
     except CycleError as error:
         raise UsageError(f"analyzers need each other in a circle: {' -> '.join(error.args[1])}") from error
+
+
+def answers(
+    measurement: Timeline,
+    only: Iterable[str] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> dict[str, Result]:
+    """Results of all analyzers, or of some and what they need.
+
+    Parameters
+    ----------
+    measurement : Timeline
+    only : iterable of str, optional
+        Names; None: all that arise.
+    progress : callable, optional
+        ``progress(done, total, name)``, called before each.
+
+    Returns
+    -------
+    dict of str to Result
+        Of those that were asked for.
+
+    Raises
+    ------
+    UsageError
+        An unknown name.
+    """
+    known = registry.analyzers()
+    wanted = [name for name in known if arises(known, name, measurement)] if only is None else list(only)
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")
+    steps = order(known, wanted)
+    results: dict[str, Result] = {}
+    for done, name in enumerate(steps):
+        if progress:
+            progress(done, len(steps), name)
+        results[name] = answer(known, name, measurement, results)
+    return {name: results[name] for name in known if name in wanted}

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from multitracer import registry
-from multitracer.api.pipeline import Progress
+from multitracer.api.pipeline import Progress, is_large, summarised
+from multitracer.model.declared import with_points
 from multitracer.model.errors import MultiTracerError, UnknownFormat, UnreadableFile
 from multitracer.model.trace import Trace
 from multitracer.output.contract import source_object
 from multitracer.reading.discovery import discover
 from multitracer.reading.opening import Formats, check_formats, declared_format, format_of, open_trace
+
+SUMMARY = "a summary: single segments are not kept of a large capture, and no rows are counted"
+"""Of captures above `multitracer.api.pipeline.SUMMARY_BYTES`."""
 
 
 @dataclass
@@ -62,9 +67,12 @@ class Inventory:
 
 
 def inspect(
-    paths: Iterable[str | os.PathLike[str]], format: Formats = None, progress: Progress | None = None
+    paths: Iterable[str | os.PathLike[str]],
+    format: Formats = None,
+    progress: Progress | None = None,
+    point: str | Mapping[str, str] | None = None,
 ) -> Inventory:
-    """Read every file on its own.
+    """Read every file on its own; of a large capture a summary, as `analyze` does.
 
     Parameters
     ----------
@@ -74,16 +82,19 @@ def inspect(
         Files and directories.
     format : str or mapping, optional
         As of `multitracer.read`.
+    point : str or mapping, optional
+        As of `multitracer.read`.
 
     Raises
     ------
     UsageError
-        A format that does not exist, or for a file that was not given.
+        A format or a point that does not exist, or for a file that was not given.
     """
     found = Inventory()
     named: list[str] = []
     candidates: list[str] = []
     settings: dict[str, Any] = {}
+    summaries: list[Trace] = []
     for path in [os.fspath(path) for path in paths]:
         try:
             files = discover([path])
@@ -96,12 +107,17 @@ def inspect(
         settings = settings or files.settings
     known = registry.parsers()
     check_formats(format, candidates + found.order, known)
+    settings = with_points(settings, point, candidates)
     for done, path in enumerate(candidates):
         if progress:
             progress(done, len(candidates), path)
         try:
             asked = format_of(path, format) or declared_format(path, settings)
-            trace = open_trace(path, asked, known, settings)
+            summary = summarised(path, asked, known) if is_large(path) else None
+            if summary is not None:
+                summary.source.details["read_as"] = SUMMARY
+                summaries.append(summary)
+            trace = summary or open_trace(path, asked, known, settings)
         except UnknownFormat as error:
             (found.errors if path in named else found.skipped)[path] = _reason(path, error)
         except MultiTracerError as error:
@@ -110,8 +126,19 @@ def inspect(
             found.traces += [trace, *trace.others]
         if path not in found.skipped:
             found.order.append(path)
-    _locate(found.traces, settings)
+    if not summaries:
+        _locate(found.traces, settings)
+    for summary in summaries:
+        _locate_alone(summary, settings)
     return found
+
+
+def _locate_alone(summary: Trace, settings: dict[str, Any]) -> None:
+    """Fill in the observation point, as far as one capture shows it."""
+    from multitracer.alignment import align_single
+
+    with contextlib.suppress(MultiTracerError):
+        align_single(summary, settings)
 
 
 def _locate(traces: list[Trace], settings: dict[str, Any]) -> None:

@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 from multitracer import registry
 from multitracer.api.analysis import Analysis
-from multitracer.api.answering import answer, arises, order
+from multitracer.api.answering import answers
 from multitracer.api.measurement import Measurement
-from multitracer.model.analysis import Result
 from multitracer.model.errors import Issue, MultiTracerError, NothingToRead, UnknownFormat, UsageError
 from multitracer.model.parser import Parser
 from multitracer.model.timeline import Timeline
@@ -31,10 +30,16 @@ from multitracer.reading.opening import (
 Progress = Callable[[int, int, str], None]
 """Called before each step: ``progress(done, total, what)``."""
 
-Detail = Literal["full", "summary", "auto"]
+Detail = Literal["full", "summary", "auto", "bounded"]
 
 SUMMARY_BYTES = 64 << 20
 """A lone capture above this size is summarised where the caller leaves it open."""
+
+FULL_CONNECTIONS = 100_000
+"""Of more connections in a lone large capture, single segments are kept only where the caller insists."""
+
+CONNECTION_BYTES = 9_000
+"""What one connection of a few segments takes where they are kept, measured over a million of them."""
 
 
 def read(
@@ -57,9 +62,10 @@ def read(
         Name of the parser for all files, or by file, instead of what content says.
     progress : callable, optional
         ``progress(done, total, what)``, called before each file and before the alignment.
-    detail : {"full", "summary", "auto"}
+    detail : {"full", "summary", "auto", "bounded"}
         summary: a single capture is read without tables, in memory that does not grow with it; questions that
         need single segments then stay open. auto: so for a capture of more than `SUMMARY_BYTES`.
+        bounded: so for one that holds more than `FULL_CONNECTIONS` besides, with an issue that says so.
     point : str or mapping, optional
         Observation point (snd, rcv, mid) of all captures, or by file, instead of what they show.
 
@@ -94,8 +100,16 @@ def read(
         from multitracer.model import declared
 
         files.settings = declared.with_points(files.settings, point, lone)
-    if len(lone) == 1 and (detail == "summary" or (detail == "auto" and _is_large(lone[0]))):
-        summary = _summarise(lone[0], format_of(lone[0], format), known)
+    if len(lone) == 1 and (detail == "summary" or (detail in ("auto", "bounded") and is_large(lone[0]))):
+        summary = summarised(lone[0], format_of(lone[0], format), known)
+        if summary is not None and detail == "bounded":
+            count = len(summary.connections)
+            if count > FULL_CONNECTIONS:
+                summary.issues.append(
+                    Issue("too-many-connections", count, detail=cost_of(count), path=lone[0])
+                )
+            else:
+                summary = None
         if summary is not None:
             from multitracer.alignment import align_single
 
@@ -141,15 +155,37 @@ def _together(traces: list[Trace], known: Mapping[str, Parser], settings: Mappin
     return traces
 
 
-def _is_large(path: str) -> bool:
+def cost_of(connections: int) -> str:
+    """What it takes to keep every segment of so many connections, in words."""
+    gigabytes = connections * CONNECTION_BYTES / 1e9
+    return f"{connections:,} connections: all their segments take about {gigabytes:.1f} GB or more"
+
+
+def is_large(path: str) -> bool:
+    """Whether a capture is summarised where the caller leaves it open."""
     try:
         return os.path.getsize(path) > SUMMARY_BYTES
     except OSError:
         return False
 
 
-def _summarise(path: str, format: str | None, known: Mapping[str, Parser]) -> Trace | None:
-    """A trace without tables; None if its format has no such form."""
+def summarised(path: str, format: str | None, known: Mapping[str, Parser]) -> Trace | None:
+    """A trace without tables.
+
+    Parameters
+    ----------
+    path : str
+        The capture.
+    format : str or None
+        Its format where it was named; None: recognised.
+    known : mapping of str to Parser
+        Parsers by name.
+
+    Returns
+    -------
+    Trace or None
+        None if its format has no such form.
+    """
     parser = known.get(format) if format is not None else recognise(path, known)
     return None if parser is None or parser.summarise is None else parser.summarise(path)
 
@@ -189,18 +225,7 @@ def analyze(
     True
     """
     measurement = _measurement(subject, paths)
-    known = registry.analyzers()
-    wanted = [name for name in known if arises(known, name, measurement)] if only is None else list(only)
-    for name in wanted:
-        if name not in known:
-            raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")
-    steps = order(known, wanted)
-    results: dict[str, Result] = {}
-    for done, name in enumerate(steps):
-        if progress:
-            progress(done, len(steps), name)
-        results[name] = answer(known, name, measurement, results)
-    return Analysis(measurement, {name: results[name] for name in known if name in wanted})
+    return Analysis(measurement, answers(measurement, only, progress))
 
 
 def _measurement(

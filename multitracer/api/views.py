@@ -7,22 +7,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from multitracer.api.analysis import Analysis
+from multitracer.api.answering import answers
 from multitracer.api.measurement import Measurement
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 from multitracer.output.digest import digest
+from multitracer.output.results import Answers
 
 MOST_VIEWS = 60
 """Connections that a page lets its reader choose from; each is analysed alone."""
 
 
-def worth_seeing(analysis: Analysis, most: int = MOST_VIEWS) -> list[int]:
+def worth_seeing(analysis: Answers, most: int = MOST_VIEWS) -> list[int]:
     """Numbers of the connections to look at, ascending: most trouble and most data first where not all fit.
 
     Parameters
     ----------
-    analysis : Analysis
+    analysis : Answers
         Of all connections.
     most : int
 
@@ -46,7 +47,7 @@ def worth_seeing(analysis: Analysis, most: int = MOST_VIEWS) -> list[int]:
     return sorted(entries[place]["index"] for place in chosen)
 
 
-def each_connection(measurement: Timeline, numbers: Sequence[int]) -> Iterator[Analysis]:
+def each_connection(measurement: Timeline, numbers: Sequence[int]) -> Iterator[Answers]:
     """Analyses of single connections, made one after the other so that one at a time is held.
 
     Parameters
@@ -58,11 +59,9 @@ def each_connection(measurement: Timeline, numbers: Sequence[int]) -> Iterator[A
 
     Yields
     ------
-    Analysis
+    Answers
         What `select` and `analyze` give of that connection, in the order of `numbers`.
     """
-    from multitracer.api.pipeline import analyze
-
     if not numbers:
         return
     parts = {name: _Parts(table) for name, table in measurement.tables.items() if "conn" in table}
@@ -72,7 +71,7 @@ def each_connection(measurement: Timeline, numbers: Sequence[int]) -> Iterator[A
         kept = [one for one in measurement.connections if one.index == number]
         alone = replace(measurement, connections=kept, tables=tables, _flows=None)
         assert isinstance(alone, Measurement)
-        yield analyze(alone)
+        yield Answers(alone, answers(alone))
 
 
 class _Parts:

@@ -95,7 +95,7 @@ def _flagged(found: Batch) -> Markup:
         words = f"None of {count(known, 'measurement')} of known utilization is at {found.flag_below:g} % "
         words += "or less."
         if not known:
-            words = "Of no measurement the utilization is known: it needs a link log, or what stands for one."
+            words = "No utilization is known: that needs a link log, or an estimate of the link's rate."
         return tag("p", words, class_="lead")
     varied = found.varied
     items = [

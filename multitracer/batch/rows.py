@@ -62,7 +62,7 @@ COLUMNS: dict[str, str] = {
     "limits_s": "handshake to last ACK: the time that the limits share [s]",
     **{f"limit_{name}": f"share of limits_s: {text}" for name, text in LIMIT_SHARES.items()},
     "limits_method": "source of the limits: kernel, or inferred from the capture",
-    "limited_by": "of a transfer that only a log tells of: what limited the sender for most of the time",
+    "limited_by": "of a transfer that only a log shows: what limited the sender for most of the time",
     "utilization": "of the measurement: share of the link capacity that was used (paper 4.3)",
     "utilization_low": "of the measurement: lower bound, where utilization is an estimate",
     "utilization_high": "of the measurement: upper bound, where utilization is an estimate",
@@ -81,7 +81,7 @@ COLUMNS: dict[str, str] = {
     "flows": "of the measurement: connections with data",
     "goodput_std_bps": "of the measurement: standard deviation of goodput over its flows [bit/s]",
     "jain": "of the measurement: Jain's fairness index of goodput over its flows",
-    "energy_used_j": "of the measurement: energy that all nodes used, where the trace tells it [J]",
+    "energy_used_j": "of the measurement: energy that all nodes used, where the trace has it [J]",
     "energy_j_per_mbit": "energy_used_j, or the parameter energy_j, per million bits of payload [J]",
 }
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from multitracer.api.pcapfilter import compiled
 from multitracer.batch import guard
 from multitracer.batch.executors import Run, Where, default_memory_bytes, opened
 from multitracer.batch.find import Found, Unit, find
@@ -19,6 +20,7 @@ from multitracer.batch.parameters import merge, name_pattern, read_table
 from multitracer.batch.progress import EACH_BYTES, Progress, Report
 from multitracer.batch.rules import Rule, parse_rule
 from multitracer.batch.storage import LocalStore, is_remote, store
+from multitracer.model.declared import points_of, with_points
 from multitracer.model.errors import NothingToRead, UnreadableFile, UsageError
 
 Pages = Literal["all", "flagged", "none"]
@@ -38,6 +40,9 @@ class Options:
     dataset: bool = False
     limits: guard.Limits = field(default_factory=guard.Limits)
     rules: tuple[Rule, ...] = ()
+    filter: str = ""
+    conns: tuple[int, ...] = ()
+    point: str | dict[str, str] | None = None
 
 
 def batch(
@@ -56,6 +61,9 @@ def batch(
     baseline: str | os.PathLike[str] | None = None,
     partition_by: Sequence[str] = (),
     fail_on: Sequence[str] = (),
+    filter: str = "",
+    conns: Sequence[int] = (),
+    point: str | Mapping[str, str] | None = None,
     time_limit_s: float = 600.0,
     memory_limit_bytes: int | None = None,
     progress: Report | None = None,
@@ -63,7 +71,7 @@ def batch(
     r"""Analyse every measurement under a root.
 
     A run that was ended goes on where it stopped: what is finished in `output` is kept as long as neither the
-    files of the measurement nor the program change.
+    files of the measurement nor the program nor the selection of connections change.
 
     Parameters
     ----------
@@ -94,6 +102,13 @@ def batch(
     fail_on : sequence of str
         Rules: ``utilization<95``, ``timeouts_spurious>0``, ``cause=loss``, ``slowdown>5`` (percent, against
         the baseline). Broken ones are in `Batch.broken`.
+    filter : str
+        Only connections that match, of every measurement, as of `multitracer.select`; one without any fails.
+    conns : sequence of int
+        Only connections with these numbers, of every measurement.
+    point : {"snd", "rcv", "mid"} or mapping, optional
+        Observation point of all captures, or of those with a name (``{"a.pcap": "rcv"}``), instead of what
+        they show.
     time_limit_s, memory_limit_bytes : float, int
         What one measurement may take; by default ten minutes, and the worker's share of the memory.
     progress : callable, optional
@@ -128,7 +143,11 @@ def batch(
         bool(partition_by or dask or scheduler),
         guard.Limits(time_limit_s, memory),
         tuple(parse_rule(text) for text in fail_on),
+        filter.strip(),
+        tuple(sorted(set(conns))),
+        point if point is None or isinstance(point, str) else dict(point),
     )
+    compiled(options.filter)  # a slip is said before the work
     if baseline is None and any(rule.name == "slowdown" for rule in options.rules):
         raise UsageError("--fail-on slowdown: needs --baseline, the output of an earlier batch")
     if output is not None:
@@ -152,6 +171,7 @@ def _run(root: str, output: str, where: Where, options: Options, progress: Repor
     found = find(root, output)
     if not found.units:
         raise NothingToRead(f"{root}: no measurement in it: no directory with traces or measurement.toml")
+    with_points({}, options.point, [file for unit in found.units for file in unit.files])
     place = store(output)
     lock = place.lock() if isinstance(place, LocalStore) else None
     try:
@@ -197,12 +217,15 @@ def _analyse_all(
         "version": mt.__version__,
         "page": options.pages,
         "flag_below": options.flag_below,
+        "filter": options.filter,
+        "conns": list(options.conns),
     }
     limits = asdict(options.limits)
     waiting: dict[Future[dict[str, Any]], Unit] = {}
     # The large ones first: at the end, no process waits long for the last one.
     for unit in sorted(found.units, key=lambda one: (-one.bytes, one.name)):
-        job = common | {"name": unit.name, "files": list(unit.files), "whole": unit.whole}
+        points = points_of(options.point, unit.files)
+        job = common | {"name": unit.name, "files": list(unit.files), "whole": unit.whole, "point": points}
         waiting[executor.submit(work, job, limits)] = unit
     records: dict[str, dict[str, Any]] = {}
     try:

@@ -35,7 +35,7 @@ def process(job: Job) -> dict[str, Any]:
     ----------
     job : dict
         ``root``, ``output``, ``name``, ``files``, ``whole``, ``version``, ``page`` ("all",
-        "flagged", "none"), ``flag_below`` (percent).
+        "flagged", "none"), ``flag_below`` (percent), ``filter``, ``conns`` and ``point`` (by file).
 
     Returns
     -------
@@ -129,8 +129,9 @@ def _wants_page(job: Job, record: dict[str, Any]) -> bool:
 
 
 def _key(job: Job) -> str:
-    """Program, names and contents in one digest."""
+    """Program, names, contents and what is selected of them in one digest."""
     digest = hashlib.sha256(f"{RECORD}\n{program()}\n{job['name']}\n{job['whole']}\n".encode())
+    digest.update(json.dumps([job["filter"], job["conns"], job["point"]], sort_keys=True).encode() + b"\n")
     if is_remote(job["root"]):
         system, _, base = filesystem(job["root"])
         for name in job["files"]:
@@ -180,6 +181,7 @@ def _at_hand(job: Job) -> Iterator[str]:
 
 def _analyse(job: Job, key: str) -> tuple[dict[str, Any], str | None]:
     import multitracer as mt
+    from multitracer.api.selection import select
 
     before = os.getcwd()
     with _at_hand(job) as root:
@@ -188,7 +190,8 @@ def _analyse(job: Job, key: str) -> tuple[dict[str, Any], str | None]:
         try:
             try:
                 paths = _directory(job) if job["whole"] else [_as_file(name) for name in job["files"]]
-                measurement = mt.read(*paths, detail="auto")
+                measurement = mt.read(*paths, detail="auto", point=job["point"] or None)
+                measurement = select(measurement, job["conns"], job["filter"])
                 analysis = mt.analyze(measurement)
                 contract = analysis.to_dict()
             except (OSError, MultiTracerError) as error:

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multitracer.cli.common import DATA_LOSS, NOTHING_READABLE, THRESHOLD_MISSED, json_option, print_json
+from multitracer.cli.common import (
+    DATA_LOSS,
+    NOTHING_READABLE,
+    THRESHOLD_MISSED,
+    conn_option,
+    filter_option,
+    json_option,
+    point_option,
+    print_json,
+    processes_option,
+    selection,
+)
 from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 from multitracer.model.quantities import count
@@ -30,13 +41,10 @@ SHOWN = 20
 @click.option(
     "-o", "--output", metavar="DIR", required=True, help="Directory for the results; fsspec URLs work too."
 )
-@click.option(
-    "-j",
-    "--processes",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Worker processes; by default one per core.",
-)
+@processes_option
+@filter_option
+@conn_option
+@point_option
 @click.option(
     "--pages",
     type=click.Choice(["all", "flagged", "none"]),
@@ -131,8 +139,8 @@ def command(
     \b
     multitracer batch runs -o results
     multitracer batch runs -o results --param 'mtu=(\\d+)' --pivot goodput_bps:mtu
-    multitracer batch after -o results-after --baseline results --fail-on 'slowdown>5'
-    multitracer batch s3://traces/today -o s3://results/today --scheduler tcp://head:8786
+    multitracer batch after -o out --baseline results --fail-on 'slowdown>5'
+    multitracer batch s3://in/today -o s3://out/today --scheduler tcp://head:8786
     """
     from multitracer.batch import batch
     from multitracer.batch.output import spurious, state
@@ -155,6 +163,7 @@ def command(
             baseline=baseline,
             partition_by=partition_by,
             fail_on=fail_on,
+            **selection(),
             time_limit_s=time_limit,
             memory_limit_bytes=None if memory_limit is None else _size(memory_limit),
             progress=report,

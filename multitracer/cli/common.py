@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
@@ -112,6 +112,17 @@ def conn_option(command: F) -> F:
     )(command)
 
 
+def processes_option(command: F) -> F:
+    """``-j N``: worker processes."""
+    return click.option(
+        "-j",
+        "--processes",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Worker processes; by default one per core.",
+    )(command)
+
+
 _POINTS = "multitracer.points"
 _FILTER = "multitracer.filter"
 _CONNS = "multitracer.conns"
@@ -181,7 +192,8 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
     formats : sequence of str
         As ``--format`` has them: a format's name, or ``file=format``.
     detail : Detail
-        "full", "summary", or "auto": a summary where a capture is large.
+        "full", "summary", or "auto": a summary where a capture is large; "bounded": where it has too many
+        connections besides, unless some are named.
 
     Returns
     -------
@@ -191,23 +203,43 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
     from multitracer.api.pipeline import read
     from multitracer.cli.progress import progress
 
-    context = click.get_current_context(silent=True)
-    point = parse_points(context.meta.get(_POINTS, ()) if context is not None else ())
+    chosen = selection()
+    if detail == "bounded" and (chosen["conns"] or chosen["filter"]):
+        detail = "full"
     with progress("reading") as step:
-        found = read(*paths, format=parse_formats(formats), progress=step, detail=detail, point=point)
+        found = read(
+            *paths, format=parse_formats(formats), progress=step, detail=detail, point=chosen["point"]
+        )
     return selected(found)
+
+
+class Selection(TypedDict):
+    """What `--point`, `--filter` and `--conn` said."""
+
+    point: str | dict[str, str] | None
+    filter: str
+    conns: tuple[int, ...]
+
+
+def selection() -> Selection:
+    """The connections and observation points that the command line names."""
+    context = click.get_current_context(silent=True)
+    meta = context.meta if context is not None else {}
+    return {
+        "point": parse_points(meta.get(_POINTS, ())),
+        "filter": meta.get(_FILTER, ""),
+        "conns": meta.get(_CONNS, ()),
+    }
 
 
 def selected(measurement: Measurement) -> Measurement:
     """The connections that `--conn` and `--filter` name."""
-    context = click.get_current_context(silent=True)
-    meta = context.meta if context is not None else {}
-    conns, expression = meta.get(_CONNS, ()), meta.get(_FILTER, "")
-    if not conns and not expression:
-        return measurement
+    chosen = selection()
+    if not chosen["conns"] and not chosen["filter"]:
+        return measurement  # numpy need not be loaded
     from multitracer.api.selection import select
 
-    return select(measurement, conns, expression)
+    return select(measurement, chosen["conns"], chosen["filter"])
 
 
 def needs_linux(command: str) -> None:

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from multitracer.cli.common import THRESHOLD_MISSED, json_option, print_json
+from multitracer.cli.common import THRESHOLD_MISSED, json_option, print_json, processes_option
 from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
@@ -16,13 +16,7 @@ from multitracer.model.errors import UsageError
 @click.argument("after", metavar="AFTER", type=click.Path(readable=False))
 @json_option
 @click.option("-o", "--output", metavar="FILE", help="Write a page too: .html.")
-@click.option(
-    "-j",
-    "--processes",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Worker processes; by default one per core.",
-)
+@processes_option
 @click.option(
     "--max-slowdown",
     type=click.FloatRange(0),

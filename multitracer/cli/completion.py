@@ -17,7 +17,7 @@ def command(ctx: click.Context, shell: str) -> None:
     """Print the completion script of bash, zsh or fish.
 
     \b
-    multitracer completion bash > ~/.local/share/bash-completion/completions/multitracer
+    multitracer completion bash > multitracer.bash; source multitracer.bash
     multitracer completion zsh > ~/.zfunc/_multitracer
     multitracer completion fish > ~/.config/fish/completions/multitracer.fish
     """

@@ -35,17 +35,19 @@ def answer(contract: Object, console: Console | None = None) -> None:
     for number, sentence in enumerate(said[:SHORT], 1):
         _sentence(console, number, sentence)
     if any(sentence["cost_s"] >= _SAID_S for sentence in said[:SHORT]) and contract.get("loss"):
-        _definition(console, contract["loss"])
+        _definition(console, contract["loss"], said[:SHORT])
 
 
-def _definition(console: Console, loss: Object) -> None:
-    """What a cost is, in a line, with the loss that all are a part of."""
+def _definition(console: Console, loss: Object, said: Sequence[Object]) -> None:
+    """What a cost is, in a line, with the loss that all are a part of: its bounds, if one of a cost is."""
     from rich.text import Text
 
     from multitracer.cli import words
 
     low, high = loss["bounds_s"]
-    bounds = f" ({words.duration(low)} to {words.duration(high)})" if high > 1.2 * low + _SAID_S else ""
+    told = any(sentence["cost_bounds_s"][1] > loss["s"] for sentence in said)
+    wide = high > 1.2 * low + _SAID_S or (told and words.duration(high) != words.duration(loss["s"]))
+    bounds = f" ({words.duration(low)} to {words.duration(high)})" if wide else ""
     line = (
         f"[cost]: how much sooner without the cause; at most {words.duration(loss['s'])}{bounds} in all, by "
     )

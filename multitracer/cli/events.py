@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from multitracer.cli.common import (
 )
 from multitracer.cli.visible import visible
 from multitracer.model.errors import UsageError
-from multitracer.model.schema import EVENT_LAYERS
+from multitracer.model.eventlayers import EVENT_LAYERS
 from multitracer.output.cells import neutral
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from multitracer.api.measurement import Measurement
 
 ROWS = 50_000
-"""Rows put into text at a time: memory stays small and a reader gets the first ones at once."""
+"""Events made and written at a time: memory stays small and a reader gets the first ones at once."""
 
 
 @click.command(short_help="Print the events of all layers as CSV or Parquet.")
@@ -69,8 +68,8 @@ def command(
 
     \b
     multitracer events sample_traces/flow-control --layer tcp | head
-    multitracer events sample_traces/flow-control --name RlpSnd_rst --name RlpSnd_xoff
-    multitracer events sample_traces/flow-control --from 10 --to 20 -o events.parquet
+    multitracer events sample_traces/flow-control --name RlpSnd_xoff
+    multitracer events sample_traces/flow-control --from 10 --to 20 -o ev.parquet
     """
     ending = os.path.splitext(output)[1].lower() if output else ".csv"
     if ending not in (".csv", ".parquet", ".json"):
@@ -80,16 +79,16 @@ def command(
     if ending == ".parquet":
         _require_pyarrow()
     measurement = load(paths, formats)
-    frame = _select(measurement, layers, names, start, end)
+    frames = _select(measurement, layers, names, start, end)
     if output is None:
-        _writer(as_json)(frame, sys.stdout)
+        _writer(as_json)(frames, sys.stdout)
         return
     with replacing(output) as temporary:
         if ending == ".parquet":
-            frame.to_parquet(temporary, index=False)
+            _write_parquet(frames, temporary)
             return
         with open(temporary, "w", encoding="utf-8", newline="") as stream:
-            _writer(ending == ".json")(frame, stream)
+            _writer(ending == ".json")(frames, stream)
 
 
 def _select(
@@ -98,34 +97,40 @@ def _select(
     names: tuple[str, ...],
     start: float | None,
     end: float | None,
-) -> pd.DataFrame:
-    """The rows asked for, with seconds in front and the file's name behind."""
+) -> Iterator[pd.DataFrame]:
+    """Frames of the rows asked for, seconds in front and the file's name behind; one has none."""
     import numpy as np
     import pandas as pd
 
+    from multitracer.layers.events import in_slices
+    from multitracer.model import schema
+    from multitracer.model.table import Table
+
     low, high = window(measurement, start, end)
-    table = measurement.events_table()
-    have = sorted(set(table["name"]))
-    for name in names:
-        if name not in have:
-            raise UsageError(f"--name {name}: no such series here; there are {', '.join(have)}")
-    keep = (table["t_ns"] >= low) & (table["t_ns"] < high)
-    if layers:
-        keep &= np.isin(table["layer"], [table.code("layer", layer) for layer in layers])
     if names:
-        keep &= np.isin(table["name"].astype(str), names)
-    rows = table.where(keep)
-    frame = rows.frame()
-    frame.insert(0, "t_s", (rows["t_ns"] - measurement.t0_ns) / 1e9)
+        have = {name for table in in_slices(measurement, ROWS, -(2**62), 2**62) for name in table["name"]}
+        for name in names:
+            if name not in have:
+                raise UsageError(f"--name {name}: no such series here; there are {', '.join(sorted(have))}")
     # A file may hold several sources: the nodes of a simulation, the stations of a monitor's capture.
     files = list(dict.fromkeys(source.path for source in measurement.sources))
     of_source = np.array([files.index(source.path) for source in measurement.sources], dtype=np.int64)
-    cells = [_cell(name) for name in _distinct(files)]
-    frame["file"] = pd.Categorical.from_codes(
-        of_source[rows["source"]],
-        categories=pd.Index(cells, dtype=object),
-    )
-    return frame
+    cells = pd.Index([_cell(name) for name in _distinct(files)], dtype=object)
+
+    def frame_of(table: Table) -> pd.DataFrame:
+        keep = np.ones(len(table), dtype=np.bool_)
+        if layers:
+            keep &= np.isin(table["layer"], [table.code("layer", layer) for layer in layers])
+        if names:
+            keep &= np.isin(table["name"].astype(str), names)
+        rows = table.where(keep)
+        frame = rows.frame()
+        frame.insert(0, "t_s", (rows["t_ns"] - measurement.t0_ns) / 1e9)
+        frame["file"] = pd.Categorical.from_codes(of_source[rows["source"]], categories=cells)
+        return frame
+
+    yield frame_of(Table.empty(schema.EVENTS))
+    yield from map(frame_of, in_slices(measurement, ROWS, low, high))
 
 
 def _distinct(paths: list[str]) -> list[str]:
@@ -139,30 +144,39 @@ def _cell(name: str) -> object:
     return neutral(visible(name).encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
-def _chunks(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    for first in range(0, len(frame), ROWS):
-        yield frame.iloc[first : first + ROWS]
-
-
-def _writer(as_json: bool) -> Callable[[pd.DataFrame, TextIO], None]:
+def _writer(as_json: bool) -> Callable[[Iterator[pd.DataFrame], TextIO], None]:
     return _write_json if as_json else _write_csv
 
 
-def _write_csv(frame: pd.DataFrame, stream: TextIO) -> None:
-    frame.iloc[:0].to_csv(stream, index=False, lineterminator="\n")
-    for chunk in _chunks(frame):
-        chunk.to_csv(stream, index=False, header=False, lineterminator="\n")
+def _write_csv(frames: Iterator[pd.DataFrame], stream: TextIO) -> None:
+    for number, frame in enumerate(frames):
+        frame.to_csv(stream, index=False, header=number == 0, lineterminator="\n")
 
 
-def _write_json(frame: pd.DataFrame, stream: TextIO) -> None:
+def _write_json(frames: Iterator[pd.DataFrame], stream: TextIO) -> None:
     """One JSON object, one event a line."""
+    import json
+
     stream.write('{"events": [')
     comma = "\n"
-    for chunk in _chunks(frame):
-        for row in chunk.astype(object).where(chunk.notna(), None).to_dict("records"):
+    for frame in frames:
+        for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
             stream.write(comma + json.dumps(row, allow_nan=False))
             comma = ",\n"
     stream.write("\n]}\n")
+
+
+def _write_parquet(frames: Iterator[pd.DataFrame], path: str) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    first = pa.Table.from_pandas(next(frames), preserve_index=False)
+    # A column that is empty in the first piece may hold words in a later one.
+    fields = [one.with_type(pa.large_string()) if pa.types.is_null(one.type) else one for one in first.schema]
+    form = pa.schema(fields, first.schema.metadata)
+    with parquet.ParquetWriter(path, form) as writer:
+        for frame in frames:
+            writer.write_table(pa.Table.from_pandas(frame, schema=form, preserve_index=False))
 
 
 def _require_pyarrow() -> None:

@@ -42,7 +42,14 @@ VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
 @click.option(
     "-o", "--output", required=True, metavar="OUT", help="File to write; a directory for some formats."
 )
-@click.option("--to", "target", required=True, type=click.Choice(FORMATS), help="Format.")
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    type=click.Choice(FORMATS),
+    metavar="FORMAT",
+    help=f"One of {', '.join(FORMATS)}.",
+)
 @click.option("-k", "--kind", metavar="NAME", help="xplot, xgraph, gnuplot, perfetto: which figure.")
 @click.option("--table", metavar="NAME", help="csv, parquet: which table (a file: events; a directory: all).")
 @click.option(
@@ -83,7 +90,7 @@ def command(
 
     \b
     multitracer export sample_traces/link-resets-vj --to xplot -o resets.xpl
-    multitracer export run7 --to pcap --verdict damaged --end rcv -o corrupted.pcap
+    multitracer export run7 --to pcap --verdict damaged --end rcv -o cut.pcap
     multitracer export run7 --to pcapng -o commented.pcapng
     multitracer export run7 --to csv --table link_frames -o frames.csv
     multitracer export sample_traces/link-resets-vj --to errors -o replay.toml

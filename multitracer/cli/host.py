@@ -35,11 +35,10 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
             parts.append("away: not known" if away is None else f"away for {words.duration(away)}")
             yield what, ", ".join(parts)
     if queue["packets"]:
-        yield (
-            "Queue",
-            f"{words.count(queue['packets'], 'packet')} waited {words.duration(queue['median_s'])} (median), "
-            f"95% less than {words.duration(queue['p95_s'])}, at most {words.duration(queue['max_s'])}",
-        )
+        median, p95, most = (words.duration(queue[f"{key}_s"]) for key in ("median", "p95", "max"))
+        nearly = "" if p95 == most else f"95% less than {p95}, "
+        packets = words.count(queue["packets"], "packet")
+        yield "Queue", f"{packets} waited {median} (median), {nearly}at most {most}"
     sent = words.count(device["packets_sent"], "packet")
     yield (
         "Device",

@@ -10,13 +10,16 @@ from multitracer.cli.common import (
     json_option,
     parse_formats,
     paths_argument,
+    point_option,
     print_json,
+    selection,
 )
 
 
 @click.command(short_help="Describe each file.")
 @paths_argument
 @format_option
+@point_option
 @click.option("--details", is_flag=True, help="Show all details of each file; the default for a single file.")
 @click.option(
     "--map", "as_map", is_flag=True, help="Print a first column map of a table (CSV) for measurement.toml."
@@ -52,7 +55,7 @@ def command(
     from multitracer.cli.progress import progress
 
     with progress("reading") as step:
-        found = inspect(paths, format=parse_formats(formats), progress=step)
+        found = inspect(paths, format=parse_formats(formats), progress=step, point=selection()["point"])
     if as_json:
         print_json(found.to_dict())
     else:

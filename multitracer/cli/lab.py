@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.cli.common import DATA_LOSS, json_option, needs_linux, print_json
-from multitracer.cli.visible import say
+from multitracer.cli.visible import say, say_wrapped
 
 if TYPE_CHECKING:
     from multitracer.lab.fleet import Outcome
@@ -51,7 +51,7 @@ def list_command(as_json: bool) -> None:
     width = max(len(item.name) for item in scenarios)
     for item in scenarios:
         where = f" [{item.paper}]" if item.paper else ""
-        say(f"{item.name:{width}}  {item.duration_s:5.0f} s  {item.shows}{where}")
+        say_wrapped(f"{item.name:{width}}  {item.duration_s:5.0f} s  ", f"{item.shows}{where}")
 
 
 @command.command("run")

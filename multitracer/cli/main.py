@@ -149,8 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say("multitracer: interrupted", err=True)
         return INTERRUPTED
     except MemoryError:
-        say("multitracer: error: out of memory; see --summary, or cut the capture (editcap -c)", err=True)
-        return NO_ROOM
+        return _out_of_memory()
     except OSError as error:
         _give_up_output()
         say(f"multitracer: error: {_named(error)}: {error.strerror or error}", err=True)
@@ -161,6 +160,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _PipeClosed:
         _give_up_output()
         return PIPE_CLOSED
+    except BaseException as error:
+        if arguments is None and _is_no_memory(error):
+            return _out_of_memory()
+        raise
     finally:
         if arguments is None:
             # The process ends here: what is left goes with it, and need not be searched for cycles before.
@@ -178,6 +181,34 @@ class _Ended(BaseException):
 
 def _end(number: int, _frame: FrameType | None) -> None:
     raise _Ended(number)
+
+
+_NO_MEMORY = (
+    "cannot allocate memory",
+    "failed to map segment",
+    "array api capsule",
+    "unicodedata module",
+    "can't start new thread",
+    "without exception set",
+    "without setting an exception",
+)
+"""What is said where a library could not be loaded, or a thread not begun, for want of memory."""
+
+
+def _is_no_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that led to it, comes from too little memory."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _NO_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _out_of_memory() -> int:
+    say("multitracer: error: out of memory; see --summary, or cut the capture (editcap -c)", err=True)
+    return NO_ROOM
 
 
 def _named(error: OSError) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -15,10 +15,12 @@ from multitracer.cli.common import (
     point_option,
     print_json,
 )
-from multitracer.cli.visible import say
+from multitracer.cli.visible import say, say_wrapped
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from multitracer.api.measurement import Measurement
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -103,11 +105,11 @@ def command(
     \b
     multitracer plot sample_traces/link-resets-vj -o resets.png
     multitracer plot sample_traces/link-resets-vj --from 25 --to 60 -o gap.pdf
-    multitracer plot sample_traces/link-resets-vj -k corrupted-segments -o corrupted.png
+    multitracer plot sample_traces/link-resets-vj -k corrupted-segments -o cs.png
     multitracer plot sample_traces/link-resets-vj --fold 3 -o folded.png
     multitracer plot sample_traces/flow-control --offset 0 --dark -o xoff.svg
     multitracer plot sample_traces/* -k compare -o all.png
-    multitracer plot sample_traces/backoff -k rto-backoff --width column -o figure.pdf
+    multitracer plot sample_traces/backoff -k rto-backoff --width column -o f.pdf
     multitracer plot run7 -k rtt --style slide --name 10.77.2.1=phone -o rtt.png
     """
     if list_kinds or roles:
@@ -124,7 +126,12 @@ def command(
     from multitracer.api.pipeline import plot
 
     appearance = _appearance(**look)
-    subject = _several(paths, formats) if _compares(kind) else load(paths, formats)
+    if _compares(kind):
+        subject: Any = _several(paths, formats)
+    else:
+        subject = load(paths, formats, "bounded" if conn is None else "full")
+        if subject.summarised:
+            raise UsageError(_too_many(subject))
     window: dict[str, Any] = {"from_s": start, "to_s": end, "fold_s": fold}
     figure = plot(subject, kind, output, **window, **appearance, offset_bytes=offset, conn=conn, dark=dark)
     caption = str(figure.get_label())
@@ -134,6 +141,17 @@ def command(
     say(output)
     if not figure.texts:  # nothing was drawn over the panels
         say(caption)
+
+
+def _too_many(measurement: Measurement) -> str:
+    """Why no figure is drawn of so many connections, and which to look at."""
+    from multitracer.api.pipeline import cost_of
+    from multitracer.output.digest import digest
+
+    told = digest(cast("Sequence[Any]", measurement.connections), 3)
+    numbers = ", ".join(map(str, told["worst"] or told["largest"]))
+    which = f" (the worst: {numbers})" if numbers else ""
+    return f"{cost_of(len(measurement.connections))}; name one with --conn N{which}, or cut the capture"
 
 
 def _appearance(
@@ -206,7 +224,7 @@ def _list(as_json: bool) -> None:
         print_json({"kinds": [{"name": plot.name, "title": plot.title} for plot in known.values()]})
         return
     for plot in known.values():
-        say(f"{plot.name:19}{plot.title}")
+        say_wrapped(f"{plot.name:19}", plot.title)
 
 
 def _list_roles(as_json: bool) -> None:

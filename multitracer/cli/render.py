@@ -7,7 +7,7 @@ JSON cannot disagree.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.padding import Padding
@@ -25,6 +25,9 @@ Object = Mapping[str, Any]
 
 SHOWN = 12
 """Rows of a list that are printed; the rest is counted, and all of them are in the JSON."""
+
+LOOKED_AT = 1000
+"""Of more connections, those with most data, the worst and the first say whether a question was answered."""
 
 _NO_LINK_LOG = "no link log was given"
 
@@ -45,11 +48,12 @@ def info_table(found: Inventory, details: bool = False) -> None:
     console = Console()
     table = _table("file", "=format", "point", "#records", "#TCP", "=begin", "#duration")
     contract = found.to_dict()
+    rows: dict[tuple[object, ...], None] = {}
     for source in contract["sources"]:
         if "error" in source:
             continue
         first, last = source["first_s"], source["last_s"]
-        table.add_row(
+        row = (
             os.path.basename(source["path"]),
             source["format"],
             source["point"] or "?",
@@ -58,6 +62,10 @@ def info_table(found: Inventory, details: bool = False) -> None:
             words.begin(first, source["clock"]),
             "" if first is None else words.duration(last - first),
         )
+        # A table with columns of several layers is one file: printed once.
+        rows.setdefault((source["path"], *row))
+    for _, *cells in rows:
+        table.add_row(*map(str, cells))
     if table.row_count:
         console.print(table)
     if details:
@@ -194,7 +202,7 @@ def _dropped(console: Console, found: Object | None) -> None:
 def _connection(console: Console, found: Object, both: Object | None = None) -> None:
     stream = "" if found["stream"] is None else f" (tcp.stream eq {found['stream']})"
     _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
-    _line(console, "Data", words.data(found["bytes"]))
+    _line(console, "Data", words.data(found["bytes"], found["retransmissions"]))
     _line(console, "Rate", words.rates(found))
     _line(console, "Retransmitted", words.causes(found["retransmissions"]))
     timeouts = found["timeouts"]
@@ -363,12 +371,12 @@ def _utilization(console: Console, contract: Object) -> None:
     _line(console, "Source", str(found["basis"]).replace("_", " "))
     causes: dict[str, list[float]] = {}
     for phase in contract["idle_phases"]:
-        causes.setdefault(phase["cause"], []).append(phase["end"] - phase["start"])
+        causes.setdefault(words.idle(phase), []).append(phase["end"] - phase["start"])
     if causes:
         table = _table("=idle because of", "#phases", "#total", "#longest")
         for cause, lengths in sorted(causes.items(), key=lambda item: -sum(item[1])):
             table.add_row(
-                cause.replace("_", " "),
+                cause,
                 str(len(lengths)),
                 words.duration(sum(lengths)),
                 words.duration(max(lengths)),
@@ -385,7 +393,10 @@ def _clocks(console: Console, clocks: Sequence[Object]) -> None:
     skewed = any(clock["skew_ppm"] for clock in joined)
     table = _table("file", "=grade", "#offset", "#bound", *(["#skew"] if skewed else []), "=method")
     rows = []
+    known = {clock["source"] for clock in clocks if clock["method"] != "same-file"}
     for clock in joined:
+        if clock["method"] == "same-file" and clock["source"] in known:
+            continue  # another layer of a file that has its line
         skew = [f"{clock['skew_ppm']:.2f} ppm"] if skewed else []
         offset = words.offset(clock["offset_s"]) if clock["grade"] != "unjoined" else ""
         name, known_to = os.path.basename(clock["source"]), words.uncertainty(clock["uncertainty_s"])
@@ -420,15 +431,25 @@ def unanswered(contract: Object) -> dict[str, str]:
     if not connections and "logs" in contract["other"]:
         # A log has answered: what captures would add is one line.
         return dict.fromkeys(contract["inconclusive"], "needs a packet capture, or a log of the link")
-    queues = [one for one in connections if (one.get("bottleneck") or {}).get("standing_queue_ms")]
-    inferred = {
-        "goodput": any(one["goodput_bps"] is not None for one in connections),
-        "limits": any(one.get("limits") for one in connections),
-        "losses": any(one.get("losses") for one in connections),
-        "queueing": bool(queues),
-        "local_drops": any(one["kind"] == "local_drop" for one in contract["diagnosis"]),
+    if len(connections) > LOOKED_AT:
+        # Each is made when asked for: of a million, those with most data, the worst, and the first.
+        from multitracer.output.digest import digest
+
+        told = digest(connections, LOOKED_AT)
+        connections = [connections[place] for place in {*told["largest"], *told["worst"], *range(LOOKED_AT)}]
+    inferred: dict[str, Callable[[Object], object]] = {
+        "goodput": lambda one: one["goodput_bps"] is not None,
+        "limits": lambda one: one.get("limits"),
+        "losses": lambda one: one.get("losses"),
+        "queueing": lambda one: (one.get("bottleneck") or {}).get("standing_queue_ms"),
     }
-    return {name: text for name, text in contract["inconclusive"].items() if not inferred.get(name)}
+    left = dict(contract["inconclusive"])
+    for name in [name for name in left if name in inferred]:
+        if any(map(inferred[name], connections)):
+            del left[name]
+    if any(one["kind"] == "local_drop" for one in contract["diagnosis"]):
+        left.pop("local_drops", None)
+    return left
 
 
 def _inconclusive(console: Console, reasons: Object) -> None:

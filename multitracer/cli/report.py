@@ -56,7 +56,7 @@ def command(
     from multitracer.api.pipeline import analyze
     from multitracer.cli.progress import progress
 
-    measurement = load(paths, formats)
+    measurement = load(paths, formats, "bounded")
     with progress("analysing") as step:
         analysis = analyze(measurement, progress=step)
     from multitracer.api.views import each_connection, worth_seeing

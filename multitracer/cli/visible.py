@@ -18,3 +18,13 @@ def visible(text: str) -> str:
 def say(text: str = "", *, err: bool = False) -> None:
     """Print a line, for people."""
     click.echo(visible(text), err=err)
+
+
+def say_wrapped(name: str, text: str) -> None:
+    """Print an entry of a list: a name, and its text beside it within the width of the terminal."""
+    from shutil import get_terminal_size
+    from textwrap import wrap
+
+    width = max(get_terminal_size().columns - len(name), 30)
+    for at, line in enumerate(wrap(text, width, break_long_words=False)):
+        say(f"{' ' * len(name) if at else name}{line}")

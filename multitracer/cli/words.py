@@ -31,11 +31,20 @@ def count(number: int, thing: str) -> str:
     return quantities.count(number, thing) if number else f"no {thing}s"
 
 
-def data(counts: Object) -> str:
-    """Bytes of a connection, or of many."""
+def data(counts: Object, again: Object | None = None) -> str:
+    """Bytes of a connection, or of many.
+
+    Parameters
+    ----------
+    counts : mapping
+        ``bytes`` of an entry.
+    again : mapping, optional
+        Its ``retransmissions``: a first copy that never came by leaves no duplicate.
+    """
     acked = "all" if counts["acked"] == counts["unique"] else f"{counts['acked']:,}"
     duplicate = f"{counts['duplicate']:,}" if counts["duplicate"] else "no"
-    return f"{counts['unique']:,} bytes, {acked} acknowledged; {duplicate} duplicate bytes"
+    here = " in this capture" if again is not None and again.get("inferred") else ""
+    return f"{counts['unique']:,} bytes, {acked} acknowledged; {duplicate} duplicate bytes{here}"
 
 
 def ends(connection: Object) -> str:
@@ -59,7 +68,9 @@ def rates(found: Object) -> str:
     )
     if found["data_s"] is None:
         return told
-    return f"{told}, over {duration(found['data_s'])} from the first data segment to the last ACK"
+    if found["packets"]["data"] == 1:
+        return f"unknown: one segment, acknowledged {duration(found['data_s'])} later"
+    return f"{told} of payload, over {duration(found['data_s'])} from the first data segment to the last ACK"
 
 
 def size(count_bytes: int) -> str:
@@ -86,8 +97,17 @@ def verdicts(counts: Object) -> str:
 
 
 def timeouts(connection: Object) -> str:
-    """Timeouts by verdict; the receiver's capture does not show the sender's timer."""
-    counts = connection["timeouts"]
+    """Timeouts by verdict; the receiver's capture does not show the sender's timer.
+
+    Those whose first copy this capture does not hold are inferred, and have no verdict.
+    """
+    counts, again = connection["timeouts"], connection["retransmissions"]
+    if not counts["total"] and not connection["packets"]["received"]:
+        return "unknown: only one direction was captured"
+    inferred = max(0, again["timeout"] - counts["total"]) if again.get("inferred") else 0
+    if inferred:
+        every = verdicts({**counts, "total": counts["total"] + inferred})
+        return f"{every}{', ' if ':' in every else ': '}{inferred} inferred, without a verdict"
     if connection["point"] != "rcv" or counts["total"]:
         return verdicts(counts)
     return "unknown from the receiver's capture"
@@ -103,7 +123,7 @@ def rtt(found: Object) -> str:
         return "no sample"
     low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))
     far = "" if found["point"] == "snd" else " between this capture and the receiver"
-    return f"min {low}, mean {mean}, max {high} ({samples['samples']:,} samples{far})"
+    return f"min {low}, mean {mean}, max {high} ({count(samples['samples'], 'sample')}{far})"
 
 
 def losses(connection: Object, both: Object | None = None) -> str:
@@ -151,7 +171,7 @@ def bottleneck(connection: Object) -> str:
     found, limits_ = connection.get("bottleneck"), connection.get("limits")
     if not found or not found["full_share"] or (limits_ and limits_["bandwidth"] < _SOME):
         return ""
-    parts = [] if found["rate_bps"] is None else [quantities.rate(found["rate_bps"])]
+    parts = [] if found["rate_bps"] is None else [f"{quantities.rate(found['rate_bps'])} of IP packets"]
     queue = found["standing_queue_ms"]
     if queue is not None:
         median, p95 = (duration(queue[key] / 1e3) for key in ("median", "p95"))
@@ -159,6 +179,13 @@ def bottleneck(connection: Object) -> str:
     if found["shared_with"]:
         parts.append(f"shared with {count(found['shared_with'], 'other connection')}")
     return "; ".join(parts)
+
+
+def idle(phase: Object) -> str:
+    """Why the link was idle in a phase; the application is not to blame for the wait for the last ACK."""
+    if phase["cause"] == "application" and str(phase.get("because", "")).startswith("all data was sent"):
+        return "wait for the last ACK"
+    return str(phase["cause"]).replace("_", " ")
 
 
 def timer(backoff: int, rto_s: float | None) -> str:
@@ -178,7 +205,7 @@ def entity(found: Object) -> str:
     if found.get("rate_bytes_per_s") is not None:
         parts.append(f"{found['rate_bytes_per_s']:,.0f} bytes/s of new data")
     burst = found.get("longest_burst")
-    if burst:
+    if burst and burst["duration_ms"]:
         parts.append(f"longest retransmission burst {duration(burst['duration_ms'] / 1e3)}")
     return "; ".join(parts)
 

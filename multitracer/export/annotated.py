@@ -8,8 +8,8 @@ from dpkt import pcapng
 
 from multitracer import native
 from multitracer.export.files import line, writing
-from multitracer.export.notes import Note, notes
-from multitracer.export.pcap import LARGEST, capture_at
+from multitracer.export.notes import Note, notes_of
+from multitracer.export.pcap import LARGEST
 from multitracer.model.errors import UnreadableFile
 from multitracer.native import RawPacket
 from multitracer.output.results import Answers
@@ -50,9 +50,7 @@ def write(analysis: Answers, path: str, *, point: str = "snd") -> tuple[int, int
     ----------
     draft-ietf-opsawg-pcapng sections 4.1 to 4.3.
     """
-    source = capture_at(analysis.measurement, point)
-    said = notes(analysis, source)
-    origin = analysis.measurement.sources[source].path
+    origin, said = notes_of(analysis, point)
     interfaces: dict[int, int] = {}
     count = 0
     with writing(path, binary=True) as file:

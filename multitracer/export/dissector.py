@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from multitracer import native
 from multitracer.export.files import line, writing
-from multitracer.export.notes import notes
-from multitracer.export.pcap import capture_at
+from multitracer.export.notes import notes_of
 from multitracer.output.results import Answers
 
 FIELDS = {
@@ -86,9 +85,7 @@ def write(analysis: Answers, path: str, *, point: str = "snd") -> int:
 
     import multitracer
 
-    source = capture_at(analysis.measurement, point)
-    said = notes(analysis, source)
-    origin = analysis.measurement.sources[source].path
+    origin, said = notes_of(analysis, point)
     with writing(path) as file:
         kinds = {"waited": "double"}
         file.write(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from multitracer.diagnosis.explain.rules import RULES
+from multitracer.export.pcap import capture_at
 from multitracer.model.quantities import duration
 from multitracer.model.table import Table
 from multitracer.output.results import Answers
@@ -70,6 +71,18 @@ class Note:
     def text(self) -> str:
         """One line."""
         return "; ".join(self.words)
+
+
+def notes_of(analysis: Answers, point: str) -> tuple[str, dict[int, Note]]:
+    """The capture at one end, as a path, and its notes by packet number.
+
+    Raises
+    ------
+    UsageError
+        No such capture, or it is no capture of packets.
+    """
+    source = capture_at(analysis.measurement, point)
+    return analysis.measurement.sources[source].path, notes(analysis, source)
 
 
 def notes(analysis: Answers, source: int) -> dict[int, Note]:

@@ -12,6 +12,9 @@ Reference: Paper section 4.5; RFC 7011 section 2 (observation point).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,6 +44,43 @@ def unified(timeline: Timeline) -> Table:
     return timeline.once("events", lambda: unify(timeline))
 
 
+def in_slices(timeline: Timeline, rows: int, low: int, high: int) -> Iterator[Table]:
+    """The events of a timeline in order of time, as tables that are made one after another; see `unify`.
+
+    Put together they are the rows of `unify` in the same order, without what that keeps of all at once.
+
+    Parameters
+    ----------
+    timeline : Timeline
+    rows : int
+        About how many events a table holds; those of one instant are never parted.
+    low, high : int
+        Nanoseconds: events from `low` on and before `high`.
+    """
+    tables = {name: table.sorted_by("t_ns") for name in _OF_EVENTS if len(table := timeline.table(name))}
+    lengths = [len(table) for table in tables.values()]
+    # Every so many rows of each table one time; between two of them no table has more.
+    edges = np.unique(
+        np.concatenate([np.array([low, high]), *(table["t_ns"][::rows] for table in tables.values())])
+    )
+    edges = edges[(edges >= low) & (edges <= high)] if sum(lengths) else edges[:0]
+    side, begun = _entity_sides(timeline), _resets_begun(timeline)
+    for first, end in pairwise(edges.tolist()):
+        part = {}
+        for name, table in tables.items():
+            begin, stop = np.searchsorted(table["t_ns"], [first, end])
+            part[name] = table.where(np.arange(begin, stop))
+        slice_of = replace(timeline, tables={**timeline.tables, **part})
+        slice_of.once("data_dirs", partial(_data_dirs, timeline))
+        found = _unify(slice_of, side, begun)
+        if len(found):
+            yield found
+
+
+_OF_EVENTS = ("segments", "tcp_states", "kernel_events", "link_frames", "link_events", "series")
+"""Tables whose rows are events."""
+
+
 def unify(measurement: Timeline) -> Table:
     """All events of a measurement in one table.
 
@@ -55,9 +95,13 @@ def unify(measurement: Timeline) -> Table:
         flushed at a reset), packets (``cwnd``, ``ssthresh``) or seconds (``srtt``, ``rto``), as the name
         says. Sockets that no capture knows are left out where there are captures.
     """
+    return _unify(measurement, _entity_sides(measurement), _resets_begun(measurement))
+
+
+def _unify(measurement: Timeline, side: Array, begun: set[tuple[int, int]]) -> Table:
+    """The events of the rows that a timeline has; what is asked of all of it was asked before."""
     parts = [*_segments(measurement), *_states(measurement), *_kernel_events(measurement)]
-    side = _entity_sides(measurement)
-    parts += [*_frames(measurement, side), *_signals(measurement, side), *_series(measurement)]
+    parts += [*_frames(measurement, side), *_signals(measurement, side, begun), *_series(measurement)]
     return Table.concat(schema.EVENTS, [part for part in parts if len(part)]).sorted_by("t_ns")
 
 
@@ -114,7 +158,9 @@ def _named(prefix: str, suffix: str) -> Array:
 
 def _data_dirs(measurement: Timeline) -> Array:
     """Direction of the data by connection; the last entry answers for connection -1."""
-    return np.array([c.data_dir for c in measurement.connections] + [0], dtype=np.int64)
+    return measurement.once(
+        "data_dirs", lambda: np.array([*(c.data_dir for c in measurement.connections), 0], dtype=np.int64)
+    )
 
 
 def _segments(measurement: Timeline) -> Iterator[Table]:
@@ -246,14 +292,20 @@ def _frames(measurement: Timeline, sides: Array) -> Iterator[Table]:
         )
 
 
-def _first_of_resets(measurement: Timeline, table: Table) -> Array:
-    """Lines of the log with which a link reset began: one for each, as `link_resets` counts them."""
-    begun = {(one.start_ns, one.entity) for one in handshakes(measurement)}
+def _resets_begun(measurement: Timeline) -> set[tuple[int, int]]:
+    """Time and entity of each link reset, as `link_resets` counts them."""
+    if not len(measurement.table("link_events")):
+        return set()
+    return {(one.start_ns, one.entity) for one in handshakes(measurement)}
+
+
+def _first_of_resets(table: Table, begun: set[tuple[int, int]]) -> Array:
+    """Lines of the log with which a link reset began: one for each."""
     lines = zip(table["t_ns"].tolist(), table["entity"].tolist(), strict=True)
     return np.array([line in begun for line in lines], dtype=np.bool_)
 
 
-def _signals(measurement: Timeline, sides: Array) -> Iterator[Table]:
+def _signals(measurement: Timeline, sides: Array, begun: set[tuple[int, int]]) -> Iterator[Table]:
     table = measurement.table("link_events")
     if not len(table):
         return
@@ -262,7 +314,7 @@ def _signals(measurement: Timeline, sides: Array) -> Iterator[Table]:
     sent = table["action"] == _SENT
     words = {"reset": "rst", "drop": "drop", "RNR": "xoff", "RR": "xon"}
     kinds = {"reset": "reset", "drop": "drop"}
-    first = _first_of_resets(measurement, table)
+    first = _first_of_resets(table, begun)
     for code in np.unique(table["kind"]).tolist():
         word = schema.LINK_KINDS[code]
         suffix = words.get(word, word.lower())

@@ -61,7 +61,7 @@ def with_points(
         return merged
     chosen: dict[str, str] = {}
     for name, value in (dict.fromkeys(paths, point) if isinstance(point, str) else point).items():
-        meant = [path for path in paths if path == name or _normal(path).endswith("/" + _normal(name))]
+        meant = [path for path in paths if _means(name, path)]
         if value not in POINTS:
             raise UsageError(f"point {value!r} is none of {', '.join(POINTS)}")
         if not meant:
@@ -73,6 +73,26 @@ def with_points(
     known = settings.get("sources", {})
     merged["sources"] = sources | {name: value for name, value in known.items() if name not in sources}
     return merged
+
+
+def points_of(point: str | Mapping[str, str] | None, paths: Sequence[str]) -> dict[str, str]:
+    """Which observation points are given for these files, by path.
+
+    Parameters
+    ----------
+    point : str or mapping of str to str, optional
+        As of `with_points`.
+    paths : sequence of str
+        Files; those that `point` does not mean have no entry.
+    """
+    if isinstance(point, str):
+        return dict.fromkeys(paths, point)
+    given = (point or {}).items()
+    return {path: value for path in paths for name, value in given if _means(name, path)}
+
+
+def _means(name: str, path: str) -> bool:
+    return path == name or _normal(path).endswith("/" + _normal(name))
 
 
 def _normal(path: str) -> str:

@@ -191,6 +191,18 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "Convert with editcap -T, or capture on another interface; `multitracer formats` lists the types.",
     ),
     IssueKind(
+        "too-many-connections",
+        "info",
+        "More connections than segments are kept of: a summary, with the worst and the largest.",
+        "Name some with --conn or --filter, then all segments are kept; or cut the capture (editcap -A).",
+    ),
+    IssueKind(
+        "unopened-encapsulation",
+        "warning",
+        "Packets in an encapsulation that is not opened: what they carry is not analysed.",
+        "Capture behind the encapsulation, where packets are neither encrypted nor in parts.",
+    ),
+    IssueKind(
         "bad-tcp-checksum",
         "warning",
         "TCP segments whose checksum is wrong over all their bytes.",
@@ -236,7 +248,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "lost-events",
         "warning",
-        "The log itself says that events were lost (ring buffer overrun).",
+        "The log itself reports that events were lost (ring buffer overrun).",
         "Enlarge the trace buffer (buffer_size_kb), or filter events in the kernel.",
     ),
     IssueKind(
@@ -327,7 +339,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "header-desync",
         "warning",
-        "A header decompressor lost its state: TCP headers behind this place cannot be restored.",
+        "A header decompressor lost its state: TCP headers after this place cannot be restored.",
         "A frame before it was damaged or lost; without VJ compression (pppd novj) no packet is lost but it.",
     ),
     # alignment

@@ -219,7 +219,7 @@ class Timeline:
         return bool(grades) and all(grade == "unjoined" for grade in grades)
 
     def link_type(self, entity: int) -> LinkType:
-        """Of what kind the link of an entity is, and what its log cannot tell; RLP where no log says."""
+        """Of what kind the link of an entity is, and what its log leaves out; RLP where no log names it."""
         from multitracer.model.linktype import RLP
 
         name = self.entities[entity]

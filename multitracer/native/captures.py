@@ -91,6 +91,8 @@ def read_capture(
     UnreadableFile, CorruptTrace
     """
     paths = several(path)
+    if keep_segments:
+        np.ndarray  # noqa: B018  the core needs NumPy: where it cannot be loaded, Python says so better
     found = called(named(paths), lambda: _core.read_capture(paths, keep_segments, report, list(skip)))
     if keep_segments:
         found["segments"] = Columns(found["segments"])

@@ -86,7 +86,7 @@ def parse(path: str) -> Trace:
             "length_s": jsonlog.number(metadata, "LENGTH"),
             "step_s": jsonlog.number(metadata, "STEP_SIZE"),
             "series": before,
-            "counted": "as Flent tells",
+            "counted": "as Flent reports",
         },
     )
     if base_ns is None:

@@ -54,7 +54,7 @@ def parse(path: str) -> Trace:
     error = str(jsonlog.parsed(facts["error"]))[:200] if facts["error"] else None
     count = len(rows["t_ns"])
     if not count:
-        why = f": iperf3 says {error!r}" if error else ""
+        why = f": iperf3 reports {error!r}" if error else ""
         raise CorruptTrace(f"{path}: no interval of a TCP stream can be read{why}")
     columns = {name: jsonlog.fitting(schema.TCP_STATES, name, column) for name, column in rows.items()}
     states = Table.filled(schema.TCP_STATES, count, columns).sorted_by("t_ns")

@@ -135,7 +135,7 @@ def parse(path: str) -> Trace:
     else:
         issues.append(Issue("no-date", len(values), values.record[0], "times since the test began", path))
     if others:
-        detail = f"{tests - 1} more tests in the file; when they began is not told"
+        detail = f"{tests - 1} more tests in the file; their starting times are not in the file"
         issues.append(Issue("unparsed-line", others, 0, detail, path))
     series = values.table(shift_ns)
     source = Source(

@@ -96,6 +96,9 @@ def configured(path: str, settings: Mapping[str, Any]) -> Trace:
         "unit": unit,
         "significant_digits": scan.facts["digits"],
     }
+    run = _run(path) if variable and not stated else None
+    if run is not None:
+        details["run"] = run
     if mss is not None:
         details["mss"] = mss
     source = Source(
@@ -121,6 +124,24 @@ def _named(path: str) -> str | None:
     """The variable that the name of a file holds as a word; None if it holds none or several."""
     found = _variables(path)
     return found[0] if len(found) == 1 else None
+
+
+def _run(path: str) -> str:
+    """What a file's name holds beside its variable: files of one run, a variable each, have it in common."""
+    called = "|".join(words for _, words, _ in _VARIABLES)
+    stem = (
+        re.sub(r"\.[A-Za-z]\w*$", "", os.path.basename(path))
+        if _kept_by_stem(path)
+        else os.path.basename(path)
+    )
+    left = re.sub(rf"(?<![a-z])(?:{called})(?![a-z])", "", stem, count=1, flags=re.IGNORECASE)
+    return re.sub(r"[^A-Za-z0-9]+", "-", left).strip("-").lower()
+
+
+def _kept_by_stem(path: str) -> bool:
+    """Whether the name without its ending still holds the variable (``sixth.cwnd`` does not)."""
+    stem, ending = os.path.splitext(os.path.basename(path))
+    return bool(ending) and bool(_variables(stem))
 
 
 def _variables(path: str) -> list[str]:

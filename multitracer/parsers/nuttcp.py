@@ -62,7 +62,7 @@ def parse(path: str) -> Trace:
         raise CorruptTrace(f"{path}: no line of nuttcp can be read; is it cut or another format?")
     issues = [*scan.issues, Issue("no-date", rows, int(raw["record"][0]), "times since the test began", path)]
     if tests > 1:
-        detail = f"{tests - 1} more tests in the file; when they began is not told"
+        detail = f"{tests - 1} more tests in the file; their starting times are not in the file"
         issues.append(Issue("unparsed-line", tests - 1, 0, detail, path))
     series = _series(raw)
     return Trace(

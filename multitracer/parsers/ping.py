@@ -121,7 +121,7 @@ def parse(path: str) -> Trace:
             if interval_s == _USUAL_S
             else "times since the first probe"
         )
-        issues.append(Issue("no-date", len(replies), replies[0][1], f"{why}; ping -D tells them", path))
+        issues.append(Issue("no-date", len(replies), replies[0][1], f"{why}; ping -D prints them", path))
     clock: ClockKind = "realtime" if dated else "unknown"
     details: dict[str, Any] = {
         "host": host[:100],

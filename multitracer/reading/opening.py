@@ -12,7 +12,7 @@ from multitracer import registry
 from multitracer.model.errors import CorruptTrace, Issue, UnknownFormat, UnreadableFile, UsageError
 from multitracer.model.parser import Parser
 from multitracer.model.trace import Trace
-from multitracer.reading import remote
+from multitracer.reading import foreign, remote
 
 Formats = str | Mapping[str, str] | None
 """One parser's name for all files, or names by file (path as given, or base name)."""
@@ -138,6 +138,8 @@ def claimants(path: str, known: Mapping[str, Parser]) -> list[Parser]:
     if len(claims) != 1:
         native.forget(path)
     if not claims:
+        if (found := foreign.named(path, head)) is not None:
+            raise UnknownFormat(f"{path}: {found}")
         raise UnknownFormat(
             f"{path}: not a trace of a known format (see `multitracer formats`); name one with --format"
         )

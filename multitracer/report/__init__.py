@@ -1,4 +1,4 @@
-"""One page that tells what was found: self-contained, read offline, nothing of a trace runs in it.
+"""One page with what was found: self-contained, read offline, nothing of a trace runs in it.
 
 - `write`: the page of an analysis as a file.
 - `document`: the page put together, with its content policy.

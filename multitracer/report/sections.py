@@ -136,7 +136,17 @@ def _rests_on(fact: Fact) -> Markup | None:
 
 
 def figures(drawn: Interactive | None, contract: Object, stills: Markup) -> Markup:
-    """The figure's place, what moves it, its legend, and stills."""
+    """The figure's place, what moves it, its legend, and stills.
+
+    Parameters
+    ----------
+    drawn : Interactive or None
+        None where there is nothing to draw.
+    contract : mapping
+        As of ``multitracer analyze --json``.
+    stills : Markup
+        Pictures of single places.
+    """
     if drawn is None:
         return join(
             tag("h2", "Figure"),
@@ -209,7 +219,8 @@ def subtitle(contract: Object) -> str:
         layers = sorted({source["layer"] for source in contract["sources"]})
         return f"No TCP capture; only: {' and '.join(layers)} log."
     most = max(connections, key=lambda one: one["bytes"]["unique"])
-    others = f"; and {len(connections) - 1:,} more connections" if len(connections) > 1 else ""
+    count = contract.get("connections_in_all", len(connections))
+    others = f"; and {count - 1:,} more connections" if count > 1 else ""
     return (
         f"{way(most)}: {most['bytes']['unique']:,} bytes in "
         f"{duration(most['end'] - most['start'])}, {rate(most['throughput_bps'])}{others}"

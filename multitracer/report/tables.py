@@ -19,7 +19,8 @@ Object = Mapping[str, Any]
 def tables(contract: Object) -> Markup:
     """All tables about the transfer."""
     return join(
-        _connections(contract["connections"]),
+        _connections(contract["connections"], contract.get("connections_in_all")),
+        _logs((contract["other"].get("logs") or {}).get("transfers", [])),
         _resets(contract["link"]["resets"]),
         _timeouts(contract["connections"]),
         _idle(contract["idle_phases"]),
@@ -37,7 +38,8 @@ def way(connection: Object) -> str:
     return " → ".join(ends if connection["data_direction"] == "forward" else ends[::-1])
 
 
-def _connections(found: Sequence[Object]) -> Markup:
+def _connections(found: Sequence[Object], in_all: int | None = None) -> Markup:
+    """The table; `in_all` if there are more connections than are shown."""
     rows = (
         Row(
             (
@@ -59,7 +61,42 @@ def _connections(found: Sequence[Object]) -> Markup:
         "connection", "from → to", "bytes", "duplicate bytes", "retransmissions", "timeouts", "throughput",
         "goodput", "RTT",
     )  # fmt: skip
-    return sortable("connections", "Connections", headings, rows)
+    shown = "the worst and those with most data; analyze --json has all"
+    note = "" if in_all is None else f"{len(found):,} of {in_all:,} connections: {shown}."
+    return sortable("connections", "Connections", headings, rows, note)
+
+
+def _logs(found: Sequence[Object]) -> Markup:
+    """Transfers that logs alone tell of."""
+    rows = []
+    for one in found:
+        speed, rtt = one["throughput_bps"], one["rtt_ms"]
+        named = one["label"] or (one["local"] and f"{one['local']} - {one['remote']}") or ""
+        shares = (one["limits"] or {}).get("shares", {})
+        most = max(shares, key=lambda name: shares[name]) if shares else ""
+        rows.append(
+            Row(
+                (
+                    os.path.basename(one["source"]),
+                    str(named),
+                    at(one["start"]),
+                    span(one["duration_s"]),
+                    Number(one["bytes"], "" if one["bytes"] is None else f"{one['bytes']:,}"),
+                    Number(speed and speed["mean"], rate(speed["mean"]) if speed else ""),
+                    Number(rtt and rtt["median"], f"{rtt['median']:g} ms" if rtt else ""),
+                    Number(
+                        one["retransmissions"],
+                        "" if one["retransmissions"] is None else f"{one['retransmissions']:,}",
+                    ),
+                    f"{spelled(most)} ({shares[most]:.0%})" if most else "",
+                ),
+                (one["start"], one["end"]),
+            )
+        )
+    headings = (
+        "log", "transfer", "from", "for", "bytes", "rate", "median RTT", "retransmitted", "limited mostly by",
+    )  # fmt: skip
+    return sortable("logs", "Transfers of which there are logs", headings, rows)
 
 
 def _mean(rtt_ms: Object | None) -> tuple[float | None, str]:

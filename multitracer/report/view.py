@@ -11,6 +11,7 @@ from typing import Any
 
 from multitracer import registry
 from multitracer.model.errors import UsageError
+from multitracer.output.digest import digest
 from multitracer.output.results import Answers
 from multitracer.plots.bokeh.pack import deflate
 from multitracer.plots.folding import find, with_corners
@@ -28,6 +29,8 @@ Object = Mapping[str, Any]
 KIND = "multilayer"
 FOLD = 0.04  # of the time window: shorter emptiness is not worth a break
 CAPTURES = ("pcap", "pcapng")
+CONNECTIONS = 5_000
+"""A page shows so many at most: of more, the worst and those with most data."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ def view_of(
         Stories that it still bears.
     """
     contract = analysis.to_dict()
+    if len(contract["connections"]) > CONNECTIONS:
+        contract = _of_many(contract)
     plot = registry.plots()[KIND]
     try:
         figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
@@ -129,6 +134,15 @@ def view_of(
         drawn,
         _points(analysis, contract, most_stories),
     )
+
+
+def _of_many(contract: dict[str, Any]) -> dict[str, Any]:
+    """The contract with the worst connections and the largest, and with how many there are."""
+    found = contract["connections"]
+    told = digest(found, CONNECTIONS // 2)
+    places = dict.fromkeys((*told["worst"], *told["largest"], *range(CONNECTIONS)))
+    shown = sorted(list(places)[:CONNECTIONS])
+    return contract | {"connections": [found[place] for place in shown], "connections_in_all": len(found)}
 
 
 def _points(analysis: Answers, contract: Object, most_stories: int) -> Object:

@@ -3,18 +3,19 @@
 Usage: python make_runs.py OUTPUT
 
 Both ends are those of ccid3.py, the link is the lab's Wi-Fi-like one (`ArqSettings`); what crosses its ends
-is written as captures. No root and no kernel with DCCP are needed. Takes ten seconds, and 60 MB.
+is written as captures, what the link lost as truth.json. No root and no kernel with DCCP are needed.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ccid3 import INFINITE, Receiver, Sender
-from packets import ACK, REQUEST, RESPONSE, capture, numbers, packet
+from packets import ACK, KEPT, REQUEST, RESPONSE, Packet, capture, numbers, packet
 
 from multitracer.lab.models import build_link
 
@@ -28,13 +29,6 @@ WLAN = {
     "retry_limit": 7,
     "queue_packets": 700,
 }
-RUNS = {
-    "cbr-2": (2e6, 60),
-    "cbr-5": (5e6, 60),
-    "cbr-6": (6e6, 60),
-    "cbr-7": (7.5e6, 90),
-    "full": (float("inf"), 180),
-}
 AIR = {
     "kind": "gilbert_elliott",
     "loss_good": 0.02,
@@ -42,20 +36,51 @@ AIR = {
     "p_good_to_bad": 0.01,
     "p_bad_to_good": 0.2,
 }
+STEADY = AIR | {"p_good_to_bad": 0.0}
+FULL = float("inf")
 
-Seen = list[tuple[int, bytes]]
+
+class Plan(NamedTuple):
+    """A kind of run: what the application offers, for how long, how many seeds, over which air."""
+
+    rate_bps: float
+    seconds: float
+    seeds: int
+    air: Mapping[str, Any] = AIR
 
 
-def transfer(
-    link_settings: Mapping[str, Any], rate_bps: float, seconds: float, seed: int
-) -> tuple[Seen, Seen]:
-    """Packets as both ends see them."""
+PLANS = {
+    "cbr-2": Plan(2e6, 60, 5),
+    "cbr-5": Plan(5e6, 60, 10),
+    "cbr-6": Plan(6e6, 60, 10),
+    "cbr-7": Plan(7e6, 150, 2),
+    "cbr-7.5": Plan(7.5e6, 90, 5),
+    "full": Plan(FULL, 180, 4),
+    "long": Plan(FULL, 1000, 1),
+    "cbr-5-steady": Plan(5e6, 60, 3, STEADY),
+    "cbr-6-steady": Plan(6e6, 60, 3, STEADY),
+}
+
+
+class Transfer(NamedTuple):
+    """Packets as both ends see them, and packets with data that the link lost: on the air, in its queue."""
+
+    sender_saw: list[Packet]
+    receiver_saw: list[Packet]
+    lost_on_air: int
+    lost_in_queue: int
+
+
+def transfer(link_settings: Mapping[str, Any], rate_bps: float, seconds: float, seed: int) -> Transfer:
+    """A connection of that many seconds."""
     link = build_link(link_settings, seed)
-    sender_saw: Seen = []
-    receiver_saw: Seen = []
+    saw: tuple[list[Packet], list[Packet]] = ([], [])
+
+    def note(side: int, t_ns: int, raw: bytes) -> None:
+        saw[side].append((t_ns, raw[:KEPT], len(raw)))
 
     def send(side: int, t_ns: int, raw: bytes) -> None:
-        (sender_saw if side == 0 else receiver_saw).append((t_ns, raw))
+        note(side, t_ns, raw)
         link.send(side, raw, t_ns)
 
     receiver, sender = Receiver(), None
@@ -65,9 +90,9 @@ def transfer(
     while True:
         t_ns = min(link.next_ns() or INFINITE, sender.due_ns() if sender else INFINITE)
         if t_ns >= end_ns:
-            return sender_saw, receiver_saw
+            break
         for came in link.advance(t_ns):
-            (sender_saw if came.side == 0 else receiver_saw).append((came.t_ns, came.packet))
+            note(came.side, came.t_ns, came.packet)
             kind = numbers(came.packet)[0]
             if kind == REQUEST:
                 send(1, came.t_ns, packet(RESPONSE, 499, 99))
@@ -79,21 +104,32 @@ def transfer(
                 send(1, came.t_ns, answer)
         if sender and (data := sender.act(t_ns)):
             send(0, t_ns, data)
+        link.drain_log()
+    lost = [one["what"] for one in link.truth.events if one["side"] == 0]
+    return Transfer(*saw, lost.count("packet_lost"), lost.count("queue_drop"))
+
+
+def run(folder: Path, name: str, plan: Plan, seed: int) -> None:
+    """One run; one that is there is left alone."""
+    if (folder / "measurement.toml").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    made = transfer(WLAN | {"air": plan.air}, plan.rate_bps, plan.seconds, seed)
+    capture(folder / "snd.pcap", made.sender_saw)
+    capture(folder / "rcv.pcap", made.receiver_saw)
+    truth = {"lost_on_air": made.lost_on_air, "lost_in_queue": made.lost_in_queue}
+    (folder / "truth.json").write_text(json.dumps(truth) + "\n")
+    offered = "" if plan.rate_bps == FULL else f"offered_bps = {plan.rate_bps}\n"
+    (folder / "measurement.toml").write_text(f'[parameters]\nrun = "{name}"\nseed = {seed}\n{offered}')
 
 
 def main() -> None:
     """All runs into the directory that the command line names."""
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for name, (rate_bps, seconds) in RUNS.items():
-        folder = Path(sys.argv[1]) / name
-        folder.mkdir(parents=True, exist_ok=True)
-        for file, seen in zip(
-            ("snd.pcap", "rcv.pcap"), transfer(WLAN | {"air": AIR}, rate_bps, seconds, 1), strict=True
-        ):
-            capture(folder / file, seen)
-        offered = "" if rate_bps == float("inf") else f"offered_bps = {rate_bps}\n"
-        (folder / "measurement.toml").write_text(f'[parameters]\nrun = "{name}"\n{offered}')
+    for name, plan in PLANS.items():
+        for seed in range(1, plan.seeds + 1):
+            run(Path(sys.argv[1]) / f"{name}-{seed}", name, plan, seed)
         print(name, flush=True)
 
 

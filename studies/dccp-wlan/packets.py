@@ -11,6 +11,12 @@ SENDER, RECEIVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 PORTS = (40000, 5001)
 NO_LOSS = 0xFFFFFFFF
 
+KEPT = 96
+"""Bytes of a packet that a capture keeps: as much as the headers need."""
+
+Packet = tuple[int, bytes, int]
+"""Time in nanoseconds, the first `KEPT` bytes, length of the whole."""
+
 
 def packet(
     kind: int, seq: int, ack: int | None = None, *, ccval: int = 0, data: int = 0, options: bytes = b""
@@ -55,11 +61,9 @@ def told(raw: bytes) -> tuple[int, float, float, int]:
     return high << 32 | low, float(rate), p, elapsed * 10_000
 
 
-def capture(path: Path, packets: Iterable[tuple[int, bytes]]) -> None:
-    """A capture of raw IP packets, by time in nanoseconds; of data as much as the headers need."""
-    kept = 96
+def capture(path: Path, packets: Iterable[Packet]) -> None:
+    """A capture of raw IP packets."""
     with path.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, kept, 101))
-        for t_ns, raw in packets:
-            head = raw[:kept]
-            file.write(struct.pack("<IIII", t_ns // 10**9, t_ns % 10**9, len(head), len(raw)) + head)
+        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, KEPT, 101))
+        for t_ns, head, length in packets:
+            file.write(struct.pack("<IIII", t_ns // 10**9, t_ns % 10**9, len(head), length) + head)

@@ -1,6 +1,6 @@
 # Four wireless nodes in a row, DSR, IEEE 802.11, one FTP transfer from node 0 to node 3.
 #
-#   ns manet.tcl FOLDER FLAVOUR LOSS MTU RTS SECONDS SEED FORMAT [APART [RATE]]
+#   ns manet.tcl FOLDER FLAVOUR LOSS MTU RTS SECONDS SEED FORMAT [APART [RATE [OF]]]
 #
 #   FLAVOUR  reno, newreno or sack
 #   LOSS     share of frames that a radio receives damaged (0.01), or "burst": 85 % for 1 s every 12 s
@@ -9,13 +9,17 @@
 #   FORMAT   old or new: how the events are written
 #   APART    metres from node to node, 200 if not given: three hops, as a radio reaches 250; 60: one hop
 #   RATE     Mbit/s of data frames, ns-2's own if not given (1 in ns-2.35, 2 before); control frames have 1
+#   OF       what is lost: frames (if not given), which the MAC sends again; or segments, between the sending agent and
+#            its router, which only TCP sends again
 #
 # Writes FOLDER/events.tr (agent, router, MAC), FOLDER/variables.tr (the sender's variables as they change) and
 # FOLDER/totals.json (the sender's own counters at the end). Needs ns-2.35 (Debian: ns2).
 
-if {$argc < 8 || $argc > 10} { puts stderr "see the head of this file for the arguments"; exit 2 }
-lassign $argv folder flavour loss mtu rts seconds seed format apart rate
+if {$argc < 8 || $argc > 11} { puts stderr "see the head of this file for the arguments"; exit 2 }
+lassign $argv folder flavour loss mtu rts seconds seed format apart rate of
 if {$apart eq ""} { set apart 200 }
+if {$of eq ""} { set of frames }
+if {$of ni {frames segments}} { puts stderr "$of are lost?"; exit 2 }
 if {$rate ne ""} { Mac/802_11 set dataRate_ ${rate}Mb }
 
 set start 1.0
@@ -37,10 +41,10 @@ create-god 4
 # Every radio gets an error model of its own: the share of damaged frames is a property of the place.
 set models {}
 proc damaged {} {
-    global models loss
+    global models loss of
     set model [new ErrorModel]
     $model unit pkt
-    $model set rate_ [expr {$loss eq "burst" ? 0 : $loss}]
+    $model set rate_ [expr {$loss eq "burst" || $of eq "segments" ? 0 : $loss}]
     $model ranvar [new RandomVariable/Uniform]
     lappend models $model
     return $model
@@ -75,6 +79,17 @@ switch $flavour {
 $ns attach-agent $node(0) $tcp
 $ns attach-agent $node(3) $sink
 $ns connect $tcp $sink
+if {$of eq "segments"} {
+    # Behind the agent's own trace: what is lost here was sent, and never reaches a radio.
+    set model [new ErrorModel]
+    $model unit pkt
+    $model set rate_ $loss
+    $model ranvar [new RandomVariable/Uniform]
+    set traced [$tcp target]
+    $model target [$traced target]
+    $model drop-target [new Agent/Null]
+    $traced target $model
+}
 set ftp [new Application/FTP]
 $ftp attach-agent $tcp
 

@@ -23,7 +23,7 @@ def main() -> None:
     """Choose, draw, tell."""
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    runs = sorted(Path(sys.argv[1]).glob("*network.mtu-bytes=552*"))
+    runs = sorted(Path(sys.argv[1]).glob("radio_*network.mtu-bytes=552*"))
     found = [(mt.analyze(mt.read(run)), run.name) for run in runs]
     analysis, name = max(found, key=lambda one: (one[0].idle_losses["after_losses"]["share"], one[1]))
     subject = plot.Subject("", analysis.measurement, analysis.results)

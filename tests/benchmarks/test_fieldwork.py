@@ -270,7 +270,7 @@ def test_the_limit_is_the_kernels_or_the_applications_own_schedule(field: Any) -
     assert causes.shares({"tcp_info": {}}, 1.0) == {}
 
 
-@pytest.mark.parametrize("family", ["path", "everyday"])
+@pytest.mark.parametrize("family", ["path", "everyday", "writers"])
 def test_every_drawn_scenario_can_be_run(field: Any, family: str, tmp_path: Path) -> None:
     sys.path.insert(0, str(BENCHMARKS))
     try:

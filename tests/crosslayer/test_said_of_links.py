@@ -83,7 +83,7 @@ def test_what_a_bearer_sent_again_is_that_of_the_record(tmp_path: Path, seed: in
     assert seconds(found[3]) == pytest.approx(whole, rel=0.06)
     assert seconds(found[5] or found[3]) == pytest.approx(longest, rel=0.06)
     waits = [(e["t_ns"] - e["asked_ns"]) / 1e9 for e in events(outcome, "poll_answered", 1)]
-    if poll := re.search(r"a poll waited ([\d.]+ m?s)", one["text"]):
+    if poll := re.search(r"[Aa] poll waited ([\d.]+ m?s)", one["text"]):
         assert seconds(poll[1]) == pytest.approx(max(waits), rel=0.06)
     else:
         assert max(waits) < max(0.1, 3 * sorted(waits)[len(waits) // 2])
@@ -133,7 +133,7 @@ def heard_by(folder: Path, frames: list[Heard], link_type: int = wifi.RADIOTAP) 
 def test_airtime_of_repeats(tmp_path: Path) -> None:
     kinds = said(heard_by(tmp_path, upload(1)))
     text = kinds["air_retries"]["text"]
-    assert text.startswith("50% of the airtime of sta went into sending frames again")
+    assert text.startswith("50% of the airtime of sta went into retransmitted frames")
     assert "a frame up to 2 times" in text
     # 60 frames of 26 + 8 + 1040 bytes and a check sequence, at 11 Mbit/s.
     spent = 60 * (PREAMBLE_US + (26 + 8 + 1040 + 4) * 8 / 11) / 1000

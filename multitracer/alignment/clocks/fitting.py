@@ -91,6 +91,11 @@ def _pieces(
         if round_trip is not None and 2 * piece.half_width_ns < _SUSPICIOUS * round_trip:
             # The hulls are closer than any round trip: the clock must have moved between the points on them.
             piece, doubtful = replace(piece, half_width_ns=round_trip // 2), True
+        if round_trip is not None and violation > max(round_trip, 0):
+            # A step is left inside: each side is off by the contradiction and by what its delays leave open.
+            piece = replace(
+                piece, half_width_ns=max(int(_round_trips(part_l, part_u).max()), piece.half_width_ns)
+            )
         pieces.append(piece)
         worst = max(worst, violation)
         start = end
@@ -184,11 +189,16 @@ def fit_median(
 
 def _smallest_round_trip(lower: Points, upper: Points) -> int | None:
     """Smallest sum of both delays from packets next to each other, which no step can have come between."""
+    found = _round_trips(lower, upper)
+    return int(found.min()) if len(found) else None
+
+
+def _round_trips(lower: Points, upper: Points) -> Int:
+    """Sums of both delays, in ns: of each upper point and the lower one before it."""
     before = np.searchsorted(lower.order, upper.order) - 1
     known = before >= 0
-    if not known.any():
-        return None
-    return int((upper.value_ns[known] - lower.value_ns[before[known]]).min())
+    found: Int = upper.value_ns[known] - lower.value_ns[before[known]]
+    return found
 
 
 def _in_order(points: Points) -> Points:
@@ -217,9 +227,10 @@ def _fit_piece(lower: Points, upper: Points, span_ns: tuple[int, int], first: in
         offset = bottom if len(lower) else top
         line = ClockLine(origin, base + round(offset), wanted / 1e9)
         return Piece(first, line, 0, 0, error / 1e9), 0
+    by_order = feasible(hull_low, hull_up, -limit, limit)
     polygon = feasible(hull_low, hull_up, low, high)
     if not len(polygon):  # the statistics of the skew do not bind, order does
-        polygon = feasible(hull_low, hull_up, -limit, limit)
+        polygon = by_order
     violation = 0
     if not len(polygon):
         wanted, gap = least_violation(width, -limit, limit)
@@ -232,8 +243,9 @@ def _fit_piece(lower: Points, upper: Points, span_ns: tuple[int, int], first: in
     offset, half = (bottom + top) / 2, max((top - bottom) / 2, 0.0)
     reach = np.abs(polygon[:, :1] + polygon[:, 1:] * ends - (offset + slope * ends)).max()
     line = ClockLine(origin, base + round(offset), slope / 1e9)
-    spread = max(polygon[:, 1].max() - slope, slope - polygon[:, 1].min())
+    spread, widest = (max(one[:, 1].max() - slope, slope - one[:, 1].min()) for one in (polygon, by_order))
+    term = int(np.ceil(max(float(reach) - half, 0.0)))
     piece = Piece(
-        first, line, int(np.ceil(half)) + 1, int(np.ceil(max(float(reach) - half, 0.0))), float(spread) / 1e9
+        first, line, int(np.ceil(half)) + 1, term, float(spread) / 1e9, skew_bound=float(widest) / 1e9
     )
     return piece, violation

@@ -99,7 +99,8 @@ class Piece:
     """A line that holds from a record of the source on, with the bound of its error over its span.
 
     `doubt`: first and last record that may be on the other side of the step before it, as nothing shows when
-    in a silence it came; None if its place is known.
+    in a silence it came; None if its place is known. `skew_bound`: how far the slope can be from the truth by
+    the order of the packets alone, whatever delays say; None where order does not bound it.
     """
 
     first_order: int
@@ -108,6 +109,7 @@ class Piece:
     skew_term_ns: int
     skew_error: float
     doubt: tuple[int, int] | None = None
+    skew_bound: float | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from multitracer.layers.tcp.transit import data_at, near_sender, valid_acks
 from multitracer.model.table import Table
 
 _SAME_CALL_NS = 5_000_000_000  # both entities report the end of one call within this
-_CAUSES = {"n2": "N2 exceeded", "protocol": "protocol error", "peer": "told by its peer"}
+_CAUSES = {"n2": "N2 exceeded", "protocol": "protocol error", "peer": "requested by its peer"}
 
 
 def call_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:

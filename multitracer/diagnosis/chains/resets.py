@@ -74,7 +74,9 @@ def _chain(evidence: Evidence, rows: Table, row: int, episodes: list[Episode]) -
     conn = episodes[0].conn if episodes else -1
     chain = Chain("link_reset", start, conn, held_ns=max(end - start, 0) if end >= 0 else 0)
     cause = str(rows.words("cause")[row])
-    words = {"n2": "N2 exceeded", "protocol": "protocol error", "peer": "told by its peer"}.get(cause, cause)
+    words = {"n2": "N2 exceeded", "protocol": "protocol error", "peer": "requested by its peer"}.get(
+        cause, cause
+    )
     first = chain.add(
         Event(
             "reset",
@@ -152,9 +154,11 @@ def _rule(taken: Table, row: int) -> str:
     if basis in _REFUSED:
         return f"arrived after the loss and was discarded: {_REFUSED[basis]} (header decompressor, RFC 1144)"
     if taken["missing"][row] == 0:
-        return "came whole behind the rest of a cut one, which nothing had ended: both failed one FCS"
+        return (
+            "arrived whole right after the rest of a cut one, with no flag between them: both failed one FCS"
+        )
     if taken["whole"][row] < 0:
-        return "never passed the other capture; those before it and behind it arrived around the reset"
+        return "never passed the other capture; those before and after it arrived around the reset"
     share = "whole" if taken["whole"][row] else f"in part: {int(taken['missing'][row])} bytes of the stream"
     return f"lost {share}: its bytes were in frames that the peer never had before the reset"
 

@@ -200,7 +200,7 @@ class Explainer:
                 "spurious": f"needless: the copy in packet {earlier:,} arrived",
                 "needed": "needed: no earlier copy arrived",
                 "partly": f"needed in part: packet {earlier:,} had brought some of the bytes",
-                "inconclusive": "not to be told: copies of these bytes look alike",
+                "inconclusive": "unknown: copies of these bytes look alike",
             }[need]
             sure = "certain, by both captures: " if repeats["certain"][one] else ""
             story.add("receiver", f"{sure}this transmission was {words}", earlier)

@@ -53,7 +53,7 @@ def verdict_sentences(retransmissions: Table, row: int) -> Iterator[tuple[str, s
     if alternative:
         yield (
             "or",
-            f"{RULES[alternative].name}: the same packets fit both, and nothing that followed tells",
+            f"{RULES[alternative].name}: the same packets fit both, and nothing that followed decides",
             0,
         )
     verdict = schema.VERDICTS[int(retransmissions["verdict"][row])]
@@ -61,8 +61,8 @@ def verdict_sentences(retransmissions: Table, row: int) -> Iterator[tuple[str, s
     decided = f"; packet {answer:,} answered it" if answer else ""
     told = {
         "spurious": f"it was spurious: an earlier copy had arrived{decided}",
-        "genuine": f"it was needed: it is what the answer is about{decided}",
-        "inconclusive": f"whether it was needed, no answer tells{decided}",
+        "genuine": f"it was needed: the ACK answers this transmission{decided}",
+        "inconclusive": f"no ACK shows whether it was needed{decided}",
     }
     yield "verdict", told[verdict], answer
     for name in _VOTERS:

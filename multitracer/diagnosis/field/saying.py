@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from multitracer.diagnosis.field.causes import SLOW_START
 from multitracer.diagnosis.field.facts import FULL, Flow, KernelCounts, Object, flow
 from multitracer.diagnosis.field.groups import Group, groups
 from multitracer.diagnosis.field.kernel import contradiction
@@ -44,7 +45,7 @@ def sentences(
     Returns
     -------
     list of Finding
-        Empty if none carried data.
+        Empty if none carried data. One without a text has a cost, and is not worth a sentence.
     """
     known, gone = kernel or {}, lost or {}
     known_flows = (
@@ -62,6 +63,9 @@ def sentences(
     told: set[int] = set()
     sentences = []
     for place, group in enumerate(found):
+        if place and _usual_opening(group):
+            sentences.append(Finding("", group.cost_s, group.kind))
+            continue
         mine = {one.index for one in group.flows}
         with_loss = (group.kind in _OF_LOSS or (place == 0 and not about)) and not mine <= told
         sentences.append(Finding(text(group, with_loss=with_loss), group.cost_s, group.kind, command))
@@ -71,6 +75,21 @@ def sentences(
     sentences += [waiting] if waiting is not None else []
     overruled = contradiction(flows)
     return [*sentences[:1], overruled, *sentences[1:]] if overruled is not None else sentences
+
+
+_OPENING = 0.25
+"""A handshake without a loss is told from this part of the time on."""
+
+
+def _usual_opening(group: Group) -> bool:
+    """Whether all that it tells is a handshake of a round trip: every connection has one."""
+    handshakes = [flow.limits_s.get("handshake", 0.0) for flow in group.flows]
+    if group.kind != SLOW_START or sum(handshakes) <= group.seconds / 2 or group.weight >= _OPENING:
+        return False
+    return all(
+        flow.base_rtt_ms is not None and spent_s <= 2 * flow.base_rtt_ms / 1e3
+        for flow, spent_s in zip(group.flows, handshakes, strict=True)
+    )
 
 
 def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:

@@ -59,7 +59,7 @@ def losses(flows: tuple[Flow, ...]) -> str:
     said = f"at least {_percent(least / sent)} of the segments were lost"
     if not most:
         return f"{said} ({least:,} of {sent:,}){needless}"
-    return f"{said} before this capture ({least:,} of {sent:,}), at most {most:,} behind it{needless}"
+    return f"{said} before this capture ({least:,} of {sent:,}), at most {most:,} after it{needless}"
 
 
 def _no_loss(flows: tuple[Flow, ...]) -> str:
@@ -142,7 +142,7 @@ def _receiver(group: Group) -> str:
     zero = sum(flow.zero_windows for flow in flows)
     probes = sum(flow.window_probes for flow in flows)
     state = "closed or full" if zero else "full"
-    said = f"limited by the receiver: its window was {state} for {_time(group)}"
+    said = f"limited by the receiver: its window was {state} for {_time(group)}{_of(group)}"
     window = max(flow.max_window_bytes for flow in flows)
     parts = [
         f"at most {window:,} bytes" if window else "",
@@ -171,7 +171,7 @@ def _slow_start(group: Group) -> str:
     flows = group.flows
     handshake = sum(flow.limits_s.get("handshake", 0.0) for flow in flows)
     if handshake > group.seconds / 2:
-        return f"the handshake took {duration(handshake)} of {duration(group.total_s)}{_of(group)}"
+        return f"the handshake took {_of_time(handshake, group.total_s)}{_of(group)}"
     longest_s = sum(_slow_start_s(flow) for flow in flows)
     group = replace(group, seconds=group.seconds - handshake)
     if longest_s and group.seconds > 2 * longest_s:
@@ -180,9 +180,9 @@ def _slow_start(group: Group) -> str:
             f"takes {duration(longest_s)} at most; a sender's own queue that refuses segments, or pacing, "
             "keeps the window small without a loss (multitracer record at the sender shows it)"
         )
-    said = (
-        f"the congestion window limited {_held(group)} without a loss: slow start, cwnd still below the BDP"
-    )
+    # That it is below the BDP is known only where the rate of the path is.
+    below = ", cwnd still below the BDP" if all(flow.rate_bps is not None for flow in flows) else ""
+    said = f"the congestion window limited {_held(group)} without a loss: slow start{below}"
     return f"{said}; the handshake took {duration(handshake)}" if handshake >= 0.1 * group.seconds else said
 
 
@@ -195,8 +195,8 @@ def _slow_start_s(flow: Flow) -> float:
 
 
 def _unknown(group: Group) -> str:
-    said = f"what limited {_whom(group)} is not known for {_time(group)}"
-    return f"{said}: {wanted(group.flows)}"
+    spent = f" for {_time(group)}" if group.total_s else ""
+    return f"what limited {_whom(group)} is not known{spent}: {wanted(group.flows)}"
 
 
 def wanted(flows: tuple[Flow, ...]) -> str:
@@ -234,7 +234,7 @@ def _fullness(group: Group) -> str:
         )
         return f"{how}: {rate(together_bps(flows))} of payload in all{_share_of_time(flows)}"
     (only,) = flows
-    said = "" if only.rate_bps is None else f": {rate(only.rate_bps)}"
+    said = "" if only.rate_bps is None else f": {rate(only.rate_bps)} of IP packets"
     if only.full_share is not None:
         said += f"{',' if said else ''} for {_percent(only.full_share)} of the time with data in flight"
     return said
@@ -273,7 +273,8 @@ def queue_words(flow: Flow) -> str:
 
 
 def _held(group: Group) -> str:
-    return f"{_whom(group)} for {_time(group)}"
+    summed = f"{', summed' if len(group.flows) > 1 else ''}"
+    return f"{_whom(group)} for {_time(group)}{summed}"
 
 
 def _whom(group: Group) -> str:
@@ -283,14 +284,24 @@ def _whom(group: Group) -> str:
 
 
 def _of(group: Group) -> str:
-    return f" on {count(len(group.flows), 'connection')} of {group.of:,}" if group.of > 1 else ""
+    if group.of == 1:
+        return ""
+    number = len(group.flows)
+    if number == 1:
+        return f" on 1 connection of {group.of:,}"
+    which = f"all {number:,} connections" if number == group.of else f"{number:,} connections of {group.of:,}"
+    return f", the sum over {which}"
 
 
 def _time(group: Group) -> str:
     """``12.5 of 20.0 s``."""
-    if group.total_s >= 1:
-        return f"{group.seconds:,.1f} of {group.total_s:,.1f} s"
-    return f"{duration(group.seconds)} of {duration(group.total_s)}"
+    return _of_time(group.seconds, group.total_s)
+
+
+def _of_time(part_s: float, whole_s: float) -> str:
+    if whole_s >= 1:
+        return f"{part_s:,.1f} of {whole_s:,.1f} s"
+    return f"{duration(part_s)} of {duration(whole_s)}"
 
 
 def _percent(share: float) -> str:

@@ -96,7 +96,7 @@ def _retries(m: Timeline, name: str, radio: Table, airtime: Array, span_ns: int)
     if portion < RETRY_SHARE or spent < SPAN_SHARE * span_ns:
         return None
     text = (
-        f"{share(portion)} of the airtime of {name} went into sending frames again: {seconds(spent / 1e9)} "
+        f"{share(portion)} of the airtime of {name} went into retransmitted frames: {seconds(spent / 1e9)} "
         f"of the {seconds(span_ns / 1e9)} that the transfer took, a frame up to "
         f"{int(radio['attempt'].max()) + 1} times"
     )

@@ -57,7 +57,7 @@ def _one(m: Timeline, connection: Connection | None, entry: Summary) -> Finding 
     ]
     if not any(parts):
         return None
-    text = f"{joined(parts)}; why, only a capture at the data sender or a log of the link can tell"
+    text = f"{joined(parts)}; only a capture at the data sender or a log of the link can show why"
     window = longest if silent else (entry["start"], entry["end"])
     evidence = tuple((m.sources[source].path, record) for record in records)
     return Finding(text, 0.0, "arrivals", plot_command(m, *window), evidence)

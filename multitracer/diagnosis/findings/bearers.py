@@ -88,7 +88,7 @@ def _repeats(m: Timeline, found: Result, way: Object, span: Intervals) -> Findin
     if is_long:
         most = "" if len(still) == 1 else f", up to {seconds(int(waits.max()) / 1e9)} at a time"
         parts.append(
-            f"held {carried} back behind missing PDUs for {seconds(total(still) / 1e9)} of "
+            f"held {carried} back, waiting for missing PDUs, for {seconds(total(still) / 1e9)} of "
             f"{seconds(total(span) / 1e9)}{most}"
         )
     text = f"the radio bearer from {way['entity']} to {way['receiver']} {' and '.join(parts)}"

@@ -96,7 +96,9 @@ def _drops(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[F
     text = f"the queue in front of the link dropped {several(drops, 'segment')} that TCP had sent"
     text += _again(mine) + _waits(m, mine, every) + _price(mine)
     if dropped := sum(chain["dropped_bytes"] for chain in mine):
-        text += f", {dropped:,} of them never carried before: they cost the link nothing"
+        every_byte = dropped == sum(chain["duplicate_bytes"] for chain in mine)
+        text += f", {'none' if every_byte else f'{dropped:,}'} of which the link had "
+        text += "carried before" if every_byte else "never carried before"
     return [_finding(m, "local_drop", text, mine, "multilayer", "timeout", "drop", "fast")]
 
 
@@ -131,7 +133,8 @@ def _bursts(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
         both = [*fired, *beside]
         found.append(_finding(m, "link_burst", text, both, "multilayer", "burst", "timeout"))
     if quiet:
-        text = f"{several(len(quiet), 'burst')} of link retransmissions left {_gaps_of(quiet)}; no RTO fired"
+        text = f"{several(len(quiet), 'burst')} of link retransmissions left {_gaps_of(quiet)}"
+        text += "; no RTO fired meanwhile"
         found.append(_finding(m, "link_burst_harmless", text, quiet, "multilayer", "burst"))
     return found
 
@@ -228,7 +231,8 @@ def _call(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
         "never arrived"
     )
     if missing := sum(_lengths(mine, "unfinished")):
-        text += f", nothing else did, and {missing:,} bytes were never acknowledged: the transfer broke off"
+        text += f", nor did anything later; {missing:,} bytes were never acknowledged: "
+        text += "the transfer broke off"
     text += _waits(m, mine, every) + _price(mine)
     return [
         _finding(
@@ -256,7 +260,7 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
                 several(late, "ACK came too late", "ACKs came too late") if late else "",
             ]
         )
-        text = f"{were} on the way back, for data that had arrived"
+        text = f"{were} on the return path, for data that had arrived"
         waits = [
             event["wait_s"]
             for chain in repeated
@@ -281,8 +285,8 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
         ]
         most = max(chain["events"][0]["number"] for chain in bunched)
         text = (
-            f"ACK compression: ACKs were held up on the way back {several(len(bunched), 'time')}, for up to "
-            f"{seconds(max(chain['silence_s'] for chain in bunched))}, and up to {most} came at once"
+            f"ACK compression: ACKs were delayed on the return path {several(len(bunched), 'time')}, for "
+            f"up to {seconds(max(chain['silence_s'] for chain in bunched))}, and up to {most} came at once"
         )
         if max(bursts, default=0) > 1:
             text += f"; TCP answered with bursts of up to {max(bursts)} segments"
@@ -294,7 +298,7 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
 def _standstill(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
     lengths = [chain["silence_s"] for chain in mine]
     times = "" if len(mine) == 1 else f" {several(len(mine), 'time')}"
-    text = f"the path stood still{times}: nothing arrived at either end for {spread(lengths)}"
+    text = f"the path was stalled{times}: nothing arrived at either end for {spread(lengths)}"
     if len(mine) > 1:
         text += f" each, {seconds(sum(lengths))} in all"
     text += _again(mine) + _waits(m, mine, every) + _price(mine)

@@ -50,7 +50,7 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "text": self.text,
+            "text": in_sentences(self.text),
             "kind": self.kind,
             "cost_s": round(self.cost_s, 3),
             "cost_bounds_s": [round(bound, 3) for bound in self.bounds_s or (self.cost_s, self.cost_s)],
@@ -58,6 +58,46 @@ class Finding:
             "command": self.command or None,
             "chains": list(self.chains),
         }
+
+
+MOST_WORDS = 40
+"""Of a sentence; a longer text becomes several sentences."""
+
+
+def in_sentences(text: str) -> str:
+    """Break a long text at semicolons, so that no sentence is longer than it need be.
+
+    Parameters
+    ----------
+    text : str
+        Clauses with ``; `` between them; those in parentheses stay together.
+
+    Returns
+    -------
+    str
+        The same words. Up to `MOST_WORDS` of them stay one sentence.
+    """
+    if len(text.split()) <= MOST_WORDS:
+        return text
+    sentences: list[str] = []
+    for clause in _clauses(text):
+        joint = f"{sentences[-1]}; {clause}" if sentences else clause
+        if sentences and len(joint.split()) <= MOST_WORDS:
+            sentences[-1] = joint
+        else:
+            sentences.append(clause)
+    return ". ".join([sentences[0], *(one[:1].upper() + one[1:] for one in sentences[1:])])
+
+
+def _clauses(text: str) -> list[str]:
+    """What stands between semicolons outside of parentheses."""
+    found, depth, begin = [], 0, 0
+    for at, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if sign == ";" and depth <= 0 and text[at + 1 : at + 2] == " ":
+            found.append(text[begin:at])
+            begin = at + 2
+    return [*found, text[begin:]]
 
 
 def evidence_of(chains: Sequence[dict[str, Any]], *what: str) -> tuple[tuple[str, int], ...]:

@@ -18,6 +18,7 @@ from multitracer.diagnosis.findings.finding import (
 )
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.intervals import total
+from multitracer.model.quantities import duration
 from multitracer.model.timeline import Timeline
 
 QUEUE_S = 0.005
@@ -90,7 +91,7 @@ def _drops(m: Timeline, one: Object, results: Mapping[str, Result]) -> Finding |
     shown = sum(entry["retransmissions"]["total"] for entry in entries)
     if again and again > shown and one["point"] == "snd" and queue["dropped"]:
         text += (
-            f"; the kernel sent {several(again, 'segment')} again, of which the capture shows {shown:,}: "
+            f"; the kernel retransmitted {several(again, 'segment')}, of which the capture shows {shown:,}: "
             "first copies that were dropped here never reached it"
         )
     source = next(i for i, file in enumerate(m.sources) if file.path == one["source"])
@@ -107,9 +108,11 @@ def _queue(m: Timeline, one: Object) -> Finding | None:
     queue = one["qdisc"]
     if not queue["packets"] or queue["median_s"] < QUEUE_S:
         return None
+    median, p95, most = (duration(queue[f"{key}_s"]) for key in ("median", "p95", "max"))
+    nearly = "" if p95 == most else f"95% less than {p95}, "
     text = (
-        f"packets waited {seconds(queue['median_s'])} in the queue of {_whose(one)} (median of "
-        f"{queue['packets']:,}; 95% less than {seconds(queue['p95_s'])}, at most {seconds(queue['max_s'])})"
+        f"packets waited {median} in the queue of {_whose(one)} (median of {queue['packets']:,}; {nearly}at "
+        f"most {most})"
     )
     return Finding(text, 0.0, "host_queue", plot_command(m, None, None))
 

@@ -165,15 +165,15 @@ def _path(members: Sequence[Object]) -> str:
 
 def _missing(members: Sequence[Object]) -> str:
     if all(one["sends"] is False for one in members):
-        return "this is the receiver's log; the sender's log, or a capture at the sender, would tell"
+        return "this is the receiver's log; the sender's log, or a capture at the sender, would show it"
     if all(one["cwnd_packets"] is not None and one["cwnd_bytes"] is None for one in members):
         return (
             "the log has cwnd in packets and not the segment size; `ss -tin` every 100 ms, or a capture at "
-            "the sender, would tell"
+            "the sender, would show it"
         )
     return (
         "the log has neither the kernel's clocks (busy, rwnd_limited, sndbuf_limited) nor windows with RTT; "
-        "`ss -tin` every 100 ms, or a capture at the sender, would tell"
+        "`ss -tin` every 100 ms, or a capture at the sender, would show it"
     )
 
 
@@ -182,7 +182,7 @@ def _queued(one: Object) -> bool:
     if rtt is None or rtt["samples"] < _FEW_RTTS:
         return False
     low = _lowest(rtt)
-    return bool(rtt["median"] - low >= QUEUE_MS and rtt["median"] >= QUEUE_TIMES * low)
+    return bool(low > 0 and rtt["median"] - low >= QUEUE_MS and rtt["median"] >= QUEUE_TIMES * low)
 
 
 def _lowest(rtt: Object) -> float:
@@ -207,7 +207,7 @@ def _queues(m: Timeline, transfers: Sequence[Object]) -> list[Finding]:
     what = "RTT" if rtt["kind"] == "rtt" else "smoothed RTT"
     text = (
         f"{who}the {what} was {median} (median) and {most} (95th percentile), "
-        f"{rtt['median'] / low:.1f} times the smallest ({base}): a queue stood on the path"
+        f"{rtt['median'] / low:.1f} times the smallest ({base}): a standing queue on the path"
     )
     return [Finding(text, 0.0, "log_queue", _picture(m), _evidence(found))]
 
@@ -227,7 +227,7 @@ def _stalls(m: Timeline, transfers: Sequence[Object]) -> list[Finding]:
     text = (
         f"{who}no byte moved in {several(len(lengths), 'stretch', 'stretches')} of whole intervals, "
         f"{seconds(sum(lengths))} in all, "
-        f"the longest {seconds(max(lengths))}; a capture or a log of the link would tell why"
+        f"the longest {seconds(max(lengths))}; a capture or a log of the link would show why"
     )
     records = tuple((one["source"], stall["record"]) for one, stall in still)[:12]
     _, longest = max(still, key=lambda item: item[1]["end"] - item[1]["start"])

@@ -120,12 +120,19 @@ def _with(found: Sequence[Finding], priced: Sequence[Cost]) -> list[Finding]:
 
 
 def _together_s(entries: Sequence[Object]) -> float:
-    """Time in which any of the connections was open."""
+    """Time in which any of the transfers went on."""
     total_s, until = 0.0, float("-inf")
-    for start, end in sorted((float(entry["start"]), float(entry["end"])) for entry in entries):
+    for start, end in sorted(_span(entry) for entry in entries):
         total_s += max(end - max(start, until), 0.0)
         until = max(until, end)
     return total_s
+
+
+def _span(entry: Object) -> tuple[float, float]:
+    """From the first segment until all was complete: a FIN that comes late holds nothing up."""
+    start, end = float(entry["start"]), float(entry["end"])
+    seconds = (entry.get("limits") or {}).get("seconds")
+    return start, end if seconds is None else min(end, start + float(seconds))
 
 
 def _rtt_s(entry: Object) -> float:

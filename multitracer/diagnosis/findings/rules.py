@@ -88,8 +88,8 @@ RULES = {
     ),
     "well": SentenceRule(
         "All is well",
-        f"a log of the link shows that utilization is above {_percent(GOOD)}, no queue stood, and no "
-        "sentence tells of a cost; captures alone are no proof: then the limit is named, or unknown",
+        f"a log of the link shows that utilization is above {_percent(GOOD)}, there was no standing queue, "
+        "and no sentence names a cost; captures alone are no proof: then the limit is named, or unknown",
         "as utilization, by the log of the link",
         f"{_PAPER}, section 4.3",
     ),
@@ -114,7 +114,7 @@ RULES = {
     ),
     "link_reset": SentenceRule(
         "Link resets",
-        "the link was reset, re-established, handed over, or left and joined again",
+        "the link was reset, re-established, handed over, or left and rejoined",
         f"reset and gap in the link log, segments lost in both captures; {_CHAIN}",
         f"{_PAPER}, section 5.3",
     ),
@@ -176,7 +176,7 @@ RULES = {
     "unknown": SentenceRule(
         "Not known",
         "what limited the sender cannot be seen for most of the time, or no data was sent",
-        "limits.unknown of connections[]; the sentence names the capture or the log that would tell",
+        "limits.unknown of connections[]; the sentence names the capture or the log that would show it",
         "docs/limits.md",
     ),
     "kernel_count": SentenceRule(
@@ -192,7 +192,7 @@ RULES = {
         f"{_PAPER}, section 5.3",
     ),
     "standstill": SentenceRule(
-        "The path stood still",
+        "The path stalled",
         f"nothing in flight arrived at either end for {STILL_NS / 1e6:g} ms and more (a delay "
         f"spike); before what limited the sender if it took {_percent(WORTH)} of the transfer",
         f"departures and arrivals in both captures, without a log of the link; {_CHAIN}",
@@ -249,8 +249,8 @@ RULES = {
     "bearer_discards": SentenceRule(
         "Radio bearer: given up",
         "the bearer gave packets of data up for certain: PDCP numbers that RLC never sent, or packets not "
-        "confirmed when the bearer was set up anew and not handed over again",
-        "PDCP numbers and PDUs in the capture of the sender; nothing is said where the log may have gaps",
+        "confirmed when the bearer was re-established, and not submitted again",
+        "PDCP numbers and PDUs in the capture of the sender; left out where the log may have gaps",
         "3GPP TS 36.323, 38.323, sections 5.2 and 5.3",
     ),
     "multipath": SentenceRule(
@@ -295,14 +295,14 @@ RULES = {
     "log_unknown": SentenceRule(
         "By a log alone: not known",
         "there is no capture, and the log has neither the kernel's clocks nor windows with RTT; the sentence "
-        "names what would tell",
+        "names what would show it",
         "throughput, retransmissions and RTT as the log has them",
         "docs/limits.md",
     ),
     "log_stall": SentenceRule(
         "By a log alone: nothing moved",
         "there is no capture, and no byte moved in whole intervals of the log between others with data",
-        "intervals of the log whose counter stood still",
+        "intervals of the log whose counter did not grow",
         "docs/formats/README.md",
     ),
     "log_queue": SentenceRule(
@@ -347,8 +347,8 @@ RULES = {
     "air_busy": SentenceRule(
         "The air: others",
         f"the air was busy for {_percent(airtime.BUSY_SHARE)} of the transfer and others had "
-        f"{_percent(airtime.OTHERS_SHARE)} of it, as the monitor heard",
-        "airtime of every frame heard, from its length, rate and preamble; nothing is said where that is "
+        f"{_percent(airtime.OTHERS_SHARE)} of it, by the monitor's capture",
+        "airtime of every captured frame, from its length, rate and preamble; left out where that is "
         f"missing of more than {_percent(1 - airtime.KNOWN_SHARE)} of the frames",
         "IEEE 802.11-2020 section 9.4.2.27 (channel load)",
     ),

@@ -57,7 +57,7 @@ def standstills(m: Timeline, entries: Sequence[Summary], timeouts: Sequence[Summ
     total_s, longest_s = sum(end - start for start, end, *_ in found), longest[1] - longest[0]
     times = "" if len(found) == 1 else f", {len(found):,} times, at most {seconds(longest_s)} at once"
     text = (
-        f"the path, or the receiver's host, stood still for {seconds(total_s)}{times}: data was in flight, "
+        f"the path, or the receiver's host, stalled for {seconds(total_s)}{times}: data was in flight, "
         "no ACK came, and then one for all that waited; as far as this capture shows, nothing was lost in it"
     )
     evidence = tuple((path, record) for _, _, path, record in found[:MOST_EVIDENCE])
@@ -86,7 +86,9 @@ def _of(
     long = end - begin > max(STILL_NS, _FACTOR * usual, _FACTOR * base_ns)
     # A window that is closed holds nothing in flight that an ACK would be due for.
     long &= (acked[1:] > acked[:-1]) & (acks["window"][:-1] != 0)
-    again = data.where(data["duplicate"] > 0)
+    # What fills a gap was sent again, too: its first copy was lost before it came to this capture.
+    late = data["seq"] < np.concatenate([[0], ends[:-1]])
+    again = data.where((data["duplicate"] > 0) | late)
     found = []
     for at in np.flatnonzero(long).tolist():
         start_ns, end_ns = int(begin[at]), int(end[at])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.diagnosis.field.facts import flow
-from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several
+from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
 from multitracer.layers.vantage import vantage
 from multitracer.model.lazy import np
 from multitracer.model.quantities import duration
@@ -15,6 +15,8 @@ from multitracer.model.timeline import Connection, Timeline
 Summary = dict[str, Any]
 
 GOOD = 0.95
+_HELD = 0.2
+"""From this part of the time on, a full receive window behind a full link is told with the queue."""
 _OVERLOAD = 2.0
 """What is in flight is in a queue only if it is more than this many times the BDP."""
 
@@ -165,7 +167,7 @@ def idle_causes(
         text = f"the link was idle for {seconds(total)} in {several(len(mine), 'phase')} because {because}"
         waited = _held_up(mine, chains)
         if waited >= 0.1 * total:
-            text += f"; for {seconds(waited)} of it ACKs were held up on the way back"
+            text += f"; for {seconds(waited)} of it ACKs were delayed on the return path"
         evidence = tuple(
             (m.sources[m.snd].path, phase["wake_record"])
             for phase in mine
@@ -208,11 +210,14 @@ def queue(
     )
     load = loads.get(largest.index)
     if load is not None:
-        window = load["smaller_window"]
         text += (
-            f": {load['overload']:.1f} times the BDP in flight (median); a window of "
-            f"{window['window_bytes']:,} bytes would fill the link"
+            f": {load['overload']:.1f} times the BDP of {load['pipe_capacity_bytes']:,} bytes in flight "
+            f"(median); a window of twice the BDP, {load['smaller_window']['window_bytes']:,} bytes, would "
+            "fill the link"
         )
+    held = largest.limits_s.get("receiver_window", 0.0) / (largest.seconds or 1.0)
+    if held >= _HELD:
+        text += f"; the receive window was full for {share(held)} of the time, behind this queue"
     return Finding(text + syns, 0.0, "queue", plot_command(m, None, None, "queue"))
 
 
@@ -225,7 +230,7 @@ def _late_syns(timeouts: list[Summary]) -> str:
         needless = sum(one["verdict"] == "spurious" for one in mine)
         parts.append(
             f"the {'SYN' if direction == 'forward' else 'SYN-ACK'} timer of connection {conn} expired "
-            f"{several(len(mine), 'time')} behind it" + (f" ({needless:,} spurious)" if needless else "")
+            f"{several(len(mine), 'time')} because of it" + (f" ({needless:,} spurious)" if needless else "")
         )
     return f"; {joined(parts[:3])}" if parts else ""
 

@@ -345,7 +345,7 @@ def _test(m: Timeline, source: int, label: str, known: Mapping[str, Samples]) ->
     found = LoggedFlow(source, label=label)
     details = m.sources[source].details
     if "rate" in known:
-        found.counted = str(details.get("counted") or "as the log tells")
+        found.counted = str(details.get("counted") or "as the log reports")
         sends = details.get("sends")
         found.sends = sends if isinstance(sends, bool) else None
         start = details.get("starts_ns")

@@ -248,6 +248,7 @@ def _followed(
     certain = apart | (records[ours] == 0) | (records[ours] >= copies[ours])
     acks = _acks(m, asked, near, far, reverse)
     unrecorded = _acknowledged(acks, sent["t_ns"][here.row], here, fate, arrived_ns)
+    _on_the_way(m, asked, near, far, reverse, sent["t_ns"][here.row], here.of, fate, arrived_ns)
     unsent = np.bincount(there.of[copies[theirs] == 0], minlength=len(asked))
     certain &= fate != UNKNOWN
     known = Fates(sent.rows, here.row, here.start, here.end, fate, arrived_ns, certain)
@@ -314,6 +315,41 @@ def _acknowledged(
         fate[lost] = np.where(copies[group.reshape(-1)] == 1, ARRIVED, UNKNOWN)
         np.add.at(unrecorded, of[lost[first]], 1)
     return unrecorded
+
+
+def _on_the_way(
+    m: Timeline,
+    connections: Sequence[Connection],
+    near: int,
+    far: int,
+    reverse: bool,
+    sent_ns: Times,
+    of: Times,
+    fate: npt.NDArray[np.int8],
+    arrived_ns: Times,
+) -> None:
+    """Turn LOST into UNKNOWN where the captures end before the packet could have come: it may be on its way.
+
+    That holds for packets behind the last that arrived, within the longest time that any of the flow took.
+    The captures end with their last record; the far one with its own if the near one has packets from there
+    later than that.
+    """
+    source = m.table("segments")["source"]
+    last_ns = [m.table("segments")["t_ns"][source == one].max(initial=-1) for one in (near, far)]
+    rows = np.flatnonzero(fate == LOST)
+    if not len(rows) or min(last_ns) < 0 or any(m.sources[one].last_ns is None for one in (near, far)):
+        return
+    count = len(connections)
+    took_ns, newest_ns = np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+    there = np.flatnonzero(arrived_ns >= 0)
+    np.maximum.at(took_ns, of[there], arrived_ns[there] - sent_ns[there])
+    np.maximum.at(newest_ns, of[there], sent_ns[there])
+    back = valid_acks(m, connections, near, reverse)
+    heard_ns = np.full(count, -1, dtype=np.int64)
+    np.maximum.at(heard_ns, back.of, back["t_ns"])
+    ended_ns = np.where(heard_ns > last_ns[1] + took_ns, last_ns[1], max(last_ns))
+    tail = (sent_ns[rows] > newest_ns[of[rows]]) & (sent_ns[rows] + took_ns[of[rows]] >= ended_ns[of[rows]])
+    fate[rows[tail]] = UNKNOWN
 
 
 def _lower(values: Times, low: Times, high: Times, bound: Times) -> None:

@@ -6,6 +6,7 @@ Validation, empty tables and the reference page of the docs come from here. A co
 
 from __future__ import annotations
 
+from multitracer.model.eventlayers import EVENT_LAYERS as EVENT_LAYERS
 from multitracer.model.schema.columns import (
     CONN as CONN,
     DIR as DIR,
@@ -60,7 +61,6 @@ from multitracer.model.schema.tcp import (
     CHECKSUMS as CHECKSUMS,
     EPISODES as EPISODES,
     EVENT_KINDS as EVENT_KINDS,
-    EVENT_LAYERS as EVENT_LAYERS,
     EVENTS as EVENTS,
     ICMP_ERRORS as ICMP_ERRORS,
     KERNEL_EVENTS as KERNEL_EVENTS,

@@ -27,7 +27,7 @@ PACKET_SPANS = Schema(
         Column("ip_length", "int32", "bytes", "IP packet on the wire"),
         Column("entity", "int16", "", "link entity that it entered"),
         Column("first", "int64", "bytes", "first byte in the stream; -1 if it never entered it"),
-        Column("end", "int64", "bytes", "behind its last byte; -1 if it never entered the stream"),
+        Column("end", "int64", "bytes", "one past its last byte; -1 if it never entered the stream"),
         Column("error", "int64", "bytes", "how far either boundary may be off; 0: exact"),
         Column("method", "int8", "", "how its size is known", "RFC 1662, RFC 1144", MAP_METHODS),
         Column("frames", "int32", "", "frames that carried bytes of it"),
@@ -38,7 +38,7 @@ PACKET_SPANS = Schema(
             "int8",
             "",
             "what the link did with it: cut and flushed lost some or all bytes, waiting never left its queue,"
-            " spoiled came whole behind the rest of a cut one, without a flag between them",
+            " spoiled arrived whole after the rest of a cut one, without a flag between them",
             "",
             FATES,
         ),
@@ -46,7 +46,7 @@ PACKET_SPANS = Schema(
         Column(
             "complete_ns", "int64", "ns", "the peer had all its frames and those before; -1 if never known"
         ),
-        Column("arrived_ns", "int64", "ns", "it passed the capture behind the link; -1 if never seen"),
+        Column("arrived_ns", "int64", "ns", "it passed the capture after the link; -1 if never seen"),
     ),
 )
 
@@ -129,7 +129,7 @@ RESET_LOSSES = Schema(
             "basis",
             "int8",
             "",
-            "what says so: both captures, frames that the peer never had, the TCP checksum, ACKs never sent",
+            "what shows it: both captures, frames that the peer never had, the TCP checksum, ACKs never sent",
             "",
             ("captures", "frames", "checksum", "acks"),
         ),

@@ -109,7 +109,7 @@ LINK_RADIO = Schema(
 
 LINK_AIR = Schema(
     "link_air",
-    "Who had the air, as a monitor heard it: a row for each tenth of a second, at its first frame.",
+    "Shares of airtime, as a monitor captured it: a row for each tenth of a second, at its first frame.",
     (
         TIME,
         SOURCE,
@@ -118,8 +118,8 @@ LINK_AIR = Schema(
         Column("others_ns", "int64", "ns", "airtime of other stations and networks"),
         Column("everybody_ns", "int64", "ns", "airtime of beacons, probes and frames to groups"),
         Column("damaged_ns", "int64", "ns", "airtime of frames that arrived damaged, whoever sent them"),
-        Column("frames", "int32", "", "frames heard"),
+        Column("frames", "int32", "", "frames captured"),
         Column("own_frames", "int32", "", "frames of the link that was read"),
-        Column("unknown_frames", "int32", "", "frames whose airtime the capture does not tell"),
+        Column("unknown_frames", "int32", "", "frames whose airtime is unknown"),
     ),
 )

@@ -140,7 +140,7 @@ LOCAL_DROPS = Schema(
         Column("drop_record", "int64", "", "line in the link log; 0 if the queue did not log it"),
         Column("evidence", "int8", "", "the queue's own log, or the two captures", "", DROP_EVIDENCE),
         Column(
-            "recovery", "int8", "", "what sent it again", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
+            "recovery", "int8", "", "what retransmitted it", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
         ),
         Column("recovered_ns", "int64", "ns", "when it was retransmitted; -1 if never"),
     ),
@@ -178,7 +178,7 @@ SEGMENT_FATES = Schema(
         ),
         Column("fate", "int8", "", "worst of its packets", "RFC 2680 2.4", FATES),
         Column("arrived", "int64", "bytes", "of it, arrived"),
-        Column("certain", "int8", "", "0: copies of the same bytes could not be told apart"),
+        Column("certain", "int8", "", "0: copies of the same bytes cannot be told apart"),
     ),
 )
 
@@ -209,7 +209,7 @@ LIMIT_PHASES = Schema(
         _START,
         _END,
         _CONN,
-        Column("limit", "int8", "", "what held the sender back", "RFC 5681 2, RFC 7661 4.3", LIMITS),
+        Column("limit", "int8", "", "what limited the sender", "RFC 5681 2, RFC 7661 4.3", LIMITS),
         Column("outstanding", "int64", "bytes", "sent and not acknowledged at its start"),
         Column("room", "int64", "bytes", "left in the advertised window at its start; -1 if unknown"),
         Column("record", "int64", "", "segment that ended its first pause; 0 if none"),
@@ -249,7 +249,7 @@ RESULT_SCHEMAS: dict[str, Schema] = {
 
 LOG_INTERVALS = Schema(
     "log_intervals",
-    "Transfers that only logs tell of, by interval.",
+    "Transfers that only logs show, by interval.",
     (
         Column("t_ns", "int64", "ns", "begin, on the reference timeline"),
         Column("end_ns", "int64", "ns", "end, on the reference timeline"),

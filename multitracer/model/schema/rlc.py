@@ -78,7 +78,7 @@ REORDERINGS = Schema(
     "reorderings",
     "PDUs that arrived out of order: how long later PDUs waited for them.",
     (
-        Column("t_ns", "int64", "ns", "the first PDU behind it was received"),
+        Column("t_ns", "int64", "ns", "the first PDU after it was received"),
         Column("end_ns", "int64", "ns", "all of it was received; -1 if never"),
         Column("entity", "int16", "", "the receiver: index in `Measurement.entities`"),
         Column("number", "int64", "", "of the PDU, as in `rlc_pdus`"),
@@ -94,15 +94,15 @@ DISCARDS = Schema(
     "discards",
     "What the bearer gave up.",
     (
-        Column("t_ns", "int64", "ns", "what was behind it was sent, or the numbering began anew"),
+        Column("t_ns", "int64", "ns", "what followed it was sent, or the numbering restarted"),
         Column("entity", "int16", "", "the sender: index in `Measurement.entities`"),
         Column(
             "reason",
             "int8",
             "",
             "unsent: PDCP numbered it and RLC never sent it; reset: sent at least in part, and not "
-            "confirmed when the numbering began anew, nor handed over again then; held: received whole then, "
-            "behind something that was not: its receiver may have delivered or dropped it; unfilled: lost in "
+            "confirmed when the numbering restarted, nor submitted again then; held: received whole then, "
+            "after something that was not: its receiver may have delivered or dropped it; unfilled: lost in "
             "unacknowledged mode, if the log is whole",
             "",
             DISCARD_REASONS,

@@ -22,7 +22,7 @@ RTT_SAMPLES = Schema(
 
 IN_FLIGHT = Schema(
     "in_flight",
-    "What a sender had outstanding, and how much of it was in the network, after each segment and ACK.",
+    "Data not yet acknowledged, and how much of it was in the network, after each segment and ACK.",
     (
         TIME,
         SOURCE,

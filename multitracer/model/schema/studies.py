@@ -26,7 +26,7 @@ RTT_SAMPLES = Schema(
 
 LOST_SEGMENTS = Schema(
     "lost_segments",
-    "Data segments that never arrived whole, and what sent their bytes again.",
+    "Data segments that never arrived whole, and what retransmitted their bytes.",
     (
         Column("t_ns", "int64", "ns", "when it was sent, on the reference timeline"),
         _CONN,
@@ -34,7 +34,7 @@ LOST_SEGMENTS = Schema(
         Column("seq", "int64", "bytes", "first byte"),
         Column("length", "int32", "bytes", "payload"),
         Column(
-            "repair", "int8", "", "what sent it again: a timer, or loss recovery without one", "", REPAIRS
+            "repair", "int8", "", "what retransmitted it: a timer, or loss recovery without one", "", REPAIRS
         ),
         Column("repaired_ns", "int64", "ns", "when it was retransmitted; -1 if never"),
         Column("repair_record", "int64", "", "the segment that did; 0 if none"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multitracer.model.eventlayers import EVENT_LAYERS
 from multitracer.model.schema.columns import CONN, DIR, RECORD, SOURCE, TIME, Column, Schema
 
 CAUSES = (
@@ -211,7 +212,7 @@ TIMEOUTS = Schema(
 
 ICMP_ERRORS = Schema(
     "icmp_errors",
-    "ICMP errors that quote a TCP segment: what routers and hosts say of it.",
+    "ICMP errors that quote a TCP segment: what routers and hosts report of it.",
     (
         TIME,
         SOURCE,
@@ -317,7 +318,7 @@ TCP_STATES = Schema(
 
 KERNEL_EVENTS = Schema(
     "kernel_events",
-    "What the kernel says that it did: retransmissions, congestion states, socket states.",
+    "What the kernel reports: retransmissions, congestion states, socket states.",
     (
         TIME,
         SOURCE,
@@ -352,7 +353,6 @@ SERIES = Schema(
     ),
 )
 
-EVENT_LAYERS = ("tcp", "kernel", "link")
 EVENT_KINDS = (
     "data",
     "ack",

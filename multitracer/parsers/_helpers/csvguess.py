@@ -15,6 +15,7 @@ from multitracer.parsers._helpers.timestamps import ISO, NUMBERS, forms_of
 
 _HEAD_BYTES = 1 << 20
 _ROWS = 200
+_BINARY_BYTES = 4096
 _TIME_WORDS = re.compile(r"time|date|stamp|epoch|utc|clock|^t$|^ts$", re.IGNORECASE)
 _LINK_WORDS = re.compile(
     r"rsrp|rsrq|rssi|sinr|snr|cqi|mcs|bler|harq|pci|cell|enb|gnb|band|arfcn|tech|network|signal|handover|ho_|"
@@ -62,9 +63,13 @@ def first_map(path: str) -> str:
     ------
     UnreadableFile
     CorruptTrace
-        If no column holds times.
+        If it is no text, or no column holds times.
     """
     head = native.head(path, _HEAD_BYTES)
+    if b"\0" in head[:_BINARY_BYTES]:
+        raise CorruptTrace(
+            f"{path}: no table of text: a column map is for CSV; `multitracer info` says what this file is"
+        )
     text = head.decode("utf-8", errors="replace").removeprefix("\ufeff")
     if len(head) == _HEAD_BYTES:
         text = text[: text.rfind("\n") + 1]  # the last line may be cut
@@ -87,7 +92,7 @@ def first_map(path: str) -> str:
     lines.append(f"time = {_quoted(titles[time[0]]) if len(time) == 1 else _list(titles[at] for at in time)}")
     lines.append(f"time_format = {_quoted(forms[0])}" + _others(forms))
     if forms[0] not in NUMBERS:
-        lines.append('zone = "UTC"   # of times that do not tell theirs: Europe/Berlin, +02:00')
+        lines.append('zone = "UTC"   # of times without one: Europe/Berlin, +02:00')
     lines += ["", f"[sources.{_quoted(os.path.basename(path))}.series]"]
     taken: set[str] = set()
     for at, title in enumerate(titles):
@@ -137,14 +142,14 @@ def _guess(title: str, texts: Sequence[str], taken: set[str]) -> _Guess | None:
     if not changes and _RATE.search(title):
         name, factor = f"{base}_bps", _BITS.get(unit, 1.0)
         if unit not in _BITS:
-            note = "unit not told: state the factor to bit/s"
+            note = "unit unknown: state the factor to bit/s"
         if "throughput_bps" not in taken and layer == "kernel":
             name = "throughput_bps"
     elif not changes and _RTT.search(title):
         name, factor = ("rtt_ms" if "rtt_ms" not in taken else f"{base}_ms"), _MS.get(unit, 1.0)
         layer = "kernel"
         if unit not in _MS:
-            note = "unit not told: state the factor to ms"
+            note = "unit unknown: state the factor to ms"
     else:
         usual = next((one for word, one in _UNITS.items() if word in base), "")
         ending = re.sub(r"[^a-z0-9]+", "", unit) or ("" if changes else usual)

@@ -32,7 +32,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     ]
     everything = tuple(series for *_, each in drawn for series in each)
     if not everything:
-        raise base.nothing(PLOT.name, "no poll was answered, and no PDU overtaken, in the log")
+        raise base.nothing(PLOT.name, "no poll was answered, and no PDU received out of order, in the log")
     window = base.window_of(everything, everything, options)
     resets = result_marks.resets(selection, results, selection.link("link_events"))
     panels = (
@@ -73,6 +73,4 @@ def _series(selection: Selection, results: Results, name: str, at_receiver: bool
         yield Series(f"{name}_{way['entity']}", role, selection.seconds(rows["t_ns"]), delay, label=words)
 
 
-PLOT = Plot(
-    "bearer", "Radio bearer: polls until answered, PDUs that others overtook until they were there", build
-)
+PLOT = Plot("bearer", "Radio bearer: polls until answered, PDUs received out of order until complete", build)

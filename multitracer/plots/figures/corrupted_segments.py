@@ -102,7 +102,8 @@ def _marks(selection: Selection, found: Corruption) -> list[Marks]:
             label="corrupted (sequence number as received)",
             group=RCV,
             details=tuple(
-                f"bad checksum, header says byte {seq:,}" for seq in found.segments["seq"].tolist()
+                f"bad checksum, sequence number in the header {seq:,}"
+                for seq in found.segments["seq"].tolist()
             ),
         )
     )
@@ -144,8 +145,8 @@ def _arithmetic(selection: Selection, found: Corruption) -> list[str]:
     shown = f"{int(off[0]):,}" if len(np.unique(off)) == 1 else f"{int(off.min()):,} to {int(off.max()):,}"
     relation = "exactly the bytes lost" if np.all(off == lost) else "not the bytes lost alone"
     notes.append(
-        f"the first says byte {int(found.segments['seq'][0]):,} and was byte {int(found.true[0]):,}: "
-        f"headers are off by {shown} bytes, {relation}"
+        f"the first has sequence number {int(found.segments['seq'][0]):,}, "
+        f"its true one is {int(found.true[0]):,}: headers are off by {shown} bytes, {relation}"
     )
     right, tried = _checked(selection, found)
     if tried:

@@ -79,7 +79,7 @@ def _title(m: Timeline, flows: Sequence[LoggedFlow]) -> str:
     if not flows:
         return "Values of a link, by its log"
     if len(flows) > 1:
-        return f"{len(flows)} transfers, as logs tell them"
+        return f"{len(flows)} transfers, from logs"
     return _name(m, flows[0])
 
 

@@ -40,6 +40,9 @@
       if (window) views.look(window);
       root.dataset.view = key;
       requestAnimationFrame(() => setTimeout(() => views.plot && views.plot.complete()));
+    } else if (key !== "all" && !document.getElementById("view-" + key)) {
+      // An address may name a connection that this page does not have.
+      await show({ key: "all", window });
     }
   };
   const named = () => viewNamed(location.hash);

@@ -63,6 +63,7 @@ pub(crate) struct Totals {
     /// LINKTYPE_ number of the first that is not decoded.
     unsupported_type: u16,
     copies: Tally,
+    not_opened: Tally,
 }
 
 impl Totals {
@@ -79,6 +80,9 @@ impl Totals {
         self.unsupported.report("unsupported-link-type", issues, || {
             let code = self.unsupported_type;
             format!("link type {code} ({})", super::link::name(code))
+        });
+        self.not_opened.report("unopened-encapsulation", issues, || {
+            "encrypted, a part of a packet, or of a kind that is not decoded: TRILL, MACsec, NSH, B.A.T.M.A.N.".into()
         });
         self.copies.report("duplicate-record", issues, || "the same packet as one shortly before".into());
     }
@@ -253,6 +257,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
                 }
                 self.totals.unsupported.hit(record.number);
             }
+            Kind::NotOpened => self.totals.not_opened.hit(record.number),
             _ => {}
         }
         if cut {
@@ -347,7 +352,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         if !segment.options.complete {
             self.totals.options_cut.hit(segment.record);
         }
-        if self.copies.is_copy(segment, self.place ^ u32::from(self.path.id()) << 13) {
+        if self.copies.is_copy(segment, self.place ^ self.path.id() << 13 ^ self.path.id() >> 19) {
             self.totals.copies.hit(segment.record);
             return Ok(Kind::TcpCopy);
         }

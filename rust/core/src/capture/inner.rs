@@ -1,7 +1,8 @@
 //! Tunnels inside IP: where the inner packet begins.
 //!
 //! Reference: RFC 2784 and 2890 (GRE), RFC 2637 (PPTP), RFC 7348 (VXLAN), RFC 8926 (Geneve), RFC 7510 (MPLS in
-//! UDP), RFC 8086 (GRE in UDP), RFC 2661 (L2TP), RFC 4380 (Teredo), RFC 3378 (EtherIP), 3GPP TS 29.281 (GTP-U).
+//! UDP), RFC 8086 (GRE in UDP), RFC 2661 (L2TP), RFC 4380 (Teredo), RFC 3378 (EtherIP), 3GPP TS 29.281 (GTP-U),
+//! RFC 5415 and 5416 (CAPWAP), draft-massar-v6ops-ayiya-02 (AYIYA).
 
 use super::kinds::Kind;
 use super::layers::{Layer, walk};
@@ -78,7 +79,9 @@ fn gre(data: &[u8], wire: u32, at: usize, path: &mut Path) -> Result<usize, Stop
         }
         (0, protocol) => {
             path.enter(Tunnel::Gre)?;
-            (Layer::Ethertype(protocol), inner)
+            // Access points of Aruba: the protocol tells the frame's station and priority.
+            let wireless = matches!(protocol, 0x8200..=0x8370) && protocol & 0xf == 0;
+            (if wireless { Layer::Ieee80211 } else { Layer::Ethertype(protocol) }, inner)
         }
         (1, 0x880b) => {
             path.enter(Tunnel::Pptp)?;
@@ -131,6 +134,8 @@ fn udp(data: &[u8], wire: u32, path: &mut Path) -> Result<usize, Stop> {
         (2152, _) | (_, 2152) => gtp(data, wire, path),
         (1701, _) | (_, 1701) => l2tp(data, wire, path),
         (3544, _) | (_, 3544) => teredo(data, wire, path),
+        (5072, _) | (_, 5072) => ayiya(data, wire, path),
+        (5247, _) | (_, 5247) => capwap(data, wire, path),
         _ => Err(PLAIN),
     }
 }
@@ -203,4 +208,42 @@ fn teredo(data: &[u8], wire: u32, path: &mut Path) -> Result<usize, Stop> {
         }
         _ => Err(Stop::Kind(Kind::Udp)),
     }
+}
+
+/// Identity and signature have lengths of their own; then a packet, which the header names.
+fn ayiya(data: &[u8], wire: u32, path: &mut Path) -> Result<usize, Stop> {
+    const FORWARD: u8 = 1;
+    require(data, wire, 16, "packet shorter than an AYIYA header")?;
+    let (identity, signature) = (1_usize << (data[8] >> 4), usize::from(data[9] >> 4) * 4);
+    if data[10] & 0xf != FORWARD || !matches!(data[11], IP_IN_IP | IPV6) {
+        return Err(Stop::Kind(Kind::Udp));
+    }
+    path.enter(Tunnel::Ayiya)?;
+    walk(Layer::Ip, data, wire, 16 + identity + signature, path)
+}
+
+/// Between an access point and its controller: Ethernet, or 802.11 as it was on the air.
+fn capwap(data: &[u8], wire: u32, path: &mut Path) -> Result<usize, Stop> {
+    const IEEE_80211: u32 = 1;
+    require(data, wire, 16, "packet shorter than a CAPWAP header")?;
+    match data[8] {
+        0 => {}
+        // DTLS.
+        1 => return Err(Stop::Kind(Kind::NotOpened)),
+        _ => return Err(Stop::Kind(Kind::Udp)),
+    }
+    let words = u32::from_be_bytes([0, data[9], data[10], data[11]]);
+    let (length, binding) = ((words >> 19) as usize * 4, words >> 9 & 0x1f);
+    let (native, fragment, keep_alive) = (words & 0x100 != 0, words & 0x80 != 0, words & 0x8 != 0);
+    if length < 8 || keep_alive {
+        return Err(Stop::Kind(Kind::Udp));
+    }
+    path.enter(Tunnel::Capwap)?;
+    let layer = match (native, binding) {
+        _ if fragment => return Err(Stop::Kind(Kind::NotOpened)),
+        (false, _) => Layer::Ethernet,
+        (true, IEEE_80211) => Layer::Ieee80211,
+        _ => return Err(Stop::Kind(Kind::NotOpened)),
+    };
+    walk(layer, data, wire, 8 + length, path)
 }

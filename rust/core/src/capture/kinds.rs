@@ -92,6 +92,8 @@ kinds! {
     Mpls = "mpls",
     /// An 802.3 frame with an LLC header: spanning tree, CDP, IS-IS.
     Llc = "llc",
+    /// An encapsulation that is known to carry packets, and is encrypted, in parts, or of a kind that is not opened.
+    NotOpened = "encapsulation-not-opened",
     /// Another EtherType.
     OtherEthertype = "other-ethertype",
     /// A loopback header with an address family other than IP.
@@ -133,6 +135,8 @@ impl Kind {
             0x8863 | 0x8864 => Kind::Pppoe,
             0x888e => Kind::Eapol,
             0x88cc => Kind::Lldp,
+            // B.A.T.M.A.N., TRILL, MACsec, network service header.
+            0x4305 | 0x22f3 | 0x88e5 | 0x894f => Kind::NotOpened,
             0..=1500 => Kind::Llc,
             _ => Kind::OtherEthertype,
         }

@@ -1,10 +1,11 @@
 //! The headers between a link and IP: tags, LLC, PPP, MPLS. Each only adds bytes in front.
 //!
-//! Reference: IEEE 802.1Q and 802.1ad, RFC 1042, RFC 1661, RFC 2516, RFC 3032, RFC 4385, RFC 2427.
+//! Reference: IEEE 802.1Q, 802.1ad, 802.1ah and 802.1BR, RFC 1042, RFC 1661, RFC 2516, RFC 3032, RFC 4385, RFC 2427.
 
 use super::kinds::Kind;
 use super::record::{Stop, be16, require};
 use super::tunnel::{Path, Tunnel};
+use super::wifi;
 
 /// What a header is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(crate) enum Layer {
     Pppoe,
     Mpls,
     FrameRelay,
+    /// An 802.11 frame as access points put it into tunnels.
+    Ieee80211,
 }
 
 /// Follow headers from `at` to the IP header; its offset.
@@ -49,6 +52,26 @@ pub(crate) fn walk(
                 path.tag()?;
                 (Layer::Ethertype(be16(data, at + 2)), at + 4)
             }
+            Layer::Ethertype(0x893f) => {
+                need(at + 8, "frame ends inside an E-tag")?;
+                path.enter(Tunnel::ETag)?;
+                (Layer::Ethertype(be16(data, at + 6)), at + 8)
+            }
+            Layer::Ethertype(0x8926) => {
+                need(at + 6, "frame ends inside a VN-tag")?;
+                path.enter(Tunnel::VnTag)?;
+                (Layer::Ethertype(be16(data, at + 4)), at + 6)
+            }
+            // Flags and service identifier, then the customer's frame.
+            Layer::Ethertype(0x88e7) => {
+                path.enter(Tunnel::Pbb)?;
+                (Layer::Ethernet, at + 4)
+            }
+            // Tree and time to live, then the whole frame.
+            Layer::Ethertype(0x8903) => {
+                path.enter(Tunnel::FabricPath)?;
+                (Layer::Ethernet, at + 2)
+            }
             Layer::Ethertype(0x8847 | 0x8848) => (Layer::Mpls, at),
             Layer::Ethertype(0x8864) => (Layer::Pppoe, at),
             // Transparent Ethernet bridging: GRE, Geneve.
@@ -73,7 +96,15 @@ pub(crate) fn walk(
             },
             Layer::Ppp => {
                 need(at + 2, "frame shorter than a PPP header")?;
-                (Layer::PppProtocol, at + if be16(data, at) == 0xff03 { 2 } else { 0 })
+                match be16(data, at) {
+                    0xff03 => (Layer::PppProtocol, at + 2),
+                    // Cisco HDLC where PPP was announced: unicast and broadcast; no protocol has such a number.
+                    0x0f00 | 0x8f00 => {
+                        need(at + 4, "frame shorter than an HDLC header")?;
+                        (Layer::Ethertype(be16(data, at + 2)), at + 4)
+                    }
+                    _ => (Layer::PppProtocol, at),
+                }
             }
             Layer::PppProtocol => ppp(data, wire, at)?,
             Layer::Pppoe => {
@@ -87,6 +118,7 @@ pub(crate) fn walk(
             }
             Layer::Mpls => mpls(data, wire, at, path)?,
             Layer::FrameRelay => frame_relay(data, wire, at)?,
+            Layer::Ieee80211 => wifi::tunnelled(data, wire, at)?,
         };
     }
 }

@@ -45,6 +45,8 @@ pub(crate) enum LinkType {
     Nflog,
     Pflog,
     Ipnet,
+    /// ARCNET; with the offset that Linux puts before the protocol.
+    Arcnet(bool),
     Unsupported,
 }
 
@@ -60,6 +62,7 @@ impl LinkType {
             276 => LinkType::LinuxSll2,
             6 => LinkType::TokenRing,
             // SLIP: direction and 15 bytes of the compressed header; the packet behind them is whole.
+            7 => LinkType::Arcnet(false),
             8 => LinkType::Fixed(16),
             9 => LinkType::Ppp(0),
             10 => LinkType::Fddi,
@@ -74,6 +77,7 @@ impl LinkType {
             117 => LinkType::Pflog,
             119 => LinkType::Prism,
             127 => LinkType::Radiotap,
+            129 => LinkType::Arcnet(true),
             138 => LinkType::FireWire,
             163 => LinkType::Avs,
             166 => LinkType::Pppd,
@@ -200,6 +204,7 @@ impl LinkType {
                 let word = |at| u32::from_le_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
                 return nested(data, wire, word(0), word(8), path);
             }
+            LinkType::Arcnet(offset) => (Layer::Ip, arcnet(data, wire, offset)?),
             LinkType::Nflog => (Layer::Ip, nflog(data, wire)?),
             LinkType::Pflog => {
                 require(data, wire, 4, "packet shorter than a PFLOG header")?;
@@ -260,6 +265,27 @@ fn loopback(data: &[u8], wire: u32) -> Result<usize, Stop> {
     }
 }
 
+/// Source, destination, protocol; then of RFC 1201 a flag and a number, twice if the first flag says so.
+fn arcnet(data: &[u8], wire: u32, offset: bool) -> Result<usize, Stop> {
+    const EXCEPTION: u8 = 0xff;
+    let at = if offset { 5 } else { 3 };
+    require(data, wire, at, "frame shorter than an ARCNET header")?;
+    match data[at - 1] {
+        // IP of RFC 1051 has no more.
+        240 => return Ok(at),
+        // IP of RFC 1201, IPv6 of RFC 2497.
+        212 | 196 => {}
+        // ARP of both, RARP.
+        213 | 214 | 241 => return Err(Stop::Kind(Kind::Arp)),
+        _ => return Err(Stop::Kind(Kind::OtherEthertype)),
+    }
+    require(data, wire, at + 3, "frame ends inside an ARCNET header")?;
+    let at = at + if data[at] == EXCEPTION { 4 } else { 0 };
+    require(data, wire, at + 3, "frame ends inside an ARCNET header")?;
+    // A part of a packet.
+    if data[at] != 0 { Err(Stop::Kind(Kind::NotOpened)) } else { Ok(at + 3) }
+}
+
 /// Family, version, resource; then attributes in the byte order of the host, of which one is the packet.
 fn nflog(data: &[u8], wire: u32) -> Result<usize, Stop> {
     const PAYLOAD: u16 = 9;
@@ -291,6 +317,7 @@ pub fn name(code: u16) -> &'static str {
         0 => "NULL",
         1 => "ETHERNET",
         6 => "IEEE802_5",
+        7 => "ARCNET_BSD",
         8 => "SLIP",
         9 => "PPP",
         10 => "FDDI",
@@ -307,6 +334,7 @@ pub fn name(code: u16) -> &'static str {
         117 => "PFLOG",
         119 => "IEEE802_11_PRISM",
         127 => "IEEE802_11_RADIOTAP",
+        129 => "ARCNET_LINUX",
         138 => "APPLE_IP_OVER_IEEE1394",
         147..=162 => "USER",
         163 => "IEEE802_11_AVS",

@@ -27,9 +27,18 @@ pub(crate) enum Tunnel {
     EtherIp,
     MplsInUdp,
     Pptp,
+    /// The tag of a bridge's port extender (IEEE 802.1BR).
+    ETag,
+    /// Cisco's tag of a virtual interface.
+    VnTag,
+    /// Provider backbone bridging (IEEE 802.1ah), also called MAC in MAC.
+    Pbb,
+    FabricPath,
+    Capwap,
+    Ayiya,
 }
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 22] = [
     "vlan",
     "qinq",
     "mpls",
@@ -46,12 +55,18 @@ const NAMES: [&str; 16] = [
     "etherip",
     "mpls-in-udp",
     "pptp",
+    "e-tag",
+    "vn-tag",
+    "pbb",
+    "fabricpath",
+    "capwap",
+    "ayiya",
 ];
 
 /// The tunnels around one packet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Path {
-    seen: u16,
+    seen: u32,
     depth: u8,
 }
 
@@ -71,7 +86,7 @@ impl Path {
     }
 
     /// A number that differs where the tunnels differ; 0 without one.
-    pub(crate) fn id(self) -> u16 {
+    pub(crate) fn id(self) -> u32 {
         self.seen
     }
 }

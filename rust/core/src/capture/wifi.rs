@@ -16,7 +16,23 @@ const BAD_FCS: u8 = 0x40;
 /// `padded`: the 802.11 header is filled up to a multiple of four bytes.
 pub(crate) fn frame(data: &[u8], wire: u32, at: usize, padded: bool) -> Result<(Layer, usize), Stop> {
     require(data, wire, at + 2, "frame shorter than its frame control")?;
+    controlled(le16(data, at), data, wire, at, padded)
+}
+
+/// The same in a tunnel of an access point, of which some write the two bytes of the frame control in the other
+/// order. The two lowest bits of a frame control are the version, which is 0: to or from an access point, one of
+/// the two orders has it. What is not one whole packet is not opened.
+pub(crate) fn tunnelled(data: &[u8], wire: u32, at: usize) -> Result<(Layer, usize), Stop> {
+    require(data, wire, at + 2, "frame shorter than its frame control")?;
     let control = le16(data, at);
+    let control = if control & 3 == 0 { control } else { control.swap_bytes() };
+    match controlled(control, data, wire, at, false) {
+        Err(Stop::Kind(Kind::WifiFragment | Kind::WifiAggregate)) => Err(Stop::Kind(Kind::NotOpened)),
+        outcome => outcome,
+    }
+}
+
+fn controlled(control: u16, data: &[u8], wire: u32, at: usize, padded: bool) -> Result<(Layer, usize), Stop> {
     let (kind, subtype) = (control >> 2 & 3, control >> 4 & 0xf);
     match kind {
         0 => return Err(Stop::Kind(Kind::WifiManagement)),

@@ -44,6 +44,9 @@ impl Sender {
         let rtt_ns = self.measure(segment, ack, sent_ns, None);
         self.moved(segment.t_ns, ack);
         self.heard(segment, true);
+        if self.books.is_some() {
+            self.note_ask(segment.t_ns);
+        }
         AckOutcome { kind: AckKind::Advance, rtt_ns }
     }
 
@@ -100,8 +103,13 @@ impl Sender {
         }
         self.heard(segment, fresh_sack || matches!(outcome.kind, AckKind::Advance | AckKind::Duplicate));
         brought.kind = outcome.kind;
-        if outcome.kind == AckKind::Advance && self.books.is_some() {
-            self.settle_behind(segment, brought.snd_una, ack, brought.dsack.is_some());
+        if self.books.is_some() {
+            if outcome.kind == AckKind::Advance {
+                self.settle_behind(segment, brought.snd_una, ack, brought.dsack.is_some());
+            }
+            if segment.length == 0 && !matches!(outcome.kind, AckKind::Old | AckKind::WindowUpdate) {
+                self.note_ask(t_ns);
+            }
         }
         if self.probe_out && ack >= self.probe_high {
             self.answer_probe(ack, &brought);

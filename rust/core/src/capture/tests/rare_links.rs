@@ -46,6 +46,9 @@ fn ppp_and_its_relatives() {
     check(166, &[1, 3, P]);
     check(204, &[0, 0xff, 3, P]);
     check(204, &[1, P]);
+    // Cisco HDLC where PPP was announced.
+    check(9, &[0x0f, 0, E]);
+    check(9, &[0x8f, 0, E]);
     check(51, &[0x11, 0, 0, 1, 0, 47, P]);
     check(8, &[[0, 0x40].as_slice(), &[0; 14]].concat());
     // The protocol field compressed to one byte.
@@ -168,4 +171,24 @@ fn cooked_copies_are_told_from_retransmissions() {
     assert_eq!(outcome.segments.iter().map(|s| s.record).collect::<Vec<_>>(), [1, 3]);
     assert_eq!((outcome.kind("tcp"), outcome.kind("tcp-copy")), (2, 2));
     assert_eq!(outcome.issue("duplicate-record").map(|o| (o.count, o.first_record)), Some((2, 2)));
+}
+
+#[test]
+fn arcnet() {
+    let ip = tcp_v4(&Tcp::default());
+    let headers: [(u32, &[u8]); 5] = [
+        (7, &[1, 2, 240]),
+        (7, &[1, 2, 212, 0, 0, 1]),
+        (7, &[1, 2, 212, 255, 0, 0, 212, 0, 0, 1]),
+        (129, &[1, 2, 0, 0, 240]),
+        (129, &[1, 2, 0, 0, 212, 0, 0, 1]),
+    ];
+    for (link_type, header) in headers {
+        let outcome = read(&one(link_type, &[header, &ip].concat()));
+        assert_eq!((outcome.only().seq, outcome.only().length), (1000, 5), "{header:?}");
+        assert!(outcome.issues.is_empty(), "{:?}", outcome.issues);
+    }
+    kind(7, &[1, 2, 213, 0, 0, 1, 0, 0], "arp");
+    kind(7, &[1, 2, 205, 0, 0, 1, 0, 0], "other-ethertype");
+    kind(7, &[&[1, 2, 212, 3, 0, 1], &ip[..]].concat(), "encapsulation-not-opened");
 }

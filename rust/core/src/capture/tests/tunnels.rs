@@ -203,3 +203,73 @@ fn icmp_errors_find_their_connection() {
     assert_eq!((found[0].connection, found[0].seq), (Some((0, 0)), 1));
     assert_eq!((found[1].connection, found[1].seq), (None, -1));
 }
+
+#[test]
+fn tags_of_fabrics() {
+    check(1, &ethernet(0x893f, &with(&[0, 1, 0, 2, 0, 3, 8, 0], inner())), &["e-tag"]);
+    check(1, &ethernet(0x8926, &with(&[0x40, 1, 0, 2, 8, 0], inner())), &["vn-tag"]);
+    check(1, &ethernet(0x88e7, &with(&[0, 0, 1, 2], ethernet(0x0800, &inner()))), &["pbb"]);
+    check(1, &ethernet(0x8903, &with(&[0, 0x60], ethernet(0x0800, &inner()))), &["fabricpath"]);
+    let tagged = with(&[0, 5, 8, 0], inner());
+    check(1, &ethernet(0x8926, &with(&[0x40, 1, 0, 2, 0x81, 0], tagged)), &["vlan", "vn-tag"]);
+}
+
+/// A data frame to an access point.
+fn wireless() -> Vec<u8> {
+    let mut frame = vec![0x08, 0x01, 0, 0];
+    frame.extend([0; 20]);
+    frame.extend([0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
+    with(&frame, inner())
+}
+
+fn swapped(mut frame: Vec<u8>) -> Vec<u8> {
+    frame.swap(0, 1);
+    frame
+}
+
+/// A CAPWAP header of two words, with these flags behind the radio's binding (1: 802.11).
+fn capwap(flags: u16, rest: Vec<u8>) -> Vec<u8> {
+    let words = 2_u32 << 19 | 1 << 14 | 1 << 9 | u32::from(flags);
+    let [_, head @ ..] = words.to_be_bytes();
+    with(&[0, head[0], head[1], head[2], 0, 0, 0, 0], rest)
+}
+
+#[test]
+fn of_access_points() {
+    for protocol in [0x8200_u16, 0x8210, 0x8370] {
+        let [high, low] = protocol.to_be_bytes();
+        check(101, &ipv4(47, &with(&[0, 0, high, low], wireless())), &["gre"]);
+    }
+    assert_eq!(read(&one(101, &ipv4(47, &with(&[0, 0, 0x83, 0x80], wireless())))).kind("gre"), 1);
+    check(101, &udp(5247, &capwap(0, ethernet(0x0800, &inner()))), &["capwap"]);
+    check(101, &udp(5247, &capwap(0x100, wireless())), &["capwap"]);
+    check(101, &udp(5247, &capwap(0x100, swapped(wireless()))), &["capwap"]);
+    assert_eq!(read(&one(101, &udp(5247, &capwap(0x108, wireless())))).kind("udp"), 1);
+}
+
+#[test]
+fn ipv6_of_a_broker() {
+    let header = [&[0x41, 0x52, 0x11, 41, 0, 0, 0, 0][..], &[7; 16], &[9; 20]].concat();
+    check(101, &udp(5072, &with(&header, tcp_v6(&Tcp::default()))), &["ayiya"]);
+    let question = [&[0x41, 0x52, 0x13, 59, 0, 0, 0, 0][..], &[7; 36]].concat();
+    assert_eq!(read(&one(101, &udp(5072, &question))).kind("udp"), 1);
+}
+
+#[test]
+fn what_is_not_opened_is_an_issue() {
+    let mut sealed = wireless();
+    sealed[22] = 1;
+    for packet in [
+        ethernet(0x22f3, &[0; 60]),
+        ethernet(0x88e5, &[0; 60]),
+        ethernet(0x894f, &[0; 60]),
+        ethernet(0x0800, &udp(5247, &[1; 60])),
+        ethernet(0x0800, &udp(5247, &capwap(0x180, wireless()))),
+        ethernet(0x0800, &udp(5247, &capwap(0x100, sealed))),
+    ] {
+        let outcome = read(&one(1, &packet));
+        assert_eq!(outcome.kind("encapsulation-not-opened"), 1, "{:?}", outcome.info.kinds);
+        let issue = outcome.issue("unopened-encapsulation").expect("an issue");
+        assert_eq!((issue.count, issue.first_record), (1, 1));
+    }
+}

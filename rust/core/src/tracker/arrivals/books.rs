@@ -1,5 +1,6 @@
 //! What is kept of a direction in which something was missing, late or there twice.
 
+use super::asked::Asks;
 use super::behind::Behind;
 use super::cause::Call;
 use super::verdict::{Arrival, ArrivalVerdict};
@@ -12,6 +13,8 @@ const RECENT: usize = 32;
 const GAPS: usize = 4096;
 /// Calls for retransmissions remembered.
 const CALLS: usize = 16;
+/// Segments overtaken for long before a path is known for that.
+const ENOUGH: u64 = 2;
 /// Runs of missing identifications remembered.
 const MISSING: usize = 4096;
 /// Identifications further back than this cannot be told from later ones.
@@ -75,6 +78,10 @@ pub struct Books {
     pub(super) recovery: Option<(i64, bool)>,
     /// What called for retransmissions lately.
     pub(super) calls: VecDeque<Call>,
+    /// What ACKs asked for lately, where there is no SACK.
+    pub(super) asks: Asks,
+    /// Segments that were overtaken: for less than half of what a retransmission takes, and for longer.
+    pub(super) overtaken: [u64; 2],
     /// What may have been lost behind this point.
     pub(super) behind: Behind,
     /// Latest TSval.
@@ -205,6 +212,19 @@ impl Books {
         let from = self.recent.partition_point(|seen| seen.t_ns < t_ns);
         let oldest = self.recent.front().is_some_and(|seen| seen.t_ns > t_ns);
         if oldest { Some(t_ns) } else { self.recent.get(from + n - 1).map(|seen| seen.t_ns) }
+    }
+
+    /// A segment was overtaken, by so much, where a retransmission takes so long.
+    pub(super) fn overtaken_by(&mut self, lag_ns: i64, loop_ns: i64) {
+        self.overtaken[usize::from(lag_ns >= loop_ns / 2)] += 1;
+    }
+
+    /// Whether this path overtakes so often, and for so long, that packets are overtaken for more than the smallest
+    /// round trip too. If its round trip were only told too long, none would be overtaken for a short time.
+    pub(super) fn overtakes_for_long(&self) -> bool {
+        let again = self.counts.verdicts[ArrivalVerdict::Retransmission as usize];
+        let [short, long] = self.overtaken;
+        long >= ENOUGH && short >= long.saturating_mul(2) && long > again / 3
     }
 
     /// Notes the timestamp of a segment.

@@ -1,5 +1,6 @@
 //! Why a segment was sent again, as far as it shows at a distance: what called for it passed here a round trip before.
 
+use super::asked::Request;
 use super::judge::{DUPACK_THRESHOLD, TIMER_NS};
 use super::verdict::ArrivalVerdict;
 use crate::segment::Segment;
@@ -33,6 +34,12 @@ pub(super) struct Surroundings {
     round_trip_ns: i64,
     /// It is the first that is not acknowledged, and a timer has passed since it was sent again.
     overdue: bool,
+    /// Without SACK, fast recovery does not send this: it goes back to what was sent before a timeout.
+    goes_back: bool,
+    /// It goes on where all that was seen ended, and its first copy never came by.
+    in_order: bool,
+    /// One segment at most: a probe is no more.
+    single: bool,
 }
 
 impl Surroundings {
@@ -47,14 +54,26 @@ impl Surroundings {
         let now = sender.dupacks >= DUPACK_THRESHOLD as u32
             || sender.sacked.highest().is_some_and(|high| high > seq);
         let until_ns = segment.t_ns.saturating_sub(before_ns / 10 * 9);
+        let request = sender.request_for(seq, until_ns);
+        let made = matches!(request, Request::Made { called: true });
         Surroundings {
             seq,
             end: seq + i64::from(segment.length),
             quiet_ns: heard_ns.min(sent_ns),
-            called: now || sender.was_called_for(seq, until_ns),
+            called: now || made || sender.was_called_for(seq, until_ns),
             overdue: sender.is_overdue(segment.t_ns, seq),
+            goes_back: !sender.sack_permitted && (seq > sender.snd_una || request == Request::Never),
+            in_order: false,
+            single: sender.wire_segments(segment.length) == 1,
             round_trip_ns: before_ns.saturating_add(sender.rtt.min().unwrap_or(0)),
         }
+    }
+}
+
+impl Surroundings {
+    /// The same of data whose first copy was missed although nothing above it came by.
+    pub(super) fn in_order(self, in_order: bool) -> Self {
+        Surroundings { in_order, ..self }
     }
 }
 
@@ -96,6 +115,12 @@ impl Sender {
         again_ns.is_some_and(|last_ns| t_ns.saturating_sub(last_ns) >= TIMER_NS)
     }
 
+    /// What ACKs asked for until then, where there is no SACK.
+    fn request_for(&self, seq: i64, until_ns: i64) -> Request {
+        let books = self.books.as_ref().filter(|_| !self.sack_permitted);
+        books.map_or(Request::Unknown, |books| books.request(seq, until_ns))
+    }
+
     /// Duplicate ACKs or SACK pass that call for retransmissions.
     pub(in crate::tracker) fn note_call(&mut self, t_ns: i64) {
         let (una, high) = (self.snd_una, self.snd_max);
@@ -116,32 +141,33 @@ impl Sender {
     pub(super) fn cause_of_arrival(&mut self, at: &Surroundings) -> Cause {
         let (snd_una, snd_max) = (self.snd_una, self.snd_max);
         let sack = self.sack_permitted;
+        let slack = self.ids.payload(true) / 4;
         let Some(books) = &mut self.books else { return Cause::Unknown };
-        let recovery = books.recovery.filter(|(up_to, _)| snd_una < *up_to || at.seq < *up_to);
+        // What was lost above all that was seen was sent before the recovery of what was seen began.
+        let missed = |up_to: i64| at.in_order && at.seq == up_to;
+        let recovery =
+            books.recovery.filter(|(up_to, _)| snd_una < *up_to || at.seq < *up_to || missed(*up_to));
+        // A probe repeats the last segment that was sent, whether it was seen or not.
+        let sent_up_to = if at.in_order { snd_max.max(books.sent_up_to - slack) } else { snd_max };
+        let last = at.single && at.end >= sent_up_to;
         let timer = at.quiet_ns >= TIMER_NS;
         let cause = match recovery {
-            _ if timer
-                && sack
-                && !at.called
-                && recovery.is_none()
-                && at.end >= snd_max
-                && at.seq > snd_una =>
-            {
+            _ if timer && sack && !at.called && recovery.is_none() && last && at.seq > snd_una => {
                 Cause::TailLossProbe
             }
             _ if timer || at.overdue => Cause::Timeout,
             Some((_, true)) => Cause::SlowStart,
-            // Without SACK, fast recovery sends nothing again but what is first (RFC 6582).
-            Some((_, false)) if !sack && at.seq > snd_una => Cause::SlowStart,
+            Some((_, false)) if at.goes_back => Cause::SlowStart,
             Some((_, false)) => Cause::Fast,
             None if at.called => Cause::Fast,
-            None if sack && at.end >= snd_max && at.quiet_ns >= at.round_trip_ns => Cause::TailLossProbe,
+            None if sack && last && at.quiet_ns >= at.round_trip_ns => Cause::TailLossProbe,
             None => Cause::Unknown,
         };
         let up_to = snd_max.max(at.end);
         books.recovery = match cause {
             Cause::Timeout | Cause::SlowStart => Some((up_to, true)),
             Cause::Fast if recovery.is_none() => Some((up_to, false)),
+            _ if at.in_order => recovery.map(|(before, timer)| (before.max(up_to), timer)),
             _ => recovery,
         };
         cause

@@ -154,6 +154,9 @@ impl Sender {
         if lag_ns < loop_ns {
             return (Reordered, Evidence::TooSoon);
         }
+        if lag_ns < loop_ns.saturating_mul(2) && books.overtakes_for_long() {
+            return (Reordered, Evidence::TooSoon);
+        }
         if lag_ns >= loop_ns + TIMER_NS {
             return (Retransmission, Evidence::Silence);
         }

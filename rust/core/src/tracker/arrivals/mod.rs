@@ -6,6 +6,7 @@
 //! trace analysis of TCP implementations* (1997), and Jaiswal et al., *Measurement and classification of out-of-sequence
 //! packets in a tier-1 IP backbone* (2007). docs/arrivals.md has the rules in words.
 
+mod asked;
 mod behind;
 mod books;
 mod cause;

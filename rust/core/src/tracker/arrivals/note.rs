@@ -93,12 +93,23 @@ impl Sender {
         if let (Step::Ahead(left_out), ArrivalVerdict::Retransmission) = (step, found.0) {
             self.sent_unseen(segment, seq, left_out, false, peer);
         }
-        if found.0 == ArrivalVerdict::Reordered && !fresh {
-            self.original_came(seq);
+        match found {
+            (ArrivalVerdict::Reordered, _) if !fresh => self.original_came(seq),
+            (ArrivalVerdict::Reordered, Evidence::TooSoon) => self.note_overtaken(segment.t_ns, seq, peer),
+            _ => {}
         }
         let place = self.enter_arrival(segment, seq, found, false, fresh, peer);
         self.remember(segment, seq, step, Some(place));
         found.0
+    }
+
+    /// It was overtaken: for how long, against what a retransmission takes.
+    fn note_overtaken(&mut self, t_ns: i64, seq: i64, peer: &Sender) {
+        let loop_ns = self.loop_ns(peer);
+        let Some((books, loop_ns)) = self.books.as_mut().zip(loop_ns) else { return };
+        if let Some(lag_ns) = books.gap_at(seq).map(|gap| t_ns.saturating_sub(gap.t_ns)) {
+            books.overtaken_by(lag_ns, loop_ns);
+        }
     }
 
     /// What was taken for lost before this point was overtaken by its retransmission.
@@ -171,7 +182,7 @@ impl Sender {
         let segments = self.wire_segments(segment.length);
         let mut cause = Cause::None;
         if verdict == ArrivalVerdict::Retransmission {
-            cause = self.cause_of_arrival(&Surroundings::of(self, segment, seq, peer));
+            cause = self.cause_of_arrival(&Surroundings::of(self, segment, seq, peer).in_order(in_order));
         }
         let acked = seq + i64::from(segment.length) <= self.snd_una;
         let books = self.books.get_or_insert_default();

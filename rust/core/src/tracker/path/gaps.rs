@@ -6,12 +6,13 @@
 use super::half::Halves;
 use super::limits::Wait;
 use super::line::Line;
+use super::writes::Writes;
 use crate::segment::{Segment, flags};
 use crate::tracker::fields::{Fields, Walk, walk_over};
 use crate::tracker::sender::Sender;
 
 /// A sender silent for so long with more to send waits for its retransmission timer (Linux: `TCP_RTO_MIN`).
-const SILENCE_NS: i64 = 180_000_000;
+pub(super) const SILENCE_NS: i64 = 180_000_000;
 
 /// Segments that an ACK of a small window releases at most.
 const RELEASED: u32 = 16;
@@ -52,6 +53,7 @@ pub(super) struct Gaps {
     peak: i64,
     /// Loss recovery lasts until this is acknowledged.
     recover: i64,
+    writes: Writes,
     /// How many segments had been sent, and what the network had taken, when the window last held the sender.
     held_at: u32,
     network_before_ns: i64,
@@ -78,6 +80,7 @@ impl Fields for Gaps {
             usual_ns,
             peak,
             recover,
+            writes,
             held_at,
             network_before_ns,
             window_known,
@@ -85,7 +88,7 @@ impl Fields for Gaps {
         } = self;
         walk.time(last_ns);
         walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, pushes, una, edge, line);
-        walk_over!(walk: usual_ns, peak, recover, held_at, network_before_ns, window_known, heard);
+        walk_over!(walk: usual_ns, peak, recover, writes, held_at, network_before_ns, window_known, heard);
     }
 }
 
@@ -127,6 +130,11 @@ impl Gaps {
         if ack >= self.recover {
             self.recover = high;
         }
+    }
+
+    /// Whether all that was sent is acknowledged.
+    pub fn drained(&self, una: i64) -> bool {
+        una >= self.high
     }
 
     /// Time that the receiver's window took so far.
@@ -179,12 +187,14 @@ impl Gaps {
         let in_flight = (high - self.una).max(0);
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
         let orderly = self.heard && seq >= high && !recovering && una >= self.recover;
+        let short = unit > 0 && i64::from(self.length) % unit != 0;
+        let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
         let open = self.edge < 0 || self.edge - high >= 3 * unit.max(1);
         if orderly && open && gap_ns <= halves.slack_ns {
             self.advance(t_ns, now_ns, echoed, |_, _| {});
             self.spend(Wait::Network, gap_ns);
-            return false;
+            return written;
         }
         let near_ns = halves.near_ns();
         // A sender may wait until a third of the window is open, or three segments (Linux: `tcp_tso_should_defer`).
@@ -209,6 +219,7 @@ impl Gaps {
             return false;
         }
         if !orderly {
+            self.writes.lost(high);
             self.spend(if gap_ns < SILENCE_NS { Wait::Recovery } else { Wait::Silence }, gap_ns);
             return false;
         }
@@ -218,13 +229,12 @@ impl Gaps {
         }
         let rest_ns = gap_ns - window_ns;
         if rest_ns <= 0 {
-            return false;
+            return written;
         }
         let slack_ns = halves.slack_ns;
         let idle = drained_ns.is_some_and(|at_ns| t_ns.saturating_sub(at_ns.max(before_ns)) > slack_ns);
         let prompted = prompted_ns > i64::MIN && t_ns.saturating_sub(prompted_ns) <= slack_ns;
         // A full segment without PSH: more was to be sent already (RFC 9293 section 3.9.1.2).
-        let short = unit > 0 && i64::from(self.length) % unit != 0;
         let more = !self.pushed && !short && self.pushes;
         let late = rest_ns > slack_ns;
         let application = if !late || more {
@@ -245,7 +255,24 @@ impl Gaps {
         } else {
             self.spend(Wait::Network, rest_ns);
         }
-        application
+        application || written
+    }
+
+    /// A pause begins behind a segment that is `short` or not; whether the application wrote no faster before it. What
+    /// the network seemed to take is its time then.
+    #[inline(always)]
+    fn written(&mut self, short: bool) -> bool {
+        self.writes.pause(self.una, self.high);
+        if !(short && self.pushed) {
+            return false;
+        }
+        let [network, drain] = [Wait::Network, Wait::Drain].map(|wait| self.spent_ns[wait as usize]);
+        let took_ns = self.writes.emptied(network.saturating_add(drain));
+        let of_network_ns = took_ns.min(network);
+        self.spent_ns[Wait::Network as usize] -= of_network_ns;
+        self.spent_ns[Wait::Drain as usize] -= took_ns - of_network_ns;
+        self.spend(Wait::Application, took_ns);
+        took_ns > 0
     }
 
     /// The window held the sender. What it released then came spread, if a slow link is on the way: as long as only

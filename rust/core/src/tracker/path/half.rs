@@ -4,6 +4,7 @@
 //! to the first data that echoes its timestamp (RFC 7323), or to the ACK of what the receiver itself sent, its
 //! SYN or SYN+ACK at least. What an end waits before it answers is in both: the smallest is an upper bound.
 
+use super::gaps::SILENCE_NS;
 use super::histogram::Histogram;
 use crate::segment::Segment;
 use crate::tracker::fields::{Fields, Walk, walk_over};
@@ -203,14 +204,16 @@ impl Halves {
         }
     }
 
-    /// An ACK measured the half toward the receiver.
+    /// An ACK measured the half toward the receiver; one of a `lone` segment may have been delayed.
     #[inline(always)]
-    pub fn acknowledged(&mut self, rtt_ns: i64, counts: bool) {
+    pub fn acknowledged(&mut self, rtt_ns: i64, lone: bool, counts: bool) {
         if !(0..DAY_NS).contains(&rtt_ns) {
             return;
         }
         self.far_least(rtt_ns);
-        self.far_ns = rtt_ns;
+        if !lone || self.far_ns < 0 || rtt_ns < self.far_ns {
+            self.far_ns = rtt_ns;
+        }
         if counts {
             self.far.add(rtt_ns);
             self.whole.add(rtt_ns + self.near_now_ns());
@@ -227,9 +230,16 @@ impl Halves {
         self.seen_val = Some(val);
     }
 
-    /// Data passes: the echo that was waited for, perhaps. If the application made it `wait`, only its bound counts.
+    /// Data passes: the echo that was waited for, perhaps. If the application made it
+    /// wait, only its bound counts; `idle`: nothing was under way here.
     #[inline(always)]
-    pub fn echoed(&mut self, segment: &Segment, waited: bool, counts: bool, first: Option<(u32, i64)>) {
+    pub fn echoed(
+        &mut self,
+        segment: &Segment,
+        (waited, idle): (bool, bool),
+        counts: bool,
+        first: Option<(u32, i64)>,
+    ) {
         let Some((val, ecr)) = segment.options.timestamps else { return };
         if self.probe_ns < 0 {
             return;
@@ -247,6 +257,10 @@ impl Halves {
         self.clock(segment.t_ns, val, first);
         self.echoes = self.echoes.saturating_add(1);
         if !waited {
+            // With nothing under way, a sender of known clock that was silent for as long as its timer waited itself.
+            let least_ns = self.near_min_ns.saturating_add(self.late_ns);
+            let silent = idle && took_ns.saturating_sub(least_ns) >= SILENCE_NS;
+            let took_ns = if silent { least_ns } else { took_ns };
             self.near_last_ns = took_ns;
             if counts {
                 self.near.add(took_ns);

@@ -12,6 +12,7 @@ mod series;
 mod shared;
 mod together;
 mod trains;
+mod writes;
 
 pub use half::{Half, RoundTrip};
 pub use limits::{Limit, Limits};
@@ -48,8 +49,10 @@ pub struct Path {
     ip_bytes: u64,
     payload: u64,
     noted: u64,
-    /// Other connections found to queue at the same place, once all were compared.
+    /// Other connections found to queue at the same place, once all were compared, and the smallest round trip of
+    /// those between the same hosts: some may have begun in a queue that stood (0: unknown).
     shared: Option<u32>,
+    shared_base_ns: i64,
     /// The full link that it shares with them, if what they bring together shows it.
     link: Option<Link>,
 }
@@ -74,8 +77,20 @@ impl Fields for Link {
 
 impl Fields for Path {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Path { gaps, halves, trains, series, segments, ip_bytes, payload, noted, shared, link } = self;
-        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, noted, shared, link);
+        let Path {
+            gaps,
+            halves,
+            trains,
+            series,
+            segments,
+            ip_bytes,
+            payload,
+            noted,
+            shared,
+            shared_base_ns,
+            link,
+        } = self;
+        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, noted, shared, shared_base_ns, link);
     }
 }
 
@@ -150,8 +165,9 @@ fn send(own: &mut Sender, segment: &Segment, seq: i64) {
     path.payload += u64::from(segment.length);
     let waited = !path.gaps.follows(segment, recovering, path.halves.quick_ns) && pause(own, segment, seq);
     let Some(path) = &mut own.path else { return };
+    let idle = path.gaps.drained(own.snd_una);
     path.gaps.keep(segment, seq);
-    path.halves.echoed(segment, waited, path.segments >= SOME, own.ts_first);
+    path.halves.echoed(segment, (waited, idle), path.segments >= SOME, own.ts_first);
 }
 
 /// A segment that does not follow the one before closely; whether the application made it wait.
@@ -172,6 +188,8 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
 #[inline(always)]
 fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns: i64) {
     let arrived = data.snd_una + data.sacked.total();
+    // Nothing more came behind one segment: its ACK waited for a second one, or for its timer (RFC 5681 section 4.2).
+    let lone = data.snd_una >= data.snd_max;
     let Some(path) = &mut data.path else { return };
     path.gaps.hear(segment, ack, edge, path.halves.near_ns());
     if data.dupacks >= DUPLICATES {
@@ -179,7 +197,8 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     }
     let counts = path.segments >= SOME;
     if rtt_ns >= 0 {
-        path.halves.acknowledged(rtt_ns, counts);
+        let lone = lone && arrived - path.trains.arrived() <= i64::from(data.largest_segment);
+        path.halves.acknowledged(rtt_ns, lone, counts);
     }
     path.halves.probe(segment);
     let unit = || full_segment(data.mss, data.timestamps, data.largest_segment);

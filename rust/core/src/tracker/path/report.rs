@@ -90,16 +90,16 @@ fn bottleneck(connection: &Connection, direction: usize) -> Option<Bottleneck> {
     let packets = path.ip_bytes as f64 / (path.payload as f64).max(1.0);
     let plateau = trains.plateau().filter(|(_, share)| *share >= PLATEAU);
     let by_queue = all_ns > 0 && 2 * trains.queued_ns > all_ns;
-    let queued_rate = trains.bytes_queued as f64 * 1e9 / (trains.queued_ns as f64).max(1.0);
     let rate = match plateau {
         _ if path.link.is_some() => path.link.map(|link| link.bytes_per_s as f64),
         Some((rate, _)) => Some(rate),
-        None if by_queue => Some(queued_rate),
+        None if by_queue => Some(trains.queued_rate()),
         None => None,
     };
     let together = path.link.map_or(0.0, |link| f64::from(link.full_permille) / 1000.0);
     let round_trip = round_trip(connection, direction)?;
-    let base_ns = round_trip.base_ns;
+    let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
+    let base_ns = round_trip.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
     let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64).max(0.0);
     Some(Bottleneck {
         rate_bps: rate.map(|rate| rate * 8.0 * packets),

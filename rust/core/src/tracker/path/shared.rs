@@ -19,6 +19,8 @@ struct Flow {
     bytes: u64,
     hosts: [Address; 2],
     base_us: f64,
+    /// Smallest whole round trip; 0 if a half is unknown.
+    base_ns: i64,
     series: Series,
 }
 
@@ -39,11 +41,18 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
     }
     let links = full_links(&flows, &mut group);
     let roots: Vec<usize> = (0..flows.len()).map(|place| root(&group, place)).collect();
+    let mut least: BTreeMap<[Address; 2], i64> = BTreeMap::new();
+    for flow in flows.iter().filter(|flow| flow.base_ns > 0) {
+        let base_ns = least.entry(flow.hosts).or_insert(flow.base_ns);
+        *base_ns = flow.base_ns.min(*base_ns);
+    }
     for ((flow, mine), link) in flows.iter().zip(&roots).zip(links) {
         let others = roots.iter().filter(|other| *other == mine).count() - 1;
         connections.note(flow.number, |connection| {
             if let Some(path) = &mut connection.senders[flow.direction].path {
                 path.shared = Some(others as u32);
+                path.shared_base_ns =
+                    if others > 0 { least.get(&flow.hosts).copied().unwrap_or(0) } else { 0 };
                 path.link = link;
             }
         });
@@ -105,6 +114,7 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
         bytes: sender.totals.data_bytes,
         hosts,
         base_us: path.halves.base_ns() as f64 / 1000.0,
+        base_ns: path.halves.far_min_ns().zip(path.halves.near_min_ns()).map_or(0, |(far, near)| far + near),
         series: path.series.clone(),
     })
 }

@@ -80,6 +80,11 @@ impl Trains {
         [&mut self.rates, &mut self.unqueued].into_iter().for_each(Histogram::fill);
     }
 
+    /// All that had arrived by the last ACK.
+    pub fn arrived(&self) -> i64 {
+        self.arrived
+    }
+
     /// The application paused: what comes next is a new train.
     pub fn cut(&mut self) {
         self.since_ns = None;
@@ -163,9 +168,16 @@ impl Trains {
         }
     }
 
-    /// The rate that most trains share, and what share of them that is.
+    /// The rate that most trains share, and what share of them that is. While a queue stands, a link delivers at its own
+    /// rate: where most of the time is that, and much slower, trains are bursts that something gathered.
     pub fn plateau(&self) -> Option<(f64, f64)> {
-        self.rates.mode().filter(|_| self.rates.samples >= FEW)
+        let gathered = |rate: f64| 2 * self.queued_ns > self.all_ns && rate > 2.0 * self.queued_rate();
+        self.rates.mode().filter(|(rate, _)| self.rates.samples >= FEW && !gathered(*rate))
+    }
+
+    /// Bytes a second while a queue stood.
+    pub fn queued_rate(&self) -> f64 {
+        self.bytes_queued as f64 * 1e9 / (self.queued_ns as f64).max(1.0)
     }
 
     /// Time in which the link was full: a queue stood, or trains came at the plateau.

@@ -153,3 +153,61 @@ fn an_old_echo_answers_the_first_copy() {
         assert_eq!(last_cause(talk).1.downstream, lost, "echo of {echo_ms}");
     }
 }
+
+/// Without SACK, fast recovery repeats what ACKs name. What none ever named is sent again after a timeout.
+#[test]
+fn without_sack_what_no_ack_named_is_sent_again_after_a_timeout() {
+    let mut talk = between(false, false);
+    for place in (0..40).filter(|place| ![12, 15].contains(place)) {
+        talk.data(1000 + 10 * place, 1 + 1000 * place, 1000);
+        talk.ack(1001 + 10 * place, if place < 12 { 1 + 1000 * (place + 1) } else { 12_001 }, &[]);
+    }
+    // Named by three duplicates; by an ACK of a part of the data; by none: 16,001 came by in order, behind a gap.
+    talk.data(1410, 12_001, 1000);
+    talk.ack(1411, 15_001, &[]);
+    talk.data(1530, 15_001, 1000);
+    talk.ack(1531, 40_001, &[]);
+    talk.data(1540, 16_001, 1000);
+    let (connections, _) = talk.done();
+    let causes: Vec<_> = connections[0].senders[0].arrivals().iter().map(|row| row.cause).collect();
+    assert_eq!(causes, [Cause::Fast, Cause::Fast, Cause::SlowStart]);
+}
+
+/// A receiver acknowledges at once, so that nothing is on its way when its duplicate ACKs pass.
+#[test]
+fn duplicate_acks_call_for_a_retransmission_when_all_had_arrived() {
+    let mut talk = between(false, false);
+    all_but(&mut talk, 30, 12, false);
+    talk.data(1320, 12_001, 1000);
+    for t_ms in 1321..1325 {
+        talk.ack(t_ms, 30_001, &[]);
+    }
+    talk.data(1330, 30_001, 1000);
+    talk.ack(1331, 31_001, &[]);
+    talk.data(1450, 30_001, 1000);
+    assert_eq!(last_cause(talk).0, Cause::Fast);
+}
+
+/// Late by up to 60 ms, most by less; a retransmission takes 108 ms or more.
+#[test]
+fn where_packets_are_overtaken_for_long_a_round_trip_is_not_enough() {
+    let verdict_after = |late_ms: [i64; 8]| {
+        let mut talk = between(true, false);
+        let mut at_ms = 1000;
+        for late in late_ms {
+            let seq = 1 + 2000 * ((at_ms - 1000) / 200);
+            talk.data(at_ms, seq + 1000, 1000);
+            talk.ack(at_ms + 1, seq, &[(seq + 1000, seq + 2000)]);
+            talk.data(at_ms + late, seq, 1000);
+            talk.ack(at_ms + late + 1, seq + 2000, &[]);
+            at_ms += 200;
+        }
+        let (connections, _) = talk.done();
+        connections[0].senders[0].arrivals().last().expect("an arrival").verdict
+    };
+    assert_eq!(verdict_after([4; 8]), ArrivalVerdict::Reordered);
+    assert_eq!(verdict_after([4, 4, 4, 4, 4, 4, 4, 140]), ArrivalVerdict::Retransmission);
+    assert_eq!(verdict_after([4, 70, 4, 4, 80, 4, 4, 140]), ArrivalVerdict::Reordered);
+    // All so late: it may be the round trip that is shorter than it was at first.
+    assert_eq!(verdict_after([80, 70, 90, 80, 80, 70, 80, 140]), ArrivalVerdict::Retransmission);
+}

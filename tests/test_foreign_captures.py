@@ -1,0 +1,74 @@
+"""Captures of other programs: refused by name, with the command that converts them."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from support_samples import SAMPLES
+
+import multitracer as mt
+from multitracer import native
+from multitracer.cli.main import main
+from multitracer.model.errors import UnknownFormat
+from multitracer.reading import foreign
+
+SAMPLE = SAMPLES / "flow-control" / "snd.pcap"
+needs_editcap = pytest.mark.skipif(shutil.which("editcap") is None, reason="no editcap here")
+
+
+def converted(folder: Path, kind: str, name: str) -> Path:
+    path = folder / name
+    if kind == "erf":
+        path.write_bytes(b"".join(erf(packet) for _, packet in native.packets(str(SAMPLE))))
+        return path
+    subprocess.run(["editcap", "-F", kind, "-T", "ether", str(SAMPLE), str(path)], check=True)
+    return path
+
+
+def erf(packet: native.RawPacket) -> bytes:
+    """A record of an Endace card: Ethernet, two bytes in front of it."""
+    seconds, rest = divmod(packet.t_ns, 10**9)
+    stamp = seconds << 32 | (rest << 32) // 10**9
+    body = bytes(2) + bytes(12) + b"\x08\0" + packet.data
+    return struct.pack("<QBB", stamp, 2, 4) + struct.pack(">HHH", 16 + len(body), 0, len(body) - 2) + body
+
+
+@needs_editcap
+@pytest.mark.parametrize(
+    ("kind", "name", "words"),
+    [
+        ("snoop", "old.snp", "snoop"),
+        ("erf", "card.erf", "ERF"),
+        ("netmon2", "m.cap", "Network Monitor 2"),
+        ("netmon1", "m.cap", "Network Monitor 1"),
+        ("ngwsniffer_2_0", "s.cap", "NetXRay"),
+    ],
+)
+def test_it_is_named_and_the_command_converts_it(
+    kind: str, name: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = converted(tmp_path, kind, name)
+    assert main(["analyze", str(path)]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
+    command = line.rpartition("editcap: ")[2].split()
+    subprocess.run(command, cwd=tmp_path, check=True)
+    (back,) = tmp_path.glob("*.pcapng")
+    (source,) = mt.read(back, detail="summary").sources
+    (original,) = mt.read(SAMPLE, detail="summary").sources
+    assert source.records == original.records
+
+
+def test_what_only_looks_like_one_is_not_named(tmp_path: Path) -> None:
+    assert foreign.named("x", bytes(64)) is None
+    record = struct.pack(">QBBHHH", 1, 2, 4, 80, 0, 60) + bytes(64)
+    assert foreign.named("x.bin", record) is None
+    assert foreign.named("x.erf", record) is not None
+    path = tmp_path / "noise"
+    path.write_bytes(bytes(range(256)) * 8)
+    with pytest.raises(UnknownFormat, match="not a trace of a known format"):
+        mt.read(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,9 +18,9 @@ from support_page import browser
 from support_samples import PATIENCE_S
 
 from multitracer.api.follow import Follower
-from multitracer.api.interval import Intervals
+from multitracer.api.interval import MOST_BASES, Intervals
 from multitracer.cli.main import group
-from multitracer.cli.serve import LiveServer
+from multitracer.cli.serve import MOST_CLIENTS, LiveServer
 from multitracer.model.errors import UsageError
 
 CAPTURE = Path(__file__).parents[1] / "sample_traces" / "link-resets-vj" / "snd.pcap"
@@ -130,12 +131,61 @@ def test_the_cause_is_that_of_the_interval_alone() -> None:
             summary(timeouts=1, fast=5, sent=0),
         )
     ]
-    kinds = ["unknown", "timeouts", "retransmissions", "unknown", "queue", "silence"]
+    kinds = ["unknown", "timeouts", "retransmissions", "unknown", "delay", "silence"]
     assert [one["kind"] for one in told] == kinds
     assert [one["retransmissions"] for one in told] == [0, 3, 2, 0, 0, 0]
     assert "not known" in told[0]["text"]
     assert told[2]["text"] == "2 retransmissions, mostly fast retransmit"
     assert "90 ms from a to b, 10 ms" in told[4]["text"]
+
+
+def test_probes_are_no_retransmissions() -> None:
+    found = summary()
+    found["retransmissions"]["unneeded_probe"] = 7
+    told = Intervals().cause(found)
+    assert (told["kind"], told["retransmissions"]) == ("unknown", 0)
+
+
+@pytest.mark.parametrize("name", ["timeout", "fast", "slow_start", "tail_loss_probe", "handshake", "unknown"])
+def test_each_cause_of_a_retransmission_has_words(name: str) -> None:
+    found = summary()
+    found["retransmissions"][name] = 1
+    assert Intervals().cause(found)["text"].startswith("1 retransmission, mostly ")
+
+
+def test_the_smallest_rtts_that_are_kept_are_bounded() -> None:
+    seen = Intervals()
+    for number in range(MOST_BASES + 5):
+        found = summary()
+        found["interval"]["busiest"][0]["endpoints"] = [str(number), "b"]
+        seen.cause(found)
+    assert len(seen._base_ms) == MOST_BASES
+    assert ("0", "b") not in seen._base_ms
+
+
+def test_clients_beyond_the_most_are_closed(server: LiveServer) -> None:
+    held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(MOST_CLIENTS)]
+    try:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as late:
+            assert late.recv(1) == b""
+    finally:
+        for one in held:
+            one.close()
+
+
+def test_errors_have_the_policy_too(server: LiveServer) -> None:
+    status, headers, _ = asked(server, f"/{server.token}/", "POST")
+    assert status == 501
+    assert headers["Content-Security-Policy"].startswith("default-src 'none';")
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_the_busiest_stay_when_nothing_is_sent(server: LiveServer, running: dict[str, Any]) -> None:
+    server.tell(running)
+    server.tell({**running, "interval": {**running["interval"], "busiest": []}})
+    found = json.loads(asked(server, f"/{server.token}/state")[2])
+    assert found["busiest"]["connections"] == json.loads(json.dumps(running["interval"]["busiest"]))
+    assert len(found["history"]) == 2
 
 
 def test_a_capture_names_its_cause(running: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """What held a capture back in one interval, from what was counted in it: the answer of ``--follow`` so far.
 
 It names what the interval shows and no more: nothing here is a cost, and where nothing was lost, waited for
-or queued, what limits the senders is not known before the whole is analysed.
+or delayed, what limits the senders is not known before the whole is analysed.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ from typing import Any
 
 Object = Mapping[str, Any]
 
-QUEUE_TIMES = 2.0
-"""Smoothed RTTs of so many times the smallest seen of a connection show a queue, if they are also"""
-QUEUE_MS = 10.0
+DELAY_TIMES = 2.0
+"""A smoothed RTT of so many times the smallest seen of its connection is told as delay, if it is also"""
+DELAY_MS = 10.0
 """so much above it."""
+MOST_BASES = 10_000
+"""Connections whose smallest smoothed RTT is kept; beyond, those seen longest ago are forgotten."""
+APART = ("total", "inferred", "unneeded_probe")
+"""What `retransmissions` has beside its causes: sums, and probes that are counted apart (docs/json.md)."""
 WORDS = {
     "timeout": "RTO",
     "fast": "fast retransmit",
@@ -44,16 +48,14 @@ class Intervals:
         Returns
         -------
         dict
-            ``kind`` (``timeouts``, ``retransmissions``, ``queue``, ``silence``, ``unknown``), ``text``, and
+            ``kind`` (``timeouts``, ``retransmissions``, ``delay``, ``silence``, ``unknown``), ``text``, and
             ``timeouts`` and ``retransmissions`` of the interval.
         """
         now = found["interval"]
         total = found["timeouts"]["total"]
         timeouts = max(total - self._timeouts, 0)
         self._timeouts = total
-        causes = {
-            name: n for name, n in found["retransmissions"].items() if name not in ("total", "inferred")
-        }
+        causes = {name: n for name, n in found["retransmissions"].items() if name not in APART}
         new = {name: n - self._again.get(name, 0) for name, n in causes.items()}
         self._again = causes
         again = max(sum(new.values()), 0)
@@ -61,23 +63,23 @@ class Intervals:
         return {"kind": kind, "text": text, "timeouts": timeouts, "retransmissions": again}
 
     def _told(self, now: Object, timeouts: int, again: int, new: Mapping[str, int]) -> tuple[str, str]:
-        queue = self._queue(now["busiest"])
+        delay = self._delay(now["busiest"])
         if timeouts:
             return "timeouts", f"{_counted(timeouts, 'timeout')}, {_counted(again, 'retransmission')}"
         if again:
             most = max(new, key=lambda name: new[name])
             return "retransmissions", (f"{_counted(again, 'retransmission')}, mostly {WORDS[most]}")
-        if queue is not None:
-            ends, srtt_ms, base_ms = queue
-            return "queue", (
-                f"a queue: RTT {srtt_ms:,.0f} ms from {ends[0]} to {ends[1]}, "
+        if delay is not None:
+            ends, srtt_ms, base_ms = delay
+            return "delay", (
+                f"delay: smoothed RTT {srtt_ms:,.0f} ms from {ends[0]} to {ends[1]}, "
                 f"{base_ms:,.0f} ms at its smallest"
             )
         if not now["bytes"]:
             return "silence", "no data was sent"
-        return "unknown", "no loss, timeout or queue shows; what limits is not known yet"
+        return "unknown", "no loss, timeout or delay shows; what limits is not known yet"
 
-    def _queue(self, busiest: list[Object]) -> tuple[tuple[str, ...], float, float] | None:
+    def _delay(self, busiest: list[Object]) -> tuple[tuple[str, ...], float, float] | None:
         """The connection whose smoothed RTT is the most above its smallest so far, if that is far above."""
         worst: tuple[tuple[str, ...], float, float] | None = None
         for one in busiest:
@@ -85,10 +87,10 @@ class Intervals:
             if srtt_ms is None:
                 continue
             ends = tuple(one["endpoints"])
-            if len(self._base_ms) > 10_000:
-                self._base_ms.clear()
-            base_ms = self._base_ms[ends] = min(srtt_ms, self._base_ms.get(ends, srtt_ms))
-            far = srtt_ms >= QUEUE_TIMES * base_ms and srtt_ms - base_ms >= QUEUE_MS
+            base_ms = self._base_ms[ends] = min(srtt_ms, self._base_ms.pop(ends, srtt_ms))
+            if len(self._base_ms) > MOST_BASES:
+                del self._base_ms[next(iter(self._base_ms))]
+            far = srtt_ms >= DELAY_TIMES * base_ms and srtt_ms - base_ms >= DELAY_MS
             if far and (worst is None or srtt_ms - base_ms > worst[1] - worst[2]):
                 worst = ends, srtt_ms, base_ms
         return worst

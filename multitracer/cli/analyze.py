@@ -102,6 +102,7 @@ def command(
     multitracer analyze sample_traces/local-drops --explain
     multitracer analyze run7 --min-utilization 95
     tcpdump -U -w - tcp | multitracer analyze - --follow
+    tcpdump -U -w - tcp | multitracer analyze - --follow --serve
     """
     from multitracer.api.pipeline import analyze
     from multitracer.output.contract import analysis_object

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from types import TracebackType
 from typing import Any
 
@@ -27,7 +28,9 @@ HOST = "127.0.0.1"
 KEPT = 300
 """Intervals that the page shows."""
 REQUEST_S = 10.0
-"""A request that is not whole by then is dropped."""
+"""A client that is silent for so long is dropped."""
+MOST_CLIENTS = 16
+"""Requests at a time; further ones are closed unanswered."""
 
 
 class LiveServer:
@@ -53,7 +56,8 @@ class LiveServer:
         self.token = secrets.token_urlsafe(24)
         self._page, self._policy = live_page(name, interval_s)
         self._history: deque[dict[str, Any]] = deque(maxlen=KEPT)
-        self._state = b'{"running":null,"history":[]}'
+        self._busiest: Object | None = None
+        self._state = b'{"running":null,"history":[],"busiest":null}'
         try:
             self._server = _Server((HOST, port), _Handler)
         except OSError as error:
@@ -77,7 +81,9 @@ class LiveServer:
         self._history.append(
             {"capture_s": found["capture_s"], "throughput_bps": now["throughput_bps"], **now["cause"]}
         )
-        state = {"running": found, "history": list(self._history)}
+        if now["busiest"]:  # else those of the last interval in which data was sent stay
+            self._busiest = {"capture_s": found["capture_s"], "connections": now["busiest"]}
+        state = {"running": found, "history": list(self._history), "busiest": self._busiest}
         self._state = json.dumps(state, allow_nan=False).encode()
 
     def answer(self, path: str, host: str | None) -> tuple[HTTPStatus, str, bytes]:
@@ -120,7 +126,27 @@ class LiveServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+    allow_reuse_port = False  # no other program may listen at the same port
     live: LiveServer
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._places = threading.BoundedSemaphore(MOST_CLIENTS)
+        super().__init__(address, handler)
+
+    def server_bind(self) -> None:
+        """Without the look-up of a name that HTTPServer makes."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = HOST, int(self.server_address[1])
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether there is a place for one more client."""
+        return self._places.acquire(blocking=False)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is no news."""
@@ -143,9 +169,17 @@ class _Handler(BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host") or []
         status, kind, content = server.live.answer(self.path, hosts[0] if len(hosts) == 1 else None)
         self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if body:
+            self.wfile.write(content)
+
+    def end_headers(self) -> None:
+        """Of errors too."""
+        server = self.server
+        assert isinstance(server, _Server)
         for name, value in (
-            ("Content-Type", kind),
-            ("Content-Length", str(len(content))),
             ("Cache-Control", "no-store"),
             ("Content-Security-Policy", server.live.policy),
             ("Cross-Origin-Resource-Policy", "same-origin"),
@@ -154,9 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
             ("X-Frame-Options", "DENY"),
         ):
             self.send_header(name, value)
-        self.end_headers()
-        if body:
-            self.wfile.write(content)
+        super().end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing is logged: the token is in every request."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from multitracer.diagnosis.findings.rules import RULES
+from multitracer.output.costs import SAID_S, bounds_are_wide
 from multitracer.output.order import reading_order
 from multitracer.report.page_text import duration, spelled
 
@@ -17,8 +18,6 @@ Stretch = tuple[float, float]
 
 MOST_PLACES = 8
 """Places of one fact that can be gone to; its table has all."""
-SAID_S = 0.05
-"""Costs below this go unsaid, as on the terminal."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +75,13 @@ def _fact(contract: Object, sentence: Object) -> Fact:
         records(sentence["evidence"]),
         str(sentence["command"] or ""),
         kind,
-        _wide(sentence.get("cost_bounds_s")),
+        _wide(cost, sentence.get("cost_bounds_s")),
     )
 
 
-def _wide(bounds: Any) -> Stretch | None:
+def _wide(cost_s: float | None, bounds: Any) -> Stretch | None:
     """Bounds that are worth telling."""
-    if bounds is None or bounds[1] <= 1.2 * bounds[0] + SAID_S:
+    if not cost_s or bounds is None or not bounds_are_wide(bounds[0], cost_s, bounds[1]):
         return None
     return float(bounds[0]), float(bounds[1])
 

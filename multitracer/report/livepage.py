@@ -42,7 +42,7 @@ def live_page(name: str, interval_s: float) -> tuple[bytes, str]:
             ),
             tag(
                 "section",
-                tag("h2", "Busiest connections"),
+                tag("h2", "Busiest connections", id="busy"),
                 tag(
                     "div",
                     tag(

@@ -41,7 +41,7 @@ function chart(history) {
     `Throughput of the last ${count(history.length)} intervals, at most ${rate(most)}; strokes below: retransmissions or timeouts.`;
 }
 
-function show({ running, history }) {
+function show({ running, history, busiest }) {
   if (!running) return;
   const now = running.interval;
   byId("cause").textContent = now.cause.text;
@@ -50,8 +50,9 @@ function show({ running, history }) {
     `${count(now.connections)} active of ${count(running.connections)} connections; ` +
     `${count(running.retransmissions.total)} retransmissions, ${count(running.timeouts.total)} timeouts so far`;
   chart(history);
+  if (busiest) byId("busy").textContent = `Busiest connections, to ${busiest.capture_s.toFixed(1)} s`;
   byId("busiest").replaceChildren(
-    ...now.busiest.map((one) => {
+    ...(busiest?.connections ?? []).map((one) => {
       const row = document.createElement("tr");
       row.append(make("td", one.endpoints[0]), make("td", one.endpoints[1]));
       const rtt = one.srtt_ms === null ? "" : `${one.srtt_ms.toPrecision(3)} ms`;

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from multitracer import native, registry
+from multitracer.api.interval import Intervals
 from multitracer.api.measurement import Measurement
 from multitracer.model.errors import UsageError
 from multitracer.reading.opening import Formats, check_formats, format_of, recognise
@@ -73,6 +74,7 @@ class Follower:
         self._begun = self._before = time.monotonic()
         self._last_ns: int | None = None
         self._records = 0
+        self._intervals = Intervals()
         self._core = native.Follow(self.path, keep_segments=detail == "full", connections=connections)
 
     def wait(self, seconds: float) -> bool:
@@ -103,7 +105,7 @@ class Follower:
         elapsed_s, self._before = now - self._before, now
         records, self._records = found["records"] - self._records, found["records"]
         self._last_ns = last_ns
-        return {
+        told: dict[str, Any] = {
             "elapsed_s": round(now - self._begun, 3),
             "capture_s": None if last_ns is None else (last_ns - first_ns) / 1e9,
             "last_unix_s": None if last_ns is None else last_ns / 1e9,
@@ -122,6 +124,8 @@ class Follower:
                 "busiest": [_line(line, interval_ns) for line in found["busiest"]],
             },
         }
+        told["interval"]["cause"] = self._intervals.cause(told)
+        return told
 
     def measurement(self) -> Measurement:
         """Wait for the end; what `multitracer.read` gives of the same bytes. Once.

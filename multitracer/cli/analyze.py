@@ -64,6 +64,17 @@ if TYPE_CHECKING:
     metavar="N",
     help="With --follow: connections to keep; beyond, those idle longest are dropped. 100,000 by default.",
 )
+@click.option(
+    "--serve",
+    is_flag=True,
+    help="With --follow: a page that updates itself, on this machine only; its address is printed.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="With --serve: the port; any that is free by default.",
+)
 @click.option("--explain", is_flag=True, help="Print the chains of events behind the diagnosis too.")
 @click.pass_context
 def command(
@@ -77,6 +88,8 @@ def command(
     follow: bool,
     interval: float | None,
     max_connections: int | None,
+    serve: bool,
+    port: int | None,
     explain: bool,
 ) -> None:
     """Analyse one transfer: files, or the directory that holds them.
@@ -89,12 +102,18 @@ def command(
     multitracer analyze sample_traces/local-drops --explain
     multitracer analyze run7 --min-utilization 95
     tcpdump -U -w - tcp | multitracer analyze - --follow
+    tcpdump -U -w - tcp | multitracer analyze - --follow --serve
     """
     from multitracer.api.pipeline import analyze
     from multitracer.output.contract import analysis_object
 
+    if port is not None and not serve:
+        raise UsageError("--port goes with --serve")
+    if serve and not follow:
+        raise UsageError("--serve goes with --follow; multitracer report writes a page of what is whole")
     if follow:
-        measurement = _followed(paths, formats, interval, max_connections, bool(full), as_json)
+        page_port = (port or 0) if serve else None
+        measurement = _followed(paths, formats, interval, max_connections, bool(full), as_json, page_port)
     elif interval is not None or max_connections is not None:
         raise UsageError("--interval and --max-connections go with --follow")
     else:
@@ -135,6 +154,7 @@ def _followed(
     connections: int | None,
     full: bool,
     as_json: bool,
+    port: int | None,
 ) -> Measurement:
     from multitracer.api.follow import CONNECTIONS
     from multitracer.cli.follow import follow
@@ -148,4 +168,5 @@ def _followed(
         connections=connections or CONNECTIONS,
         full=full,
         as_json=as_json,
+        port=port,
     )

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from multitracer.output.costs import SAID_S, bounds_are_wide
+
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
@@ -13,9 +15,6 @@ if TYPE_CHECKING:
     from multitracer.cli.terminal import Console
 
 Object = Mapping[str, Any]
-
-_SAID_S = 0.05
-"""Costs below are not printed."""
 
 SHORT = 5
 """Sentences that make up the answer; what is beyond stands below."""
@@ -34,7 +33,7 @@ def answer(contract: Object, console: Console | None = None) -> None:
     lines.heading(console, "In short")
     for number, sentence in enumerate(said[:SHORT], 1):
         _sentence(console, number, sentence)
-    if any(sentence["cost_s"] >= _SAID_S for sentence in said[:SHORT]) and contract.get("loss"):
+    if any(sentence["cost_s"] >= SAID_S for sentence in said[:SHORT]) and contract.get("loss"):
         _definition(console, contract["loss"], said[:SHORT])
 
 
@@ -46,7 +45,7 @@ def _definition(console: Console, loss: Object, said: Sequence[Object]) -> None:
 
     low, high = loss["bounds_s"]
     reported = any(sentence["cost_bounds_s"][1] > loss["s"] for sentence in said)
-    wide = high > 1.2 * low + _SAID_S or (reported and words.duration(high) != words.duration(loss["s"]))
+    wide = high > 1.2 * low + SAID_S or (reported and words.duration(high) != words.duration(loss["s"]))
     bounds = f" ({words.duration(low)} to {words.duration(high)})" if wide else ""
     line = (
         f"[cost]: how much sooner without the cause; at most {words.duration(loss['s'])}{bounds} in all, by "
@@ -96,8 +95,8 @@ def _sentence(console: Console, number: int, sentence: Object) -> None:
     line = Text(f"{text[:1].upper()}{text[1:]}.")
     low, high = sentence["cost_bounds_s"]
     cost_s = sentence["cost_s"]
-    if cost_s >= _SAID_S:
-        wide = high > 1.2 * cost_s + _SAID_S or low < cost_s / 1.2 - _SAID_S
+    if cost_s >= SAID_S:
+        wide = bounds_are_wide(low, cost_s, high)
         bounds = f", {words.duration(low)} to {words.duration(high)}" if wide else ""
         line.append(f" [cost {words.duration(cost_s)}{bounds}]", "bold")
     console.print(_hanging(f"{number}.", line), highlight=False)

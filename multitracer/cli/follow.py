@@ -23,7 +23,14 @@ _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def follow(
-    path: str, *, formats: tuple[str, ...], interval_s: float, connections: int, full: bool, as_json: bool
+    path: str,
+    *,
+    formats: tuple[str, ...],
+    interval_s: float,
+    connections: int,
+    full: bool,
+    as_json: bool,
+    port: int | None = None,
 ) -> Measurement:
     """Show how a capture goes until it ends or Ctrl-C is pressed; the measurement that it came to.
 
@@ -41,6 +48,8 @@ def follow(
         Keep single segments as well.
     as_json : bool
         Print one JSON object for each state, on a line of its own.
+    port : int, optional
+        Serve a page that updates itself at this port of 127.0.0.1; 0: at any that is free; None: no page.
 
     Raises
     ------
@@ -58,9 +67,11 @@ def follow(
         ) as follower,
         _signals(follower),
     ):
-        with _display(path, as_json) as show:
+        with _served(path, port, interval_s) as told, _display(path, as_json) as show:
             while not follower.wait(interval_s):
-                show(follower.running())
+                found = follower.running()
+                told(found)
+                show(found)
         return follower.measurement()
 
 
@@ -86,6 +97,19 @@ def _signals(follower: Follower) -> Iterator[None]:
         yield
     finally:
         restore()
+
+
+@contextmanager
+def _served(path: str, port: int | None, interval_s: float) -> Iterator[Show]:
+    """What a page is told, if there is one; its address goes to standard error."""
+    if port is None:
+        yield lambda _found: None
+        return
+    from multitracer.cli.serve import LiveServer
+
+    with LiveServer(path, port, interval_s) as server:
+        say(f"multitracer: {server.address}", err=True)
+        yield server.tell
 
 
 @contextmanager
@@ -122,4 +146,4 @@ def line(found: Object) -> str:
         f"{words.count(found['retransmissions']['total'], 'retransmission')},",
         words.verdicts(found["timeouts"]),
     ]
-    return " ".join(parts)
+    return f"{' '.join(parts)}; now: {now['cause']['text']}"

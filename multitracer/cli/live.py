@@ -58,6 +58,7 @@ def drawn(name: str, found: Object, width: int = 120, height: int = 40) -> Group
     for label, text in (
         (name, f"{words.count(found['records'], 'packet')} in {words.duration(found['capture_s'] or 0.0)}"),
         ("now", f"{words.rate(now['throughput_bps'])}, {words.count(now['records'], 'packet')}"),
+        ("main cause", now["cause"]["text"]),
         (
             "connections",
             f"{now['connections']:,} active of {found['connections']:,}"
@@ -70,7 +71,7 @@ def drawn(name: str, found: Object, width: int = 120, height: int = 40) -> Group
     # The ends of a connection are what no row can do without: the rest is left out where there is no room.
     roomy = width >= _ROOMY
     lines = rows_of("=from", "=to", "#rate", "#retr.", "#RTT", *(_MORE if roomy else ()))
-    for one in now["busiest"][: max(height - 12, 1)]:
+    for one in now["busiest"][: max(height - 13, 1)]:
         more = (
             f"{one['timeouts']['total']:,}",
             words.size(one["bytes"]["sent"]),

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from multitracer.diagnosis.findings.rules import RULES
+from multitracer.output.costs import SAID_S, bounds_are_wide
 from multitracer.output.order import reading_order
-from multitracer.report.page_text import spelled
+from multitracer.report.page_text import duration, spelled
 
 Object = Mapping[str, Any]
 Stretch = tuple[float, float]
 
 MOST_PLACES = 8
 """Places of one fact that can be gone to; its table has all."""
-SAID_S = 0.05
-"""Costs below this go unsaid, as on the terminal."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,8 @@ class Fact:
     command : str
         Draws its picture.
     kind : str
+    bounds_s : (float, float) or None
+        Of the cost, where they are wide.
     """
 
     cost_s: float | None
@@ -46,6 +47,16 @@ class Fact:
     evidence: str = ""
     command: str = ""
     kind: str = ""
+    bounds_s: Stretch | None = None
+
+    @property
+    def cost_words(self) -> str:
+        """The cost with its bounds, as the terminal has them; "" without one."""
+        if self.cost_s is None:
+            return ""
+        if self.bounds_s is None:
+            return duration(self.cost_s)
+        return f"{duration(self.cost_s)} ({' to '.join(map(duration, self.bounds_s))})"
 
 
 def facts(contract: Object) -> list[Fact]:
@@ -64,7 +75,15 @@ def _fact(contract: Object, sentence: Object) -> Fact:
         records(sentence["evidence"]),
         str(sentence["command"] or ""),
         kind,
+        _wide(cost, sentence.get("cost_bounds_s")),
     )
+
+
+def _wide(cost_s: float | None, bounds: Any) -> Stretch | None:
+    """Bounds that are worth telling."""
+    if not cost_s or bounds is None or not bounds_are_wide(bounds[0], cost_s, bounds[1]):
+        return None
+    return float(bounds[0]), float(bounds[1])
 
 
 def _places(contract: Object, sentence: Object) -> tuple[Stretch, ...]:

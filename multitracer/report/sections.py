@@ -79,8 +79,7 @@ def headline(contract: Object, found: list[Fact]) -> str:
     """
     cause = main_cause(found)
     if cause is not None:
-        cost = "" if cause.cost_s is None else f": {duration(cause.cost_s)}"
-        return f"{cause.title}{cost}"
+        return f"{cause.title}: {cause.cost_words}" if cause.cost_words else cause.title
     kinds = {fact.kind for fact in found}
     if kinds & UNKNOWN:
         return "The cause is not known"
@@ -98,7 +97,6 @@ def _nothing(contract: Object) -> str:
 
 
 def _fact(fact: Fact) -> Markup:
-    cost = "" if fact.cost_s is None else duration(fact.cost_s)
     first = fact.places[0] if fact.places else None
     more = [
         tag(
@@ -115,7 +113,7 @@ def _fact(fact: Fact) -> Markup:
     heading = tag("button", fact.title, type="button", class_="go") if first else tag("b", fact.title)
     line = tag(
         "div",
-        tag("span", cost, class_="cost"),
+        tag("span", fact.cost_words, class_="cost"),
         tag("div", heading, tag("p", fact.text)),
         class_="fact",
         data_from=None if first is None else first[0],

@@ -15,8 +15,8 @@ from multitracer.report.interactive import MOST_POINTS
 from multitracer.report.stories import MOST_OF_ONE
 from multitracer.report.view import view_of
 
-MOST_STORIES = 4_000
-"""Stories of packets that a page carries, of all its views."""
+MOST_STORIES = 2_000
+"""Stories of packets that a page carries of single connections: each costs milliseconds to tell."""
 
 
 def render(
@@ -46,17 +46,12 @@ def render(
     import multitracer
 
     views = [view_of(analysis, "all", fold_s, most_stories=MOST_OF_ONE)]
-    points, told = MOST_POINTS - views[0].kept, len(views[0].points["stories"])
+    points = MOST_POINTS - views[0].kept
+    share = min(max(MOST_STORIES // max(len(analysis.measurement.connections), 1), 20), MOST_OF_ONE)
     for one in each:
         key = str(one.measurement.connections[0].index)
-        view = view_of(
-            one,
-            key,
-            fold_s,
-            most_points=points,
-            most_stories=min(MOST_OF_ONE, MOST_STORIES - told),
-        )
-        points, told = points - view.kept, told + len(view.points["stories"])
+        view = view_of(one, key, fold_s, most_points=points, most_stories=share)
+        points -= view.kept
         views.append(view)
     left_out = max(len(analysis.measurement.connections) - (len(views) - 1), 0)
     return document(title or _title(analysis), views, left_out, multitracer.__version__)

@@ -184,5 +184,6 @@ def test_the_heading_claims_no_more_than_is_known() -> None:
     assert headline(unknown, [Fact(None, "Not known", "…", kind="unknown")]) == "The cause is not known"
     assert headline(unknown, [well, Fact(None, "", "…", kind="unknown")]) == "The cause is not known"
     assert headline({"inconclusive": {}}, [well]).startswith("All is well")
-    loss = Fact(2.0, "Packet loss", "…", kind="loss")
-    assert headline(unknown, [use, loss]) == "Packet loss: 2.00 s"
+    loss = Fact(2.0, "Packet loss", "…", kind="loss", bounds_s=(0.0, 2.5))
+    assert headline(unknown, [use, loss]) == "Packet loss: 2.00 s (0 s to 2.50 s)"
+    assert headline(unknown, [use, Fact(2.0, "Packet loss", "…", kind="loss")]) == "Packet loss: 2.00 s"

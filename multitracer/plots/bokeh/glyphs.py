@@ -79,8 +79,8 @@ def add_layer(
             renderers=[renderer],
             tooltips=_tooltips(layer, source_name, "t" if folded else "x"),
             visible=False,
-            # Clouds overlap: three stacked cards are read, thirty are not.
-            limit=3,
+            # Clouds overlap: one card of a layer is read, a stack runs off the screen; a click tells more.
+            limit=1,
             attachment=CARDS.get(layer.kind, "left"),
         )
         plot.add_tools(hover)

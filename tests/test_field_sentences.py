@@ -14,6 +14,7 @@ from multitracer.diagnosis.field.offered import offered_bps
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.rules import RULES
+from multitracer.output.costs import cost_words
 from multitracer.output.digest import LIMITS, digest
 
 Object = dict[str, Any]
@@ -387,3 +388,33 @@ def test_a_window_that_only_lengthens_the_queue_is_said_to(base_ms: float, only_
     assert found is not None
     (said,) = (text(group, with_loss=False) for group in groups([found]))
     assert said.endswith("a larger window would only lengthen its queue") == only_queues
+
+
+def test_a_handshake_that_waited_for_a_timer_says_so() -> None:
+    (said, *_) = sentences([entry(0, seconds=4.0, handshake=0.9)], syn_timeouts={0: 2})
+    assert said.text == (
+        "the handshake took 3.6 of 4.0 s: a SYN or SYN+ACK was lost 2 times, and retransmitted after a timeout"
+    )
+    (said, *_) = sentences([entry(0, seconds=4.0, handshake=0.9)])
+    assert "lost" not in said.text
+
+
+def test_the_recovery_of_a_full_link_is_said_beside_its_cost() -> None:
+    shares = {"bandwidth": 0.9, "loss_recovery": 0.1}
+    (said, *_) = sentences([entry(0, **shares, lost=(5, 0), full=0.9, rate=1e7, again={"fast": 5})])
+    assert said.kind == "bottleneck"
+    assert said.text.endswith("; loss recovery took 2.00 s")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ((1.3, 1.3, 1.3), "1.30 s"),
+        ((0.9, 1.3, 1.6), "1.30 s, 900 ms to 1.60 s"),
+        ((0.0, 1.3, 1.3), "at most 1.30 s"),
+        ((0.0, 1.3, 1.5), "at most 1.50 s"),
+        ((0.0, 1.3, 4.0), "1.30 s, 0 s to 4.00 s"),
+    ],
+)
+def test_words_of_a_cost(bounds: tuple[float, float, float], words: str) -> None:
+    assert cost_words(*bounds) == words

@@ -102,12 +102,16 @@ def _from_captures(
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
     chains = [] if m.summarised else summary_of(results, "chains").get("chains", [])
     whole = headline(m, dict(utilization)) if utilization.get("value") is not None else None
+    # An estimate is the whole and no cause: what it was lost to has the costs.
+    whole = replace(whole, cost_s=0.0) if whole is not None else None
     others_own = [] if m.summarised else _of_other_layers(m, results)
     found, others_own = _said_once(found, others_own)
     rest = [one for one in found if one.kind not in _FIRST]
     twice_s = duplicates_s(utilization) if whole is not None else 0.0
     rest, loss = priced.from_captures(m, rest, connections, chains, twice_s)
     rest = [one for one in rest if one.text]
+    # The main cause first, with what the kernel has against it, then what cost most.
+    rest = [*rest[:1], *sorted(rest[1:], key=lambda one: (one.kind != "kernel_count", -one.cost_s))]
     return [*ended, *([whole] if whole is not None else []), *rest, *others_own], loss
 
 

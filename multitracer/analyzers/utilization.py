@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import MOST
-from multitracer.diagnosis.field.offered import TWICE, full_share, offered_bps
+from multitracer.diagnosis.field.offered import TWICE, full_share, offered_bps, wire_bytes
 from multitracer.layers.link.path import link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
 from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns, why_no_bottleneck
@@ -20,6 +20,9 @@ from multitracer.model.timeline import Timeline
 from multitracer.output.digest import digest
 
 FLAG_AT = 0.95
+
+VARIES = 1.25
+"""A link that repeats frames is slower than its usual rate for a part of the time: by so much in the mean."""
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
@@ -104,12 +107,16 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     in_front = full_share(chosen) * _fast_share(chosen)
     twice = round(least_twice + (1 - in_front) * (duplicate - least_twice))
     middle, least, most = idle_ns(found)
-    idle_share = middle / span
     carried = sent - (duplicate - twice)
     duplicate_share = twice / carried if carried else 0.0
+    # A link that carries so many bytes in so much time is not much busier than its rate allows.
+    by_rate = 8 * wire_bytes(chosen)[0] / (offered * span / 1e9)
+    idle_share = max(middle / span, 1 - min(by_rate * VARIES / max(1 - duplicate_share, 0.01), 1.0))
+    middle = round(idle_share * span)
     value = (1 - idle_share) * (1 - duplicate_share)
     low = (1 - most / span) * (1 - duplicate / sent) * found.rate / found.peak
     high = (1 - least / span) * (1 - least_twice / max(sent - (duplicate - least_twice), 1))
+    low, high = min(low, by_rate), min(high, by_rate * VARIES)
     return {
         "value": round(value, 6),
         "low": round(min(low, value), 6),

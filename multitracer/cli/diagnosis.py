@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from multitracer.output.costs import SAID_S, bounds_are_wide
+from multitracer.output.costs import SAID_S, cost_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -89,16 +89,12 @@ def evidence(contract: Object, console: Console | None = None) -> None:
 def _sentence(console: Console, number: int, sentence: Object) -> None:
     from rich.text import Text
 
-    from multitracer.cli import words
-
     text = sentence["text"]
     line = Text(f"{text[:1].upper()}{text[1:]}.")
     low, high = sentence["cost_bounds_s"]
     cost_s = sentence["cost_s"]
     if cost_s >= SAID_S:
-        wide = bounds_are_wide(low, cost_s, high)
-        bounds = f", {words.duration(low)} to {words.duration(high)}" if wide else ""
-        line.append(f" [cost {words.duration(cost_s)}{bounds}]", "bold")
+        line.append(f" [cost {cost_words(low, cost_s, high)}]", "bold")
     console.print(_hanging(f"{number}.", line), highlight=False)
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from multitracer.diagnosis.findings.rules import RULES
+from multitracer.output import costs
 from multitracer.output.costs import SAID_S, bounds_are_wide
 from multitracer.output.order import reading_order
-from multitracer.report.page_text import duration, spelled
+from multitracer.report.page_text import spelled
 
 Object = Mapping[str, Any]
 Stretch = tuple[float, float]
@@ -54,9 +55,8 @@ class Fact:
         """The cost with its bounds, as the terminal has them; "" without one."""
         if self.cost_s is None:
             return ""
-        if self.bounds_s is None:
-            return duration(self.cost_s)
-        return f"{duration(self.cost_s)} ({' to '.join(map(duration, self.bounds_s))})"
+        low_s, high_s = self.bounds_s or (self.cost_s, self.cost_s)
+        return costs.cost_words(low_s, self.cost_s, high_s)
 
 
 def facts(contract: Object) -> list[Fact]:

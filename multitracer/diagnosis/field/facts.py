@@ -101,6 +101,8 @@ class Flow:
     closures : tuple of int and float, or None
         How often the receiver closed its window (one zero window after the other is one closure), and for how
         many seconds at most; None where the ACKs were not kept.
+    syn_timeouts : int
+        Expiries of the timer of a SYN: it, or each SYN+ACK that answered it until then, was lost.
     link_known : bool
         Whether what several brought together shows the rate of a full link: `full_share` then is of the
         time in which that was reached, by however many.
@@ -149,6 +151,7 @@ class Flow:
     kernel_refused: int | None = None
     closures: tuple[int, float] | None = None
     link_known: bool = False
+    syn_timeouts: int = 0
 
     @property
     def busy_s(self) -> float:

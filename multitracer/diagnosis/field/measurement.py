@@ -49,7 +49,15 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     counts = kernel_counts(m, summary_of(results, "host"))
     closures = {} if m.summarised else _closures(m, entries)
     command = plot_command(m, None, None)
-    found = sentences(entries, command, counts, _lost(m, results), complete=complete, closures=closures)
+    found = sentences(
+        entries,
+        command,
+        counts,
+        _lost(m, results),
+        complete=complete,
+        closures=closures,
+        syn_timeouts=_syn_timeouts(results),
+    )
     if not found:
         return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
     if len(entries) < len(every):
@@ -78,6 +86,19 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     spoiled = [dict(entry) for entry in entries if entry["damaged_segments"]]
     damaged = arrivals(m, spoiled) if m.snd is None else []
     return [*found, *others, *damaged]
+
+
+def _syn_timeouts(results: Mapping[str, Result]) -> dict[int, int]:
+    """How often a SYN's timer expired, by connection; where a SYN+ACK was lost, those of both ends expire."""
+    expired: dict[tuple[int, str], int] = {}
+    for one in summary_of(results, "timeouts").get("timeouts", []):
+        if one["seq"] == 0:
+            end = one["conn"], one["direction"]
+            expired[end] = expired.get(end, 0) + 1
+    found: dict[int, int] = {}
+    for (conn, _), times in expired.items():
+        found[conn] = max(times, found.get(conn, 0))
+    return found
 
 
 def _with_standstill(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from multitracer.diagnosis.field.facts import Flow, Object, flow
 from multitracer.diagnosis.field.sentences import together_bps
@@ -12,6 +12,26 @@ SEEN_FULL = 0.1
 
 TWICE = 2.0
 """An estimate of the rate that is beyond this many times the rate shown is none."""
+
+
+_HEADERS_BYTES = 52
+"""IP and TCP with timestamps."""
+
+_PACKET_BYTES = 1500
+
+
+def wire_bytes(entries: Sequence[Object]) -> tuple[float, float]:
+    """Bytes of the IP packets of all data, each byte of it once, and of a usual packet.
+
+    Parameters
+    ----------
+    entries : sequence of mapping
+        Of ``connections`` (docs/json.md).
+    """
+    unique = sum(entry["bytes"]["unique"] for entry in entries)
+    segments = sum(entry["packets"]["data"] for entry in entries)
+    packet = min(unique / max(segments, 1) + _HEADERS_BYTES, _PACKET_BYTES)
+    return unique * packet / max(packet - _HEADERS_BYTES, 1.0), packet
 
 
 def offered_bps(entries: Iterable[Object]) -> float | None:

@@ -24,6 +24,7 @@ def sentences(
     *,
     complete: bool = True,
     closures: Mapping[int, tuple[int, float]] | None = None,
+    syn_timeouts: Mapping[int, int] | None = None,
 ) -> list[Finding]:
     """What limited the connections of these entries, the weightiest cause first.
 
@@ -42,6 +43,9 @@ def sentences(
     closures : mapping of int to tuple of int and float, optional
         How often the receiver closed its window, and for how many seconds at most, by connection.
 
+    syn_timeouts : mapping of int to int, optional
+        How often the timer of a SYN or of a SYN+ACK expired, by connection.
+
     Returns
     -------
     list of Finding
@@ -52,8 +56,9 @@ def sentences(
         flow(entry, known.get(entry["index"]), complete=complete, lost=gone.get(entry["index"]))
         for entry in entries
     )
+    closed, expired = closures or {}, syn_timeouts or {}
     flows = [
-        one if closures is None or one.index not in closures else replace(one, closures=closures[one.index])
+        replace(one, closures=closed.get(one.index), syn_timeouts=expired.get(one.index, 0))
         for one in known_flows
         if one is not None
     ]

@@ -12,6 +12,7 @@ from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.findings.finding import joined
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.quantities import count, duration, rate
+from multitracer.output.costs import SAID_S
 
 SELDOM = 0.1
 """A link that was full for less of the time is not said to have been full."""
@@ -28,8 +29,16 @@ def text(group: Group, *, with_loss: bool) -> str:
     """
     said = SENTENCES[group.kind](group)
     if with_loss and group.kind in _SAY_LOSS:
-        said += f"; {losses(group.flows)}"
+        said += f"; {losses(group.flows)}{_recovery(group)}"
     return said
+
+
+def _recovery(group: Group) -> str:
+    """What of the time of a full link went to its losses: the cost of the sentence is theirs."""
+    recovery_s = sum(flow.limits_s.get("loss_recovery", 0.0) for flow in group.flows)
+    if group.kind not in ("bottleneck", "queue") or recovery_s < SAID_S:
+        return ""
+    return f"; loss recovery took {duration(recovery_s)}{', summed' if len(group.flows) > 1 else ''}"
 
 
 def losses(flows: tuple[Flow, ...]) -> str:
@@ -190,7 +199,12 @@ def _slow_start(group: Group) -> str:
     flows = group.flows
     handshake = sum(flow.limits_s.get("handshake", 0.0) for flow in flows)
     if handshake > group.seconds / 2:
-        return f"the handshake took {_of_time(handshake, group.total_s)}{_of(group)}"
+        said = f"the handshake took {_of_time(handshake, group.total_s)}{_of(group)}"
+        again = sum(flow.syn_timeouts for flow in flows)
+        if not again:
+            return said
+        times = "once" if again == 1 else f"{again:,} times"
+        return f"{said}: a SYN or SYN+ACK was lost {times}, and retransmitted after a timeout"
     longest_s = sum(_slow_start_s(flow) for flow in flows)
     group = replace(group, seconds=group.seconds - handshake)
     if longest_s and group.seconds > 2 * longest_s:

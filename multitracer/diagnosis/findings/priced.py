@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from multitracer.diagnosis.field.offered import TWICE
+from multitracer.diagnosis.field.offered import TWICE, wire_bytes
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.model.timeline import Timeline
@@ -19,9 +19,6 @@ _OPENING = "idle_handshake_slow_start"
 _WITH_LOSS = ("local_drop", "bottleneck", "queue", "loss", "spurious")
 _SHARING = (*_WITH_LOSS, "idle_application")
 _ATTEMPTS = "N2"
-_HEADERS_BYTES = 52
-"""IP and TCP with timestamps."""
-_PACKET_BYTES = 1500
 SEEN_FULL = 0.1
 """The rate of the bottleneck is its own if it was what limited the transfers for this part of their time."""
 
@@ -103,10 +100,7 @@ def from_captures(
     carrying = [entry for entry in entries if entry["bytes"]["sent"]]
     largest = max(carrying, key=lambda entry: int(entry["bytes"]["unique"]))
     rate_bps, seen_full = _rate(m, carrying)
-    unique = sum(entry["bytes"]["unique"] for entry in carrying)
-    segments = sum(entry["packets"]["data"] for entry in carrying)
-    packet = min(unique / max(segments, 1) + _HEADERS_BYTES, _PACKET_BYTES)
-    wire = unique * packet / max(packet - _HEADERS_BYTES, 1.0)
+    wire, packet = wire_bytes(carrying)
     opening = opening_s(rate_bps, _rtt_s(largest), wire / len(carrying), packet)
     loss = loss_of_path(_together_s(carrying), wire, rate_bps, seen_full=seen_full, opening_s=opening)
     opening = min(opening, loss.s)

@@ -393,7 +393,8 @@ def test_a_window_that_only_lengthens_the_queue_is_said_to(base_ms: float, only_
 def test_a_handshake_that_waited_for_a_timer_says_so() -> None:
     (said, *_) = sentences([entry(0, seconds=4.0, handshake=0.9)], syn_timeouts={0: 2})
     assert said.text == (
-        "the handshake took 3.6 of 4.0 s: a SYN or SYN+ACK was lost 2 times, and retransmitted after a timeout"
+        "the handshake took 3.6 of 4.0 s: a SYN or SYN+ACK was lost 2 times, "
+        "and retransmitted after a timeout"
     )
     (said, *_) = sentences([entry(0, seconds=4.0, handshake=0.9)])
     assert "lost" not in said.text

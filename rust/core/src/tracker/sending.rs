@@ -419,6 +419,7 @@ impl Sender {
             record: segment.record,
             seq,
             length: segment.length,
+            syn: segment.has(flags::SYN),
             backoff,
             silence_ns: segment.t_ns - self.last_out_ns.unwrap_or(segment.t_ns),
             rto_ns,

@@ -78,6 +78,9 @@ pub struct Timeout {
     pub seq: i64,
     /// Its payload.
     pub length: u32,
+    /// Whether it is a SYN: its earlier copy may have arrived and the SYN+ACK been lost, and the other end repeats its
+    /// SYN+ACK by a timer of its own. So neither an early answer nor an old echo says that it was not needed.
+    pub syn: bool,
     /// Expiries in a row before this one.
     pub backoff: u16,
     /// The sender had sent nothing for so long.
@@ -118,6 +121,9 @@ pub struct Timeout {
 impl Timeout {
     /// Vote by the time of the answer, against the smallest RTT of the connection.
     pub fn too_early(&self, min_rtt_ns: Option<i64>) -> Vote {
+        if self.syn {
+            return Vote::Abstains;
+        }
         too_early(self.answer_after_ns, min_rtt_ns)
     }
 
@@ -140,6 +146,7 @@ impl Timeout {
             self.ack_path = Vote::Genuine;
             return;
         }
-        self.eifel = eifel(self.ts_val, self.ts_later, ts_ecr, self.ts_val_before != self.ts_val);
+        let vote = eifel(self.ts_val, self.ts_later, ts_ecr, self.ts_val_before != self.ts_val);
+        self.eifel = if self.syn && vote == Vote::Spurious { Vote::Abstains } else { vote };
     }
 }

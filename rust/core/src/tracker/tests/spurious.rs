@@ -20,6 +20,33 @@ fn an_old_echo_makes_a_timeout_spurious() {
     }
 }
 
+/// The first SYN arrived, its SYN+ACK was lost, and the other end repeats that just as the SYN comes again: the answer
+/// is early and echoes the first SYN, and yet the SYN had to be sent again (RFC 6298 section 5, RFC 9293 section 3.8.1).
+#[test]
+fn an_early_answer_does_not_make_a_repeated_syn_spurious() {
+    for (echo_ms, verdict) in [(0, Verdict::Inconclusive), (1000, Verdict::Genuine)] {
+        let mut talk = Talk::new(7);
+        talk.timestamps = true;
+        for t_ms in [0u32, 1000] {
+            let mut syn = talk.blank(i64::from(t_ms), true);
+            (syn.seq, syn.flags) = (7, flags::SYN);
+            syn.options.timestamps = Some((t_ms, 0));
+            talk.tracker.segment(&syn);
+        }
+        let mut answer = talk.blank(1010, false);
+        (answer.seq, answer.ack, answer.flags) = (talk.isn_b, 8, flags::SYN | flags::ACK);
+        answer.options.timestamps = Some((1010, echo_ms));
+        talk.tracker.segment(&answer);
+        talk.data(1200, 1, 1000);
+        talk.ack(1300, 1001, &[]);
+        let (connections, _) = talk.done();
+        let timeouts = connections[0].senders[0].timeouts();
+        assert_eq!(timeouts.len(), 1);
+        assert_eq!(timeouts[0].verdict(Some(100 * MS)), verdict);
+        assert_eq!(timeouts[0].too_early(Some(100 * MS)), Vote::Abstains);
+    }
+}
+
 #[test]
 fn an_answer_before_the_smallest_rtt_makes_it_spurious() {
     let mut talk = Talk::new(7);

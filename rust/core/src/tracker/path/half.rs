@@ -164,6 +164,13 @@ impl Halves {
         self.queued_near_ns().min(self.late_ns)
     }
 
+    /// Whether a queue anywhere on the path shows in the round trip: echoed timestamps measure the half toward the
+    /// sender, or it is short, as the sender is near.
+    #[inline(always)]
+    pub fn shows_queues(&self) -> bool {
+        self.echoes > 0 || 8 * self.near_ns() <= self.base_ns()
+    }
+
     /// Samples of the half toward the receiver.
     #[inline(always)]
     pub fn samples(&self) -> u32 {

@@ -144,9 +144,11 @@ impl Trains {
         let queued_ns = if stale { halves.queued_before_ns() } else { halves.queued_data_ns() };
         let queued = queued_ns >= packets_ns.max(base_ns / 8).max(200_000);
         // Without a queue, a train that takes a round trip or more tells of a window of few segments, which is sent once
-        // in each, and not of a rate; unless its segments are farther apart than that.
+        // in each, and not of a rate; unless its segments are farther apart than that. Where a queue before this point
+        // would not be seen, only a window of one or two segments is told from a slow link.
         let each_ns = took_ns / i64::from(self.acks.max(1));
-        let small_window = !queued && took_ns >= base_ns && 2 * each_ns <= 3 * base_ns;
+        let round = if halves.shows_queues() { took_ns >= base_ns } else { 2 * each_ns >= base_ns };
+        let small_window = !queued && round && 2 * each_ns <= 3 * base_ns;
         // Nothing crosses a link in less time than the link needs to transmit it: if the whole round trip is shorter, the
         // rate is the sender's own.
         let segment_ns = (i128::from(took_ns) * i128::from(unit) / i128::from(self.bytes.max(1))) as i64;

@@ -26,7 +26,7 @@ def live_page(name: str, interval_s: float) -> tuple[bytes, str]:
         Nothing but its own script and style, and requests to where it came from.
     """
     script, style = asset("live.js"), asset("page.css") + asset("live.css")
-    headings = ("from", "to", "rate", "RTT", "in flight", "sent", "retransmissions", "timeouts")
+    headings = ("from", "to", "rate", "RTT", "in flight", "sent", "retr.", "timeouts")
     body = tag(
         "body",
         tag("header", tag("h1", name), tag("p", "Waiting for packets", id="sofar", class_="lead")),

@@ -2,6 +2,7 @@
 "use strict";
 
 const SHOWN = 40; // intervals that are listed
+const NAMES = ["from", "to", "rate", "RTT", "in flight", "sent", "retr.", "timeouts"]; // of livepage.py
 const byId = (id) => document.getElementById(id);
 const count = (number) => number.toLocaleString("en-US");
 
@@ -12,6 +13,13 @@ function rate(bps) {
   }
   return `${Math.round(bps)} bit/s`;
 }
+
+function span(ms) {
+  if (ms === null) return "";
+  return ms >= 1000 ? `${(ms / 1000).toFixed(2)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
+}
+
+const counted = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 
 function make(name, words, className) {
   const made = document.createElement(name);
@@ -32,13 +40,14 @@ function chart(history) {
   const svg = drawn("svg", { viewBox: "0 0 300 100", preserveAspectRatio: "none", role: "img" });
   const left = (i) => (300 * (i + 0.5)) / Math.max(history.length, 1);
   const points = history.map((one, i) => `${left(i)} ${92 - (84 * (one.throughput_bps ?? 0)) / most}`);
+  if (points.length === 1) points.unshift(`0 ${points[0].split(" ")[1]}`); // a point alone is not seen
   if (points.length) svg.append(drawn("path", { d: "M" + points.join("L") }));
   history.forEach((one, i) => {
     if (one.timeouts || one.retransmissions) svg.append(drawn("line", { x1: left(i), x2: left(i), y1: 94, y2: 100 }));
   });
   byId("chart").replaceChildren(svg);
   byId("caption").textContent =
-    `Throughput of the last ${count(history.length)} intervals, at most ${rate(most)}; strokes below: retransmissions or timeouts.`;
+    `Throughput of the last ${counted(history.length, "interval")}, at most ${rate(most)}; strokes below: retransmissions or timeouts.`;
 }
 
 function show({ running, history, busiest }) {
@@ -47,18 +56,18 @@ function show({ running, history, busiest }) {
   byId("cause").textContent = now.cause.text;
   byId("sofar").textContent =
     `${count(running.records)} packets in ${(running.capture_s ?? 0).toFixed(1)} s, ${rate(now.throughput_bps)} now; ` +
-    `${count(now.connections)} active of ${count(running.connections)} connections; ` +
-    `${count(running.retransmissions.total)} retransmissions, ${count(running.timeouts.total)} timeouts so far`;
+    `${count(now.connections)} active of ${counted(running.connections, "connection")}; ` +
+    `${counted(running.retransmissions.total, "retransmission")}, ${counted(running.timeouts.total, "timeout")} so far`;
   chart(history);
   if (busiest) byId("busy").textContent = `Busiest connections, to ${busiest.capture_s.toFixed(1)} s`;
   byId("busiest").replaceChildren(
     ...(busiest?.connections ?? []).map((one) => {
       const row = document.createElement("tr");
       row.append(make("td", one.endpoints[0]), make("td", one.endpoints[1]));
-      const rtt = one.srtt_ms === null ? "" : `${one.srtt_ms.toPrecision(3)} ms`;
-      const cells = [rate(one.throughput_bps), rtt, count(one.flight_bytes), count(one.bytes.sent)];
+      const cells = [rate(one.throughput_bps), span(one.srtt_ms), count(one.flight_bytes), count(one.bytes.sent)];
       cells.push(count(one.retransmissions.total), count(one.timeouts.total));
       row.append(...cells.map((words) => make("td", words, "number")));
+      [...row.children].forEach((cell, i) => (cell.dataset.name = NAMES[i]));
       return row;
     }),
   );

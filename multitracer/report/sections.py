@@ -111,9 +111,10 @@ def _fact(fact: Fact) -> Markup:
         for start, end in (fact.places if len(fact.places) > 1 else ())
     ]
     heading = tag("button", fact.title, type="button", class_="go") if first else tag("b", fact.title)
+    cost, _, bounds = fact.cost_words.partition(", ")
     line = tag(
         "div",
-        tag("span", fact.cost_words, class_="cost"),
+        tag("span", cost, tag("small", bounds) if bounds else None, class_="cost"),
         tag("div", heading, tag("p", fact.text)),
         class_="fact",
         data_from=None if first is None else first[0],

@@ -1,0 +1,101 @@
+"""Costs, their total and the utilization of one measurement do not contradict each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from multitracer.cli.main import main
+
+Object = dict[str, Any]
+SAMPLES = Path(__file__).parents[1] / "sample_traces"
+SHARED = os.environ.get("MULTITRACER_SHARED")
+POINTS = ("snd", "mid", "rcv")
+FIRST = ("kernel_count", "unfinished", "link_reset", "call_dropped")
+"""Kinds that stand where they do whatever they cost."""
+ROUNDED_S = 0.0005
+
+
+def _captures(folder: Path) -> list[Path]:
+    names = (f"{point}.pcap{end}" for point in POINTS for end in ("", ".gz"))
+    return [folder / name for name in names if (folder / name).is_file()]
+
+
+def _alone() -> list[Any]:
+    """Each capture of the samples, and of the measurements that MULTITRACER_SHARED has, by itself."""
+    roots = [SAMPLES] if SHARED is None else [SAMPLES, Path(SHARED, "everyday"), Path(SHARED, "random")]
+    folders = [folder for root in roots if root.is_dir() for folder in sorted(root.iterdir())]
+    return [
+        pytest.param([path], id=f"{folder.name}-{path.name.split('.')[0]}")
+        for folder in folders
+        for path in _captures(folder)
+    ]
+
+
+def _together() -> list[Any]:
+    """Each sample whole, with its logs."""
+    found = []
+    for folder in sorted(SAMPLES.iterdir()):
+        if _captures(folder):
+            paths = sorted(path for path in folder.iterdir() if path.suffix in (".pcap", ".gz"))
+            found.append(pytest.param(paths, id=folder.name))
+    return found
+
+
+def _told(capsys: pytest.CaptureFixture[str], paths: list[Path]) -> Object:
+    main(["analyze", "--json", *map(str, paths)])
+    found: Object = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.parametrize("paths", [*_alone(), *_together()])
+def test_costs_and_total_agree(capsys: pytest.CaptureFixture[str], paths: list[Path]) -> None:
+    """No cost is more than the total, in its value or its upper bound, nor are all together."""
+    found = _told(capsys, paths)
+    loss, said = found["loss"], found["diagnosis"]
+    if loss is None:
+        assert not any(one["cost_s"] for one in said)
+        return
+    low_s, high_s = loss["bounds_s"]
+    assert 0 <= low_s <= loss["s"] <= high_s <= loss["transfer_s"]
+    for one in said:
+        least_s, most_s = one["cost_bounds_s"]
+        assert 0 <= least_s <= one["cost_s"] <= most_s, one["text"]
+        assert one["cost_s"] <= loss["s"] + ROUNDED_S, one["text"]
+        assert most_s <= high_s + ROUNDED_S, one["text"]
+    causes_s = [one["cost_s"] for one in said if one["kind"] != "utilization"]
+    assert sum(causes_s) <= loss["s"] + ROUNDED_S * (len(causes_s) + 1)
+
+
+@pytest.mark.parametrize("paths", _alone())
+def test_causes_behind_the_main_one_stand_by_their_cost(
+    capsys: pytest.CaptureFixture[str], paths: list[Path]
+) -> None:
+    """What one capture shows is told with the main cause first, then by cost."""
+    said = _told(capsys, paths)["diagnosis"]
+    ordered = [one for one in said if one["kind"] not in ("utilization", *FIRST)][1:]
+    for before, after in pairwise(ordered):
+        assert before["cost_s"] >= after["cost_s"], (before["text"], after["text"])
+
+
+@pytest.mark.parametrize("paths", _alone())
+def test_an_estimate_of_the_utilization_claims_no_more_than_it_shows(
+    capsys: pytest.CaptureFixture[str], paths: list[Path]
+) -> None:
+    """Its value is within its bounds, it costs nothing, and only the receiver's end proves duplicates."""
+    found = _told(capsys, paths)
+    utilization = found["utilization"] or {}
+    if utilization.get("basis") != "estimate from captures":
+        return
+    assert 0 <= utilization["low"] <= utilization["value"] <= utilization["high"] <= 1
+    for one in found["diagnosis"]:
+        if one["kind"] == "utilization":
+            assert one["cost_s"] == 0
+            if not paths[0].name.startswith("rcv"):
+                assert not re.search(r"bytes .* were duplicates", one["text"])

@@ -419,3 +419,9 @@ def test_the_recovery_of_a_full_link_is_said_beside_its_cost() -> None:
 )
 def test_words_of_a_cost(bounds: tuple[float, float, float], words: str) -> None:
     assert cost_words(*bounds) == words
+
+
+def test_what_several_bring_is_no_rate_of_a_link_that_none_shows() -> None:
+    """The sum of connections held by losses is what they got, and not what the link offers."""
+    held = entry(bandwidth=0.5, loss_recovery=0.5, full=0.5, rate=None)
+    assert offered_bps([held, {**held, "index": 1}]) is None

@@ -35,7 +35,7 @@ def wire_bytes(entries: Sequence[Object]) -> tuple[float, float]:
 
 
 def offered_bps(entries: Iterable[Object]) -> float | None:
-    """Bits a second that the bottleneck was seen to carry while it was full; None if it never was.
+    """Bits a second that the bottleneck carried while it was full; None if it never was, or no rate shows.
 
     Parameters
     ----------
@@ -48,8 +48,9 @@ def offered_bps(entries: Iterable[Object]) -> float | None:
     if not whole or sum(part * one.unique_bytes for one, part in full) < SEEN_FULL * whole:
         return None
     rates = [one.rate_bps for one, _ in full if one.rate_bps is not None]
-    together = together_bps(tuple(one for one, _ in full))
-    return max([*rates, *([together] if together is not None else [])], default=None)
+    if not rates:
+        return None
+    return max(*rates, together_bps(tuple(one for one, _ in full)) or 0.0)
 
 
 def full_share(entries: Iterable[Object]) -> float:

@@ -206,6 +206,12 @@ def _is_no_memory(error: BaseException | None) -> bool:
     return False
 
 
+def _without_memory(unraisable: sys.UnraisableHookArgs) -> None:
+    """Print what a library could not raise, unless it is that there is no memory: that is said once."""
+    if not _is_no_memory(unraisable.exc_value):
+        sys.__unraisablehook__(unraisable)
+
+
 def _out_of_memory() -> int:
     say("multitracer: error: out of memory; see --summary, or cut the capture (editcap -c)", err=True)
     return NO_ROOM
@@ -256,6 +262,7 @@ def _streams() -> None:
 def _tune() -> None:
     """Settings of a process that is ours alone, which together take a fifth off its start and its end."""
     _streams()
+    sys.unraisablehook = _without_memory
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:  # not under nohup
             signal.signal(number, _end)

@@ -236,7 +236,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
         f"{', '.join(f'{b:,}' for b in buffers[:-1])} and {buffers[-1]:,} bytes, the machine had other work and served more than a fifth of the link's "
         f"events more than 5 ms late; with 8 KB, which Figure 3b is compared at, at most {100 * found:.0f} % of them, and in "
         f"all other runs at most {100 * others:.0f} %. {_loaded(cross)} With {' and '.join(f'{b:,}' for b in always)} bytes "
-        "every run was late: nothing here tells what that did to them, and no finding rests on them.",
+        "every run was late: nothing here shows what that did to them, and no finding rests on them.",
     ]
 
 

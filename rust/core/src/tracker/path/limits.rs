@@ -127,9 +127,13 @@ impl Limits {
         }
         let at = |wait: Wait| spent[wait as usize] as f64;
         let busy_ns = at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain);
-        // What was sent again crossed the link again, if it was not lost before it.
+        // What was sent again crossed the link again, if it was not lost before it. Where others take their share of the
+        // link, its rate says nothing of how long it was full.
         let sent = sender.totals().data_bytes.max(1) as f64;
-        let copies = sent / (sent - sender.totals().duplicate_bytes as f64).max(1.0);
+        let copies = match path.shared {
+            Some(1..) => f64::INFINITY,
+            _ => sent / (sent - sender.totals().duplicate_bytes as f64).max(1.0),
+        };
         let full = path.trains.full_share_of(busy_ns, copies).max(shared);
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         add(Limit::Bandwidth, busy_ns * full);

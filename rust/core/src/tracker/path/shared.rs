@@ -17,6 +17,8 @@ struct Flow {
     number: usize,
     direction: usize,
     bytes: u64,
+    /// Payload of a segment, as a rule.
+    segment_bytes: f64,
     hosts: [Address; 2],
     base_us: f64,
     /// Smallest whole round trip; 0 if a half is unknown.
@@ -78,7 +80,8 @@ fn full_links(flows: &[Flow], group: &mut [usize]) -> Vec<Option<Link>> {
         }
         for places in by_hosts.into_values() {
             let all: Vec<&Series> = places.iter().map(|&place| &flows[place].series).collect();
-            let found = share_a_full_link(&all);
+            let segment_bytes = places.iter().map(|&place| flows[place].segment_bytes).fold(0.0, f64::max);
+            let found = share_a_full_link(&all, segment_bytes);
             let mut first = None;
             for (&place, link) in places.iter().zip(found).filter(|(_, link)| link.is_some()) {
                 links[place] = links[place].or(link);
@@ -112,6 +115,7 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
         number,
         direction,
         bytes: sender.totals.data_bytes,
+        segment_bytes: path.payload as f64 / f64::from(path.segments.max(1)),
         hosts,
         base_us: path.halves.base_ns() as f64 / 1000.0,
         base_ns: path.halves.far_min_ns().zip(path.halves.near_min_ns()).map_or(0, |(far, near)| far + near),

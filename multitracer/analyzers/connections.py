@@ -141,9 +141,9 @@ def _retransmissions(direction: Mapping[str, Any]) -> dict[str, int]:
     return {"total": sum(causes.values()) - causes["unneeded_probe"], **causes, "inferred": inferred}
 
 
-def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None) -> dict[str, int]:
+def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None) -> dict[str, int | None]:
     """Before the capture and behind it; behind the receiver's own there is no path to lose anything."""
-    found = dict(direction["losses"])
+    found = {**direction["losses"], "acks": direction.get("acks_lost")}
     if observation and observation["point"] == "rcv" and observation["grade"] != "guess":
         found["downstream"] = 0
     return found

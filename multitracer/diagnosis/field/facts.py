@@ -103,6 +103,12 @@ class Flow:
         many seconds at most; None where the ACKs were not kept.
     syn_timeouts : int
         Expiries of the timer of a SYN: it, or each SYN+ACK that answered it until then, was lost.
+    acks_lost : int or None
+        ACKs that were lost before the capture, by the IP identifications left out; None if these do not tell.
+    acks : int
+        Segments without payload that came back, and those lost.
+    unacked_timeouts : int
+        Timeouts of data that had arrived: every ACK of it was lost.
     link_known : bool
         Whether what several brought together shows the rate of a full link: `full_share` then is of the
         time in which that was reached, by however many.
@@ -152,6 +158,9 @@ class Flow:
     closures: tuple[int, float] | None = None
     link_known: bool = False
     syn_timeouts: int = 0
+    acks_lost: int | None = None
+    acks: int = 0
+    unacked_timeouts: int = 0
 
     @property
     def busy_s(self) -> float:
@@ -284,6 +293,8 @@ def flow(
         wire_segments=bounds.sent,
         needless=entry.get("needless_retransmissions") or 0,
         kernel_refused=None if kernel is None else kernel.refused,
+        acks_lost=losses.get("acks"),
+        acks=entry["packets"]["received"] + (losses.get("acks") or 0),
     )
 
 

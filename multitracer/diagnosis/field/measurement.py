@@ -57,6 +57,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         complete=complete,
         closures=closures,
         syn_timeouts=_syn_timeouts(results),
+        unacked_timeouts=_unacked_timeouts(results),
     )
     if not found:
         return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
@@ -98,6 +99,15 @@ def _syn_timeouts(results: Mapping[str, Result]) -> dict[int, int]:
     found: dict[int, int] = {}
     for (conn, _), times in expired.items():
         found[conn] = max(times, found.get(conn, 0))
+    return found
+
+
+def _unacked_timeouts(results: Mapping[str, Result]) -> dict[int, int]:
+    """How often the timer of data expired that had arrived, as every ACK of it was lost, by connection."""
+    found: dict[int, int] = {}
+    for one in summary_of(results, "timeouts").get("timeouts", []):
+        if one["votes"].get("ack_path") == one["verdict"] == "genuine":
+            found[one["conn"]] = found.get(one["conn"], 0) + 1
     return found
 
 

@@ -25,6 +25,7 @@ def sentences(
     complete: bool = True,
     closures: Mapping[int, tuple[int, float]] | None = None,
     syn_timeouts: Mapping[int, int] | None = None,
+    unacked_timeouts: Mapping[int, int] | None = None,
 ) -> list[Finding]:
     """What limited the connections of these entries, the weightiest cause first.
 
@@ -42,9 +43,10 @@ def sentences(
         Whether the captures dropped no packet, as far as their files tell.
     closures : mapping of int to tuple of int and float, optional
         How often the receiver closed its window, and for how many seconds at most, by connection.
-
     syn_timeouts : mapping of int to int, optional
         How often the timer of a SYN or of a SYN+ACK expired, by connection.
+    unacked_timeouts : mapping of int to int, optional
+        How often the timer of data expired that had arrived, as every ACK of it was lost, by connection.
 
     Returns
     -------
@@ -56,9 +58,14 @@ def sentences(
         flow(entry, known.get(entry["index"]), complete=complete, lost=gone.get(entry["index"]))
         for entry in entries
     )
-    closed, expired = closures or {}, syn_timeouts or {}
+    closed, expired, unacked = closures or {}, syn_timeouts or {}, unacked_timeouts or {}
     flows = [
-        replace(one, closures=closed.get(one.index), syn_timeouts=expired.get(one.index, 0))
+        replace(
+            one,
+            closures=closed.get(one.index),
+            syn_timeouts=expired.get(one.index, 0),
+            unacked_timeouts=unacked.get(one.index, 0),
+        )
         for one in known_flows
         if one is not None
     ]

@@ -17,6 +17,10 @@ from multitracer.output.costs import SAID_S
 SELDOM = 0.1
 """A link that was full for less of the time is not said to have been full."""
 
+LEAST_ACKS = 3
+LEAST_ACKS_SHARE = 0.01
+"""Of so many lost ACKs, and so much of all, on, they are said: the next ACK makes up for most of them."""
+
 ALIKE = 1.1
 """Rates that differ by no more are one."""
 
@@ -32,7 +36,7 @@ def text(group: Group, *, with_loss: bool) -> str:
     """
     said = SENTENCES[group.kind](group)
     if with_loss and group.kind in _SAY_LOSS:
-        said += f"; {losses(group.flows)}{_recovery(group)}"
+        said += f"; {losses(group.flows)}{_acks(group.flows)}{_recovery(group)}"
     return said
 
 
@@ -132,15 +136,28 @@ def _local_drop(group: Group) -> str:
 
 def _loss(group: Group) -> str:
     flows = group.flows
-    said = losses(flows) + _recoveries(flows)
+    said = losses(flows) + _acks(flows) + _recoveries(flows)
     return f"{said}; loss recovery, and the smaller congestion window behind it, held {_held(group)}"
 
 
 def _spurious(group: Group) -> str:
     again = sum(flow.retransmissions for flow in group.flows)
     return (
-        f"{count(again, 'retransmission')} although no loss shows{_recoveries(group.flows)}; "
+        f"{count(again, 'retransmission')} although no loss of data shows"
+        f"{_acks(group.flows)}{_recoveries(group.flows)}; "
         f"recovery held {_held(group)}"
+    )
+
+
+def _acks(flows: tuple[Flow, ...]) -> str:
+    """``; 25% of the ACKs were lost before this capture (308 of 1,243, by IP identifications)``."""
+    known = [flow for flow in flows if flow.acks_lost is not None and flow.complete]
+    lost, sent = sum(flow.acks_lost or 0 for flow in known), sum(flow.acks for flow in known)
+    if lost < LEAST_ACKS or lost < LEAST_ACKS_SHARE * sent:
+        return ""
+    return (
+        f"; {_percent(lost / sent)} of the ACKs were lost before this capture ({lost:,} of {sent:,}, by IP "
+        "identifications)"
     )
 
 
@@ -149,7 +166,12 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
     # From a distance the cause of a retransmission is told where no timer is seen: the larger count has both.
     timeouts = sum(max(flow.timeouts, flow.rto) for flow in flows)
     spurious = sum(flow.spurious for flow in flows)
-    which = f" ({spurious:,} spurious)" if 0 < spurious < timeouts else ""
+    # Of these the data had arrived, and every ACK of it was lost.
+    unacked = sum(flow.unacked_timeouts for flow in flows)
+    parts = [f"{spurious:,} spurious"] if 0 < spurious < timeouts else []
+    every = "" if unacked == timeouts else f"{unacked:,} as "
+    parts += [f"{every}every ACK of what had arrived was lost"] if unacked else []
+    which = f" ({', '.join(parts)})" if parts else ""
     causes = [
         f"{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"
         if timeouts

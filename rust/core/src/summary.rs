@@ -64,6 +64,12 @@ pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     [counts.upstream, if at_receiver { 0 } else { counts.downstream }]
 }
 
+/// Segments of the other direction without payload, so ACKs, that were lost upstream of the capture, by the IP
+/// identifications left out; `None` if these do not tell.
+pub fn acks_lost(connection: &Connection, direction: usize) -> Option<u64> {
+    connection.senders_at(1 - direction).acks_lost(connection.senders_at(direction))
+}
+
 /// Round trips of a sender, as far as ACKs show them, and its timer in the end (RFC 6298).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrips {

@@ -2,7 +2,7 @@
 
 use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, EntryContext, path_object};
-use multitracer_core::summary::{Closed, RoundTrips, losses, retransmissions};
+use multitracer_core::summary::{Closed, RoundTrips, acks_lost, losses, retransmissions};
 use multitracer_core::tracker::{CAUSES, Connection, ConnectionStore, Limit, Sender, TakenBack};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
@@ -200,6 +200,7 @@ fn direction_to_python<'py>(
         intern!(py, "losses"),
         counts(py, &["upstream", "downstream"], &losses(connection, direction))?,
     )?;
+    d.set_item(intern!(py, "acks_lost"), acks_lost(connection, direction))?;
     d.set_item(intern!(py, "timeouts"), verdicts_to_python(py, connection, direction)?)?;
     d.set_item(intern!(py, "recovery"), recovery_to_python(py, sender)?)?;
     d.set_item(intern!(py, "probe_segments"), totals.probe_segments)?;

@@ -5,7 +5,7 @@
 
 use super::number::{push_int, push_rounded};
 use super::path::push_path;
-use crate::summary::{Closed, RoundTrips, losses, retransmissions};
+use crate::summary::{Closed, RoundTrips, acks_lost, losses, retransmissions};
 use crate::tracker::{ArrivalVerdict, CAUSES, Cause, Connection, ConnectionStore, Endpoint, Sender};
 use std::fmt::Write;
 
@@ -227,6 +227,11 @@ fn push_arrivals(out: &mut String, connection: &Connection, direction: usize) {
     push_int(out, upstream as i64);
     out.push_str(",\n        \"downstream\": ");
     push_int(out, downstream as i64);
+    out.push_str(",\n        \"acks\": ");
+    match acks_lost(connection, direction) {
+        Some(acks) => push_int(out, acks as i64),
+        None => out.push_str("null"),
+    }
     out.push_str("\n      }");
 }
 

@@ -182,12 +182,16 @@ impl Connection {
             if window == 0 && !has(flags::RST) && !syn {
                 own.totals.zero_windows += 1;
             }
+            let una = peer.snd_una;
             if has(flags::ACK) && !has(flags::RST) {
                 acked = peer.on_ack::<PLAIN>(segment, ack);
             } else {
                 peer.arrived(segment);
             }
-            sent = own.on_send::<PLAIN>(segment, seq, peer);
+            sent = own.on_send::<PLAIN>(segment, seq, peer.snd_una - una, peer);
+            if sent.acks_lost {
+                peer.answered_after_lost_acks(segment);
+            }
             path::observe(own, peer, segment, (seq, ack, window), acked.rtt_ns);
         }
         Row {

@@ -26,6 +26,8 @@ pub struct History {
     pub(super) corrections: Vec<(u64, Cause)>,
     /// The network duplicates packets.
     pub(super) duplicating: bool,
+    /// What the sender echoes next may show what became of the ACKs before a timeout.
+    pub(super) awaits_echo: bool,
     /// Retransmitted segments on their way, probes apart (`retrans_out`).
     pub(super) retrans_out: u32,
     /// Segments of them that were marked lost in their turn.

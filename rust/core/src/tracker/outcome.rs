@@ -111,6 +111,8 @@ pub struct SendOutcome {
     pub duplicate: u32,
     pub transmission: u16,
     pub cause: Cause,
+    /// By the identifications, ACKs right before it were lost before this point.
+    pub acks_lost: bool,
 }
 
 /// What an ACK did.

@@ -38,7 +38,7 @@ impl Sender {
                 index == 0 && (right <= ack || outer.is_some_and(|(l, r)| l <= left && right <= r));
             if duplicate {
                 brought.dsack = Some((left, right));
-                self.on_dsack(left, right);
+                self.on_dsack(segment, left, right);
                 continue;
             }
             outer = Some((left, right));

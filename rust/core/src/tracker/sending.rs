@@ -14,19 +14,24 @@ use crate::segment::{Segment, flags};
 pub(super) const CONTROL: u16 = flags::SYN | flags::FIN | flags::RST;
 
 impl Sender {
-    /// This side sent a segment whose first sequence number is `seq`; `PLAIN` if it is known to have no flag of [`CONTROL`].
+    /// This side sent a segment whose first sequence number is `seq`, and acknowledged so many bytes with it; `PLAIN` if
+    /// it is known to have no flag of [`CONTROL`].
     #[inline(always)]
-    pub fn on_send<const PLAIN: bool>(&mut self, segment: &Segment, seq: i64, peer: &Sender) -> SendOutcome {
+    pub fn on_send<const PLAIN: bool>(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        acked_bytes: i64,
+        peer: &Sender,
+    ) -> SendOutcome {
         let t_ns = segment.t_ns;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let plain = PLAIN || segment.flags & CONTROL == 0;
         let idle = self.ids.goes_on(segment) || self.ids.is_idle();
         let step = if idle { Step::Next } else { self.stray(segment) };
         let outcome = if plain && segment.length == 0 {
-            if step != Step::Next {
-                self.note_empty(segment, step);
-            }
-            self.send_nothing(seq, 0)
+            let acks_lost = step != Step::Next && self.note_empty(segment, step, acked_bytes);
+            SendOutcome { acks_lost, ..self.send_nothing(seq, 0) }
         } else if plain && self.goes_on(segment, seq) {
             if step != Step::Next || self.books.is_some() {
                 self.note_next(segment, seq, step, peer);
@@ -78,7 +83,7 @@ impl Sender {
             self.ts_head_before = ts_val;
         }
         self.snd_max = end;
-        SendOutcome { duplicate: 0, transmission: 1, cause: Cause::None }
+        SendOutcome { duplicate: 0, transmission: 1, cause: Cause::None, ..SendOutcome::default() }
     }
 
     #[inline(never)]
@@ -97,7 +102,7 @@ impl Sender {
             self.send_data(segment, seq, end, ts_val, step, peer)
         } else {
             if step != Step::Next {
-                self.note_empty(segment, step);
+                self.note_empty(segment, step, 0);
             }
             self.send_nothing(seq, length)
         }
@@ -126,6 +131,7 @@ impl Sender {
     }
 
     fn new_data_after_loss(&mut self, segment: &Segment) {
+        self.hear(segment);
         self.confirm_taken_back(false, false);
         self.follow_lone_tail(segment.t_ns, self.wire_segments(segment.length));
     }
@@ -155,7 +161,12 @@ impl Sender {
             self.totals.probe_segments += 1;
             self.totals.data_segments -= 1;
             self.totals.data_bytes -= 1;
-            return SendOutcome { duplicate: 0, transmission: 0, cause: Cause::UnneededProbe };
+            return SendOutcome {
+                duplicate: 0,
+                transmission: 0,
+                cause: Cause::UnneededProbe,
+                ..SendOutcome::default()
+            };
         }
         if length == 1 && self.last_window_raw == Some(0) && seq >= self.snd_una && end > self.snd_max {
             // One byte into a closed window: a probe, and data only if it is taken (RFC 9293 section 3.8.6.1).
@@ -163,7 +174,12 @@ impl Sender {
             self.totals.data_segments -= 1;
             self.totals.data_bytes -= 1;
             self.probe_byte = Some(data);
-            return SendOutcome { duplicate: 0, transmission: 0, cause: Cause::UnneededProbe };
+            return SendOutcome {
+                duplicate: 0,
+                transmission: 0,
+                cause: Cause::UnneededProbe,
+                ..SendOutcome::default()
+            };
         }
         let duplicate = self.sent.insert(data, data + length) as u32;
         let arrival = self.note_data(segment, data, duplicate, step, peer);
@@ -178,7 +194,12 @@ impl Sender {
             self.totals.fin += 1;
             self.fin_seq = Some(data + length);
         }
-        let mut outcome = SendOutcome { duplicate, transmission: u16::from(length > 0), cause: Cause::None };
+        let mut outcome = SendOutcome {
+            duplicate,
+            transmission: u16::from(length > 0),
+            cause: Cause::None,
+            ..SendOutcome::default()
+        };
         if (duplicate > 0 && arrival != ArrivalVerdict::Reordered) || control_again {
             let before = self.outstanding.at(seq).copied();
             outcome.transmission = before.map_or(2, |run| run.transmissions.saturating_add(1));
@@ -224,7 +245,7 @@ impl Sender {
     ) -> ArrivalVerdict {
         if segment.length == 0 {
             if step != Step::Next {
-                self.note_empty(segment, step);
+                self.note_empty(segment, step, 0);
             }
         } else if seq < self.snd_max && self.totals.data_segments > 1 {
             return self.note_below(segment, seq, duplicate, step, peer);
@@ -249,6 +270,7 @@ impl Sender {
         let t_ns = segment.t_ns;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let syn = segment.has(flags::SYN);
+        self.hear(segment);
         self.settle_before_repeat(t_ns);
         self.leave_loss_for_recovery(t_ns, before);
         let mut found = self.why_again(segment, seq, end, before);
@@ -426,6 +448,8 @@ impl Sender {
             ts_val,
             ts_val_before: self.ts_head_before,
             ts_later: self.later_timestamp(ts_val, before, segment.t_ns),
+            echo: segment.options.timestamps.map(|(_, ecr)| ecr).filter(|_| seq < self.snd_una),
+            reported_ts: None,
             snd_max: self.snd_max,
             answer_after_ns: None,
             answer_record: 0,

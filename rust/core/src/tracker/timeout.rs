@@ -93,6 +93,10 @@ pub struct Timeout {
     pub ts_val_before: Option<u32>,
     /// What was sent with a later TSval was surely sent after the copy before.
     pub ts_later: Option<u32>,
+    /// What the segment echoed of the receiver, if an ACK of it had passed this point before.
+    pub echo: Option<u32>,
+    /// TSval of the ACK that reported it as arrived twice (RFC 2883).
+    pub reported_ts: Option<u32>,
     /// Everything that had been sent until then.
     pub snd_max: i64,
     /// The first ACK that advanced over it: how long after.
@@ -106,7 +110,7 @@ pub struct Timeout {
     /// RFC 5682.
     pub frto: Vote,
     /// Genuine: the answer itself reports the duplicate, so the ACKs of the copies before were lost (RFC 3522
-    /// section 3.2, step 6).
+    /// section 3.2, step 6), or identifications were left out before it, or the sender heard of nothing before it.
     pub ack_path: Vote,
     /// The timer had run for so long.
     pub waited_ns: i64,
@@ -132,6 +136,19 @@ impl Timeout {
     /// SACK, that two copies arrived. Then comes the echoed timestamp, then F-RTO's inference.
     pub fn verdict(&self, min_rtt_ns: Option<i64>) -> Verdict {
         Verdict::first_of([self.too_early(min_rtt_ns), self.ack_path, self.dsack, self.eifel, self.frto])
+    }
+
+    /// The sender echoes this of the receiver. Whether it may yet show what became of the ACKs before.
+    pub fn hears(&mut self, echoed: u32) -> bool {
+        match self.echo {
+            None => return false,
+            Some(before) if before == echoed => return true,
+            Some(_) => self.echo = None,
+        }
+        if self.reported_ts.is_some_and(|reported| (echoed.wrapping_sub(reported) as i32) >= 0) {
+            self.ack_path = Vote::Genuine;
+        }
+        false
     }
 
     /// The first ACK that advances over the segment sent again.

@@ -71,10 +71,41 @@ impl Sender {
                 Some(_) => break,
             }
         }
+        self.judge_tail(segment, ack, brought, ts_ecr);
+    }
+
+    fn judge_tail(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {
+        let kind = brought.kind;
         let Some(tail) = self.history.as_mut().and_then(|history| history.lone_tail.as_mut()) else { return };
         if kind == AckKind::Advance && ack > tail.timeout.seq {
             let reports_it = brought.reports(tail.timeout.seq);
             tail.on_advance(segment.t_ns, segment.record, ts_ecr, reports_it);
+        }
+    }
+
+    /// An ACK came right after others of the receiver had been lost before this point. If it answers a timeout, with the
+    /// timestamp of a copy before, these were the ACKs of that copy: they were lost, not late.
+    #[inline(never)]
+    pub(super) fn answered_after_lost_acks(&mut self, segment: &Segment) {
+        for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
+            if timeout.answer_record == segment.record && timeout.eifel == Vote::Spurious {
+                timeout.ack_path = Vote::Genuine;
+            }
+        }
+    }
+
+    /// The sender echoes what it has heard of the receiver last. An ACK of the segment had passed this point before it
+    /// was sent again; if what the sender hears next is the report that it arrived twice, the ACKs before were lost
+    /// behind this point, not late (RFC 7323 section 4.3: a late one would have been echoed before).
+    pub(super) fn hear(&mut self, segment: &Segment) {
+        let waits = self.history.as_ref().is_some_and(|history| history.awaits_echo);
+        let Some((_, echoed)) = segment.options.timestamps.filter(|_| waits) else { return };
+        let mut waits = false;
+        for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
+            waits |= timeout.hears(echoed);
+        }
+        if let Some(history) = &mut self.history {
+            history.awaits_echo = waits;
         }
     }
 
@@ -118,7 +149,7 @@ impl Sender {
 
     /// These bytes arrived twice (RFC 2883). Where that happens to bytes that were sent once, the network duplicates
     /// packets, and it says nothing of what was sent again (RFC 3708 section 3).
-    pub(super) fn on_dsack(&mut self, left: i64, right: i64) {
+    pub(super) fn on_dsack(&mut self, segment: &Segment, left: i64, right: i64) {
         let segments = self.wire_segments(u32::try_from(right - left).unwrap_or(u32::MAX));
         self.totals.dsacks += 1;
         self.totals.dsack_segments += segments;
@@ -146,6 +177,7 @@ impl Sender {
         for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
             if left <= timeout.seq && timeout.seq < right {
                 timeout.dsack = Vote::Spurious;
+                timeout.reported_ts = segment.options.timestamps.map(|(val, _)| val);
                 break;
             }
         }

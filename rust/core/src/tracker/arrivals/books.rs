@@ -3,6 +3,7 @@
 use super::asked::Asks;
 use super::behind::Behind;
 use super::cause::Call;
+use super::empty::LeftOut;
 use super::verdict::{Arrival, ArrivalVerdict};
 use crate::tracker::CAUSES;
 use std::collections::{BTreeMap, VecDeque};
@@ -86,6 +87,8 @@ pub struct Books {
     pub(super) behind: Behind,
     /// Latest TSval.
     pub(super) ts_newest: Option<u32>,
+    /// Segments without payload that were lost before this point.
+    pub(super) left_out: LeftOut,
 }
 
 impl Books {

@@ -10,6 +10,7 @@ mod asked;
 mod behind;
 mod books;
 mod cause;
+mod empty;
 mod ids;
 mod judge;
 mod note;

@@ -15,7 +15,7 @@ impl Sender {
         let step = self.ids.see(segment);
         if let Step::Ahead(left_out) = step
             && self.ids.is_plausible()
-            && (self.books.is_some() || self.totals.data_segments > 0)
+            && (self.books.is_some() || self.totals.data_segments > 0 || self.ids.counts())
         {
             let from = self.ids.next - self.ids.packets(segment) - left_out;
             self.books.get_or_insert_default().miss(from, from + left_out);
@@ -23,14 +23,8 @@ impl Sender {
         step
     }
 
-    /// A segment without payload.
-    #[inline(never)]
-    pub(in crate::tracker) fn note_empty(&mut self, segment: &Segment, step: Step) {
-        self.found(segment, step);
-    }
-
     /// Takes the identification of a segment that comes late from those left out; whether it was one of them.
-    fn found(&mut self, segment: &Segment, step: Step) -> bool {
+    pub(super) fn found(&mut self, segment: &Segment, step: Step) -> bool {
         let packets = self.ids.packets(segment);
         let Step::Behind(id) = step else { return false };
         let missed = self.books.as_mut().is_some_and(|books| books.find(id, packets));

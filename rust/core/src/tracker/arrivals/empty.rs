@@ -1,0 +1,66 @@
+//! Segments without payload that were lost before this point: identifications left out where no data is missing.
+
+use super::ids::Step;
+use crate::segment::Segment;
+use crate::tracker::sender::Sender;
+
+/// Identifications to be judged together before others than this direction's packets can be told from them.
+const ENOUGH: i64 = 8;
+
+/// What was left out right before segments without payload, while no data was missing or unacknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct LeftOut {
+    /// Identifications left out and not seen since.
+    packets: i64,
+    /// Identifications left out right before segments that acknowledged something, and those of these.
+    numbers: i64,
+    /// Segments that acknowledged something.
+    steps: u64,
+    /// Data that these acknowledged.
+    acked_bytes: i64,
+}
+
+impl Sender {
+    /// A segment without payload whose identification is not the next; it acknowledged so many bytes. Whether others
+    /// were left out right before it.
+    #[inline(never)]
+    pub(in crate::tracker) fn note_empty(&mut self, segment: &Segment, step: Step, acked_bytes: i64) -> bool {
+        if self.found(segment, step) {
+            let books = self.books.get_or_insert_default();
+            books.left_out.packets = (books.left_out.packets - 1).max(0);
+            return false;
+        }
+        let Step::Ahead(packets) = step else { return false };
+        let quiet = self.outstanding.is_empty() && self.ids.is_plausible();
+        let Some(books) = self.books.as_mut().filter(|_| quiet) else { return false };
+        let left_out = &mut books.left_out;
+        left_out.packets += packets;
+        if acked_bytes > 0 {
+            left_out.numbers += packets + 1;
+            left_out.steps += 1;
+            left_out.acked_bytes = left_out.acked_bytes.saturating_add(acked_bytes);
+        }
+        true
+    }
+
+    /// Segments without payload, so ACKs, that were lost before this point; `None` if the identifications do not tell.
+    ///
+    /// Who loses ACKs has the next one acknowledge what they would have: each identification, seen or not, stands for
+    /// as many bytes. Where something else takes identifications from the same counter, those left out stand for none.
+    pub fn acks_lost(&self, peer: &Sender) -> Option<u64> {
+        if !self.ids.counts() || peer.totals.data_segments == 0 {
+            return None;
+        }
+        let Some(left) = self.books.as_ref().map(|books| books.left_out) else { return Some(0) };
+        if left.packets == 0 {
+            return Some(0);
+        }
+        // Duplicate ACKs and window updates acknowledge nothing, lost or not.
+        let idle = peer.totals.duplicate_acks.saturating_add(peer.totals.window_updates);
+        let others = self.totals.segments.saturating_sub(idle).saturating_sub(left.steps).max(1);
+        let usual_bytes = peer.snd_una.saturating_sub(left.acked_bytes).max(0) as f64 / others as f64;
+        let told = left.acked_bytes as f64 >= 0.75 * usual_bytes * left.numbers as f64;
+        let known = if left.numbers < ENOUGH { self.ids.is_alone() } else { told };
+        known.then_some(left.packets as u64)
+    }
+}

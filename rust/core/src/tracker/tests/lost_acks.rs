@@ -1,0 +1,119 @@
+//! ACKs that were lost before this point, and behind it.
+
+use super::*;
+use crate::summary::acks_lost;
+use crate::tracker::timeout::{Verdict, Vote};
+
+/// A number just below where they start anew: a SYN that is answered with number 0 says nothing of it.
+const FIRST: u16 = 0xf000;
+
+fn conversation() -> Talk {
+    let mut talk = Talk::new(7);
+    (talk.ids, talk.timestamps) = (false, true);
+    talk.handshake(true);
+    talk
+}
+
+/// B acknowledges up to relative `ack` in a packet with this number, echoing `echo_ms`.
+fn ack(talk: &mut Talk, t_ms: i64, ack: i64, id: u16, echo_ms: i64) {
+    let mut s = talk.blank(t_ms, false);
+    (s.seq, s.ack, s.ip_id) = (talk.isn_b.wrapping_add(1), talk.isn_a.wrapping_add(ack as u32), id);
+    s.options.timestamps = Some((t_ms as u32, echo_ms as u32));
+    talk.tracker.segment(&s);
+}
+
+/// Forty segments; of their ACKs only those come by that `comes`, with the numbers that `id` gives.
+fn lost(comes: impl Fn(u16) -> bool, id: impl Fn(u16) -> u16) -> Option<u64> {
+    let mut talk = conversation();
+    for i in 0..40u16 {
+        let (t_ms, seq) = (200 + 20 * i64::from(i), 1 + 1000 * i64::from(i));
+        talk.data(t_ms, seq, 1000);
+        if comes(i) {
+            ack(&mut talk, t_ms + 15, seq + 1000, FIRST.wrapping_add(id(i)), t_ms);
+        }
+    }
+    let (connections, _) = talk.done();
+    acks_lost(&connections[0], 0)
+}
+
+#[test]
+fn acks_whose_numbers_are_left_out_were_lost() {
+    assert_eq!(lost(|_| true, |i| i), Some(0));
+    // Of the last, nothing that follows tells.
+    assert_eq!(lost(|i| i % 4 != 3, |i| i), Some(9));
+    assert_eq!(lost(|i| i != 20, |i| i), Some(1));
+}
+
+/// Others take numbers of the same counter: what is left out acknowledged nothing.
+#[test]
+fn numbers_that_others_take_are_no_lost_acks() {
+    assert_eq!(lost(|_| true, |i| i + i / 3), None);
+    assert_eq!(lost(|_| true, |i| i.wrapping_mul(7919)), None);
+}
+
+#[test]
+fn acks_that_were_overtaken_are_not_lost() {
+    assert_eq!(
+        lost(
+            |_| true,
+            |i| if i % 8 == 2 {
+                i + 1
+            } else if i % 8 == 3 {
+                i - 1
+            } else {
+                i
+            }
+        ),
+        Some(0)
+    );
+}
+
+/// The timer expired, and the answer echoes the copy before. Numbers left out before it are those of the lost ACKs;
+/// none left out, it was late.
+#[test]
+fn an_old_echo_behind_lost_acks_takes_no_timeout_back() {
+    for (left_out, verdict) in [(2, Verdict::Genuine), (0, Verdict::Spurious)] {
+        let mut talk = conversation();
+        for i in 0..10 {
+            talk.data(200 + 200 * i, 1 + 1000 * i, 1000);
+            ack(&mut talk, 300 + 200 * i, 1001 + 1000 * i, FIRST + i as u16, 200 + 200 * i);
+        }
+        talk.data(3000, 10_001, 1000);
+        talk.data(3001, 11_001, 1000);
+        talk.data(3400, 10_001, 1000);
+        ack(&mut talk, 3520, 12_001, FIRST + 10 + left_out, 3000);
+        let (connections, _) = talk.done();
+        let timeout = connections[0].senders[0].timeouts()[0];
+        assert_eq!((timeout.eifel, timeout.verdict(connections[0].min_rtt_ns(0))), (Vote::Spurious, verdict));
+    }
+}
+
+/// At the receiver: the ACK has passed when the segment comes again, and it is reported as a duplicate. What the sender
+/// echoes next tells whether that ACK came late, or never.
+#[test]
+fn the_senders_echo_tells_late_acks_from_lost_ones() {
+    for (echoed_ms, verdict) in [(4402, Verdict::Genuine), (3002, Verdict::Spurious)] {
+        let mut talk = conversation();
+        for i in 0..10 {
+            data(&mut talk, 200 + 200 * i, 1 + 1000 * i, (200 * i).max(100));
+            ack(&mut talk, 202 + 200 * i, 1001 + 1000 * i, 0, 200 + 200 * i);
+        }
+        data(&mut talk, 3000, 10_001, 2002);
+        ack(&mut talk, 3002, 11_001, 0, 3000);
+        data(&mut talk, 4400, 10_001, 2002);
+        talk.ack_echo(4402, 11_001, &[(10_001, 11_001)], 4400);
+        data(&mut talk, 4500, 11_001, echoed_ms);
+        let (connections, _) = talk.done();
+        let timeout = connections[0].senders[0].timeouts()[0];
+        assert_eq!((timeout.dsack, timeout.verdict(connections[0].min_rtt_ns(0))), (Vote::Spurious, verdict));
+    }
+}
+
+/// A sends a segment that echoes `echo_ms`.
+fn data(talk: &mut Talk, t_ms: i64, seq: i64, echo_ms: i64) {
+    let mut s = talk.blank(t_ms, true);
+    (s.seq, s.ack) = (talk.isn_a.wrapping_add(seq as u32), talk.isn_b.wrapping_add(1));
+    s.length = 1000;
+    s.options.timestamps = Some((t_ms as u32, echo_ms as u32));
+    talk.tracker.segment(&s);
+}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 
 def duration(seconds: float, micro: str = "us") -> str:
@@ -40,6 +41,12 @@ def count(number: int, thing: str, things: str = "") -> str:
         Several of it; without it, `thing` with an s.
     """
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def verdict_counts(verdicts: Iterable[str]) -> dict[str, int]:
+    """How many there are, as ``total``, and by verdict: ``spurious``, ``genuine``, ``inconclusive``."""
+    found = Counter(verdicts)
+    return {"total": found.total(), **{word: found[word] for word in ("spurious", "genuine", "inconclusive")}}
 
 
 def votes(cast: Mapping[str, str]) -> str:

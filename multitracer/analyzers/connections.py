@@ -20,7 +20,6 @@ from multitracer.model.quantities import verdict_counts
 from multitracer.model.timeline import Connection, Timeline
 
 _DIRECTIONS = ("forward", "reverse")
-_COUNTED = ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake")
 
 
 def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
@@ -75,7 +74,7 @@ def _describe(
         "start": round(_seconds(measurement, source, summary["first_ns"]), 9),
         "end": round(_seconds(measurement, source, summary["last_ns"]), 9),
         "handshake": summary["handshake"],
-        "closed": summary.get("closed") or _closed(data, acks),
+        "closed": summary["closed"],
         "packets": {
             "sent": data["segments"],
             "data": data["data_segments"],
@@ -93,8 +92,8 @@ def _describe(
             "duplicate": other["duplicate_bytes"],
             "acked": other["acked_bytes"],
         },
-        "retransmissions": _retransmissions(data),
-        "reverse_retransmissions": _retransmissions(other),
+        "retransmissions": dict(data["retransmissions"]),
+        "reverse_retransmissions": dict(other["retransmissions"]),
         "arrivals": {"out_of_order": sum(data["arrivals"].values()), **data["arrivals"]},
         "losses": _losses(data, seen_from_here["observation"]),
         "timeouts": dict(data["timeouts"]) if counts is None else counts,
@@ -151,26 +150,12 @@ def endpoint(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def _retransmissions(direction: Mapping[str, Any]) -> dict[str, int]:
-    causes = {name: direction["retransmissions"][name] for name in _COUNTED}
-    inferred = direction["inferred"]
-    # Probes carry no byte that a receiver waits for: they are counted apart.
-    return {"total": sum(causes.values()) - causes["unneeded_probe"], **causes, "inferred": inferred}
-
-
 def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None) -> dict[str, int]:
     """Before the capture and behind it; behind the receiver's own there is no path to lose anything."""
     found = dict(direction["losses"])
     if observation and observation["point"] == "rcv" and observation["grade"] != "guess":
         found["downstream"] = 0
     return found
-
-
-def _closed(data: Mapping[str, Any], acks: Mapping[str, Any]) -> str:
-    """Of a summary that the core did not make."""
-    if data["rst"] or acks["rst"]:
-        return "reset"
-    return "fin" if data["fin"] and acks["fin"] else "open"
 
 
 def _rtt_ms(rtt: Mapping[str, int] | None) -> dict[str, Any] | None:

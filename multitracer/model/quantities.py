@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+RETRANSMISSION_WORDS = {
+    "timeout": "RTO",
+    "fast": "fast retransmit",
+    "slow_start": "slow start after an RTO (go-back-N)",
+    "tail_loss_probe": "tail loss probe",
+    "handshake": "of the handshake",
+    "unknown": "unclassified",
+}
+"""Causes of retransmissions in words; probes that nobody needs are none (docs/json.md)."""
+
 
 def duration(seconds: float, micro: str = "us") -> str:
     """A time span with three or four digits; nothing is ``0 s``; `micro` is how microseconds are written."""

@@ -195,8 +195,8 @@ def figures(drawn: Interactive | None, contract: Object, stills: Markup) -> Mark
         tag(
             "p",
             "Drag to move, Ctrl and wheel to zoom, or keys: ← → move, + − zoom, 0 all. Point at anything for "
-            "its segment, frame or verdict; click a point for its packet number, filters and story; press a "
-            f"name to hide it. {note}",
+            "its segment, frame or verdict; click a point for packet number, filters and explanation; press "
+            f"a name to hide it. {note}",
             class_="note",
         ),
         tag("div", drawn.legend, id="legend"),

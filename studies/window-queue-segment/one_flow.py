@@ -79,9 +79,9 @@ def one_flow(both: Sequence[Simulator]) -> list[Finding]:
                 for f in ("tahoe", "reno")
             ),
             all(cells[0] < min(cells[1:]) for cells in low),
-            "2,000 bytes hold three packets of 512 or eleven of 128: with so few on the way there are no three duplicate "
+            "2,000 bytes hold three packets of 512 or eleven of 128: with so few in flight there are no three duplicate "
             "ACKs, and a loss needs an RTO. The published rates and delays are unknown; with a shorter path fewer are "
-            "on the way and headers decide",
+            "in flight and headers decide",
         ),
         Finding(
             "1.2 (1), Tahoe and Reno",

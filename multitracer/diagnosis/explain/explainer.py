@@ -264,7 +264,7 @@ class Explainer:
         kind = schema.ACK_KINDS[int(self.rows["ack_kind"][self.row])]
         says = {
             "advance": "acknowledges new data",
-            "duplicate": "is a duplicate ACK: the same number again, no data, data outstanding (RFC 5681 2)",
+            "duplicate": "is a duplicate ACK: the same number again, no data, data in flight (RFC 5681 2)",
             "window_update": "changes the window only",
             "repeat": "repeats what was known",
             "old": "is older than an ACK that came before",

@@ -9,7 +9,7 @@ from multitracer.report.facts import Fact
 from multitracer.report.interactive import Interactive
 from multitracer.report.markup import Markup, join, tag
 from multitracer.report.page_text import duration, rate, share
-from multitracer.report.tables import way
+from multitracer.report.tables import data_ends
 
 Object = Mapping[str, Any]
 
@@ -210,7 +210,7 @@ def _which(contract: Object) -> Markup | None:
     if len(connections) < 2:
         return None
     most = max(connections, key=lambda one: one["bytes"]["unique"])
-    return tag("small", f" of connection {most['index']}, which has the most data: {way(most)}")
+    return tag("small", f" of connection {most['index']}, which has the most data: {data_ends(most)}")
 
 
 def subtitle(contract: Object) -> str:
@@ -223,6 +223,6 @@ def subtitle(contract: Object) -> str:
     count = contract.get("connections_in_all", len(connections))
     others = f"; and {count - 1:,} more connections" if count > 1 else ""
     return (
-        f"{way(most)}: {most['bytes']['unique']:,} bytes in "
+        f"{data_ends(most)}: {most['bytes']['unique']:,} bytes in "
         f"{duration(most['end'] - most['start'])}, {rate(most['throughput_bps'])}{others}"
     )

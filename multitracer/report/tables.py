@@ -33,7 +33,7 @@ def tables(contract: Object) -> Markup:
     )
 
 
-def way(connection: Object) -> str:
+def data_ends(connection: Object) -> str:
     """From where to where the data went."""
     ends = connection["endpoints"]
     return " → ".join(ends if connection["data_direction"] == "forward" else ends[::-1])
@@ -45,7 +45,7 @@ def _connections(found: Sequence[Object], in_all: int | None = None) -> Markup:
         Row(
             (
                 whole(one["index"]),
-                way(one),
+                data_ends(one),
                 whole(one["bytes"]["unique"]),
                 whole(one["bytes"]["duplicate"]),
                 whole(one["retransmissions"]["total"]),
@@ -68,7 +68,7 @@ def _connections(found: Sequence[Object], in_all: int | None = None) -> Markup:
 
 
 def _logs(found: Sequence[Object]) -> Markup:
-    """Transfers that logs alone tell of."""
+    """Transfers of which there are only logs."""
     rows = []
     for one in found:
         speed, rtt = one["throughput_bps"], one["rtt_ms"]

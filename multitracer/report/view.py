@@ -141,8 +141,8 @@ def view_of(
 def _of_many(contract: dict[str, Any]) -> dict[str, Any]:
     """The contract with the worst connections and the largest, and with how many there are."""
     found = contract["connections"]
-    told = digest(found, CONNECTIONS // 2)
-    places = dict.fromkeys((*told["worst"], *told["largest"], *range(CONNECTIONS)))
+    summary = digest(found, CONNECTIONS // 2)
+    places = dict.fromkeys((*summary["worst"], *summary["largest"], *range(CONNECTIONS)))
     shown = sorted(list(places)[:CONNECTIONS])
     made = {"connections": [found[place] for place in shown], "connections_in_all": len(found)}
     return plain(contract | made)

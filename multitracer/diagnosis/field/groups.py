@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from multitracer.diagnosis.field.causes import causes, company
+from multitracer.diagnosis.field.causes import Cause, causes, company
 from multitracer.diagnosis.field.facts import Flow
 
 WORTH = 0.05
@@ -56,7 +56,7 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
     A connection counts by its data: an idle one that was kept open for hours says little of what was slow.
     """
     together = company(flows)
-    found = [(flow, causes(flow, together)) for flow in flows]
+    found = _one_name_a_link([(flow, causes(flow, together)) for flow in flows])
     whole = sum(flow.unique_bytes for flow in flows) or 1
     weights: dict[str, float] = {}
     for flow, mine in found:
@@ -85,3 +85,24 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
         total_s = sum(flow.seconds or flow.end_s - flow.start_s for flow in chosen)
         groups.append(Group(kind, weight, seconds, total_s, cost_s, tuple(chosen), bool(main), len(flows)))
     return sorted(groups, key=lambda group: -group.weight)
+
+
+_FULL_LINK = ("bottleneck", "queue")
+
+
+def _one_name_a_link(found: list[tuple[Flow, list[Cause]]]) -> list[tuple[Flow, list[Cause]]]:
+    """With one name for the link that several share: that of those with most data.
+
+    What it added to the RTT differs from one to the other, by when they were there; it is one queue all the same.
+    """
+    weights = dict.fromkeys(_FULL_LINK, 0)
+    for flow, mine in found:
+        if flow.shared and mine[0].kind in _FULL_LINK:
+            weights[mine[0].kind] += flow.unique_bytes
+    if not all(weights.values()):
+        return found
+    name = max(weights, key=lambda kind: weights[kind])
+    return [
+        (flow, [replace(one, kind=name) if flow.shared and one.kind in _FULL_LINK else one for one in mine])
+        for flow, mine in found
+    ]

@@ -17,6 +17,9 @@ from multitracer.output.costs import SAID_S
 SELDOM = 0.1
 """A link that was full for less of the time is not said to have been full."""
 
+ALIKE = 1.1
+"""Rates that differ by no more are one."""
+
 
 def text(group: Group, *, with_loss: bool) -> str:
     """The sentence of a cause.
@@ -265,12 +268,23 @@ def _fullness(group: Group) -> str:
             if shared > 1
             else f" for {count(len(flows), 'connection')}"
         )
-        return f"{how}: {rate(together_bps(flows))} of payload in all{_share_of_time(flows)}"
+        return f"{how}: {_rates(flows)}{_share_of_time(flows)}"
     (only,) = flows
     said = "" if only.rate_bps is None else f": {rate(only.rate_bps)} of IP packets"
     if only.full_share is not None:
         said += f"{',' if said else ''} for {_percent(only.full_share)} of the time with data in flight"
     return said
+
+
+def _rates(flows: tuple[Flow, ...]) -> str:
+    """The rate of the link as its connections show it; where one shows none, what they brought in all."""
+    rates = sorted(flow.rate_bps for flow in flows if flow.rate_bps is not None)
+    one_link = all(flow.link_known for flow in flows) or not any(flow.shared for flow in flows)
+    if len(rates) < len(flows) or not one_link:
+        return f"{rate(together_bps(flows))} of payload in all"
+    if rates[-1] <= ALIKE * rates[0]:
+        return f"{rate(rates[len(rates) // 2])} of IP packets"
+    return f"{rate(rates[0])} to {rate(rates[-1])} of IP packets"
 
 
 def _share_of_time(flows: tuple[Flow, ...]) -> str:

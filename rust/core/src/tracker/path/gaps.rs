@@ -190,7 +190,9 @@ impl Gaps {
         let in_flight = (high - self.una).max(0);
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
         let orderly = self.heard && seq >= high && !recovering && una >= self.recover;
-        let short = unit > 0 && i64::from(self.length) % unit != 0;
+        // What fills the window to its edge ended there, and not where the application's data did.
+        let filled = self.edge >= 0 && self.edge - high < unit;
+        let short = unit > 0 && i64::from(self.length) % unit != 0 && !filled;
         let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
         let open = self.edge < 0 || self.edge - high >= 3 * unit.max(1);
@@ -340,10 +342,9 @@ impl Gaps {
         }
     }
 
-    /// The last data has passed: what is left until its ACK, by what was known at its end.
-    pub fn rest(&self, last_advance_ns: Option<i64>) -> (Wait, i64) {
-        let ns = last_advance_ns.map_or(0, |at_ns| at_ns.saturating_sub(self.last_ns).max(0));
-        (Wait::Drain, ns)
+    /// The last data has passed: how long it was under way until its ACK.
+    pub fn rest_ns(&self, last_advance_ns: Option<i64>) -> i64 {
+        last_advance_ns.map_or(0, |at_ns| at_ns.saturating_sub(self.last_ns).max(0))
     }
 
     /// What of the application's time may be that of a queue before this point, if there is one: no write ended there.

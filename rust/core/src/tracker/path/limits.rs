@@ -110,21 +110,22 @@ impl Limits {
 
     fn divide(&mut self, path: &Path, sender: &Sender, span_ns: i64) {
         let mut spent = path.gaps.spent_ns;
-        let (wait, rest_ns) = path.gaps.rest(sender.totals().last_advance_ns);
-        spent[wait as usize] = spent[wait as usize].saturating_add(rest_ns);
+        let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
+        spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(rest_ns);
         let link = path.full_link();
         let shared = link.map_or(0.0, |link| f64::from(link.full_permille) / 1000.0);
-        let paused_ns = match link {
-            // Others take what it leaves, and it gets its share: its pauses are those of a queue before this point.
-            Some(link) if link.fair => spent[Wait::Application as usize],
-            Some(_) if path.link.is_none() => path.gaps.unmarked_ns(),
-            _ => 0,
+        // Others take what it leaves, and it gets its share: its pauses are those of a queue before this point. Alone, those
+        // may be that no end of a write marks; without a link nobody knows whose they are.
+        let mine_ns = spent[Wait::Application as usize];
+        let unmarked_ns = path.gaps.unmarked_ns().min(mine_ns);
+        let (paused_ns, to) = match link {
+            Some(link) if link.fair => ((mine_ns as f64 * shared) as i64, Wait::Network),
+            Some(_) if path.link.is_none() => ((unmarked_ns as f64 * shared) as i64, Wait::Network),
+            Some(_) => (0, Wait::Network),
+            None => (unmarked_ns, Wait::Unknown),
         };
-        if paused_ns > 0 {
-            let queued_ns = (paused_ns as f64 * shared) as i64;
-            spent[Wait::Application as usize] -= queued_ns;
-            spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(queued_ns);
-        }
+        spent[Wait::Application as usize] -= paused_ns;
+        spent[to as usize] = spent[to as usize].saturating_add(paused_ns);
         let at = |wait: Wait| spent[wait as usize] as f64;
         let busy_ns = at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain);
         // What was sent again crossed the link again, if it was not lost before it. Where others take their share of the

@@ -219,14 +219,13 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     path.halves.probe(segment);
     let unit = || full_segment(data.mss, data.timestamps, data.largest_segment);
     let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());
-    if counts {
-        let passed = path.payload - path.noted;
-        path.noted = path.payload;
-        if fresh > 0 {
-            path.series.add(segment.t_ns, fresh, path.halves.queued_ns(), passed);
-        } else {
-            path.series.pass(segment.t_ns, passed);
-        }
+    let passed = path.payload - path.noted;
+    path.noted = path.payload;
+    // The queue is known once its smallest round trip is.
+    match (fresh > 0, counts) {
+        (true, true) => path.series.add(segment.t_ns, fresh, path.halves.queued_ns(), passed),
+        (true, false) => path.series.begin(segment.t_ns, fresh, passed),
+        _ => path.series.pass(segment.t_ns, passed),
     }
 }
 

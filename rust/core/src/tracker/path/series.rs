@@ -66,6 +66,13 @@ impl Series {
         bin.acks = bin.acks.saturating_add(1);
     }
 
+    /// An ACK of the first few, of which the queue is not known.
+    pub fn begin(&mut self, t_ns: i64, bytes: i64, passed: u64) {
+        let bin = self.at(t_ns);
+        bin.passed = bin.passed.saturating_add(passed);
+        bin.bytes = bin.bytes.saturating_add(bytes.max(0) as u64);
+    }
+
     /// An ACK that brought nothing new.
     pub fn pass(&mut self, t_ns: i64, passed: u64) {
         let bin = self.at(t_ns);

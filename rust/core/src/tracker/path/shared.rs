@@ -12,11 +12,16 @@ use std::collections::BTreeMap;
 const MOST: usize = 256;
 /// Bins that two must have in common.
 pub(super) const COMMON: usize = 6;
+/// What queues of one place correlate by, and their steps from bin to bin.
+const TOGETHER: f64 = 0.8;
+const IN_STEP: f64 = 0.5;
 
 struct Flow {
     number: usize,
     direction: usize,
     bytes: u64,
+    /// Payload of a segment, as a rule.
+    segment_bytes: f64,
     hosts: [Address; 2],
     base_us: f64,
     /// Smallest whole round trip; 0 if a half is unknown.
@@ -78,7 +83,8 @@ fn full_links(flows: &[Flow], group: &mut [usize]) -> Vec<Option<Link>> {
         }
         for places in by_hosts.into_values() {
             let all: Vec<&Series> = places.iter().map(|&place| &flows[place].series).collect();
-            let found = share_a_full_link(&all);
+            let segment_bytes = places.iter().map(|&place| flows[place].segment_bytes).fold(0.0, f64::max);
+            let found = share_a_full_link(&all, segment_bytes);
             let mut first = None;
             for (&place, link) in places.iter().zip(found).filter(|(_, link)| link.is_some()) {
                 links[place] = links[place].or(link);
@@ -112,6 +118,7 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
         number,
         direction,
         bytes: sender.totals.data_bytes,
+        segment_bytes: path.payload as f64 / f64::from(path.segments.max(1)),
         hosts,
         base_us: path.halves.base_ns() as f64 / 1000.0,
         base_ns: path.halves.far_min_ns().zip(path.halves.near_min_ns()).map_or(0, |(far, near)| far + near),
@@ -142,19 +149,36 @@ fn alike(a: &Flow, b: &Flow) -> bool {
     if pairs.len() < COMMON {
         return false;
     }
-    let count = pairs.len() as f64;
-    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count;
-    let (mean_x, mean_y) = (mean(&|p| p.0), mean(&|p| p.1));
+    let (mean_x, mean_y) = (mean(pairs.iter().map(|p| p.0)), mean(pairs.iter().map(|p| p.1)));
     // Without a queue there is nothing to share.
     if mean_x.max(mean_y) < 300.0 || mean_x.max(mean_y) < 0.1 * a.base_us.max(b.base_us) {
         return false;
     }
-    let (var_x, var_y) = (mean(&|p| (p.0 - mean_x).powi(2)), mean(&|p| (p.1 - mean_y).powi(2)));
-    let covariance = mean(&|p| (p.0 - mean_x) * (p.1 - mean_y));
-    let together = covariance / (var_x * var_y).sqrt().max(1e-9);
-    let moves = var_x.sqrt() >= 0.1 * mean_x && var_y.sqrt() >= 0.1 * mean_y;
+    let moves = |of: &dyn Fn(&(f64, f64)) -> f64, usual: f64| {
+        mean(pairs.iter().map(|p| (of(p) - usual).powi(2))).sqrt() >= 0.1 * usual
+    };
+    let both_move = moves(&|p| p.0, mean_x) && moves(&|p| p.1, mean_y);
+    // Two windows that grow at the same time make queues that grow, wherever they are: the steps have to agree too.
+    let steps: Vec<(f64, f64)> =
+        pairs.windows(2).map(|two| (two[1].0 - two[0].0, two[1].1 - two[0].1)).collect();
+    let together = correlation(&pairs) >= TOGETHER && correlation(&steps) >= IN_STEP;
     // Between the same hosts, the whole round trip is the same at the same time.
     let (whole_x, whole_y) = (mean_x + a.base_us, mean_y + b.base_us);
-    let apart = mean(&|p| ((p.0 + a.base_us) - (p.1 + b.base_us)).abs()) / whole_x.max(whole_y).max(1.0);
-    (a.hosts == b.hosts && apart <= 0.2) || (moves && together >= 0.8)
+    let apart = mean(pairs.iter().map(|p| ((p.0 + a.base_us) - (p.1 + b.base_us)).abs()))
+        / whole_x.max(whole_y).max(1.0);
+    (a.hosts == b.hosts && apart <= 0.2) || (both_move && together)
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.sum::<f64>() / count
+}
+
+/// Pearson's; 0 if one of them does not move.
+fn correlation(pairs: &[(f64, f64)]) -> f64 {
+    let (mean_x, mean_y) = (mean(pairs.iter().map(|p| p.0)), mean(pairs.iter().map(|p| p.1)));
+    let covariance = mean(pairs.iter().map(|p| (p.0 - mean_x) * (p.1 - mean_y)));
+    let variances = mean(pairs.iter().map(|p| (p.0 - mean_x).powi(2)))
+        * mean(pairs.iter().map(|p| (p.1 - mean_y).powi(2)));
+    covariance / variances.sqrt().max(1e-9)
 }

@@ -10,8 +10,15 @@ use std::ops::Range;
 
 /// Bins that are looked at, at least.
 const FEW: usize = 10;
-/// A bin should hold so many bytes of all, or one packet more or less would be a change.
-const ENOUGH: f64 = 24_000.0;
+/// A bin should hold so many segments of all, or one more or less would be a change.
+const ENOUGH: f64 = 16.0;
+/// The sum is judged by this part of the bins, those nearest to its median: a link is not full all of the time, and
+/// what a connection sent first is not counted...
+const NEAREST: f64 = 0.6;
+/// ...and their mean distance from it, times this, is that of all bins of a normal distribution: for this part of them,
+const AS_ALL: f64 = 2.012;
+/// A full link never takes more: so many of the bins may hold more than the sum varies by, twice.
+const ABOVE: f64 = 0.05;
 /// What the sum may vary by (mean distance from its median, as a part of that)...
 const STEADY: f64 = 0.12;
 /// ...and at most as a part of what as many independent ones would, squared.
@@ -42,11 +49,11 @@ impl Row {
 }
 
 /// What each finds of the link that these share; `None` if it is not known that they share a full one, or of one that
-/// was hardly there together with others.
+/// was hardly there together with others. `segment_bytes` is what they send in one segment.
 ///
 /// Only the time together tells what the link takes. But once that is known, it tells of all of the time: the link was
 /// full while as much was brought, by however many, and not while less was.
-pub(super) fn share_a_full_link(all: &[&Series]) -> Vec<Option<Link>> {
+pub(super) fn share_a_full_link(all: &[&Series], segment_bytes: f64) -> Vec<Option<Link>> {
     let widest = all.iter().map(|series| series.width).max().unwrap_or(0);
     let mut series: Vec<Series> = all.iter().map(|&series| series.clone()).collect();
     for width in widest..62 {
@@ -61,7 +68,7 @@ pub(super) fn share_a_full_link(all: &[&Series]) -> Vec<Option<Link>> {
             break;
         }
         for rows in [passed, rows(&series, |bin| bin.bytes)] {
-            if let Some(links) = judge(&rows, &times, width) {
+            if let Some(links) = judge(&rows, &times, width, segment_bytes) {
                 return links;
             }
         }
@@ -100,11 +107,11 @@ fn spread(values: &[f64]) -> (f64, f64) {
     (median, values.iter().map(|value| (value - median).abs()).sum::<f64>() / count)
 }
 
-/// What of a variance chance never leaves in a sample of so many values (the quantile of the chi-squared distribution
-/// five standard deviations below, by Wilson and Hilferty 1931); no more than [`DEPENDENT`].
-fn by_chance(values: usize) -> f64 {
-    let part = 2.0 / (9.0 * values.max(1) as f64);
-    (1.0 - part - 5.0 * part.sqrt()).max(0.0).powi(3).min(DEPENDENT)
+/// What of a variance chance hardly ever leaves in a sample of so many values (the quantile of the chi-squared
+/// distribution four standard deviations below, by Wilson and Hilferty 1931); no more than [`DEPENDENT`].
+fn by_chance(values: f64) -> f64 {
+    let part = 2.0 / (9.0 * values.max(1.0));
+    (1.0 - part - 4.0 * part.sqrt()).max(0.0).powi(3).min(DEPENDENT)
 }
 
 /// What all brought in a bin.
@@ -112,17 +119,25 @@ fn sum_at(rows: &[Row], at: i64) -> f64 {
     rows.iter().map(|row| row.at(at) as f64).sum()
 }
 
-fn judge(rows: &[Row], times: &[i64], width: u32) -> Option<Vec<Option<Link>>> {
+fn judge(rows: &[Row], times: &[i64], width: u32, segment_bytes: f64) -> Option<Vec<Option<Link>>> {
     let sums: Vec<f64> = times.iter().map(|&at| sum_at(rows, at)).collect();
-    let (usual, varies) = spread(&sums);
+    let usual = spread(&sums).0;
+    let above = sums.iter().filter(|&&sum| sum > usual * (1.0 + 2.0 * STEADY)).count();
+    let mut nearest: Vec<(f64, i64)> =
+        sums.iter().zip(times).map(|(sum, &at)| ((sum - usual).abs(), at)).collect();
+    nearest.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    nearest.truncate((NEAREST * times.len() as f64).ceil() as usize);
+    let varies = AS_ALL * nearest.iter().map(|(apart, _)| apart).sum::<f64>() / nearest.len() as f64;
+    // That the sum is the usual one binds independent ones too: two lose half of their variance. So the bound is safe.
     let alone: f64 = rows
         .iter()
         .map(|row| {
-            let own: Vec<f64> = times.iter().map(|&at| row.at(at) as f64).collect();
+            let own: Vec<f64> = nearest.iter().map(|&(_, at)| row.at(at) as f64).collect();
             spread(&own).1.powi(2)
         })
         .sum();
-    if usual < ENOUGH || varies > STEADY * usual || varies.powi(2) > by_chance(times.len()) * alone {
+    let unfit = above as f64 > ABOVE * times.len() as f64 || usual < ENOUGH * segment_bytes.max(1.0);
+    if unfit || varies > STEADY * usual || varies.powi(2) >= by_chance(nearest.len() as f64) * alone {
         return None;
     }
     let seconds = (1u64 << width) as f64 / 1e9;
@@ -167,7 +182,7 @@ mod tests {
         fn what_one_gets_the_other_loses(parts in prop::collection::vec(5i64..95, 20..60)) {
             let one = series(100, &parts.iter().map(|part| part * 1000).collect::<Vec<_>>());
             let two = series(100, &parts.iter().map(|part| (100 - part) * 1000).collect::<Vec<_>>());
-            let found = share_a_full_link(&[&one, &two]);
+            let found = share_a_full_link(&[&one, &two], 1000.0);
             prop_assume!(spread(&parts.iter().map(|part| *part as f64).collect::<Vec<_>>()).1 >= 1.0);
             for link in found {
                 let link = link.expect("they share it");
@@ -179,11 +194,11 @@ mod tests {
         /// Two that know nothing of each other do not.
         #[test]
         fn independent_ones_share_nothing(
-            one in prop::collection::vec(prop::sample::select(vec![5i64, 95]), 40..60),
-            two in prop::collection::vec(prop::sample::select(vec![5i64, 95]), 40..60),
+            one in prop::collection::vec(prop::sample::select(vec![5i64, 35, 65, 95]), 40..60),
+            two in prop::collection::vec(prop::sample::select(vec![5i64, 35, 65, 95]), 40..60),
         ) {
             let of = |parts: &[i64]| series(7, &parts.iter().map(|part| part * 1000).collect::<Vec<_>>());
-            let found = share_a_full_link(&[&of(&one), &of(&two)]);
+            let found = share_a_full_link(&[&of(&one), &of(&two)], 1000.0);
             prop_assert!(found.iter().all(Option::is_none));
         }
 
@@ -195,7 +210,7 @@ mod tests {
                 steps.into_iter().for_each(|(t_ns, bytes)| series.add(t_ns, bytes, 0, bytes as u64));
                 series
             }).collect();
-            let found = share_a_full_link(&all.iter().collect::<Vec<_>>());
+            let found = share_a_full_link(&all.iter().collect::<Vec<_>>(), 1000.0);
             prop_assert_eq!(found.len(), all.len());
         }
     }
@@ -205,7 +220,7 @@ mod tests {
         let parts: Vec<i64> = (0..20).map(|at| if at % 2 == 0 { 30_000 } else { 70_000 }).collect();
         let one = series(1, &[&parts[..], &[2_000; 40]].concat());
         let two = series(1, &parts.iter().map(|part| 100_000 - part).collect::<Vec<_>>());
-        let found = share_a_full_link(&[&one, &two]);
+        let found = share_a_full_link(&[&one, &two], 1000.0);
         let full = |place: usize| found[place].expect("they share it").full_permille;
         assert!((300..=350).contains(&full(0)), "{}", full(0));
         assert_eq!(full(1), 1000);
@@ -215,6 +230,6 @@ mod tests {
     fn a_steady_one_beside_little_is_alone() {
         let one = series(1, &[90_000; 40]);
         let two = series(1, &(0..40).map(|at| 300 + 100 * (at % 5)).collect::<Vec<_>>());
-        assert!(share_a_full_link(&[&one, &two]).iter().all(Option::is_none));
+        assert!(share_a_full_link(&[&one, &two], 1000.0).iter().all(Option::is_none));
     }
 }

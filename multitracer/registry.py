@@ -265,19 +265,27 @@ def _added(group: str, builtin: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _plugins(group: str) -> Iterable[EntryPoint]:
+    folders = tuple((folder, _changed_ns(folder)) for folder in sys.path)
+    finders = [one for one in sys.meta_path if hasattr(one, "find_distributions") and one is not PathFinder]
     # importlib.metadata takes longer to load than all parsers do: only where there is something to find.
-    if not _announced(tuple((folder, _changed_ns(folder)) for folder in sys.path)):
+    if not finders and not _announced(folders):
         return ()
+    return _entries(group, folders, tuple(map(id, finders)))
+
+
+@lru_cache(maxsize=8)
+def _entries(
+    group: str, folders: tuple[tuple[str, int], ...], finders: tuple[int, ...]
+) -> tuple[EntryPoint, ...]:
+    """Entry points, looked for once while folders and finders stay the same: other finders take long."""
     from importlib.metadata import entry_points
 
-    return entry_points(group=group)
+    return tuple(entry_points(group=group))
 
 
 @lru_cache(maxsize=4)
 def _announced(folders: tuple[tuple[str, int], ...]) -> bool:
     """Whether a distribution in one of these folders may have entry points for this package."""
-    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
-        return True
     return any(_announced_in(folder or os.curdir) for folder, _ in folders)
 
 

@@ -94,9 +94,19 @@ SLOW = (
 _HERE = Path(__file__).parent
 
 
+def _is_slow(path: Path) -> bool:
+    return path.is_relative_to(_HERE) and str(path.relative_to(_HERE)).startswith(SLOW)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What `make check` leaves out is not even imported: it loads a cluster, a browser, notebooks."""
+    left_out = config.getoption("markexpr") == "not slow" and collection_path.is_file()
+    return True if left_out and _is_slow(collection_path) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(_HERE) and str(item.path.relative_to(_HERE)).startswith(SLOW):
+        if _is_slow(item.path):
             item.add_marker(pytest.mark.slow)
 
 

@@ -128,7 +128,7 @@ def test_frame_is_pandas() -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLE_NAMES)
-@pytest.mark.parametrize("rows", [37, 5_000, 10**9])
+@pytest.mark.parametrize("rows", [pytest.param(37, marks=pytest.mark.slow), 5_000, 10**9])
 def test_slices_put_together_are_the_whole(name: str, rows: int) -> None:
     m = mt.read(SAMPLES / name)
     whole = unify(m)

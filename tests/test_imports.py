@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,15 +69,14 @@ def imports_of(tree: ast.Module, importer: str) -> Iterator[Import]:
     yield from walk(tree, False, False)
 
 
+@functools.cache
 def every_import() -> list[Import]:
+    """Of the whole package; found by the first test that asks, not by every process that collects tests."""
     found: list[Import] = []
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).with_suffix("").as_posix().replace("/", ".")
         found += imports_of(ast.parse(path.read_text(encoding="utf-8")), name)
     return found
-
-
-IMPORTS = every_import()
 
 
 def module_of(imported: str) -> str | None:
@@ -98,7 +98,7 @@ def room_of(module: str) -> str:
 
 def inner_imports() -> Iterator[tuple[Import, str]]:
     """Imports of one module of ours by another."""
-    for found in IMPORTS:
+    for found in every_import():
         module = module_of(found.imported)
         if module is not None and module != found.importer.removesuffix(".__init__"):
             yield found, module
@@ -109,7 +109,7 @@ def belongs_to(module: str, home: str) -> bool:
 
 
 def test_every_module_is_read() -> None:
-    assert {"api.pipeline", "cli.main", "registry"} <= {found.importer for found in IMPORTS}
+    assert {"api.pipeline", "cli.main", "registry"} <= {found.importer for found in every_import()}
 
 
 def test_every_room_has_its_floor() -> None:
@@ -160,7 +160,7 @@ def test_siblings_do_not_know_each_other(package: str) -> None:
     assert modules, f"multitracer/{package} is empty"
     wrong = [
         str(found)
-        for found in IMPORTS
+        for found in every_import()
         if belongs_to(found.importer, package)
         and (module := module_of(found.imported)) is not None
         and belongs_to(module, package)
@@ -173,7 +173,7 @@ def test_siblings_do_not_know_each_other(package: str) -> None:
 
 @pytest.mark.parametrize(("library", "home"), HOMES.items())
 def test_library_stays_at_home(library: str, home: str) -> None:
-    users = [f for f in IMPORTS if belongs_to(f.imported, library) or f.imported == library]
+    users = [f for f in every_import() if belongs_to(f.imported, library) or f.imported == library]
     wrong = [str(found) for found in users if not belongs_to(found.importer, home)]
     assert users, f"nothing imports {library}: is its name still right?"
     assert not wrong, "\n".join(wrong)
@@ -183,7 +183,7 @@ def test_analyzers_see_tables_only() -> None:
     blind_to = ("parsers", "plots", "native", "registry", "alignment", "api")
     wrong = [
         str(found)
-        for found in IMPORTS
+        for found in every_import()
         if belongs_to(found.importer, "analyzers")
         and (module := module_of(found.imported)) is not None
         and any(belongs_to(module, other) for other in blind_to)
@@ -194,7 +194,7 @@ def test_analyzers_see_tables_only() -> None:
 def test_heavy_libraries_are_loaded_when_used() -> None:
     wrong = [
         str(found)
-        for found in IMPORTS
+        for found in every_import()
         if not (found.lazy or found.typing)
         and found.imported.split(".")[0] in LAZY_ONLY
         and not belongs_to(found.importer, "plots")

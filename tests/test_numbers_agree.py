@@ -59,6 +59,18 @@ def contracts() -> Callable[[str], Object]:
 
 
 @pytest.mark.parametrize("name", EVERY)
+def test_timeouts_are_judged_once(name: str) -> None:
+    """The sender's capture alone knows nothing of the five timeouts of backoff; both together do."""
+    analysis = mt.analyze(mt.read(SAMPLES / name), only=["connections"])
+    (only,) = analysis["connections"].summary["connections"]
+    judged = mt.analyze(analysis.measurement, only=["timeouts"])["timeouts"].summary
+    mine = [one["verdict"] for one in judged["timeouts"] if one["direction"] == only["data_direction"]]
+    assert only["timeouts"] == {"total": len(mine)} | {
+        verdict: mine.count(verdict) for verdict in ("spurious", "genuine", "inconclusive")
+    }
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_counts_of_one_connection(name: str, contracts: Callable[[str], Object]) -> None:
     contract = contracts(name)
     text = shown(contract)

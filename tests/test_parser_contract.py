@@ -121,6 +121,12 @@ def id_of(path: Path) -> str:
 
 
 every_usable = pytest.mark.parametrize("path", USABLE, ids=id_of)
+# What takes longest: quickly with the small file of each format, in `make test` with all measurements too.
+small_first = pytest.mark.parametrize(
+    "path",
+    [path if path in MADE else pytest.param(path, marks=pytest.mark.slow) for path in USABLE],
+    ids=id_of,
+)
 
 
 @pytest.mark.parametrize("path", [*MEASURED, *MADE], ids=id_of)
@@ -296,7 +302,7 @@ def places(size: int) -> list[int]:
     return sorted(at for at in fixed | set(spread.tolist()) if 0 <= at < size)
 
 
-@every_usable
+@small_first
 def test_truncation_gives_data_and_an_issue_or_a_clear_error(path: Path, tmp_path: Path) -> None:
     whole, data = parse(path).source.records, content(path)
     ends, cut_file = boundaries(path, data), tmp_path / "cut"
@@ -337,7 +343,7 @@ def test_every_parser_meets_foreign_damage() -> None:
     assert {name for path in USABLE for name in strangers(path)} == set(registry.PARSERS)
 
 
-@every_usable
+@small_first
 def test_damaged_bytes_never_crash(path: Path, tmp_path: Path) -> None:
     random, data, file = np.random.default_rng(7), content(path), tmp_path / "damaged"
     names = [str(expected(path)), *strangers(path)]

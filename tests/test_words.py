@@ -23,6 +23,13 @@ PAGES = [
 ]
 
 FILES = sorted(PACKAGE.rglob("*.py"))
+CORE = [
+    path
+    for room in ("core", "python")
+    for path in sorted((ROOT / "rust" / room / "src").rglob("*.rs"))
+    if path.name != "tests.rs" and "tests" not in path.parts
+]
+SCRIPTS = sorted(PACKAGE.rglob("*.js"))
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
@@ -51,6 +58,21 @@ def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+LITERAL = {
+    ".rs": re.compile(r'//[^\n]*|r(#+)"(.*?)"\1|"((?:[^"\\]|\\.)*)"', re.DOTALL),
+    ".js": re.compile(r"""//[^\n]*|(`|"|')((?:(?!\1)[^\\]|\\.)*)\1""", re.DOTALL),
+}
+"""Comments, which are no strings, and strings of other languages."""
+
+
+def literals(code: str, language: str) -> Iterator[tuple[int, str]]:
+    """The same of Rust, without its unit tests, and of JavaScript."""
+    code = code.partition("#[cfg(test)]\nmod tests {")[0]
+    for match in LITERAL[language].finditer(code):
+        text = next((group for group in reversed(match.groups()) if group), "")
+        yield code.count("\n", 0, match.start()) + 1, re.sub(r"\\\n\s*", "", text)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_docs_are_in_the_fields_terms(page: Path) -> None:
     found = old_words(page.read_text(encoding="utf-8"))
@@ -65,6 +87,18 @@ def test_strings_are_in_the_fields_terms(file: Path) -> None:
         for one in old_words(text)
     ]
     assert not found, said(found)
+
+
+@pytest.mark.parametrize(("files", "some"), [(CORE, "tcpdump"), (SCRIPTS, "Copied")], ids=["rust", "js"])
+def test_strings_of_other_languages_are_in_the_fields_terms(files: list[Path], some: str) -> None:
+    texts = [
+        (name_of(file), line, text)
+        for file in files
+        for line, text in literals(file.read_text(encoding="utf-8"), file.suffix)
+    ]
+    assert any(some in text for *_, text in texts)
+    found = [(f"{name}:{line}", one) for name, line, text in texts for one in old_words(text)]
+    assert found == []
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS, ids=name_of)
@@ -138,6 +172,12 @@ def helper():
 '''
     texts = [text for _, text in strings(ast.parse(code))]
     assert sorted(one.word for text in texts for one in old_words(text)) == ["hole", "ruined", "sent again"]
+
+
+def test_strings_of_other_languages_are_found() -> None:
+    rust = 'a("one \\"two\\""); // "three"\nb(r#"fo"ur"#, "fi\\\n   ve");\n#[cfg(test)]\nmod tests { "six" }'
+    assert list(literals(rust, ".rs")) == [(1, 'one \\"two\\"'), (1, ""), (2, 'fo"ur'), (2, "five")]
+    assert [text for _, text in literals("""x = `a "b"` + "it's"; // 'c'""", ".js")] == ['a "b"', "it's", ""]
 
 
 def test_replacements_are_given() -> None:

@@ -17,7 +17,7 @@ class Question(NamedTuple):
 
 
 QUESTIONS = {
-    "connections": Question(),
+    "connections": Question(uses=("timeouts",)),
     "throughput": Question(needs=("segments",)),
     "arrivals": Question(needs=("segments",)),
     "timeouts": Question(needs=("segments",), uses=("kernel_events", "snd", "rcv")),

@@ -1,7 +1,7 @@
 """What each sender put on the wire, per connection.
 
 Byte counts are exact interval arithmetic over the capture next to the data sender; retransmissions carry the
-cause that the tracker found for each.
+cause that the tracker found for each. Timeouts are counted by the verdicts of all sources together.
 
 Reference: Paper section 4.3 (duplicate bytes); RFC 6298 section 3 (Karn).
 """
@@ -16,10 +16,10 @@ from multitracer.layers.onepoint import one_point
 from multitracer.layers.vantage import data_ns, far_end, reference_ns, vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
+from multitracer.model.quantities import verdict_counts
 from multitracer.model.timeline import Connection, Timeline
 
 _DIRECTIONS = ("forward", "reverse")
-_COUNTED = ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake")
 
 
 def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
@@ -34,11 +34,25 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
         counted = known.digest if isinstance(known, Derived) else None
         made = Derived(len(known), lambda at: _describe(measurement, known[at]), origin=known, digest=counted)
         return Result("connections", {"connections": made})
-    found = [_describe(measurement, connection) for connection in known]
+    judged = _judged(results)
+    found = [_describe(measurement, connection, judged) for connection in known]
     return Result("connections", {"connections": found})
 
 
-def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
+def _judged(results: Mapping[str, Result]) -> dict[tuple[int, str], list[str]] | None:
+    """Verdicts of `timeouts` by connection and direction; None where it has no answer."""
+    result = results.get("timeouts")
+    if result is None or result.inconclusive is not None:
+        return None
+    found: dict[tuple[int, str], list[str]] = {}
+    for event in result.summary["timeouts"]:
+        found.setdefault((event["conn"], event["direction"]), []).append(event["verdict"])
+    return found
+
+
+def _describe(
+    measurement: Timeline, connection: Connection, judged: Mapping[tuple[int, str], list[str]] | None = None
+) -> dict[str, Any]:
     source = vantage(measurement, connection)
     summary = connection.summaries[source]
     data = summary[_DIRECTIONS[connection.data_dir]]
@@ -47,18 +61,20 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
     # was lost on the way is missing, and the link has changed the times between the others.
     far = far_end(measurement, connection, source)
     other = connection.summaries[far][_DIRECTIONS[1 - connection.data_dir]]
+    direction = _DIRECTIONS[connection.data_dir]
+    counts = None if judged is None else verdict_counts(judged.get((connection.index, direction), []))
     seen_from_here = one_point(measurement, connection, source)
     return {
         "index": connection.index,
         "endpoints": [endpoint(*end) for end in connection.endpoints],
-        "data_direction": _DIRECTIONS[connection.data_dir],
+        "data_direction": direction,
         "source": source,
         "point": measurement.sources[source].point,
         "stream": _stream(measurement, connection, source),
         "start": round(_seconds(measurement, source, summary["first_ns"]), 9),
         "end": round(_seconds(measurement, source, summary["last_ns"]), 9),
         "handshake": summary["handshake"],
-        "closed": summary.get("closed") or _closed(data, acks),
+        "closed": summary["closed"],
         "packets": {
             "sent": data["segments"],
             "data": data["data_segments"],
@@ -76,11 +92,11 @@ def _describe(measurement: Timeline, connection: Connection) -> dict[str, Any]:
             "duplicate": other["duplicate_bytes"],
             "acked": other["acked_bytes"],
         },
-        "retransmissions": _retransmissions(data),
-        "reverse_retransmissions": _retransmissions(other),
+        "retransmissions": dict(data["retransmissions"]),
+        "reverse_retransmissions": dict(other["retransmissions"]),
         "arrivals": {"out_of_order": sum(data["arrivals"].values()), **data["arrivals"]},
         "losses": _losses(data, seen_from_here["observation"]),
-        "timeouts": dict(data["timeouts"]),
+        "timeouts": dict(data["timeouts"]) if counts is None else counts,
         "rtt_ms": _rtt_ms(data["rtt"]),
         "data_s": None if (span_ns := data_ns(data)) is None else round(span_ns / 1e9, 6),
         "throughput_bps": _rate_bps(data, data["data_bytes"]),
@@ -134,26 +150,12 @@ def endpoint(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def _retransmissions(direction: Mapping[str, Any]) -> dict[str, int]:
-    causes = {name: direction["retransmissions"][name] for name in _COUNTED}
-    inferred = direction["inferred"]
-    # Probes carry no byte that a receiver waits for: they are counted apart.
-    return {"total": sum(causes.values()) - causes["unneeded_probe"], **causes, "inferred": inferred}
-
-
 def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None) -> dict[str, int | None]:
     """Before the capture and behind it; behind the receiver's own there is no path to lose anything."""
     found = {**direction["losses"], "acks": direction.get("acks_lost")}
     if observation and observation["point"] == "rcv" and observation["grade"] != "guess":
         found["downstream"] = 0
     return found
-
-
-def _closed(data: Mapping[str, Any], acks: Mapping[str, Any]) -> str:
-    """Of a summary that the core did not make."""
-    if data["rst"] or acks["rst"]:
-        return "reset"
-    return "fin" if data["fin"] and acks["fin"] else "open"
 
 
 def _rtt_ms(rtt: Mapping[str, int] | None) -> dict[str, Any] | None:

@@ -69,12 +69,12 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     Paper 5 and 6.
     """
     utilization = summary_of(results, "utilization")
-    told = summary_of(results, "logs")
+    logs = summary_of(results, "logs")
     loss: Loss | None = None
     if not m.connections:
         from multitracer.diagnosis.findings.logs import from_logs
 
-        sentences = from_logs(m, told)
+        sentences = from_logs(m, logs)
     elif utilization.get("basis") == "link log":
         sentences, loss = _along_the_link(m, results, utilization)
     else:
@@ -160,25 +160,25 @@ def _along_the_link(
     found = said(m, chains) + idle_causes(m, phases, _chained(m, results), connections, chains)
     found, loss = priced.along_the_link(found, chains, utilization, _repeated(m, results))
     span = float(utilization.get("span_s") or _span(connections))
-    told = [one for one in found if one.kind in (*_ALWAYS, *_HARMLESS) or one.cost_s >= _SMALL * span]
+    findings = [one for one in found if one.kind in (*_ALWAYS, *_HARMLESS) or one.cost_s >= _SMALL * span]
     # Where the window left the link idle, what waits is no standing queue: it bridges the link's own delays.
-    starved = any(one.kind == "idle_receiver_window" for one in told)
+    starved = any(one.kind == "idle_receiver_window" for one in findings)
     waiting = None if starved else queue(m, connections, summary_of(results, "queueing"), _timeouts(results))
-    told += [waiting] if waiting is not None else []
-    told += _of_other_layers(m, results)
-    if not any(one.kind in _FIRST for one in told):
-        told += unfinished(m, connections, _timeouts(results))
-    told.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s, _place(one)))
+    findings += [waiting] if waiting is not None else []
+    findings += _of_other_layers(m, results)
+    if not any(one.kind in _FIRST for one in findings):
+        findings += unfinished(m, connections, _timeouts(results))
+    findings.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s, _place(one)))
     value = float(utilization["value"])
     if value > GOOD:
-        told = [one for one in told if not one.kind.startswith("idle_")]
-    harmless = all(one.kind in _HARMLESS and one.cost_s < (1 - GOOD) * span for one in told)
+        findings = [one for one in findings if not one.kind.startswith("idle_")]
+    harmless = all(one.kind in _HARMLESS and one.cost_s < (1 - GOOD) * span for one in findings)
     if value > GOOD and waiting is None and harmless:
-        told = [one for one in told if one.kind != "ack_compression"]
-        return ([well(m, utilization), *told] if connections else told), loss
+        findings = [one for one in findings if one.kind != "ack_compression"]
+        return ([well(m, utilization), *findings] if connections else findings), loss
     whole = headline(m, utilization)
-    ended = [one for one in told if one.kind in _FIRST]
-    return [*ended, *([whole] if whole is not None else []), *told[len(ended) :]], loss
+    ended = [one for one in findings if one.kind in _FIRST]
+    return [*ended, *([whole] if whole is not None else []), *findings[len(ended) :]], loss
 
 
 def _repeated(m: Timeline, results: Mapping[str, Result]) -> float:

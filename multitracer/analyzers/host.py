@@ -117,7 +117,7 @@ def _directions(m: Timeline, source: int) -> dict[int, tuple[int, int]]:
 def _ours(m: Timeline, source: int) -> Array:
     """Flows of the kernel's log that are this host's: the kernel logs other network namespaces, too."""
     flows = m.traces[source].flows
-    local = addresses(m.settings, m.sources[source].path) if _alone(m, source) else frozenset()
+    local = addresses(m.settings, m.sources[source].path) if _is_lone_host(m, source) else frozenset()
     kept = [at for at, flow in enumerate(flows) if not local or flow.local_address in local]
     return np.array(kept, dtype=np.int64)
 
@@ -335,7 +335,7 @@ def _retransmissions(m: Timeline, source: int, events: Table, ours: Array) -> di
 def _change(m: Timeline, source: int, begin: str, end: str = "") -> int | None:
     """By how much a counter of this host grew over the recording; None if it is not there."""
     counters = m.table("host_counters")
-    if not len(counters) or not _alone(m, source):
+    if not len(counters) or not _is_lone_host(m, source):
         return None
     mine = [at for at in range(len(m.sources)) if _folder(m, at) == _folder(m, source)]
     counters = counters.where(np.isin(counters["source"], mine))
@@ -361,7 +361,7 @@ def _change(m: Timeline, source: int, begin: str, end: str = "") -> int | None:
     return int(values[-1]) - (0 if zero else int(values[0]))
 
 
-def _alone(m: Timeline, source: int) -> bool:
+def _is_lone_host(m: Timeline, source: int) -> bool:
     """Whether the counters of the measurement can only be of this host."""
     kernels = [int(value) for value in np.unique(m.table("host_events")["source"])]
     return [one for one in kernels if _folder(m, one) == _folder(m, source)] == [source]
@@ -376,7 +376,7 @@ def _lost(m: Timeline, source: int) -> int:
     marks = sum(issue.count for issue in m.traces[source].issues if issue.code == "lost-events")
     recorded = of(m.settings, m.sources[source].path).get("record", {})
     said = recorded.get("lost_events", 0) if isinstance(recorded, Mapping) else 0
-    return max(marks, said if isinstance(said, int) and _alone(m, source) else 0)
+    return max(marks, said if isinstance(said, int) and _is_lone_host(m, source) else 0)
 
 
 def _seconds(value: Any) -> float | None:

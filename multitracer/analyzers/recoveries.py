@@ -17,6 +17,7 @@ import numpy as np
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.quantities import verdict_counts
 from multitracer.model.schema.results import NEEDS
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
@@ -42,11 +43,9 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
             parts.append(own)
             directions.append(_direction(measurement, connection, direction, source, state, own))
     table = _judged(Table.concat(schema.EPISODES, parts), results)
-    verdicts = table.words("verdict")
     listed = [_describe(measurement, table, row) for row in range(min(len(table), _LISTED))]
     summary: dict[str, Any] = {
-        "total": len(table),
-        **{word: int(np.count_nonzero(verdicts == word)) for word in ("spurious", "genuine", "inconclusive")},
+        **verdict_counts(table.words("verdict")),
         "directions": directions,
         "episodes": listed,
     }

@@ -17,6 +17,7 @@ import numpy as np
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.quantities import verdict_counts
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -49,10 +50,8 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     table = table.replace(**votes)
     table = table.replace(verdict=_verdicts(table))
     listed = [_describe(measurement, table, row) for row in range(len(table))]
-    verdicts = table.words("verdict")
     summary: dict[str, Any] = {
-        "total": len(table),
-        **{word: int(np.count_nonzero(verdicts == word)) for word in ("spurious", "genuine", "inconclusive")},
+        **verdict_counts(table.words("verdict")),
         "timeouts": listed,
     }
     return Result("timeouts", summary, {"timeouts": table})

@@ -39,7 +39,7 @@ class Follower:
     detail : {"summary", "full"}
         full: every segment is kept, and memory grows with packets.
     connections : int
-        How many connections are kept at most in a summary: beyond, those that were silent for longest are
+        How many connections are kept at most in a summary: beyond, those that were idle for longest are
         left out, with an issue.
     format : str or mapping, optional
         As of `multitracer.read`: ``pcap`` or ``pcapng``.
@@ -105,7 +105,7 @@ class Follower:
         elapsed_s, self._before = now - self._before, now
         records, self._records = found["records"] - self._records, found["records"]
         self._last_ns = last_ns
-        told: dict[str, Any] = {
+        running: dict[str, Any] = {
             "elapsed_s": round(now - self._begun, 3),
             "capture_s": None if last_ns is None else (last_ns - first_ns) / 1e9,
             "last_unix_s": None if last_ns is None else last_ns / 1e9,
@@ -124,8 +124,8 @@ class Follower:
                 "busiest": [_line(line, interval_ns) for line in found["busiest"]],
             },
         }
-        told["interval"]["cause"] = self._intervals.cause(told)
-        return told
+        running["interval"]["cause"] = self._intervals.cause(running)
+        return running
 
     def measurement(self) -> Measurement:
         """Wait for the end; what `multitracer.read` gives of the same bytes. Once.
@@ -172,13 +172,10 @@ def _check(path: str, format: Formats) -> None:
 
 
 def _counts(sums: Mapping[str, Any]) -> dict[str, Any]:
-    causes = sums["retransmissions"]
-    # As in the results: probes carry no byte that a receiver waits for.
-    total = sum(causes.values()) - causes["unneeded_probe"]
     return {
         "connections": sums["connections"],
         "bytes": {"sent": sums["data_bytes"], "duplicate": sums["duplicate_bytes"]},
-        "retransmissions": {"total": total, **causes, "inferred": sums["inferred"]},
+        "retransmissions": sums["retransmissions"],
         "timeouts": sums["timeouts"],
     }
 

@@ -9,24 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from multitracer.model.quantities import RETRANSMISSION_WORDS, count
+
 Object = Mapping[str, Any]
 
 DELAY_TIMES = 2.0
-"""A smoothed RTT of so many times the smallest seen of its connection is told as delay, if it is also"""
+"""A smoothed RTT of so many times the smallest seen of its connection counts as delay, if it is also"""
 DELAY_MS = 10.0
 """so much above it."""
 MOST_BASES = 10_000
 """Connections whose smallest smoothed RTT is kept; beyond, those seen longest ago are forgotten."""
-APART = ("total", "inferred", "unneeded_probe")
-"""What `retransmissions` has beside its causes: sums, and probes that are counted apart (docs/json.md)."""
-WORDS = {
-    "timeout": "RTO",
-    "fast": "fast retransmit",
-    "slow_start": "slow start after an RTO",
-    "tail_loss_probe": "tail loss probe",
-    "handshake": "of the handshake",
-    "unknown": "unclassified",
-}
 
 
 class Intervals:
@@ -34,7 +26,7 @@ class Intervals:
 
     def __init__(self) -> None:
         self._timeouts = 0
-        self._again: dict[str, int] = {}
+        self._causes: dict[str, int] = {}
         self._base_ms: dict[tuple[str, ...], float] = {}
 
     def cause(self, found: Object) -> dict[str, Any]:
@@ -55,20 +47,23 @@ class Intervals:
         total = found["timeouts"]["total"]
         timeouts = max(total - self._timeouts, 0)
         self._timeouts = total
-        causes = {name: n for name, n in found["retransmissions"].items() if name not in APART}
-        new = {name: n - self._again.get(name, 0) for name, n in causes.items()}
-        self._again = causes
-        again = max(sum(new.values()), 0)
-        kind, text = self._told(now, timeouts, again, new)
-        return {"kind": kind, "text": text, "timeouts": timeouts, "retransmissions": again}
+        causes = {name: int(found["retransmissions"][name]) for name in RETRANSMISSION_WORDS}
+        new = {name: n - self._causes.get(name, 0) for name, n in causes.items()}
+        self._causes = causes
+        retransmissions = max(sum(new.values()), 0)
+        kind, text = self._cause(now, timeouts, retransmissions, new)
+        return {"kind": kind, "text": text, "timeouts": timeouts, "retransmissions": retransmissions}
 
-    def _told(self, now: Object, timeouts: int, again: int, new: Mapping[str, int]) -> tuple[str, str]:
+    def _cause(
+        self, now: Object, timeouts: int, retransmissions: int, new: Mapping[str, int]
+    ) -> tuple[str, str]:
         delay = self._delay(now["busiest"])
+        retransmitted = count(retransmissions, "retransmission")
         if timeouts:
-            return "timeouts", f"{_counted(timeouts, 'timeout')}, {_counted(again, 'retransmission')}"
-        if again:
+            return "timeouts", f"{count(timeouts, 'timeout')}, {retransmitted}"
+        if retransmissions:
             most = max(new, key=lambda name: new[name])
-            return "retransmissions", (f"{_counted(again, 'retransmission')}, mostly {WORDS[most]}")
+            return "retransmissions", f"{retransmitted}, mostly {RETRANSMISSION_WORDS[most]}"
         if delay is not None:
             ends, srtt_ms, base_ms = delay
             return "delay", (
@@ -94,7 +89,3 @@ class Intervals:
             if far and (worst is None or srtt_ms - base_ms > worst[1] - worst[2]):
                 worst = ends, srtt_ms, base_ms
         return worst
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}" + ("" if count == 1 else "s")

@@ -70,9 +70,9 @@ def each_connection(measurement: Timeline, numbers: Sequence[int]) -> Iterator[A
         tables = dict(measurement.tables)
         tables.update({name: part.of(number) for name, part in parts.items()})
         kept = [_numbered(measurement.connections, number)]
-        alone = replace(measurement, connections=kept, tables=tables, _flows=None)
-        assert isinstance(alone, Measurement)
-        yield Answers(alone, answers(alone))
+        single = replace(measurement, connections=kept, tables=tables, _flows=None)
+        assert isinstance(single, Measurement)
+        yield Answers(single, answers(single))
 
 
 def _numbered(known: Sequence[Connection], number: int) -> Connection:

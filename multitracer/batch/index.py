@@ -355,8 +355,8 @@ def _row(record: Record, state: str, names: Sequence[str]) -> Sequence[Any]:
     value = record["utilization"]["value"]
 
     def total(name: str) -> tuple[int | None, str]:
-        told = [one[name] for one in connections if one[name] is not None]
-        return (sum(told), f"{sum(told):,}") if told or not connections else (None, "")
+        known = [one[name] for one in connections if one[name] is not None]
+        return (sum(known), f"{sum(known):,}") if known or not connections else (None, "")
 
     goodput, rtt = most.get("goodput_bps"), most.get("rtt_mean_ms")
     cause = next((one for one in record["causes"] if one["share"]), None)

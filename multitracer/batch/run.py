@@ -70,7 +70,7 @@ def batch(
 ) -> Batch:
     r"""Analyse every measurement under a root.
 
-    A run that was ended goes on where it stopped: what is finished in `output` is kept as long as neither the
+    An interrupted run resumes: what is finished in `output` is kept as long as neither the
     files of the measurement nor the program nor the selection of connections change.
 
     Parameters

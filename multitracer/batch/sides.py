@@ -138,9 +138,9 @@ def _notes(found: Difference, sets: Sequence[Sequence[Budget]]) -> list[str]:
         notes.append("Too few measurements for a test: it needs 4 in each set, or 6 pairs of the same names.")
     methods = [frozenset().union(*(one.methods for one in side)) for side in sets]
     if methods[0] != methods[1]:
-        told = [" and ".join(sorted(one)) or "none" for one in methods]
+        sources = [" and ".join(sorted(one)) or "none" for one in methods]
         notes.append(
-            f"The limits have different sources: {told[0]} before, {told[1]} after; shifts between "
+            f"The limits have different sources: {sources[0]} before, {sources[1]} after; shifts between "
             "application, receiver window and the others may come from that."
         )
     unknown = [

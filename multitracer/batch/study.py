@@ -178,8 +178,8 @@ def pivot(summary: Sequence[Mapping[str, Any]], metric: str, rows: str, columns:
             counted.add(row["name"])
         value, first = row.get(metric), row.get(rows)
         second = row.get(columns) if columns else None
-        told = first is not None and not (columns and second is None)
-        if told and isinstance(value, int | float) and not isinstance(value, bool):
+        is_cell = first is not None and not (columns and second is None)
+        if is_cell and isinstance(value, int | float) and not isinstance(value, bool):
             groups.setdefault((first, second), []).append((str(row["name"]), float(value)))
         else:
             missing += 1

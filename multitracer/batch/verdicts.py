@@ -31,8 +31,8 @@ def junit(found: Batch, broken: Sequence[Broken]) -> bytes:
             error.set("type", _xml(record["error"]["kind"]))
         _failures(case, by_name.get(record["name"], ()))
         if record["status"] == "done" and record["diagnosis"]:
-            told = SubElement(case, "system-out")
-            told.text = _xml("\n".join(one["text"] for one in record["diagnosis"]))
+            output = SubElement(case, "system-out")
+            output.text = _xml("\n".join(one["text"] for one in record["diagnosis"]))
     if by_name.get(""):
         _failures(SubElement(suite, "testcase", classname="multitracer.batch", name="baseline"), by_name[""])
     cases = suite.findall("testcase")

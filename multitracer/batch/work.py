@@ -47,7 +47,7 @@ def process(job: Job) -> dict[str, Any]:
     UsageError
         If this program is of another version than the one that started the run.
     MultiTracerError
-        The output cannot be written, or this program is of another version than the one that asks.
+        The output cannot be written.
     """
     import multitracer
 

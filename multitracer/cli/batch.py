@@ -198,8 +198,8 @@ def _missed(found: Batch, least: float | None) -> list[str]:
     for record in found.records:
         value = record["utilization"]["value"] if record["status"] == "done" else None
         if value is None or 100 * value < least:
-            told = "is unknown" if value is None else f"is {100 * value:.1f} %"
-            lines.append(f"{record['name']}: utilization {told}, the threshold is {least:g} %")
+            known = "is unknown" if value is None else f"is {100 * value:.1f} %"
+            lines.append(f"{record['name']}: utilization {known}, the threshold is {least:g} %")
     return lines
 
 

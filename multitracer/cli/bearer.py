@@ -53,7 +53,7 @@ def _acknowledging(direction: Object) -> Iterator[str]:
             if sure
             else "with a PDCP sequence number that is skipped",
             "reset": "in a reset",
-            "held": "received before a reset, behind a sequence gap",
+            "held": "received before a reset, after a sequence gap",
             "unfilled": "that never arrived",
         }
         why = ", ".join(f"{given_up[key]:,} {text}" for key, text in parts.items() if given_up[key])

@@ -237,8 +237,8 @@ def _too_many(measurement: Measurement) -> str:
     from multitracer.api.pipeline import cost_of
     from multitracer.output.digest import digest
 
-    told = digest(cast("Sequence[Any]", measurement.connections), 3)
-    numbers = ", ".join(map(str, told["worst"] or told["largest"]))
+    summary = digest(cast("Sequence[Any]", measurement.connections), 3)
+    numbers = ", ".join(map(str, summary["worst"] or summary["largest"]))
     which = f" (the worst: {numbers})" if numbers else ""
     return (
         f"{cost_of(len(measurement.connections))}; take some packets out (tcpdump -r FILE -w PART 'host "

@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from multitracer.output.costs import SAID_S, cost_words
+from multitracer.output.costs import SAID_S, bounds_are_wide, cost_words
+from multitracer.output.evidence import records
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,7 +46,8 @@ def _definition(console: Console, loss: Object, said: Sequence[Object]) -> None:
 
     low, high = loss["bounds_s"]
     reported = any(sentence["cost_bounds_s"][1] > loss["s"] for sentence in said)
-    wide = high > 1.2 * low + SAID_S or (reported and words.duration(high) != words.duration(loss["s"]))
+    beyond = reported and words.duration(high) != words.duration(loss["s"])
+    wide = beyond or bounds_are_wide(low, loss["s"], high)
     bounds = f" ({words.duration(low)} to {words.duration(high)})" if wide else ""
     line = (
         f"[cost]: how much sooner without the cause; at most {words.duration(loss['s'])}{bounds} in all, by "
@@ -77,12 +79,12 @@ def evidence(contract: Object, console: Console | None = None) -> None:
     for number, sentence in shown:
         if number > SHORT:
             _sentence(console, number, sentence)
-        records = f"see records {_records(sentence['evidence'])}" if sentence["evidence"] else ""
+        rests_on = f"see records {records(sentence['evidence'])}" if sentence["evidence"] else ""
         label = "" if number > SHORT else f"{number}."
-        if records:
-            console.print(_hanging(label, Text(records, "dim")), highlight=False)
+        if rests_on:
+            console.print(_hanging(label, Text(rests_on, "dim")), highlight=False)
         if sentence["command"] and commands.index(sentence["command"]) == number - 1:
-            line = Text(f"{'' if records else label:4}{sentence['command']}", "dim")
+            line = Text(f"{'' if rests_on else label:4}{sentence['command']}", "dim")
             console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -138,14 +140,6 @@ def chains(contract: Object, console: Console | None = None) -> None:
                 event["rule"],
             )
         console.print(table)
-
-
-def _records(evidence: Sequence[Object]) -> str:
-    """``snd.pcap 127, 167; rlp.log.gz 2932``: records by file."""
-    files: dict[str, list[str]] = {}
-    for one in evidence:
-        files.setdefault(os.path.basename(one["source"]), []).append(f"{one['record']:,}")
-    return "; ".join(f"{name} {', '.join(numbers)}" for name, numbers in files.items())
 
 
 def _where(event: Object) -> str:

@@ -1,4 +1,4 @@
-"""``multitracer explain``: the story of one packet or moment."""
+"""``multitracer explain``: one packet or moment explained."""
 
 from __future__ import annotations
 

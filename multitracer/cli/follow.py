@@ -67,10 +67,10 @@ def follow(
         ) as follower,
         _signals(follower),
     ):
-        with _served(path, port, interval_s) as told, _display(path, as_json) as show:
+        with _served(path, port, interval_s) as serve, _display(path, as_json) as show:
             while not follower.wait(interval_s):
                 found = follower.running()
-                told(found)
+                serve(found)
                 show(found)
         return follower.measurement()
 

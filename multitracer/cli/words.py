@@ -7,21 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from multitracer.model import quantities
-from multitracer.model.quantities import duration as duration, votes as votes
+from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds
-from multitracer.output.rtt import path_rtt
+from multitracer.output.rtt import path_rtt, usual_rtt
 
 Object = Mapping[str, Any]
-
-CAUSES = {
-    "timeout": "RTO",
-    "fast": "fast retransmit",
-    "slow_start": "slow start after an RTO (go-back-N)",
-    "tail_loss_probe": "tail loss probe",
-    "unknown": "unclassified",
-}
-
 
 _SOME = 0.05
 """Share of the time from which on the bottleneck limited the sender."""
@@ -84,7 +75,7 @@ def size(count_bytes: int) -> str:
 
 def causes(counts: Object) -> str:
     """Retransmissions by cause."""
-    parts = [f"{counts[key]:,} {text}" for key, text in CAUSES.items() if counts.get(key)]
+    parts = [f"{counts[key]:,} {text}" for key, text in RETRANSMISSION_WORDS.items() if counts.get(key)]
     inferred = counts.get("inferred", 0)
     if inferred:
         parts.append(f"{'all' if inferred == counts['total'] else f'{inferred:,}'} inferred")
@@ -130,13 +121,11 @@ def rtt(found: Object) -> str:
 
 
 def rtt_cell(found: Object) -> str:
-    """The same in a table: the median, at the sender's capture else the mean, elsewhere else the least."""
-    whole, samples = path_rtt(found), found["rtt_ms"]
-    if whole is not None and whole.median is not None:
-        return duration(whole.median / 1e3)
-    if found["point"] == "snd":
-        return "" if samples is None else duration(samples["mean"] / 1e3)
-    return "" if whole is None else f">= {duration(whole.least / 1e3)}"
+    """The same in a table."""
+    usual = usual_rtt(found)
+    if usual is None:
+        return ""
+    return f"{'>= ' if usual.of == 'least' else ''}{duration(usual.ms / 1e3)}"
 
 
 def losses(connection: Object, both: Object | None = None) -> str:

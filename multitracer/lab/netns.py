@@ -159,7 +159,7 @@ class Slot:
                 continue
             self.number, self._lock = number, lock
             return
-        raise LabError(f"{self.COUNT} runs are under way on this machine; wait for one to end")
+        raise LabError(f"{self.COUNT} runs are active on this machine; wait for one to end")
 
     def addresses(self) -> tuple[str, str]:
         """Address of side 0 and of side 1."""

@@ -201,7 +201,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "unopened-encapsulation",
         "warning",
         "Packets in an encapsulation that is not opened: what they carry is not analysed.",
-        "Capture behind the encapsulation, where packets are neither encrypted nor in parts.",
+        "Capture where the encapsulation has ended, and packets are neither encrypted nor in parts.",
     ),
     IssueKind(
         "bad-tcp-checksum",

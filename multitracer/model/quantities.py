@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+RETRANSMISSION_WORDS = {
+    "timeout": "RTO",
+    "fast": "fast retransmit",
+    "slow_start": "slow start after an RTO (go-back-N)",
+    "tail_loss_probe": "tail loss probe",
+    "handshake": "of the handshake",
+    "unknown": "unclassified",
+}
+"""Causes of retransmissions in words; probes that nobody needs are none (docs/json.md)."""
 
 
 def duration(seconds: float, micro: str = "us") -> str:
@@ -40,6 +51,12 @@ def count(number: int, thing: str, things: str = "") -> str:
         Several of it; without it, `thing` with an s.
     """
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def verdict_counts(verdicts: Iterable[str]) -> dict[str, int]:
+    """How many there are, as ``total``, and by verdict: ``spurious``, ``genuine``, ``inconclusive``."""
+    found = Counter(verdicts)
+    return {"total": found.total(), **{word: found[word] for word in ("spurious", "genuine", "inconclusive")}}
 
 
 def votes(cast: Mapping[str, str]) -> str:

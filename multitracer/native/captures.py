@@ -109,7 +109,7 @@ class Follow:
     keep_segments : bool
         As of `read_capture`; nothing is given up then.
     connections : int
-        How many connections are kept at most; beyond, those that were silent for longest are given up.
+        How many connections are kept at most; beyond, those that were idle for longest are given up.
     """
 
     def __init__(self, path: str, *, keep_segments: bool, connections: int) -> None:

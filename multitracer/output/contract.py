@@ -168,7 +168,7 @@ def _clock(measurement: Timeline, clock: Clock) -> Object:
 
 
 def _connections(measurement: Timeline, results: Results) -> Derived[Object]:
-    """Each connection with its rates, and its timeouts as all sources together judge them."""
+    """Each connection with its rates and its timeouts one by one."""
     paths = [source.path for source in measurement.sources]
     judged = results.get("timeouts")
     events: dict[tuple[int, str], list[Object]] | None = None
@@ -183,11 +183,7 @@ def _connections(measurement: Timeline, results: Results) -> Derived[Object]:
         entry: Object = entries[at]
         timeouts = dict(entry["timeouts"])
         if events is not None:
-            own = events.get((entry["index"], entry["data_direction"]), [])
-            timeouts = {"total": len(own)}
-            for verdict in ("spurious", "genuine", "inconclusive"):
-                timeouts[verdict] = sum(event["verdict"] == verdict for event in own)
-            timeouts["events"] = own
+            timeouts["events"] = events.get((entry["index"], entry["data_direction"]), [])
         entry = entry | {"source": paths[entry["source"]], "timeouts": timeouts}
         for key in ("data_s", "throughput_bps", "goodput_bps"):
             entry[key] = rates.get(entry["index"], entry)[key]

@@ -31,3 +31,32 @@ def path_rtt(entry: Mapping[str, Any]) -> PathRtt | None:
     if not whole or whole["base_ms"] is None:
         return None
     return PathRtt(whole["base_ms"], whole["median_ms"], whole["p95_ms"])
+
+
+@dataclass(frozen=True)
+class UsualRtt:
+    """What stands for the RTT of a connection where there is room for one number.
+
+    Attributes
+    ----------
+    ms : float
+    of : str
+        ``median``; ``mean``, of the data's side at the sender's capture; ``least``, a lower bound.
+    low_ms, high_ms : float or None
+        The smallest, and the 95th percentile of a median or the largest of a mean.
+    """
+
+    ms: float
+    of: str
+    low_ms: float | None = None
+    high_ms: float | None = None
+
+
+def usual_rtt(entry: Mapping[str, Any]) -> UsualRtt | None:
+    """Of an entry of ``connections`` (docs/json.md); None if nothing was measured."""
+    whole, samples = path_rtt(entry), entry["rtt_ms"]
+    if whole is not None and whole.median is not None:
+        return UsualRtt(whole.median, "median", whole.least, whole.p95)
+    if entry["point"] == "snd" and samples is not None:
+        return UsualRtt(samples["mean"], "mean", samples["min"], samples["max"])
+    return None if whole is None else UsualRtt(whole.least, "least")

@@ -8,7 +8,7 @@ from multitracer.output.digest import dominating
 from multitracer.report.markup import Markup, tag
 from multitracer.report.page_text import rate, spelled
 from multitracer.report.sortable import Number, headings_row, whole
-from multitracer.report.tables import way
+from multitracer.report.tables import data_ends
 
 if TYPE_CHECKING:
     from multitracer.report.view import View
@@ -87,7 +87,7 @@ def _row(view: View) -> Markup:
     return tag(
         "tr",
         tag("td", go, data_value=one["index"], class_="number"),
-        tag("td", way(one)),
+        tag("td", data_ends(one)),
         tag("td", view.headline),
         [
             tag("td", cell.words, data_value="" if cell.value is None else cell.value, class_="number")

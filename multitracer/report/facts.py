@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,8 @@ from typing import Any
 
 from multitracer.diagnosis.findings.rules import RULES
 from multitracer.output import costs
-from multitracer.output.costs import SAID_S, bounds_are_wide
+from multitracer.output.costs import SAID_S
+from multitracer.output.evidence import records
 from multitracer.output.order import reading_order
 from multitracer.report.page_text import spelled
 
@@ -38,7 +38,7 @@ class Fact:
         Draws its picture.
     kind : str
     bounds_s : (float, float) or None
-        Of the cost, where they are wide.
+        Of the cost.
     """
 
     cost_s: float | None
@@ -66,7 +66,7 @@ def facts(contract: Object) -> list[Fact]:
 
 def _fact(contract: Object, sentence: Object) -> Fact:
     kind, text = str(sentence["kind"]), str(sentence["text"])
-    cost = sentence["cost_s"]
+    cost, (low_s, high_s) = sentence["cost_s"], sentence["cost_bounds_s"]
     return Fact(
         cost if cost and cost >= SAID_S else None,
         RULES[kind].title if kind in RULES else spelled(kind),
@@ -75,15 +75,8 @@ def _fact(contract: Object, sentence: Object) -> Fact:
         records(sentence["evidence"]),
         str(sentence["command"] or ""),
         kind,
-        _wide(cost, sentence.get("cost_bounds_s")),
+        (float(low_s), float(high_s)),
     )
-
-
-def _wide(cost_s: float | None, bounds: Any) -> Stretch | None:
-    """Bounds that are worth telling."""
-    if not cost_s or bounds is None or not bounds_are_wide(bounds[0], cost_s, bounds[1]):
-        return None
-    return float(bounds[0]), float(bounds[1])
 
 
 def _places(contract: Object, sentence: Object) -> tuple[Stretch, ...]:
@@ -118,14 +111,6 @@ def _drawn(command: str) -> tuple[Stretch, ...]:
         return ()
     start, end = (float(words[words.index(option) + 1]) for option in ("--from", "--to"))
     return ((start, end),)
-
-
-def records(evidence: Any) -> str:
-    """``snd.pcap 127, 167; rlp.log.gz 2932``: records by file."""
-    files: dict[str, list[str]] = {}
-    for one in evidence:
-        files.setdefault(os.path.basename(str(one["source"])), []).append(f"{one['record']:,}")
-    return "; ".join(f"{name} {', '.join(numbers)}" for name, numbers in files.items())
 
 
 def longest(stretches: list[Stretch]) -> tuple[Stretch, ...]:

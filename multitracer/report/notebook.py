@@ -56,8 +56,8 @@ def _connections(measurement: Timeline) -> Markup:
     rows = []
     for one in measurement.connections:
         ends = [f"{host}:{port}" for host, port in one.endpoints]
-        way = ends if one.data_dir == 0 else ends[::-1]
-        rows.append((str(one.index), " → ".join(way)))
+        ordered = ends if one.data_dir == 0 else ends[::-1]
+        rows.append((str(one.index), " → ".join(ordered)))
     return _table(("connection", "from → to"), rows)
 
 

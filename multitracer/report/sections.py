@@ -9,7 +9,7 @@ from multitracer.report.facts import Fact
 from multitracer.report.interactive import Interactive
 from multitracer.report.markup import Markup, join, tag
 from multitracer.report.page_text import duration, rate, share
-from multitracer.report.tables import way
+from multitracer.report.tables import data_ends
 
 Object = Mapping[str, Any]
 
@@ -195,8 +195,8 @@ def figures(drawn: Interactive | None, contract: Object, stills: Markup) -> Mark
         tag(
             "p",
             "Drag to move, Ctrl and wheel to zoom, or keys: ← → move, + − zoom, 0 all. Point at anything for "
-            "its segment, frame or verdict; click a point for its packet number, filters and story; press a "
-            f"name to hide it. {note}",
+            "its segment, frame or verdict; click a point for packet number, filters and explanation; press "
+            f"a name to hide it. {note}",
             class_="note",
         ),
         tag("div", drawn.legend, id="legend"),
@@ -210,7 +210,7 @@ def _which(contract: Object) -> Markup | None:
     if len(connections) < 2:
         return None
     most = max(connections, key=lambda one: one["bytes"]["unique"])
-    return tag("small", f" of connection {most['index']}, which has the most data: {way(most)}")
+    return tag("small", f" of connection {most['index']}, which has the most data: {data_ends(most)}")
 
 
 def subtitle(contract: Object) -> str:
@@ -223,6 +223,6 @@ def subtitle(contract: Object) -> str:
     count = contract.get("connections_in_all", len(connections))
     others = f"; and {count - 1:,} more connections" if count > 1 else ""
     return (
-        f"{way(most)}: {most['bytes']['unique']:,} bytes in "
+        f"{data_ends(most)}: {most['bytes']['unique']:,} bytes in "
         f"{duration(most['end'] - most['start'])}, {rate(most['throughput_bps'])}{others}"
     )

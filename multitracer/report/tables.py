@@ -1,4 +1,4 @@
-"""The rows behind the story: sortable tables, each row a place to go to."""
+"""The rows that the sentences rest on: sortable tables, each row a place to go to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from multitracer.output.rtt import path_rtt
+from multitracer.output.rtt import usual_rtt
 from multitracer.report.facts import gap_of
 from multitracer.report.host_tables import host_tables
 from multitracer.report.markup import Child, Markup, join, tag
@@ -33,7 +33,7 @@ def tables(contract: Object) -> Markup:
     )
 
 
-def way(connection: Object) -> str:
+def data_ends(connection: Object) -> str:
     """From where to where the data went."""
     ends = connection["endpoints"]
     return " → ".join(ends if connection["data_direction"] == "forward" else ends[::-1])
@@ -45,7 +45,7 @@ def _connections(found: Sequence[Object], in_all: int | None = None) -> Markup:
         Row(
             (
                 whole(one["index"]),
-                way(one),
+                data_ends(one),
                 whole(one["bytes"]["unique"]),
                 whole(one["bytes"]["duplicate"]),
                 whole(one["retransmissions"]["total"]),
@@ -68,7 +68,7 @@ def _connections(found: Sequence[Object], in_all: int | None = None) -> Markup:
 
 
 def _logs(found: Sequence[Object]) -> Markup:
-    """Transfers that logs alone tell of."""
+    """Transfers of which there are only logs."""
     rows = []
     for one in found:
         speed, rtt = one["throughput_bps"], one["rtt_ms"]
@@ -101,15 +101,16 @@ def _logs(found: Sequence[Object]) -> Markup:
 
 
 def _rtt(found: Object) -> tuple[float | None, str]:
-    """Median RTT of the path; at the sender's capture else the mean; elsewhere else the least."""
-    whole, samples = path_rtt(found), found["rtt_ms"]
-    if whole is not None and whole.median is not None and whole.p95 is not None:
-        least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
-        return whole.median, f"{median} (min {least}, 95% below {p95})"
-    if found["point"] == "snd" and samples is not None:
-        low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))
-        return samples["mean"], f"{mean} ({low} to {high})"
-    return (None, "") if whole is None else (whole.least, f"at least {duration(whole.least / 1e3)}")
+    """What stands for the RTT, and how it varies."""
+    usual = usual_rtt(found)
+    if usual is None:
+        return None, ""
+    middle = duration(usual.ms / 1e3)
+    if usual.low_ms is None or usual.high_ms is None:
+        return usual.ms, f"at least {middle}" if usual.of == "least" else middle
+    low, high = duration(usual.low_ms / 1e3), duration(usual.high_ms / 1e3)
+    spread = f"min {low}, 95% below {high}" if usual.of == "median" else f"{low} to {high}"
+    return usual.ms, f"{middle} ({spread})"
 
 
 def _resets(found: Sequence[Object]) -> Markup:

@@ -18,12 +18,12 @@ from multitracer.output.results import Answers
 from multitracer.plots.bokeh.pack import deflate
 from multitracer.plots.folding import find, with_corners
 from multitracer.plots.plot import PlotOptions
+from multitracer.report.explanations import explanations
 from multitracer.report.facts import facts
 from multitracer.report.interactive import MOST_POINTS, Interactive, interactive
 from multitracer.report.markup import Markup, clean, data_block, join, tag
 from multitracer.report.sections import diagnosis, figures, headline, subtitle
 from multitracer.report.stills import reset_gaps
-from multitracer.report.stories import stories
 from multitracer.report.tables import sources, tables
 
 Object = Mapping[str, Any]
@@ -51,7 +51,7 @@ class View:
         Content of the page's sections by their id.
     drawn : Interactive or None
     points : mapping
-        What a click on a point needs: files, stories.
+        What a click on a point needs: files, explanations.
     """
 
     key: str
@@ -84,7 +84,7 @@ def view_of(
     fold_s: float | None = None,
     *,
     most_points: int = MOST_POINTS,
-    most_stories: int = 0,
+    most_explanations: int = 0,
 ) -> View:
     """Make a view of an analysis.
 
@@ -97,8 +97,8 @@ def view_of(
         As for `multitracer.report.render`.
     most_points : int
         Points of the figure that the page still bears.
-    most_stories : int
-        Stories that it still bears.
+    most_explanations : int
+        Explanations that it still bears.
     """
     contract = analysis.contract(CONNECTIONS)
     if len(contract["connections"]) > CONNECTIONS:
@@ -134,22 +134,22 @@ def view_of(
             "subtitle": join(subtitle(contract)),
         },
         drawn,
-        _points(analysis, contract, most_stories),
+        _points(analysis, contract, most_explanations),
     )
 
 
 def _of_many(contract: dict[str, Any]) -> dict[str, Any]:
     """The contract with the worst connections and the largest, and with how many there are."""
     found = contract["connections"]
-    told = digest(found, CONNECTIONS // 2)
-    places = dict.fromkeys((*told["worst"], *told["largest"], *range(CONNECTIONS)))
+    summary = digest(found, CONNECTIONS // 2)
+    places = dict.fromkeys((*summary["worst"], *summary["largest"], *range(CONNECTIONS)))
     shown = sorted(list(places)[:CONNECTIONS])
     made = {"connections": [found[place] for place in shown], "connections_in_all": len(found)}
     return plain(contract | made)
 
 
-def _points(analysis: Answers, contract: Object, most_stories: int) -> Object:
-    """Files by number, the display filters of connections, the command that explains, and stories."""
+def _points(analysis: Answers, contract: Object, most_explanations: int) -> Object:
+    """Files by number, the display filters of connections, the command that explains, and explanations."""
     paths = [source.path for source in analysis.measurement.sources]
     folders = {os.path.dirname(path) for path in paths}
     shown = [next(iter(folders))] if len(paths) > 1 and len(folders) == 1 and next(iter(folders)) else paths
@@ -164,8 +164,10 @@ def _points(analysis: Answers, contract: Object, most_stories: int) -> Object:
             for source in analysis.measurement.sources
         ],
         "explain": clean(shlex.join(["multitracer", "explain", *shown])),
-        "stories": {
+        "explanations": {
             key: [clean(word) for word in words]
-            for key, words in (stories(analysis, most_stories) if most_stories > 0 else {}).items()
+            for key, words in (
+                explanations(analysis, most_explanations) if most_explanations > 0 else {}
+            ).items()
         },
     }

@@ -11,12 +11,12 @@ from pathlib import Path
 from multitracer.model.errors import UsageError
 from multitracer.output.results import Answers
 from multitracer.report.document import document
+from multitracer.report.explanations import MOST_OF_ONE
 from multitracer.report.interactive import MOST_POINTS
-from multitracer.report.stories import MOST_OF_ONE
 from multitracer.report.view import view_of
 
-MOST_STORIES = 2_000
-"""Stories of packets that a page carries of single connections: each costs milliseconds to tell."""
+MOST_EXPLANATIONS = 2_000
+"""Explanations of packets that a page carries of single connections: each takes milliseconds to make."""
 
 
 def render(
@@ -45,12 +45,12 @@ def render(
     """
     import multitracer
 
-    views = [view_of(analysis, "all", fold_s, most_stories=MOST_OF_ONE)]
+    views = [view_of(analysis, "all", fold_s, most_explanations=MOST_OF_ONE)]
     points = MOST_POINTS - views[0].kept
-    share = min(max(MOST_STORIES // max(len(analysis.measurement.connections), 1), 20), MOST_OF_ONE)
+    share = min(max(MOST_EXPLANATIONS // max(len(analysis.measurement.connections), 1), 20), MOST_OF_ONE)
     for one in each:
         key = str(one.measurement.connections[0].index)
-        view = view_of(one, key, fold_s, most_points=points, most_stories=share)
+        view = view_of(one, key, fold_s, most_points=points, most_explanations=share)
         points -= view.kept
         views.append(view)
     left_out = max(len(analysis.measurement.connections) - (len(views) - 1), 0)

@@ -193,7 +193,7 @@ def plain_idle_s(name: str) -> float:
     return idle
 
 
-def test_idle_time_has_the_causes_that_the_stories_tell() -> None:
+def test_idle_time_has_the_causes_that_the_explanations_have() -> None:
     vj = summary("link-resets-vj", "idle_phases")
     assert next(iter(vj["causes"])) == "timeout_wait"
     waits = [phase for phase in vj["phases"] if phase["cause"] == "timeout_wait"]

@@ -153,6 +153,7 @@ def test_delivered_or_the_truth_says_lost(model: str, seed: int) -> None:
         assert len(events) == missing.total()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([1, 4]), st.sampled_from([0, 25, 300]))
 def test_rlc_loses_packets_only_in_a_reset(seed: int, most: int, pdus_per_tti: int, jitter_ms: int) -> None:

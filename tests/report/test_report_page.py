@@ -181,7 +181,9 @@ def test_the_hover_names_the_segment_and_its_verdict(page):
     x, y = shown.evaluate(where)
     shown.mouse.move(x - 3, y - 3)
     shown.mouse.move(x, y)
-    card = shown.locator(".bk-Tooltip >> text=/timeout, genuine; after 14\\.\\d+ s of silence, timer 1 RTO/")
+    card = shown.locator(
+        ".bk-Tooltip >> text=/timeout, genuine; idle for 14\\.\\d+ s before the RTO, backoff x1/"
+    )
     card.first.wait_for()
 
 

@@ -66,6 +66,7 @@ def test_a_sentence_leads_to_what_its_command_draws(contract: dict[str, Any]) ->
         "kind": "air_retries",
         "text": "x",
         "cost_s": 0.0,
+        "cost_bounds_s": [0.0, 0.0],
         "evidence": [],
         "command": "multitracer plot 'a b' --kind air --from 2 --to 5 -o air.png",
         "chains": [],

@@ -63,6 +63,7 @@ def test_idle_phases_that_belong_to_no_chain_are_the_places_of_their_sentence() 
                 "text": "the link was idle",
                 "kind": "idle_application",
                 "cost_s": 4.0,
+                "cost_bounds_s": [4.0, 4.0],
                 "evidence": [],
                 "command": None,
                 "chains": [],

@@ -96,9 +96,9 @@ class Evidence:
         found = self._results.get("utilization")
         if found is None or found.inconclusive is not None or not found.summary["sent_bytes"]:
             return 0.0
-        told = found.summary
-        busy_s = told.get("available_s", told["span_s"]) - told["idle_s"]
-        return float(max(busy_s, 0.0) * 1e9 / told["sent_bytes"])
+        utilization = found.summary
+        busy_s = utilization.get("available_s", utilization["span_s"]) - utilization["idle_s"]
+        return float(max(busy_s, 0.0) * 1e9 / utilization["sent_bytes"])
 
     @cached_property
     def spans(self) -> Table:

@@ -50,7 +50,7 @@ def standstill_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list
             Event(
                 "standstill",
                 start,
-                f"nothing under way arrived at either end for {(end - start) / 1e9:.2f} s",
+                f"nothing in transit arrived at either end for {(end - start) / 1e9:.2f} s",
                 end_ns=end,
                 source=source,
                 record=record,

@@ -59,7 +59,7 @@ class Explainer:
         title = f"Packet {self.record:,} at {self._at(self.t_ns)}: {what}" + (
             f", {verb}" if length or cause else ""
         )
-        story = Explanation(
+        explanation = Explanation(
             "stall" if stall else kind,
             title,
             self.connection.index,
@@ -67,24 +67,24 @@ class Explainer:
             self.source,
             round(self.m.seconds(self.t_ns), 6),
         )
-        self._place(story)
+        self._place(explanation)
         if len(arrived):
-            story.add("arrival", arrival_sentence(arrived, 0), self.record)
+            explanation.add("arrival", arrival_sentence(arrived, 0), self.record)
         if stall:
-            self._stall(story)
+            self._stall(explanation)
         if cause:
-            self._retransmission(story, cause)
+            self._retransmission(explanation, cause)
         elif not length:
-            self._ack(story)
+            self._ack(explanation)
         for text in link_sentences(self.m, self.source, self.record):
-            story.add("link", text, self.record)
+            explanation.add("link", text, self.record)
         for text, _ in host_sentences(self.m, self.results, self.source, self.record):
-            story.add("host", text, self.record)
+            explanation.add("host", text, self.record)
         if length or cause:
-            self._copies(story)
-            self._kernel(story)
-            self._answer(story)
-        return story
+            self._copies(explanation)
+            self._kernel(explanation)
+            self._answer(explanation)
+        return explanation
 
     def _at(self, t_ns: int) -> str:
         return seconds_text(self.m.seconds(t_ns))
@@ -95,33 +95,35 @@ class Explainer:
         keep = (table["conn"] == self.connection.index) & (table["dir"] == self.dir)
         return table.where(keep & (table["source"] == self.source))
 
-    def _place(self, story: Explanation) -> None:
+    def _place(self, explanation: Explanation) -> None:
         point = self.m.sources[self.source].point
         if point != "snd":
             where = {"rcv": "the receiver's capture", "mid": "a capture on the path"}.get(
                 point or "", "a capture"
             )
-            story.add(
+            explanation.add(
                 "seen from",
                 f"{where}, not the sender's: causes and timers are inferred from what passed here",
             )
         (begin, bport), (end, eport) = self.connection.endpoints[:: -1 if self.dir else 1]
-        story.add("flow", f"{begin} port {bport} to {end} port {eport}, connection {self.connection.index}")
+        explanation.add(
+            "flow", f"{begin} port {bport} to {end} port {eport}, connection {self.connection.index}"
+        )
 
-    def _retransmission(self, story: Explanation, cause: str) -> None:
+    def _retransmission(self, explanation: Explanation, cause: str) -> None:
         rule = RULES[cause]
-        story.add("rule", f"{rule.text} ({rule.reference})")
+        explanation.add("rule", f"{rule.text} ({rule.reference})")
         table = self._mine("retransmissions")
         found = np.flatnonzero(table["record"] == self.record)
         if len(found):
-            self._evidence(story, table, int(found[0]))
+            self._evidence(explanation, table, int(found[0]))
             if cause != "timeout":
                 for about, text, record in verdict_sentences(table, int(found[0])):
-                    story.add(about, text, record)
+                    explanation.add(about, text, record)
         if cause == "timeout":
-            self._timeout(story)
+            self._timeout(explanation)
 
-    def _evidence(self, story: Explanation, table: Table, row: int) -> None:
+    def _evidence(self, explanation: Explanation, table: Table, row: int) -> None:
         value = {name: int(table[name][row]) for name in table}
         parts = []
         if value["since_sent_ns"] >= 0:
@@ -135,14 +137,14 @@ class Explainer:
             parts.append(f"{value['sacked']:,} bytes above it were selectively acknowledged")
         if value["rto_ns"] >= 0:
             parts.append(f"the retransmission timeout was estimated at {span_text(value['rto_ns'])}")
-        story.add("evidence", "; ".join(parts), self.record)
+        explanation.add("evidence", "; ".join(parts), self.record)
         episode = table.where(table["episode"] == value["episode"])
         if value["episode"] > 0:
             names = episode.words("cause").tolist()
             counts = ", ".join(f"{names.count(name)} {RULES[name].name}" for name in dict.fromkeys(names))
             begin, end = int(episode["t_ns"].min()), int(episode["t_ns"].max())
             number = int(np.count_nonzero(episode["t_ns"] <= self.t_ns))
-            story.add(
+            explanation.add(
                 "episode",
                 f"loss recovery {value['episode']} of this direction, {self._at(begin)} to {self._at(end)}: "
                 f"{count(len(episode), 'segment')} retransmitted ({counts}); this is number {number}",
@@ -150,25 +152,25 @@ class Explainer:
                 int(episode["record"][-1]),
             )
             for text, record in episode_sentences(self._mine("episodes"), value["episode"]):
-                story.add("episode", text, record)
+                explanation.add("episode", text, record)
 
-    def _timeout(self, story: Explanation) -> None:
+    def _timeout(self, explanation: Explanation) -> None:
         timeouts = self.results.get("timeouts")
         table = timeouts.tables.get("timeouts") if timeouts is not None else None
         if table is None or not len(found := np.flatnonzero(table["record"] == self.record)):
             return
         row = int(found[0])
-        story.add("timer", timer_sentence(table, row))
+        explanation.add("timer", timer_sentence(table, row))
         verdict = schema.VERDICTS[int(table["verdict"][row])]
         answer = int(table["answer_record"][row])
         decided = f"; the ACK that decided is packet {answer:,}" if answer else ""
-        story.add("verdict", f"the timeout was {verdict}{decided}", answer)
+        explanation.add("verdict", f"the timeout was {verdict}{decided}", answer)
         for name, meaning in VOTES.items():
             vote = schema.VOTES[int(table[name][row])]
             if vote != "abstains":
-                story.add("vote", f"{name.replace('_', ' ')} says {vote}: {meaning[vote]}")
+                explanation.add("vote", f"{name.replace('_', ' ')} says {vote}: {meaning[vote]}")
 
-    def _copies(self, story: Explanation) -> None:
+    def _copies(self, explanation: Explanation) -> None:
         """Every sending of the first byte, with what the receiver's capture says of it."""
         rows = self.rows
         same = (rows["conn"] == self.connection.index) & (rows["dir"] == self.dir) & (rows["length"] > 0)
@@ -181,10 +183,12 @@ class Explainer:
         more = f"; and {len(copies) - _LISTED} more" if len(copies) > _LISTED else ""
         records = rows["record"][copies[:_LISTED]].tolist()
         times = "once" if len(copies) == 1 else f"{len(copies)} times"
-        story.add("copies", f"byte {self.seq:,} was sent {times}: {'; '.join(parts)}{more}", *records)
+        explanation.add("copies", f"byte {self.seq:,} was sent {times}: {'; '.join(parts)}{more}", *records)
         losses = self.results.get("losses")
         if losses is None or losses.inconclusive is not None:
-            story.add("receiver", "no capture of the other side: whether earlier copies arrived is inferred")
+            explanation.add(
+                "receiver", "no capture of the other side: whether earlier copies arrived is inferred"
+            )
             return
         repeats = losses.tables["repeats"]
         found = np.flatnonzero(
@@ -203,7 +207,7 @@ class Explainer:
                 "inconclusive": "unknown: copies of these bytes look alike",
             }[need]
             sure = "certain, by both captures: " if repeats["certain"][one] else ""
-            story.add("receiver", f"{sure}this transmission was {words}", earlier)
+            explanation.add("receiver", f"{sure}this transmission was {words}", earlier)
 
     def _fate(self, record: int) -> str:
         known = self.fates
@@ -220,7 +224,7 @@ class Explainer:
             return f" (lost in part: {int(arrived[found[0]]):,} bytes arrived)"
         return f" ({word})"
 
-    def _kernel(self, story: Explanation) -> None:
+    def _kernel(self, explanation: Explanation) -> None:
         table = self.m.table("kernel_events")
         keep = (table["conn"] == self.connection.index) & (table["dir"] == self.dir)
         own = table.where(keep).sorted_by("t_ns")
@@ -230,57 +234,59 @@ class Explainer:
         near = np.abs(own["t_ns"] - self.t_ns) <= _KERNEL_NS
         for one in np.flatnonzero(near & (kinds == "retransmit")).tolist()[:1]:
             when, line = self._at(int(own["t_ns"][one])), int(own["record"][one])
-            story.add("kernel", f"logged tcp_retransmit_skb at {when} (line {line})")
+            explanation.add("kernel", f"logged tcp_retransmit_skb at {when} (line {line})")
         states = np.flatnonzero(kinds == "cong_state")
         before = states[own["t_ns"][states] <= self.t_ns + _KERNEL_NS]
         if len(before):
             one = int(before[-1])
             value = int(own["value"][one])
             name = _STATES[value] if 0 <= value < len(_STATES) else str(value)
-            story.add(
+            explanation.add(
                 "kernel",
                 f"its congestion state was {name} since {self._at(int(own['t_ns'][one]))} "
                 f"(line {int(own['record'][one])})",
             )
 
-    def _answer(self, story: Explanation) -> None:
+    def _answer(self, explanation: Explanation) -> None:
         """The first ACK after it that covers it."""
         rows = self.rows
         back = (rows["conn"] == self.connection.index) & (rows["dir"] != self.dir)
         found = np.flatnonzero(back & (rows["ack"] >= self.end) & (rows["t_ns"] >= self.t_ns))
         if not len(found):
-            story.add("answer", "it was never acknowledged in this capture")
+            explanation.add("answer", "it was never acknowledged in this capture")
             return
         one = int(found[0])
         record, t_ns = int(rows["record"][one]), int(rows["t_ns"][one])
-        story.add(
+        explanation.add(
             "answer",
             f"packet {record:,} acknowledged it {span_text(t_ns - self.t_ns)} later, at {self._at(t_ns)} "
             f"(up to byte {int(rows['ack'][one]) - 1:,})",
             record,
         )
 
-    def _ack(self, story: Explanation) -> None:
+    def _ack(self, explanation: Explanation) -> None:
         kind = schema.ACK_KINDS[int(self.rows["ack_kind"][self.row])]
         says = {
             "advance": "acknowledges new data",
-            "duplicate": "is a duplicate ACK: the same number again, no data, data outstanding (RFC 5681 2)",
+            "duplicate": "is a duplicate ACK: the same number again, no data, data in flight (RFC 5681 2)",
             "window_update": "changes the window only",
             "repeat": "repeats what was known",
             "old": "is older than an ACK that came before",
         }.get(kind, "carries no ACK that could be judged")
         window = int(self.rows["window"][self.row])
         offered = f"; it advertises a window of {window:,} bytes" if window >= 0 else ""
-        story.add("says", f"acknowledges up to byte {int(self.rows['ack'][self.row]) - 1:,}; {says}{offered}")
+        explanation.add(
+            "says", f"acknowledges up to byte {int(self.rows['ack'][self.row]) - 1:,}; {says}{offered}"
+        )
 
-    def _stall(self, story: Explanation) -> None:
+    def _stall(self, explanation: Explanation) -> None:
         """Why nothing was sent before this segment."""
         state = sender_state(self.m, self.connection)
         own = (self.rows["conn"] == self.connection.index) & (self.rows["dir"] == self.dir)
         sent = np.flatnonzero(own & (self.rows["length"] > 0) & (self.rows["t_ns"] < self.t_ns))
         last = int(sent[-1])
         begin = int(self.rows["t_ns"][last])
-        story.add(
+        explanation.add(
             "stall",
             f"nothing was sent for {span_text(self.t_ns - begin)}, from {self._at(begin)} "
             f"to {self._at(self.t_ns)}",
@@ -288,12 +294,12 @@ class Explainer:
             self.record,
         )
         if state is None or self.dir != self.connection.data_dir:
-            story.add("why", "the sender's own capture is missing: what it waited for cannot be known")
+            explanation.add("why", "the sender's own capture is missing: what it waited for cannot be known")
             return
-        story.add("why", _why(state, begin, self.t_ns, bool(self.rows["duplicate"][self.row])))
-        self._idle(story, begin)
+        explanation.add("why", _why(state, begin, self.t_ns, bool(self.rows["duplicate"][self.row])))
+        self._idle(explanation, begin)
 
-    def _idle(self, story: Explanation, begin: int) -> None:
+    def _idle(self, explanation: Explanation, begin: int) -> None:
         result = self.results.get("idle_phases")
         if result is None or result.inconclusive is not None:
             return
@@ -303,7 +309,7 @@ class Explainer:
             for one in over[:_LISTED].tolist():
                 cause, because = phase.words("cause")[one], phase["because"][one]
                 begin_text, end_text = (self._at(int(phase[name][one])) for name in ("t_ns", "end_ns"))
-                story.add(
+                explanation.add(
                     "link",
                     f"idle from {begin_text} to {end_text}: {cause}{f', {because}' if because else ''}",
                 )

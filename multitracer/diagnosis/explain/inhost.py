@@ -82,8 +82,8 @@ def _calls(m: Timeline, calls: Table, one: Mapping[str, int], kind: str) -> tupl
     own = (calls["conn"] == one["conn"]) & (calls["dir"] == one["dir"]) & (calls["source"] == one["source"])
     rows = calls.where(own & (calls["kind"] == calls.code("kind", kind)))
     begun = any(
-        bool(told[("forward", "reverse")[one["dir"]]]["syn"])
-        for told in m.connections[one["conn"]].summaries.values()
+        bool(summary[("forward", "reverse")[one["dir"]]]["syn"])
+        for summary in m.connections[one["conn"]].summaries.values()
     )
     if not begun or not len(rows) or one["seq"] <= 0:
         return None

@@ -59,12 +59,12 @@ def verdict_sentences(retransmissions: Table, row: int) -> Iterator[tuple[str, s
     verdict = schema.VERDICTS[int(retransmissions["verdict"][row])]
     answer = int(retransmissions["answer_record"][row])
     decided = f"; packet {answer:,} answered it" if answer else ""
-    told = {
+    reasons = {
         "spurious": f"it was spurious: an earlier copy had arrived{decided}",
         "genuine": f"it was needed: the ACK answers this transmission{decided}",
         "inconclusive": f"no ACK shows whether it was needed{decided}",
     }
-    yield "verdict", told[verdict], answer
+    yield "verdict", reasons[verdict], answer
     for name in _VOTERS:
         vote = schema.VOTES[int(retransmissions[name][row])]
         if vote != "abstains":

@@ -72,7 +72,7 @@ VOTES = {
         "genuine": "the ACK came no sooner than the min RTT allows",
     },
     "receiver": {
-        "spurious": "an earlier copy had arrived at the receiver's capture and its ACK was on the way",
+        "spurious": "an earlier copy had arrived at the receiver's capture and its ACK was in transit",
         "genuine": "no earlier copy arrived at the receiver's capture",
     },
     "ack_path": {

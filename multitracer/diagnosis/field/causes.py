@@ -35,19 +35,19 @@ class Cause:
     seconds : float
     cost_s : float
         Of them, those in which the link would have taken more: a full link costs none, recovery does.
-    weight_s : float or None
-        Seconds that stand for it in the order of causes, if not its own.
+    ahead_s : float
+        Seconds by which it is moved forward in the order of causes.
     """
 
     kind: str
     seconds: float
     cost_s: float = 0.0
-    weight_s: float | None = None
+    ahead_s: float = 0.0
 
     @property
     def rank_s(self) -> float:
         """Seconds by which causes are put in order."""
-        return self.seconds if self.weight_s is None else self.weight_s
+        return self.seconds + self.ahead_s
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ class Company:
     droppers: frozenset[str] = frozenset()
 
 
-ALONE = Company()
+NO_COMPANY = Company()
 
 
-def causes(flow: Flow, company: Company = ALONE) -> list[Cause]:
+def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
     """The time of a transfer by cause, the longest first; the seconds add up to the transfer's.
 
     Parameters
@@ -92,13 +92,13 @@ def causes(flow: Flow, company: Company = ALONE) -> list[Cause]:
     if crowded and not flow.link_had_room:
         spent["bandwidth"] += spent["congestion_window"]
         spent["congestion_window"] = 0.0
-    told = [
+    candidates = [
         Cause("idle_application", spent["application"], spent["application"]),
         Cause("idle_receiver_window", spent["receiver_window"], spent["receiver_window"]),
         Cause("unknown", spent["unknown"]),
         *_network(flow, spent, company),
     ]
-    found = sorted((cause for cause in told if cause.seconds > 0), key=lambda cause: -cause.rank_s)
+    found = sorted((cause for cause in candidates if cause.seconds > 0), key=lambda cause: -cause.rank_s)
     return found or [Cause("unknown", 0.0)]
 
 
@@ -110,21 +110,20 @@ def _network(flow: Flow, spent: dict[str, float], company: Company) -> list[Caus
     reduced = window if lost else 0.0
     if flow.own_drops or flow.sender in company.droppers:
         opening, reduced = spent["handshake"], window
-        told = [Cause("local_drop", full + reduced + recovery, recovery)]
+        found = [Cause("local_drop", full + reduced + recovery, recovery)]
     elif full >= (MOSTLY_FULL if lost else FULL) * (full + window + recovery):
         # Losses of a full link are how it says so.
         named = "queue" if flow.has_queue and lost < LOSS_SHARE * flow.sent else "bottleneck"
-        told = [Cause(named, full + reduced + recovery, recovery)]
+        found = [Cause(named, full + reduced + recovery, recovery)]
     else:
         held = reduced + recovery
         # A link that had room for so long is not what made the transfer slow, though it was full for longer.
-        room = lost and held > 0 and full < MOSTLY_FULL * (full + window + recovery)
-        first = max(full, held) if room else held
-        told = [
-            Cause("loss" if lost else "spurious", held, held, first),
-            Cause("bottleneck", full, weight_s=full + held - first),
+        ahead_s = max(full - held, 0.0) if lost and held > 0 else 0.0
+        found = [
+            Cause("loss" if lost else "spurious", held, held, ahead_s),
+            Cause("bottleneck", full, ahead_s=-ahead_s),
         ]
-    return [*told, Cause(SLOW_START, opening, opening)]
+    return [*found, Cause(SLOW_START, opening, opening)]
 
 
 def company(flows: Sequence[Flow]) -> Company:

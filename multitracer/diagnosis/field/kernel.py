@@ -67,8 +67,8 @@ def contradiction(flows: Sequence[Flow]) -> Finding | None:
     The kernel's counter may be older than the end of the transfer: less than what was captured contradicts
     nothing.
     """
-    told = [flow for flow in flows if flow.kernel_retransmissions is not None]
-    missing = [flow for flow in told if (flow.kernel_retransmissions or 0) > flow.retransmissions]
+    counted = [flow for flow in flows if flow.kernel_retransmissions is not None]
+    missing = [flow for flow in counted if (flow.kernel_retransmissions or 0) > flow.retransmissions]
     if not missing:
         return None
     kernel = sum(flow.kernel_retransmissions or 0 for flow in missing)

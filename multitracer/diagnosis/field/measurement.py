@@ -75,8 +75,8 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     every_chain = summary_of(results, "chains").get("chains", [])
     chains = said(m, every_chain)
     found = _with_records(found, [one for one in chains if one.kind in _BEHIND])
-    told = {one.kind for one in found}
-    others = [one for one in chains if one.kind not in _BEHIND and one.kind not in told]
+    kinds = {one.kind for one in found}
+    others = [one for one in chains if one.kind not in _BEHIND and one.kind not in kinds]
     others.sort(key=lambda one: -one.cost_s)
     # No limit of a sender has a name for a path that stands still: it comes before them if it took long.
     still_s = sum(chain["held_s"] for chain in every_chain if chain["kind"] == "standstill")
@@ -182,5 +182,5 @@ def _with_records(found: list[Finding], chains: list[Finding]) -> list[Finding]:
         return found
     evidence = tuple(dict.fromkeys(record for one in chains for record in one.evidence))
     numbers = tuple(number for one in chains for number in one.chains)
-    told = replace(found[place], evidence=evidence[:12], command=chains[0].command, chains=numbers)
-    return [*found[:place], told, *found[place + 1 :]]
+    pointed = replace(found[place], evidence=evidence[:12], command=chains[0].command, chains=numbers)
+    return [*found[:place], pointed, *found[place + 1 :]]

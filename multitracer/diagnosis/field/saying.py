@@ -72,17 +72,17 @@ def sentences(
     found = groups(flows)
     # What was lost of a connection is said once: by the first sentence that is about it, else by the first.
     about = any(group.kind in _OF_LOSS for group in found)
-    told: set[int] = set()
+    with_losses: set[int] = set()
     sentences = []
     for place, group in enumerate(found):
         if place and _usual_opening(group):
             sentences.append(Finding("", group.cost_s, group.kind))
             continue
         mine = {one.index for one in group.flows}
-        with_loss = (group.kind in _OF_LOSS or (place == 0 and not about)) and not mine <= told
+        with_loss = (group.kind in _OF_LOSS or (place == 0 and not about)) and not mine <= with_losses
         sentences.append(Finding(text(group, with_loss=with_loss), group.cost_s, group.kind, command))
         if with_loss:
-            told |= mine
+            with_losses |= mine
     waiting = _standing(flows, found)
     sentences += [waiting] if waiting is not None else []
     overruled = contradiction(flows)

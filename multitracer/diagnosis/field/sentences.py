@@ -102,7 +102,7 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
 
 
 def _bottleneck(group: Group) -> str:
-    if _share_told(group.flows) < SELDOM:
+    if _known_share(group.flows) < SELDOM:
         return _crowd(group.flows) + _queue(group)
     return f"the link was full{_fullness(group)}{_queue(group)}"
 
@@ -117,7 +117,7 @@ def _crowd(flows: tuple[Flow, ...]) -> str:
 
 
 def _bufferbloat(group: Group) -> str:
-    if _share_told(group.flows) < SELDOM:
+    if _known_share(group.flows) < SELDOM:
         return f"{_crowd(group.flows)}, with a standing queue (bufferbloat){_queue(group)}"
     return f"the link was full{_fullness(group)}, with a standing queue (bufferbloat){_queue(group)}"
 
@@ -313,14 +313,14 @@ def _share_of_time(flows: tuple[Flow, ...]) -> str:
     """In how much of the time of all with data in flight it was full; nothing where some do not tell."""
     if any(flow.full_share is None for flow in flows):
         return ""
-    return f", for {_percent(_share_told(flows))} of their time with data in flight"
+    return f", for {_percent(_known_share(flows))} of their time with data in flight"
 
 
-def _share_told(flows: tuple[Flow, ...]) -> float:
+def _known_share(flows: tuple[Flow, ...]) -> float:
     """Part of their time with data in flight in which the link was full, of those that tell; 1 if none."""
-    told = [flow for flow in flows if flow.full_share is not None]
-    busy_s = sum(flow.busy_s for flow in told)
-    return sum((flow.full_share or 0.0) * flow.busy_s for flow in told) / busy_s if busy_s else 1.0
+    known = [flow for flow in flows if flow.full_share is not None]
+    busy_s = sum(flow.busy_s for flow in known)
+    return sum((flow.full_share or 0.0) * flow.busy_s for flow in known) / busy_s if busy_s else 1.0
 
 
 def together_bps(flows: tuple[Flow, ...]) -> float | None:
@@ -331,10 +331,10 @@ def together_bps(flows: tuple[Flow, ...]) -> float | None:
 
 def _queue(group: Group) -> str:
     """What the queue added, of the connection with most data that tells it."""
-    told = [flow for flow in group.flows if flow.queue_ms is not None and flow.base_rtt_ms is not None]
-    if not told or told[0].queue_ms is None or told[0].queue_ms[1] < 1.0:
+    queued = [flow for flow in group.flows if flow.queue_ms is not None and flow.base_rtt_ms is not None]
+    if not queued or queued[0].queue_ms is None or queued[0].queue_ms[1] < 1.0:
         return ""
-    return f"; the queue{queue_words(told[0])}"
+    return f"; the queue{queue_words(queued[0])}"
 
 
 def queue_words(flow: Flow) -> str:

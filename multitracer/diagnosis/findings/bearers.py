@@ -53,29 +53,29 @@ def bearer(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     if found is None or found.inconclusive is not None or not len(span):
         return []
     sentences = []
-    for way in found.summary["directions"]:
-        told = _repeats(m, found, way, span)
+    for direction in found.summary["directions"]:
+        repeats = _repeats(m, found, direction, span)
         # ACKs that were given up are made good by the next.
-        is_data = m.entities.index(way["entity"]) == sender_entity(m)
-        lost = _given_up(m, found, way, results) if is_data else None
-        sentences += [one for one in (told, lost) if one is not None]
+        is_data = m.entities.index(direction["entity"]) == sender_entity(m)
+        lost = _given_up(m, found, direction, results) if is_data else None
+        sentences += [one for one in (repeats, lost) if one is not None]
     return sentences
 
 
-def _repeats(m: Timeline, found: Result, way: Object, span: Intervals) -> Finding | None:
-    sender, receiver = (m.entities.index(way[name]) for name in ("entity", "receiver"))
+def _repeats(m: Timeline, found: Result, direction: Object, span: Intervals) -> Finding | None:
+    sender, receiver = (m.entities.index(direction[name]) for name in ("entity", "receiver"))
     gaps = found.tables["reorderings"]
     gaps = gaps.where((gaps["entity"] == receiver) & (gaps["end_ns"] >= 0))
     still = intersect(intervals(np.stack([gaps["t_ns"], gaps["end_ns"]], axis=1)), span)
     waits = still[:, 1] - still[:, 0]
-    again = way["pdus"]
+    again = direction["pdus"]
     portion = again["again"] / again["sent"] if again is not None and again["sent"] else 0.0
     carried = "data" if sender == sender_entity(m) else "ACKs"
     # ACKs are cumulative: many short waits of theirs hold nothing up.
     is_long = bool(len(still)) and (
         int(waits.max()) >= STILL_NS or (carried == "data" and total(still) >= STILL_SHARE * total(span))
     )
-    unheard = way["reordering"] is None and portion >= AGAIN_SHARE
+    unheard = direction["reordering"] is None and portion >= AGAIN_SHARE
     asked = _late_poll(found, sender)
     if not is_long and not unheard:
         return None
@@ -91,7 +91,7 @@ def _repeats(m: Timeline, found: Result, way: Object, span: Intervals) -> Findin
             f"held {carried} back, waiting for missing PDUs, for {seconds(total(still) / 1e9)} of "
             f"{seconds(total(span) / 1e9)}{most}"
         )
-    text = f"the radio bearer from {way['entity']} to {way['receiver']} {' and '.join(parts)}"
+    text = f"the radio bearer from {direction['entity']} to {direction['receiver']} {' and '.join(parts)}"
     evidence = _records(m, gaps["t_ns"], gaps["record"], gaps["end_ns"] - gaps["t_ns"], receiver)
     if asked is not None:
         row, wait_ns, usual_ns = asked
@@ -121,19 +121,19 @@ def _late_poll(found: Result, sender: int) -> tuple[int, int, int] | None:
     return (row, most, usual) if most >= POLL_NS and most >= POLL_TIMES * usual else None
 
 
-def _given_up(m: Timeline, found: Result, way: Object, results: Mapping[str, Result]) -> Finding | None:
+def _given_up(m: Timeline, found: Result, direction: Object, results: Mapping[str, Result]) -> Finding | None:
     """What the bearer gave up for certain; what its log may only have missed goes unsaid."""
-    lost = way["discards"]
+    lost = direction["discards"]
     if not lost["certain"] or not lost["unsent"] + lost["reset"]:
         return None
-    sender = m.entities.index(way["entity"])
+    sender = m.entities.index(direction["entity"])
     skipped = "its number" if lost["unsent"] == 1 else "their numbers"
     parts = [
         f"{several(lost['unsent'], 'packet')} before sending a byte (PDCP skipped {skipped})",
         f"{several(lost['reset'], 'packet')} when it was set up anew",
     ]
-    told = joined(part for part, number in zip(parts, (lost["unsent"], lost["reset"]), strict=True) if number)
-    text = f"the radio bearer from {way['entity']} to {way['receiver']} gave up {told}"
+    how = joined(part for part, number in zip(parts, (lost["unsent"], lost["reset"]), strict=True) if number)
+    text = f"the radio bearer from {direction['entity']} to {direction['receiver']} gave up {how}"
     dropped = results.get("local_drops")
     if dropped is not None and dropped.inconclusive is None:
         rows = dropped.tables["local_drops"]

@@ -31,14 +31,14 @@ def _clear(one: Mapping[str, Any] | None) -> bool:
 
 
 def _said(m: Timeline, one: Mapping[str, Any]) -> Finding:
-    told = one["throughput"]
-    side, other = ("below", "above") if told["low_is_bad"] else ("above", "below")
+    found = one["throughput"]
+    side, other = ("below", "above") if found["low_is_bad"] else ("above", "below")
     unit = f" {one['unit']}" if one["unit"] else ""
     text = (
-        f"throughput was low while {one['words']} was {side} {told['threshold']:.4g}{unit}: median "
-        f"{rate(told['bad_bps'])} there ({share(told['bad_share'])} of the intervals, in "
-        f"{several(told['stretches'], 'stretch', 'stretches')}), {rate(told['good_bps'])} {other} "
-        f"(rank correlation {told['rank_correlation']:+.2f}; a coincidence in time, no proof of the cause)"
+        f"throughput was low while {one['words']} was {side} {found['threshold']:.4g}{unit}: median "
+        f"{rate(found['bad_bps'])} there ({share(found['bad_share'])} of the intervals, in "
+        f"{several(found['stretches'], 'stretch', 'stretches')}), {rate(found['good_bps'])} {other} "
+        f"(rank correlation {found['rank_correlation']:+.2f}; a coincidence in time, no proof of the cause)"
     )
-    command = plot_command(m, told["longest"]["start"], told["longest"]["end"], "logs")
-    return Finding(text, 0.0, "condition", command, ((one["source"], told["record"]),))
+    command = plot_command(m, found["longest"]["start"], found["longest"]["end"], "logs")
+    return Finding(text, 0.0, "condition", command, ((one["source"], found["record"]),))

@@ -10,7 +10,7 @@ from typing import Any
 from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.model.timeline import Timeline
 
-_TOLD_IN = ("loss", "bottleneck", "queue")
+_WITH_LOSS = ("loss", "bottleneck", "queue")
 """Sentences that tell of losses on the path."""
 
 
@@ -32,12 +32,12 @@ def with_hops(m: Timeline, found: Sequence[Finding], summary: Mapping[str, Any])
     where = lossy_hops(summary)
     if not where:
         return list(found)
-    place = next((at for at, one in enumerate(found) if one.kind in _TOLD_IN), None)
+    place = next((at for at, one in enumerate(found) if one.kind in _WITH_LOSS), None)
     if place is None:
         lost = Finding(f"segments were lost on the path: {where}", 0.0, "loss", plot_command(m, None, None))
         return [*found, lost]
-    told = replace(found[place], text=f"{found[place].text}; lost {where}")
-    return [*found[:place], told, *found[place + 1 :]]
+    located = replace(found[place], text=f"{found[place].text}; lost {where}")
+    return [*found[:place], located, *found[place + 1 :]]
 
 
 def lossy_hops(summary: Mapping[str, Any]) -> str:

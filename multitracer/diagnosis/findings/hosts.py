@@ -58,15 +58,15 @@ def hosts(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     sentences = []
     for one in found.summary["points"].values() or [found.summary]:
         sentences += [
-            told
-            for told in (
+            sentence
+            for sentence in (
                 _drops(m, one, results),
                 _queue(m, one),
                 _busy(m, one, span_s),
                 _application(m, one, "write", span_s),
                 _application(m, one, "read", span_s),
             )
-            if told is not None
+            if sentence is not None
         ]
     return sentences
 
@@ -77,11 +77,11 @@ def _whose(one: Object) -> str:
 
 def _drops(m: Timeline, one: Object, results: Mapping[str, Result]) -> Finding | None:
     """Drops before the wire or before the application, by the kernel's reasons."""
-    told = {reason: count for reason, count in one["drops"].items() if reason not in _NO_USE}
-    if not told:
+    drops = {reason: count for reason, count in one["drops"].items() if reason not in _NO_USE}
+    if not drops:
         return None
-    parts = [f"{count:,} ({reason})" for reason, count in told.items()]
-    number = sum(told.values())
+    parts = [f"{count:,} ({reason})" for reason, count in drops.items()]
+    number = sum(drops.values())
     text = f"{_whose(one)} itself dropped {several(number, 'packet')}: {joined(parts)}"
     queue = one["qdisc"]
     if queue["dropped_by_tc"] is not None and queue["dropped"]:
@@ -98,7 +98,7 @@ def _drops(m: Timeline, one: Object, results: Mapping[str, Result]) -> Finding |
     events = m.table("host_events")
     rows = np.flatnonzero((events["source"] == source) & (events["kind"] == events.code("kind", "drop")))
     names = m.sources[source].details["drop_reasons"]
-    named = np.array([name in told for name in names] + [False])[events["name"][rows]]
+    named = np.array([name in drops for name in names] + [False])[events["name"][rows]]
     records = events["record"][rows[named]][:MOST_EVIDENCE].tolist()
     evidence = tuple((one["source"], int(record)) for record in records)
     return Finding(text, 0.0, "host_drops", plot_command(m, None, None), evidence)

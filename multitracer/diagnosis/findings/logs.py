@@ -45,21 +45,21 @@ def from_logs(m: Timeline, summary: Object) -> list[Finding]:
     """What limited these transfers, the most frequent first; alike ones are one sentence."""
     transfers = [one for one in summary.get("transfers", ()) if one["throughput_bps"] is not None]
     # Of a transfer that both ends logged, the sender's log tells more.
-    alone = [one for one in transfers if one["sends"] is not False or one["other_end"] is None]
-    most = max((one["bytes"] for one in alone), default=0)
+    chosen = [one for one in transfers if one["sends"] is not False or one["other_end"] is None]
+    most = max((one["bytes"] for one in chosen), default=0)
     # Control sockets and those that carried ACKs only are no transfers to be explained.
-    alone = [one for one in alone if one["bytes"] >= SMALL * most]
+    chosen = [one for one in chosen if one["bytes"] >= SMALL * most]
     probes = [one for one in summary.get("transfers", ()) if one["throughput_bps"] is None and one["rtt_ms"]]
-    if not alone and not probes:
+    if not chosen and not probes:
         return []
     groups: dict[str, list[Object]] = {}
-    for one in alone:
+    for one in chosen:
         groups.setdefault(_main(one)[0], []).append(one)
-    found = [_said(m, kind, members, len(alone)) for kind, members in groups.items()]
+    found = [_said(m, kind, members, len(chosen)) for kind, members in groups.items()]
     found.sort(key=lambda one: -one.cost_s)
     known = [one for one in found if one.kind != "log_unknown"]
     unknown = [one for one in found if one.kind == "log_unknown"]
-    return [*known, *unknown, *_stalls(m, alone), *_queues(m, [*alone, *probes])]
+    return [*known, *unknown, *_stalls(m, chosen), *_queues(m, [*chosen, *probes])]
 
 
 def _main(one: Object) -> tuple[str, str]:
@@ -148,8 +148,8 @@ def _fast(members: Sequence[Object]) -> str:
 
 
 def _again(members: Sequence[Object]) -> str:
-    told = [one["retransmissions"] for one in members if one["retransmissions"] is not None]
-    return f", {several(sum(told), 'retransmitted segment')}" if told else ""
+    counted = [one["retransmissions"] for one in members if one["retransmissions"] is not None]
+    return f", {several(sum(counted), 'retransmitted segment')}" if counted else ""
 
 
 def _path(members: Sequence[Object]) -> str:

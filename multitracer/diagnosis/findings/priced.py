@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from multitracer.diagnosis.field.offered import TWICE, wire_bytes
+from multitracer.diagnosis.field.offered import SEEN_FULL, TWICE, wire_bytes
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.model.timeline import Timeline
@@ -19,8 +19,6 @@ _OPENING = "idle_handshake_slow_start"
 _WITH_LOSS = ("local_drop", "bottleneck", "queue", "loss", "spurious")
 _SHARING = (*_WITH_LOSS, "idle_application")
 _ATTEMPTS = "N2"
-SEEN_FULL = 0.1
-"""The rate of the bottleneck is its own if it was what limited the transfers for this part of their time."""
 
 
 def along_the_link(

@@ -46,19 +46,19 @@ def headline(m: Timeline, utilization: Summary) -> Finding | None:
     carried = sent - (utilization["duplicate_bytes"] - twice)
     lost = idle + duplicates_s(utilization)
     of_all = "sent" if carried == sent else "that it carried"
-    told, about = f"{value:.1%}", ""
+    share, about = f"{value:.1%}", ""
     # Which copies the link carried, and which were lost before it, only its log or the receiver's end shows.
     proven = utilization["basis"] == "link log" or m.rcv is not None
     if utilization["basis"] != "link log":
         low, high = (f"{utilization[bound]:.0%}" for bound in ("low", "high"))
         bounds = f"{low} to {high}, " if low != high else ""
-        told = f"about {value:.0%} ({bounds}estimated from captures)"
+        share = f"about {value:.0%} ({bounds}estimated from captures)"
         about = "about " if twice < utilization["duplicate_bytes"] else ""
     parts = [
         f"the link was idle for {seconds(idle)} of {seconds(span)}" if idle >= 0.05 else "",
         f"{about}{twice:,} of {carried:,} bytes {of_all} were duplicates" if twice and proven else "",
     ]
-    text = f"utilization {told}" + (
+    text = f"utilization {share}" + (
         f": {joined(parts)}" if any(parts) else ": TCP used the whole link capacity"
     )
     return Finding(text, lost, "utilization", plot_command(m, None, None))

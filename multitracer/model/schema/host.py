@@ -60,7 +60,7 @@ HOST_EVENTS = Schema(
 
 HOST_PACKETS = Schema(
     "host_packets",
-    "The way of each packet through a host: out of TCP to the driver, or from the driver up.",
+    "The path of each packet through a host: out of TCP to the driver, or from the driver up.",
     (
         TIME,
         SOURCE,

@@ -1,4 +1,4 @@
-"""The interactive renderer: a `Figure` drawn by Bokeh, the same story as in print.
+"""The interactive renderer: a `Figure` drawn by Bokeh, the same as in print.
 
 The layout works on its own in a notebook: linked zoom, hover, a legend that hides, an overview strip. On the
 page of `multitracer report` a script of ours adds all data on zoom, keys, colours and the time of day.

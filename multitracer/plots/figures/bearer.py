@@ -61,16 +61,18 @@ def _series(selection: Selection, results: Results, name: str, at_receiver: bool
     table = results["bearer"].tables[name]
     table = table.where(table["end_ns"] >= 0)
     data_sender = sender_entity(m)
-    for way in results["bearer"].summary["directions"]:
-        entity = m.entities.index(way["receiver"] if at_receiver else way["entity"])
+    for direction in results["bearer"].summary["directions"]:
+        entity = m.entities.index(direction["receiver"] if at_receiver else direction["entity"])
         rows = table.where(table["entity"] == entity).sorted_by("t_ns")
         if not len(rows):
             continue
-        along = m.entities.index(way["entity"]) == data_sender
+        along = m.entities.index(direction["entity"]) == data_sender
         role: Role = "delay" if along else "delay_back"
         delay = (rows["end_ns"] - rows["t_ns"]).astype(np.float64) / 1e6
-        words = f"{way['entity']} to {way['receiver']}"
-        yield Series(f"{name}_{way['entity']}", role, selection.seconds(rows["t_ns"]), delay, label=words)
+        words = f"{direction['entity']} to {direction['receiver']}"
+        yield Series(
+            f"{name}_{direction['entity']}", role, selection.seconds(rows["t_ns"]), delay, label=words
+        )
 
 
 PLOT = Plot("bearer", "Radio bearer: polls until answered, PDUs received out of order until complete", build)

@@ -171,7 +171,7 @@ def _wait(selection: Selection, packets: Table) -> Panel | None:
 
 def _notes(packets: Table) -> list[str]:
     notes = []
-    for direction, words in (("out", "on their way out"), ("in", "that it had received")):
+    for direction, words in (("out", "that it sent"), ("in", "that it had received")):
         lost = int(np.count_nonzero(dropped(packets) & (packets["way"] == packets.code("way", direction))))
         if lost:
             notes.append(f"{count(lost, 'packet')} dropped by this host {words}")

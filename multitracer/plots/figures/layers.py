@@ -1,4 +1,4 @@
-"""A packet's way down and up: from the TCP sender through the frames of the link to the receiver, and back.
+"""The path of a packet: from the TCP sender through the frames of the link to the receiver, and back.
 
 `multitracer.layers.framemap` says which frames carried a packet.
 """
@@ -160,6 +160,4 @@ def _received(m: Timeline, path: LinkPath) -> Array:
     return airtime.received_ns(sent_ns, sent_key, received_ns, received_key, path.slot_ns)
 
 
-PLOT = Plot(
-    "layers", "A packet's way down and up: segments and the frames that carried them, between layers", build
-)
+PLOT = Plot("layers", "Path of a packet between the layers: segments and the frames that carried them", build)

@@ -34,7 +34,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     repaired = np.where(drops["recovered_ns"] >= 0, selection.seconds(drops["recovered_ns"]), t + OUTLOOK_S)
     low, high = base.asked(options)
     inside = np.flatnonzero((t >= low) & (t <= high))
-    chosen = _alone(t[inside], repaired[inside]) if len(inside) else None
+    chosen = _isolated(t[inside], repaired[inside]) if len(inside) else None
     if chosen is not None:
         row = int(inside[chosen])
         span = float(repaired[row] - t[row])
@@ -56,7 +56,7 @@ def _matched(selection: Selection, drops: Table | None) -> Table | None:
     return drops.where(mine & (drops["seq"] >= 0)).sorted_by("t_ns")
 
 
-def _alone(
+def _isolated(
     t: np.ndarray[tuple[int], np.dtype[np.float64]], repaired: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> int:
     """The first drop that shares its repair with no other; else the first."""

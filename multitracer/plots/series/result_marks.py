@@ -108,7 +108,8 @@ def timeout_marks(selection: Selection, rows: Table, shift: int, group: str) -> 
             group=group,
             texts=tuple(f"{2 ** min(b, 20)} \N{MULTIPLICATION SIGN} RTO" if b else "" for b in backoffs),
             details=tuple(
-                f"{words}; after {silence:.3f} s of silence, timer {2 ** min(b, 20)} RTO; {votes(some, row)}"
+                f"{words}; idle for {silence:.3f} s before the RTO, backoff x{2 ** min(b, 20)}; "
+                f"{votes(some, row)}"
                 for row, (b, silence) in enumerate(zip(backoffs, silences, strict=True))
             ),
         )

@@ -2,7 +2,7 @@
 "use strict";
 
 const SHOWN = 40; // intervals that are listed
-const NAMES = ["from", "to", "rate", "RTT", "in flight", "sent", "retr.", "timeouts"]; // of livepage.py
+const NAMES = [...document.querySelectorAll("thead th")].map((one) => one.textContent);
 const byId = (id) => document.getElementById(id);
 const count = (number) => number.toLocaleString("en-US");
 

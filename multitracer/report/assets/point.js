@@ -1,9 +1,9 @@
-// The card of a point that was clicked: where its packet is, and what is told of it.
+// The card of a point that was clicked: where its packet is, and what is known of it.
 
 class PointCard {
   constructor(holder) {
     this.holder = holder;
-    this.about = null; // files and stories of the present view
+    this.about = null; // files and explanations of the present view
     document.addEventListener("point", ({ detail }) => (detail ? this.show(detail) : this.close()));
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
   }
@@ -18,7 +18,7 @@ class PointCard {
     const source = this.about.sources[layer.source];
     const name = source ? source.name : "";
     const what = source && source.capture ? "Packet" : "Record";
-    const story = this.about.stories[`${layer.source}:${record}`];
+    const explanation = this.about.explanations[`${layer.source}:${record}`];
     const close = element("button", "×", { type: "button", title: "Close", class: "close" });
     close.addEventListener("click", () => this.close());
     const parts = [
@@ -30,12 +30,12 @@ class PointCard {
       const filter = `frame.number == ${record}`;
       parts.push(this.line("Wireshark", filter), this.line("tshark", `tshark -r ${source.quoted} -Y "${filter}" -V`));
     }
-    if (story) {
+    if (explanation) {
       const list = element("dl", "");
-      for (let i = 1; i < story.length; i += 2) list.append(element("dt", story[i]), element("dd", story[i + 1]));
-      parts.push(element("p", story[0], { class: "told" }), list);
+      for (let i = 1; i < explanation.length; i += 2) list.append(element("dt", explanation[i]), element("dd", explanation[i + 1]));
+      parts.push(element("p", explanation[0], { class: "title" }), list);
     } else if (source && source.capture && source.sender !== false) {
-      parts.push(this.line("Its story", `${this.about.explain} --packet ${record}`));
+      parts.push(this.line("Explained by", `${this.about.explain} --packet ${record}`));
     }
     this.holder.replaceChildren(...parts);
     this.holder.hidden = false;

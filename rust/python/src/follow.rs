@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::capture::{Captured, captured_to_python, error_to_python};
-use crate::summaries::CAUSE_NAMES;
+use crate::summaries::{retransmission_counts, timeout_counts};
 use crate::tables::end_to_string;
 
 /// How often a wait looks for Ctrl-C.
@@ -112,18 +112,9 @@ fn sums_to_python<'py>(py: Python<'py>, sums: &Sums) -> PyResult<Bound<'py, PyDi
     d.set_item(intern!(py, "connections"), sums.connections)?;
     d.set_item(intern!(py, "data_bytes"), sums.data_bytes)?;
     d.set_item(intern!(py, "duplicate_bytes"), sums.duplicate_bytes)?;
-    let causes = PyDict::new(py);
-    for (name, count) in CAUSE_NAMES.iter().zip(sums.retransmissions).skip(1) {
-        causes.set_item(name, count)?;
-    }
+    let causes = retransmission_counts(py, &sums.retransmissions, sums.inferred)?;
     d.set_item(intern!(py, "retransmissions"), causes)?;
-    d.set_item(intern!(py, "inferred"), sums.inferred)?;
-    let timeouts = PyDict::new(py);
-    timeouts.set_item(intern!(py, "total"), sums.timeouts.iter().sum::<u64>())?;
-    for (name, count) in ["spurious", "genuine", "inconclusive"].into_iter().zip(sums.timeouts) {
-        timeouts.set_item(name, count)?;
-    }
-    d.set_item(intern!(py, "timeouts"), timeouts)?;
+    d.set_item(intern!(py, "timeouts"), timeout_counts(py, &sums.timeouts)?)?;
     Ok(d)
 }
 

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PySlice};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Words for the causes, in the order of `Cause`; those of retransmissions are keys of the public contract.
-pub(crate) const CAUSE_NAMES: [&str; CAUSES] =
+const CAUSE_NAMES: [&str; CAUSES] =
     ["", "timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown", "handshake"];
 
 /// Words for the verdicts on arrivals, in the order of `ArrivalVerdict`.
@@ -121,9 +121,7 @@ impl Summaries {
         let causes = counts(py, &CAUSE_NAMES[1..], &found.retransmissions[1..])?;
         causes.set_item("total", retransmissions(&found.retransmissions))?;
         d.set_item("retransmissions", causes)?;
-        let timeouts = counts(py, &["spurious", "genuine", "inconclusive"], &found.timeouts)?;
-        timeouts.set_item("total", found.timeouts.iter().sum::<u64>())?;
-        d.set_item("timeouts", timeouts)?;
+        d.set_item("timeouts", timeout_counts(py, &found.timeouts)?)?;
         d.set_item("closed", counts(py, &Closed::NAMES, &found.closed)?)?;
         d.set_item("without_handshake", found.without_handshake)?;
         d.set_item("repeating", found.repeating)?;
@@ -187,13 +185,10 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "duplicate_bytes"), totals.duplicate_bytes)?;
     d.set_item(intern!(py, "acked_bytes"), sender.acked_bytes())?;
     d.set_item(intern!(py, "unseen_acked_bytes"), sender.unseen_bytes())?;
-    let causes = PyDict::new(py);
-    for (name, count) in CAUSE_NAMES.iter().zip(sender.retransmission_counts()).skip(1) {
-        causes.set_item(name, count)?;
-    }
-    d.set_item(intern!(py, "retransmissions"), causes)?;
     let seen = sender.arrival_counts();
-    d.set_item(intern!(py, "inferred"), seen.inferred.iter().sum::<u64>())?;
+    let inferred = seen.inferred.iter().sum();
+    let causes = retransmission_counts(py, &sender.retransmission_counts(), inferred)?;
+    d.set_item(intern!(py, "retransmissions"), causes)?;
     let arrivals = counts(py, &ARRIVAL_NAMES[1..], &seen.verdicts[1..])?;
     d.set_item(intern!(py, "arrivals"), arrivals)?;
     d.set_item(
@@ -201,7 +196,7 @@ fn direction_to_python<'py>(
         counts(py, &["upstream", "downstream"], &losses(connection, direction))?,
     )?;
     d.set_item(intern!(py, "acks_lost"), acks_lost(connection, direction))?;
-    d.set_item(intern!(py, "timeouts"), verdicts_to_python(py, connection, direction)?)?;
+    d.set_item(intern!(py, "timeouts"), timeout_counts(py, &connection.timeout_verdicts(direction))?)?;
     d.set_item(intern!(py, "recovery"), recovery_to_python(py, sender)?)?;
     d.set_item(intern!(py, "probe_segments"), totals.probe_segments)?;
     d.set_item(intern!(py, "new_data_probes"), totals.new_data_probes)?;
@@ -246,6 +241,21 @@ fn direction_to_python<'py>(
     Ok(d)
 }
 
+/// `retransmissions` of docs/json.md.
+pub(crate) fn retransmission_counts<'py>(
+    py: Python<'py>,
+    by_cause: &[u64; CAUSES],
+    inferred: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    d.set_item(intern!(py, "total"), retransmissions(by_cause))?;
+    for (name, count) in CAUSE_NAMES.iter().zip(by_cause).skip(1) {
+        d.set_item(name, count)?;
+    }
+    d.set_item(intern!(py, "inferred"), inferred)?;
+    Ok(d)
+}
+
 /// What loss recovery and reordering came to; None where there was nothing of either.
 fn recovery_to_python<'py>(py: Python<'py>, sender: &Sender) -> PyResult<Option<Bound<'py, PyDict>>> {
     if !sender.has_history() {
@@ -285,16 +295,12 @@ fn recovery_to_python<'py>(py: Python<'py>, sender: &Sender) -> PyResult<Option<
     Ok(Some(d))
 }
 
-fn verdicts_to_python<'py>(
-    py: Python<'py>,
-    connection: &Connection,
-    direction: usize,
-) -> PyResult<Bound<'py, PyDict>> {
-    let [spurious, genuine, inconclusive] = connection.timeout_verdicts(direction);
+/// `timeouts` of docs/json.md.
+pub(crate) fn timeout_counts<'py>(py: Python<'py>, verdicts: &[u64; 3]) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
-    d.set_item(intern!(py, "total"), spurious + genuine + inconclusive)?;
-    d.set_item(intern!(py, "spurious"), spurious)?;
-    d.set_item(intern!(py, "genuine"), genuine)?;
-    d.set_item(intern!(py, "inconclusive"), inconclusive)?;
+    d.set_item(intern!(py, "total"), verdicts.iter().sum::<u64>())?;
+    for (name, count) in ["spurious", "genuine", "inconclusive"].into_iter().zip(verdicts) {
+        d.set_item(name, count)?;
+    }
     Ok(d)
 }

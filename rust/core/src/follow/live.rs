@@ -65,7 +65,7 @@ impl Live {
         self.before = kept.iter().map(|&old| self.before.get(old as usize).copied().unwrap_or(0)).collect();
         let limit = self.limits.connections;
         self.issues.add_many("forgotten-connections", self.forgotten.connections - before, 0, || {
-            format!("more than {limit} at a time: those that were silent for longest are left out")
+            format!("more than {limit} at a time: those that were idle for longest are left out")
         });
     }
 

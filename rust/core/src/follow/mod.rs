@@ -27,7 +27,7 @@ use live::Live;
 pub struct Limits {
     /// Whether every segment is kept: memory then grows with packets, and nothing is given up.
     pub keep_segments: bool,
-    /// Connections that are kept; beyond, those that were silent for longest are given up.
+    /// Connections that are kept; beyond, those that were idle for longest are given up.
     pub connections: usize,
 }
 

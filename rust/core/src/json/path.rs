@@ -1,11 +1,11 @@
 //! What a connection's entry says of its path: `rtt`, `limits`, `bottleneck`, `observation` (docs/json.md).
 
 use super::number::{push_int, push_rounded};
-use crate::tracker::{Bottleneck, Connection, Half, Limit, Limits, Observation, RoundTrip, Told};
+use crate::tracker::{Bottleneck, Connection, Half, Limit, Limits, Observation, PathReport, RoundTrip};
 
 /// The four as members of an object, their lines three steps inside, without a comma before or behind.
 pub fn push_path(out: &mut String, connection: &Connection, direction: usize) {
-    let found = Told::of(connection, direction);
+    let found = PathReport::of(connection, direction);
     out.push_str("\"rtt\": ");
     or_null(out, found.round_trip.as_ref(), push_round_trip);
     out.push_str(",\n      \"limits\": ");

@@ -45,7 +45,8 @@ pub use interval::IntervalSet;
 pub use multipath::{MultipathRow, covered_before};
 pub use outcome::{AckKind, CAUSES, Cause, Reordering, Retransmission, State, Totals};
 pub use path::{
-    Bottleneck, Evidence as PointEvidence, Grade, Half, Limit, Limits, Observation, Point, RoundTrip, Told,
+    Bottleneck, Evidence as PointEvidence, Grade, Half, Limit, Limits, Observation, PathReport, Point,
+    RoundTrip,
 };
 pub use quoted::QuotedError;
 pub use relay::{Relay, track_beside};

@@ -349,14 +349,14 @@ pub struct RoundTrip {
 impl RoundTrip {
     /// What a path tells, whose other direction measured at least `answered`, of `answers` samples.
     ///
-    /// `alone`: the handshake was seen, and no other connection kept the queue of this one filled. `beside`: the capture
+    /// `unqueued`: the handshake was seen, and no other connection kept the queue of this one filled. `beside`: the capture
     /// is the sender's, so that the half toward it is none. Elsewhere only echoed timestamps show what the whole took
     /// after the handshake.
     pub(super) fn of(
         halves: &Halves,
         answered: Option<i64>,
         answers: u64,
-        alone: bool,
+        unqueued: bool,
         beside: bool,
     ) -> Self {
         // A quantile is known to the width of a bucket, the least exactly.
@@ -366,7 +366,7 @@ impl RoundTrip {
         };
         let half = |min_ns: Option<i64>, times: &Times, samples: u32| {
             let (median_ns, p95_ns) = quantiles(times, min_ns);
-            let common = alone && times.samples >= COMMON;
+            let common = unqueued && times.samples >= COMMON;
             let bound_ns = min_ns.map(|min_ns| bound(min_ns, median_ns.filter(|_| common)));
             Half { min_ns, median_ns, p95_ns, samples, bound_ns }
         };

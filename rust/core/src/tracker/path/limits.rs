@@ -1,6 +1,6 @@
 //! What limited a sender, as shares of the time that a transfer took.
 
-use super::Path;
+use super::{Link, Path};
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;
 
@@ -80,6 +80,12 @@ pub struct Limits {
 impl Limits {
     /// Of a direction; `None` if it sent no data, or none of it took any time.
     pub fn of(connection: &Connection, direction: usize) -> Option<Limits> {
+        let path = connection.senders_at(direction).path.as_ref();
+        Limits::on(connection, direction, path.and_then(|path| path.full_link()))
+    }
+
+    /// The same, with the full link of its path.
+    pub(super) fn on(connection: &Connection, direction: usize, link: Option<Link>) -> Option<Limits> {
         let sender = connection.senders_at(direction);
         let totals = sender.totals();
         let first_ns = totals.first_data_ns?;
@@ -87,7 +93,7 @@ impl Limits {
         let span_ns = end_ns.saturating_sub(first_ns).max(0);
         let mut limits = Limits::default();
         match &sender.path {
-            Some(path) => limits.divide(path, sender, span_ns),
+            Some(path) => limits.divide(path, link, sender, span_ns),
             None => {
                 limits.ns[Self::of_few(sender, connection.senders_at(1 - direction)) as usize] =
                     span_ns as f64
@@ -108,11 +114,10 @@ impl Limits {
         }
     }
 
-    fn divide(&mut self, path: &Path, sender: &Sender, span_ns: i64) {
+    fn divide(&mut self, path: &Path, link: Option<Link>, sender: &Sender, span_ns: i64) {
         let mut spent = path.gaps.spent_ns;
         let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
         spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(rest_ns);
-        let link = path.full_link();
         let shared = link.map_or(0.0, |link| f64::from(link.full_permille) / 1000.0);
         // Others take what it leaves, and it gets its share: its pauses are those of a queue before this point. Alone, those
         // may be that no end of a write marks; without a link nobody knows whose they are.
@@ -132,8 +137,8 @@ impl Limits {
         // link, its rate says nothing of how long it was full.
         let sent = sender.totals().data_bytes.max(1) as f64;
         let copies = match path.shared {
-            Some(1..) => f64::INFINITY,
-            _ => sent / (sent - sender.totals().duplicate_bytes as f64).max(1.0),
+            Some(1..) => None,
+            _ => Some(sent / (sent - sender.totals().duplicate_bytes as f64).max(1.0)),
         };
         let full = path.trains.full_share_of(busy_ns, copies).max(shared);
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;

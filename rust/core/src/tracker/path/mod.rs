@@ -18,7 +18,7 @@ mod writes;
 pub use half::{Half, RoundTrip};
 pub use limits::{Limit, Limits};
 pub use point::{Evidence, Grade, Observation, Point};
-pub use report::{Bottleneck, Told};
+pub use report::{Bottleneck, PathReport};
 pub(super) use shared::find_shared;
 
 use super::fields::{Fields, Walk, walk_over};

@@ -147,10 +147,10 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
     }
     let kinds = votes.iter().filter(|(point, _)| *point == best).count();
     // The division of the round trip alone is a guess: a queue or a slow host moves it.
-    let by_halves_alone =
+    let by_halves_only =
         evidence.hops.iter().any(|hops| *hops == Some(0) || hops.is_none()) && kinds == 1 && weight(best) < 2;
     let grade = match (weight(best), kinds, against) {
-        _ if by_halves_alone => Grade::Guess,
+        _ if by_halves_only => Grade::Guess,
         (3.., 2.., 0) => Grade::Certain,
         (2.., _, 0) => Grade::Likely,
         _ => Grade::Guess,

@@ -4,6 +4,7 @@ use super::half::RoundTrip;
 use super::limits::Limits;
 use super::point::{Observation, Point};
 use super::trains::PLATEAU;
+use super::{Link, Path};
 use crate::tracker::connection::Connection;
 
 /// The slowest link of the path, as the direction that carries the bulk of the data shows it.
@@ -29,7 +30,7 @@ pub struct Bottleneck {
 
 /// All of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Told {
+pub struct PathReport {
     /// Both halves of the round trip; `None` if neither was measured.
     pub round_trip: Option<RoundTrip>,
     /// What limited the sender.
@@ -51,20 +52,21 @@ pub(super) fn halves_of(connection: &Connection, direction: usize) -> [Option<i6
     [least(far, data.rtt.min()), least(near, acks.rtt.min())]
 }
 
-impl Told {
+impl PathReport {
     /// Of a direction.
     pub fn of(connection: &Connection, direction: usize) -> Self {
-        let limits = Limits::of(connection, direction);
-        Told {
-            round_trip: round_trip(connection, direction),
-            limits,
-            bottleneck: bottleneck(connection, direction, limits.as_ref()),
-            observation: Observation::of(connection, direction),
-        }
+        let path = connection.senders_at(direction).path.as_deref();
+        let observation = Observation::of(connection, direction);
+        let round_trip = round_trip(connection, direction, &observation);
+        let link = path.and_then(Path::full_link);
+        let limits = Limits::on(connection, direction, link);
+        let bottleneck =
+            path.zip(round_trip).map(|(path, rtt)| bottleneck(path, link, &rtt, limits.as_ref()));
+        PathReport { round_trip, limits, bottleneck, observation }
     }
 }
 
-fn round_trip(connection: &Connection, direction: usize) -> Option<RoundTrip> {
+fn round_trip(connection: &Connection, direction: usize, observation: &Observation) -> Option<RoundTrip> {
     let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
     let path = data.path.as_ref();
     if path.is_none() && data.rtt.count == 0 && acks.rtt.count == 0 {
@@ -74,44 +76,41 @@ fn round_trip(connection: &Connection, direction: usize) -> Option<RoundTrip> {
     let halves = path.map_or(&none, |path| &path.halves);
     // The first round trip met no packet of this connection; of others that share its queue it may have met any.
     let others = path.and_then(|path| path.shared).unwrap_or(0);
-    let alone = connection.handshake() && others == 0;
-    let beside = Observation::of(connection, direction).point == Some(Point::Sender);
-    let mut told = RoundTrip::of(halves, acks.rtt.min(), acks.rtt.count, alone, beside);
-    if told.toward_receiver.min_ns.is_none() || told.toward_receiver.samples == 0 {
+    let unqueued = connection.handshake() && others == 0;
+    let beside = observation.point == Some(Point::Sender);
+    let mut found = RoundTrip::of(halves, acks.rtt.min(), acks.rtt.count, unqueued, beside);
+    if found.toward_receiver.min_ns.is_none() || found.toward_receiver.samples == 0 {
         let far = RoundTrip::of_least(data.rtt.min(), data.rtt.count);
-        told.toward_receiver = far;
-        told.base_ns = far.min_ns.zip(told.toward_sender.min_ns).map(|(far, near)| far + near);
+        found.toward_receiver = far;
+        found.base_ns = far.min_ns.zip(found.toward_sender.min_ns).map(|(far, near)| far + near);
     }
-    Some(told)
+    Some(found)
 }
 
-fn bottleneck(connection: &Connection, direction: usize, limits: Option<&Limits>) -> Option<Bottleneck> {
-    let path = connection.senders_at(direction).path.as_ref()?;
+fn bottleneck(path: &Path, link: Option<Link>, rtt: &RoundTrip, limits: Option<&Limits>) -> Bottleneck {
     let trains = &path.trains;
     let all_ns = trains.all_ns;
     let packets = path.ip_bytes as f64 / (path.payload as f64).max(1.0);
     let plateau = trains.plateau().filter(|(_, share)| *share >= PLATEAU);
     let by_queue = all_ns > 0 && 2 * trains.queued_ns > all_ns;
-    let link = path.full_link();
-    let alone_bps = link.map(|link| link.bytes_per_s as f64);
+    let link_bps = link.map(|link| link.bytes_per_s as f64);
     let rate = match plateau {
-        _ if path.link.is_some() => alone_bps,
+        _ if path.link.is_some() => link_bps,
         Some((rate, _)) => Some(rate),
         None if by_queue => Some(trains.queued_rate()),
-        None => alone_bps,
+        None => link_bps,
     };
-    let round_trip = round_trip(connection, direction)?;
     let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
-    let base_ns = round_trip.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
+    let base_ns = rtt.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
     let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64).max(0.0);
-    Some(Bottleneck {
+    Bottleneck {
         rate_bps: rate.map(|rate| rate * 8.0 * packets),
         full_share: limits.and_then(Limits::full_share),
-        standing_queue_ns: round_trip.median_ns.zip(round_trip.p95_ns).map(|(m, p)| (over(m), over(p))),
+        standing_queue_ns: rtt.median_ns.zip(rtt.p95_ns).map(|(m, p)| (over(m), over(p))),
         base_ns,
         shared_with: path.shared,
         by_queue,
         by_rate: plateau.is_some() || (link.is_some() && path.link.is_none()),
         by_sum: path.link.is_some(),
-    })
+    }
 }

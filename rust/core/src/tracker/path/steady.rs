@@ -3,6 +3,7 @@
 
 use super::Link;
 use super::series::{Bin, Series};
+use std::borrow::Cow;
 
 /// Bins that are looked at, at least.
 const FEW: usize = 10;
@@ -17,7 +18,7 @@ const GROWTH: f64 = 0.03;
 
 /// The link that this one fills alone, by its rate; `None` if that changes.
 pub(super) fn steady_rate(series: &Series) -> Option<Link> {
-    let mut series = series.clone();
+    let mut series = Cow::Borrowed(series);
     while series.bins.len() >= FEW + 2 {
         for of in [|bin: &Bin| bin.passed, |bin: &Bin| bin.bytes] {
             let bytes: Vec<u64> = series.bins.iter().map(of).collect();
@@ -25,7 +26,7 @@ pub(super) fn steady_rate(series: &Series) -> Option<Link> {
                 return Some(link);
             }
         }
-        series.widen();
+        series.to_mut().widen();
     }
     None
 }

@@ -129,7 +129,7 @@ fn judge(rows: &[Row], times: &[i64], width: u32, segment_bytes: f64) -> Option<
     nearest.truncate((NEAREST * times.len() as f64).ceil() as usize);
     let varies = AS_ALL * nearest.iter().map(|(apart, _)| apart).sum::<f64>() / nearest.len() as f64;
     // That the sum is the usual one binds independent ones too: two lose half of their variance. So the bound is safe.
-    let alone: f64 = rows
+    let apart: f64 = rows
         .iter()
         .map(|row| {
             let own: Vec<f64> = nearest.iter().map(|&(_, at)| row.at(at) as f64).collect();
@@ -137,7 +137,7 @@ fn judge(rows: &[Row], times: &[i64], width: u32, segment_bytes: f64) -> Option<
         })
         .sum();
     let unfit = above as f64 > ABOVE * times.len() as f64 || usual < ENOUGH * segment_bytes.max(1.0);
-    if unfit || varies > STEADY * usual || varies.powi(2) >= by_chance(nearest.len() as f64) * alone {
+    if unfit || varies > STEADY * usual || varies.powi(2) >= by_chance(nearest.len() as f64) * apart {
         return None;
     }
     let seconds = (1u64 << width) as f64 / 1e9;

@@ -189,7 +189,7 @@ impl Trains {
     }
 
     /// Time in which the link was full: a queue stood, or trains came at the plateau.
-    pub fn full_ns(&self, copies: f64) -> i64 {
+    fn full_ns(&self, copies: Option<f64>) -> i64 {
         let at_plateau = match self.plateau() {
             Some((rate, share)) if share >= PLATEAU => self.unqueued.share_of_time(rate, ALIKE),
             _ => 0.0,
@@ -199,9 +199,9 @@ impl Trains {
 
     /// Of the time in which a queue stood, what the link needed for the bytes that came, each so often on average: where
     /// it has one rate and took longer, it stood still, and was not full.
-    fn queued_full_ns(&self, copies: f64) -> i64 {
-        match self.plateau() {
-            Some((rate, share)) if share >= PLATEAU => {
+    fn queued_full_ns(&self, copies: Option<f64>) -> i64 {
+        match (self.plateau(), copies) {
+            (Some((rate, share)), Some(copies)) if share >= PLATEAU => {
                 self.queued_ns.min((self.bytes_queued as f64 * copies * 1e9 / rate.max(1.0)) as i64)
             }
             _ => self.queued_ns,
@@ -212,7 +212,7 @@ impl Trains {
 impl Trains {
     /// Share of a time without hindrance by application and receiver's window in which it was full: only trains tell,
     /// and they leave out the ends of what comes between two pauses.
-    pub fn full_share_of(&self, busy_ns: f64, copies: f64) -> f64 {
+    pub fn full_share_of(&self, busy_ns: f64, copies: Option<f64>) -> f64 {
         let free_ns = (self.all_ns - self.window_all_ns) as f64;
         let full_ns = self.full_ns(copies) as f64 - self.window_full_ns(copies);
         let trains = full_ns / free_ns.max(busy_ns * TOLD).max(1.0);
@@ -226,12 +226,12 @@ impl Trains {
         let (rate, share) = self.plateau()?;
         let free = self.all_ns > 0 && self.window_all_ns < self.all_ns / 10;
         // Rates of a few trains are no link's.
-        let told = 2 * (self.queued_ns + self.even_ns) >= self.all_ns && share >= PLATEAU;
-        (free && told).then(|| self.bytes_all as f64 * 1e9 / rate.max(1.0) / self.all_ns as f64)
+        let covered = 2 * (self.queued_ns + self.even_ns) >= self.all_ns && share >= PLATEAU;
+        (free && covered).then(|| self.bytes_all as f64 * 1e9 / rate.max(1.0) / self.all_ns as f64)
     }
 
     /// What of the time that the receiver's window took the link was full.
-    pub fn window_full_ns(&self, copies: f64) -> f64 {
+    pub fn window_full_ns(&self, copies: Option<f64>) -> f64 {
         self.window_queued_ns as f64 * self.queued_full_ns(copies) as f64 / self.queued_ns.max(1) as f64
     }
 }

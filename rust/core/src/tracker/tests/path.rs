@@ -131,7 +131,7 @@ impl Transfer {
 }
 
 fn mostly(connection: &Connection) -> (Limit, f64) {
-    let shares = Told::of(connection, 0).limits.expect("it took time").shares();
+    let shares = PathReport::of(connection, 0).limits.expect("it took time").shares();
     assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-6);
     let all = [
         Limit::Application,
@@ -189,7 +189,7 @@ fn a_link_that_is_full() {
         for before in [false, true] {
             let connection =
                 Transfer { cwnd: 50_000, rate_bps: 4_000_000, before, ..Transfer::over(near_ms, far_ms) };
-            let told = Told::of(&connection.run(), 0).bottleneck.expect("enough data");
+            let told = PathReport::of(&connection.run(), 0).bottleneck.expect("enough data");
             let rate = told.rate_bps.expect("a rate");
             assert!((rate / 4e6 - 1.0).abs() < 0.1, "{rate}");
             assert!(told.full_share.expect("trains") > 0.8);
@@ -205,7 +205,7 @@ fn halves_are_within_their_bounds() {
     for (near_ms, far_ms) in [(0, 40), (3, 37), (20, 20), (40, 0), (1, 0)] {
         for timestamps in [true, false] {
             let transfer = Transfer { timestamps, cwnd: 8000, ..Transfer::over(near_ms, far_ms) };
-            let told = Told::of(&transfer.run(), 0).round_trip.expect("ACKs");
+            let told = PathReport::of(&transfer.run(), 0).round_trip.expect("ACKs");
             for (half, exact_ns) in
                 [(told.toward_receiver, transfer.far_ns), (told.toward_sender, transfer.near_ns)]
             {
@@ -230,7 +230,7 @@ proptest! {
         let transfer = Transfer {
             cwnd, rwnd, piece, every_ns: every * MS, rate_bps: rate, before, timestamps, ..Transfer::over(near, far)
         };
-        let limits = Told::of(&transfer.run(), 0).limits.unwrap();
+        let limits = PathReport::of(&transfer.run(), 0).limits.unwrap();
         prop_assert!(limits.ns.iter().all(|ns| *ns >= 0.0));
         prop_assert!((limits.shares().iter().sum::<f64>() - 1.0).abs() < 1e-6);
     }

@@ -1,4 +1,4 @@
-"""What `explain` tells of retransmissions, ready for a click on their points."""
+"""What `explain` shows of retransmissions, ready for a click on their points."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from multitracer.model.errors import UsageError
 from multitracer.output.results import Answers
 
 MOST_OF_ONE = 200
-"""Stories of one view; where more was retransmitted, they are spread over the whole of it."""
+"""Explanations of one view; where more was retransmitted, they are spread over the whole of it."""
 
-Stories = dict[str, list[str]]
+Explanations = dict[str, list[str]]
 """By ``source:record``: the title, then what each line is about and its text, in turn."""
 
 
-def stories(analysis: Answers, most: int = MOST_OF_ONE) -> Stories:
-    """The stories of the retransmissions of an analysis.
+def explanations(analysis: Answers, most: int = MOST_OF_ONE) -> Explanations:
+    """The explanations of the retransmissions of an analysis.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ def stories(analysis: Answers, most: int = MOST_OF_ONE) -> Stories:
     again = rows["record"][(rows["source"] == source) & (rows["cause"] != 0)]
     if len(again) > most:
         again = again[np.linspace(0, len(again) - 1, max(most, 0)).astype(np.int64)]
-    found: Stories = {}
+    found: Explanations = {}
     for record in again.tolist():
         try:
-            story = explain(analysis, packet=record)
+            explained = explain(analysis, packet=record)
         except UsageError:
             continue
-        words = [story.title]
-        for line in story.lines:
+        words = [explained.title]
+        for line in explained.lines:
             words += [str(line["about"]), str(line["text"])]
         found[f"{source}:{record}"] = words
     return found

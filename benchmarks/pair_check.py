@@ -3,16 +3,17 @@
 
     benchmarks/pair_check.py FIRST SECOND [--same-clock]
 
-Both files are decoded by dpkt, not by the core, and each TCP packet of one is looked for in the other by what no
-path changes: sequence and acknowledgment numbers, flags, payload, timestamps, IP identification. Then
+Both files are decoded by dpkt, not by the core, and each TCP packet of one (also in GTP-U) is looked for in
+the other by what no path changes: sequence and acknowledgment numbers, flags, payload, timestamps, IP
+identification. Then
 
-- each data packet that the capture nearer to its sender has and the other one lacks, while the other one was running,
-  is held against the verdicts of `multitracer` about that packet (records are compared, not sums);
-- the clock of the second capture is held against causality: no packet may arrive before it was sent by more than the
-  bound, in either direction. With --same-clock the true offset is known to be 0, and the bound must include it.
+- each data packet that the capture nearer to its sender has and the other one lacks, while the other one
+  was running, is held against the verdict of `multitracer` about that packet: records, not sums;
+- the clock of the second capture is held against causality: no packet may arrive before it was sent by more
+  than the bound, in either direction. With --same-clock the true offset is 0, and the bound must include it.
 
-Exit status 1 if a verdict differs or a bound does not hold. Records that a capture lost are no losses: bytes that
-the receiver acknowledged before another copy of them passed are told apart, here as there.
+Exit status 1 if a verdict differs or a bound does not hold. Records that a capture lost are no losses: bytes
+that the receiver acknowledged before another copy of them passed are told apart, here as there.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import numpy as np
 
 import multitracer as mt
 
+_GTPU = 2152
 _HALF, _ALL = 1 << 31, 1 << 32
 _OUTSIDE_NS = 1_000_000_000
 """A packet this near to an end of a capture may have passed outside of it."""
@@ -75,7 +77,7 @@ def main() -> int:
 
 
 def read(path: Path) -> list[Packet]:
-    """Every TCP packet, without copies that the capture made of one packet on its way through a host."""
+    """Every TCP packet."""
     found: list[Packet] = []
     with path.open("rb") as handle:
         reader = dpkt.pcap.UniversalReader(handle)
@@ -94,6 +96,9 @@ def _tcp(record: int, t_ns: int, link: int, data: bytes) -> Packet | None:
         else:
             ip = (dpkt.ip.IP if data[:1] and data[0] >> 4 == 4 else dpkt.ip6.IP6)(data)
         tcp = ip.data
+        if isinstance(tcp, dpkt.udp.UDP) and _GTPU in (tcp.sport, tcp.dport):
+            ip = dpkt.ip.IP(_inside(bytes(tcp.data)))
+            tcp = ip.data
     except (dpkt.UnpackError, IndexError):
         return None
     if not isinstance(tcp, dpkt.tcp.TCP):
@@ -105,6 +110,17 @@ def _tcp(record: int, t_ns: int, link: int, data: bytes) -> Packet | None:
     stamps = next((bytes(value) for kind, value in dpkt.tcp.parse_opts(tcp.opts) if kind == 8), b"")
     ends = ((ip.src, tcp.sport), (ip.dst, tcp.dport))
     return Packet(record, t_ns, ends, tcp.seq, tcp.ack, tcp.flags, max(size, 0), stamps, ip_id)
+
+
+def _inside(tunnel: bytes) -> bytes:
+    """What a GTP-U packet carries (3GPP TS 29.281 section 5)."""
+    if not tunnel[0] & 7:
+        return tunnel[8:]
+    begin, following = 12, tunnel[11] if tunnel[0] & 4 else 0
+    while following:
+        length = 4 * max(tunnel[begin], 1)
+        following, begin = tunnel[begin + length - 1], begin + length
+    return tunnel[begin:]
 
 
 def matched(first: list[Packet], second: list[Packet]) -> dict[int, int]:
@@ -123,8 +139,8 @@ def matched(first: list[Packet], second: list[Packet]) -> dict[int, int]:
 def directions(packets: list[list[Packet]], there: dict[int, int]) -> dict[Any, bool]:
     """Whether packets of a flow pass the first capture before the second.
 
-    The clocks' offset is the same for both directions of a connection, and transit takes time: the direction with
-    the greater difference is that from the first to the second. A flow that was seen in one direction is left out.
+    The clocks' offset is the same for both directions of a connection, and transit takes time: the direction
+    with the greater difference is that from the first to the second. Others than seen both ways are left out.
     """
     differences: dict[Any, list[int]] = defaultdict(list)
     for place, other in there.items():
@@ -184,7 +200,7 @@ def losses(
 
 
 class _Seen:
-    """What the far capture has of the flows that come to it: copies of bytes, and what was acknowledged when."""
+    """What the far capture has of the flows to it: copies of bytes, and what was acknowledged when."""
 
     def __init__(self, packets: list[Packet], flows_back: set[Any]) -> None:
         self._copies: dict[Any, list[tuple[int, int, int, bytes]]] = defaultdict(list)
@@ -224,16 +240,14 @@ class _Seen:
 
 
 def _told(analysis: Any) -> tuple[dict[tuple[str, int], str], bool | None]:
-    """The program's verdicts by capture and record: only packets that did not arrive whole are in its table."""
+    """The program's verdicts by capture and record: in its table are packets that did not arrive whole."""
     answer = analysis["losses"]
     if answer.inconclusive:
         return {}, None
     table = answer.frame("fates")
     measurement = analysis.measurement
     segments = measurement.table("segments")
-    rows = zip(
-        *(segments[name].tolist() for name in ("t_ns", "conn", "record", "source")), strict=True
-    )
+    rows = zip(*(segments[name].tolist() for name in ("t_ns", "conn", "record", "source")), strict=True)
     sources = {(t, conn, record): source for t, conn, record, source in rows}
     found = {}
     names = [Path(source.path).name for source in measurement.sources]
@@ -253,7 +267,7 @@ def clocks(
     paths: tuple[Path, ...],
     same_clock: bool,
 ) -> int:
-    """Packets that arrive before they were sent by more than the bounds of both clocks; and the true offset."""
+    """Packets that arrive before they were sent by more than the bounds; and the true offset."""
     at = {Path(source.path).name: place for place, source in enumerate(measurement.sources)}
     both = [measurement.clocks[at[path.name]] for path in paths]
     if any(clock.uncertainty_ns is None for clock in both):

@@ -48,6 +48,10 @@ def lines(one: Object) -> Iterator[tuple[str, str]]:
         )
     if one["retransmissions"] is not None:
         yield "Retransmitted", words.count(one["retransmissions"], "segment")
+    datagrams = one["datagrams"]
+    if datagrams is not None and datagrams["lost"] is not None:
+        lost, whole = datagrams["lost"], datagrams["packets"]
+        yield "Lost", f"{lost:,} of {words.count(whole, 'packet')} ({100 * lost / max(whole, 1):.1f}%)"
     if (rtt := one["rtt_ms"]) is not None:
         kind = "smoothed by the kernel, " if rtt["kind"] == "srtt" else ""
         yield (

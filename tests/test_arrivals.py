@@ -94,7 +94,7 @@ def test_a_single_gap_filled_a_round_trip_later_is_a_retransmission(tmp_path: Pa
 
 
 def test_a_number_that_an_ack_took_makes_no_retransmissions(tmp_path: Path) -> None:
-    """Short messages both ways, and one ACK lost before this point: its identification is missing, nothing else."""
+    """Short messages, and one ACK lost before this point: its identification is missing, nothing else."""
     c = Conversation()
     c.segment(0, True, 0, None, SYN, options=b"\x02\x04\x05\xb4\x04\x02", ident=100)
     c.segment(0.01, False, 0, 1, SYN, options=b"\x02\x04\x05\xb4\x04\x02", ident=0)

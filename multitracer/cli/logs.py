@@ -99,3 +99,13 @@ def condition(one: Object) -> str:
         if throughput is None
         else f"{text}; rank correlation with throughput {throughput['rank_correlation']:+.2f}"
     )
+
+
+def changed(one: Object) -> str:
+    """How often a name of the link (a cell) changed, and throughput just after it."""
+    text = f"{one['count']:,} between {words.count(one['different'], 'value')}"
+    told = one["throughput"]
+    if told is None:
+        return text
+    after, otherwise = words.rate(told["after_bps"]), words.rate(told["otherwise_bps"])
+    return f"{text}; median throughput {after} within {told['window_s']:g} s after one, {otherwise} otherwise"

@@ -164,7 +164,7 @@ def _is_xml(head: bytes) -> bool:
 
 PARSER = Parser(
     name="mobileinsight",
-    title="RLC PDUs, cells and RSRP of a phone in LTE: a Qualcomm modem's log (.mi2log, .qmdl), MobileInsight's XML",
+    title="RLC PDUs, cells, RSRP of a phone in LTE: a modem's log (.mi2log, .qmdl), MobileInsight's XML",
     layer="link",
     sniff=sniff,
     parse=parse,

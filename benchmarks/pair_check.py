@@ -31,9 +31,10 @@ import numpy as np
 import multitracer as mt
 
 _GTPU = 2152
+_MOST_PIECES = 64
 _HALF, _ALL = 1 << 31, 1 << 32
 _OUTSIDE_NS = 1_000_000_000
-"""A packet this near to an end of a capture may have passed outside of it."""
+"""A packet this near to an end of the far capture, or a twentieth of its length, may have passed outside."""
 Key = tuple[Any, ...]
 
 
@@ -169,10 +170,15 @@ def losses(
             continue
         shift = np.median([packets[1 - near][b].t_ns - packets[near][a].t_ns for a, b in known.items()])
         begin, end = (packets[1 - near][at].t_ns - round(shift) for at in (0, -1))
+        keys: set[Key] = set()
+        outside = min(_OUTSIDE_NS, (end - begin) // 20)
         for place, packet in enumerate(packets[near]):
             if packet.ends not in flows or not packet.size or packet.flags & 2:
                 continue
-            if not begin + _OUTSIDE_NS <= packet.t_ns <= end - _OUTSIDE_NS:
+            if place not in known and packet.ip_id and packet.key in keys:
+                continue  # a copy that the capture made, on another interface
+            keys.add(packet.key)
+            if not begin + outside <= packet.t_ns <= end - outside:
                 verdict = "outside"
             elif place in known:
                 verdict = "arrived"
@@ -203,11 +209,11 @@ class _Seen:
     """What the far capture has of the flows to it: copies of bytes, and what was acknowledged when."""
 
     def __init__(self, packets: list[Packet], flows_back: set[Any]) -> None:
-        self._copies: dict[Any, list[tuple[int, int, int, bytes]]] = defaultdict(list)
+        self._copies: dict[Any, list[Packet]] = defaultdict(list)
         self._acks: dict[Any, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for packet in packets:
             if packet.ends in flows_back and packet.size:
-                self._copies[packet.ends].append((packet.t_ns, packet.seq, packet.size, packet.stamps))
+                self._copies[packet.ends].append(packet)
             elif packet.ends[::-1] in flows_back and packet.flags & 16:
                 times, highest = self._acks[packet.ends[::-1]]
                 if not highest or 0 < (packet.ack - highest[-1]) % _ALL < _HALF:
@@ -217,16 +223,17 @@ class _Seen:
     def verdict(self, packet: Packet, ends: Any) -> str:
         """Lost, arrived in other pieces, or passed without a record."""
         copies = [
-            (t_ns, seq, size, stamps)
-            for t_ns, seq, size, stamps in self._copies[ends]
-            if (seq - packet.seq) % _ALL < packet.size or (packet.seq - seq) % _ALL < size
+            one
+            for one in self._copies[ends]
+            if (one.seq - packet.seq) % _ALL < packet.size or (packet.seq - one.seq) % _ALL < one.size
         ]
-        same = sum(
-            min((seq + size - packet.seq + _HALF) % _ALL - _HALF, packet.size)
-            - max((seq - packet.seq + _HALF) % _ALL - _HALF, 0)
-            for _, seq, size, stamps in copies
-            if stamps == packet.stamps and stamps and size != packet.size
-        )
+        same = 0
+        for one in copies:
+            # A super-segment's pieces have its timestamp, and take the identifications from its own on.
+            step = (one.ip_id - packet.ip_id) % (1 << 16)
+            if one.size < packet.size and one.stamps == packet.stamps and (one.stamps or step < _MOST_PIECES):
+                begin = (one.seq - packet.seq + _HALF) % _ALL - _HALF
+                same += min(begin + one.size, packet.size) - max(begin, 0)
         if same >= packet.size:
             return "arrived"
         times, highest = self._acks[ends]
@@ -234,7 +241,7 @@ class _Seen:
         acknowledged = next(
             (t for t, ack in zip(times, highest, strict=True) if 0 < (ack - last) % _ALL < _HALF), None
         )
-        if acknowledged is not None and not any(t_ns <= acknowledged for t_ns, *_ in copies):
+        if acknowledged is not None and not any(one.t_ns <= acknowledged for one in copies):
             return "unrecorded"
         return "lost"
 

@@ -91,3 +91,20 @@ def test_a_single_gap_filled_a_round_trip_later_is_a_retransmission(tmp_path: Pa
 
     found = at_receiver(tmp_path, tell)
     assert (found["reordered"], found["undecided"], found["retransmission"]) == (0, 0, 1)
+
+
+def test_a_number_that_an_ack_took_makes_no_retransmissions(tmp_path: Path) -> None:
+    """Short messages, and one ACK lost before this point: its identification is missing, nothing else."""
+    c = Conversation()
+    c.segment(0, True, 0, None, SYN, options=b"\x02\x04\x05\xb4\x04\x02", ident=100)
+    c.segment(0.01, False, 0, 1, SYN, options=b"\x02\x04\x05\xb4\x04\x02", ident=0)
+    c.segment(20, True, 1, 1, ident=101)
+    ident = 102
+    for i in range(12):
+        ident += i == 4
+        c.data(100 * (i + 1), 1 + 20 * i, 20, ident=ident)
+        c.ack(100 * (i + 1) + 0.1, 21 + 20 * i)
+        ident += 1
+    (one,) = connections(c.write(tmp_path / "rcv.pcap"))
+    assert one["retransmissions"]["total"] == 0  # type: ignore[index]
+    assert one["losses"]["upstream"] == 0  # type: ignore[index]

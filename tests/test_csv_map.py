@@ -80,6 +80,38 @@ def test_times(text: str, form: str, zone: str, expected: int | None) -> None:
     assert Clock(form, zone).ns(text) == expected
 
 
+def test_times_of_a_table_may_go_back_now_and_then() -> None:
+    """Whole seconds, one row of a hundred out of order; numbers that often go back are no times."""
+    times = [str(at) for at in range(100)]
+    assert forms_of([*times[:60], "40", *times[60:]]) == ["s"]
+    assert forms_of([str(at % 7) for at in range(100)]) == []
+
+
+@pytest.mark.parametrize(
+    ("stamp", "zone", "seconds"),
+    [
+        ("2026-11-21 03:48:06.544 CDT", "-05:00", 1_795_250_886.544),  # the abbreviation is not believed
+        ("2026-11-21 03:48:06.544 UTC", "-05:00", 1_795_232_886.544),
+        ("2026-11-21 03:48:06.544 GMT", "UTC", 1_795_232_886.544),
+    ],
+)
+def test_an_abbreviated_zone(stamp: str, zone: str, seconds: float) -> None:
+    assert "iso" in forms_of([stamp, stamp])
+    assert Clock("iso", zone).ns(stamp) == round(seconds * 1000) * 10**6
+
+
+def test_a_first_map_of_a_table_of_a_phone(tmp_path: Path) -> None:
+    """Handovers by another name, and a rate that only its unit tells."""
+    path = tmp_path / "phone.csv"
+    path.write_text(
+        "time,mobileRx_diff_Mbps,handoff type\n" + "".join(f"{at},{at / 2},{at % 2}t4\n" for at in range(9))
+    )
+    made = column_map(path)
+    assert 'mobilerx_diff_bps = { column = "mobileRx_diff_Mbps", factor = 1e+06, layer = "kernel" }' in made
+    assert 'handoff_type = { column = "handoff type", layer = "link", changes = true }' in made
+    assert tomllib.loads(made)
+
+
 def test_day_and_month_are_both_offered() -> None:
     forms = forms_of(["03/04/2026 10:00:00", "05/04/2026 10:00:00"])
     assert forms[:2] == ["%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S"]

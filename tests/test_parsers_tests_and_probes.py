@@ -101,6 +101,62 @@ def test_flent(tmp_path: Path) -> None:
     assert open_trace(packed).source.format == "flent"
 
 
+def test_flent_takes_raw_values_where_there_are_any(tmp_path: Path) -> None:
+    document = samples.flent_document()
+    begin = 1_795_249_751.5
+    document["raw_values"] = {
+        "Ping (ms) ICMP": [{"t": begin + 0.01 + 0.2 * at, "val": 20.5 + at, "seq": at} for at in range(3)],
+        "TCP upload::1": [
+            {"t": begin + 0.25, "val": 8.5, "dur": 0.25},
+            {"t": begin + 0.26, "tcp_rtt": 25.125, "tcp_cwnd": 11},
+            {"t": "never", "val": 1.0},
+            {"t": begin + 0.55, "val": None},
+        ],
+    }
+    document["results"]["TCP upload sum"] = document["results"]["TCP totals"] = [1.0] * 20
+    path = tmp_path / "raw.flent"
+    path.write_text(json.dumps(document))
+    trace = flent.parse(str(path))
+    assert named(trace, "rtt_ms", "Ping (ms) ICMP")[0] == (1_795_249_751_510_000_000, 20.5)
+    assert named(trace, "throughput_bps", "TCP upload::1") == [(1_795_249_751_750_000_000, 8.5e6)]
+    assert named(trace, "srtt_ms", "TCP upload::1") == [(1_795_249_751_760_000_000, 25.125)]
+    assert named(trace, "cwnd", "TCP upload::1") == [(1_795_249_751_760_000_000, 11.0)]
+    assert len(named(trace, "throughput_bps", "TCP upload::2")) == 19  # without raw values: the steps
+    assert named(trace, "throughput_bps", "TCP upload sum") == []
+    assert named(trace, "throughput_bps", "TCP totals") == []
+
+
+def test_flent_before_version_4(tmp_path: Path) -> None:
+    """Raw values had the unit of the tool, and T0 the zone of the host."""
+    document = samples.flent_document()
+    begin = 1_795_249_751.5
+    document["version"] = 2
+    document["metadata"]["SERIES_META"]["HTTP latency"] = {"UNITS": "ms"}
+    document["metadata"]["T0"] = "2026-11-21T10:29:11.500000"  # two hours ahead of UTC
+    document["results"] = {name: [50.0] * 20 for name in ("Ping (ms) UDP BE1", "HTTP latency")}
+    document["raw_values"] = {
+        "Ping (ms) UDP BE1": [{"t": begin, "val": 20.0, "dur": 0.2}, {"t": begin + 1, "val": 0, "dur": 0.2}],
+        "HTTP latency": [{"t": begin + 0.5, "val": 0.0125}],
+    }
+    path = tmp_path / "old.flent"
+    path.write_text(json.dumps(document))
+    trace = flent.parse(str(path))
+    assert named(trace, "rtt_ms", "Ping (ms) UDP BE1") == [(1_795_249_751_500_000_000, 50.0)]
+    assert named(trace, "rtt_ms", "HTTP latency") == [(1_795_249_752_000_000_000, 12.5)]
+    assert trace.source.first_ns == 1_795_249_751_500_000_000
+
+
+def test_flent_version_1_keeps_raw_values_beside_the_metadata(tmp_path: Path) -> None:
+    document = samples.flent_document()
+    document["version"] = 1
+    del document["raw_values"]
+    point = {"t": 1_795_249_752.25, "val": 33.0}
+    document["metadata"]["SERIES_META"]["Ping (ms) ICMP"]["RAW_VALUES"] = [point]
+    path = tmp_path / "first.flent"
+    path.write_text(json.dumps(document))
+    assert named(flent.parse(str(path)), "rtt_ms", "Ping (ms) ICMP") == [(1_795_249_752_250_000_000, 33.0)]
+
+
 def test_flent_without_a_time_of_day(tmp_path: Path) -> None:
     document = samples.flent_document()
     del document["metadata"]["T0"]

@@ -345,3 +345,9 @@ def test_a_table_that_does_not_exist_is_answered_with_those_that_do() -> None:
 def test_a_figure_that_does_not_exist_is_answered_with_the_nearest() -> None:
     assert registry.no_plot("tgs") == "unknown plot 'tgs'; did you mean tsg?"
     assert "known are" in registry.no_plot("zzzzzzzz")
+
+
+@pytest.mark.parametrize("paths", [(["a.pcap", "b.pcap"],), (("a.pcap",),), (7,), (b"a.pcap",)])
+def test_what_is_no_path_is_said(paths: tuple[object, ...]) -> None:
+    with pytest.raises(UsageError, match="a path is text or a Path"):
+        mt.read(*paths)  # type: ignore[arg-type]

@@ -7,9 +7,13 @@ from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.logged import conditions
+from multitracer.layers.logged.changes import WINDOW_NS, Change, changes, is_name
 from multitracer.layers.logged.relations import Relation, relations
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.timeline import Timeline
+
+_LISTED = 200
+"""Changes listed of each series."""
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
@@ -19,7 +23,10 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     ----------
     Spearman, American Journal of Psychology 15 (1904).
     """
-    found = {(one.condition.source, one.condition.words): one for one in relations(m)}
+    # That the number of one cell is greater than another's says nothing of throughput.
+    found = {
+        (one.condition.source, one.condition.words): one for one in relations(m) if not is_name(one.condition)
+    }
     series = []
     for one in conditions(m):
         values = one.samples.value
@@ -36,7 +43,27 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
                 "throughput": None if related is None else _described(m, related),
             }
         )
-    return Result("conditions", {"series": series})
+    return Result("conditions", {"series": series, "changes": [_changed(m, one) for one in changes(m)]})
+
+
+def _changed(m: Timeline, one: Change) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "words": one.words,
+        "source": m.sources[one.source].path,
+        "count": len(one.t_ns),
+        "different": one.different,
+        "times": [round(m.seconds(t_ns), 6) for t_ns in one.t_ns[:_LISTED].tolist()],
+        "records": one.record[:_LISTED].tolist(),
+        "throughput": None
+        if one.after_bps is None or one.otherwise_bps is None
+        else {
+            "of": one.transfer,
+            "window_s": WINDOW_NS / 1e9,
+            "after_bps": round(one.after_bps),
+            "otherwise_bps": round(one.otherwise_bps),
+        },
+    }
 
 
 def _described(m: Timeline, one: Relation) -> dict[str, Any]:

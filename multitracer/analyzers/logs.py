@@ -74,6 +74,7 @@ def _described(m: Timeline, flow: LoggedFlow) -> Object:
         "rwnd_bytes": _spread(flow.rwnd),
         "retransmissions": round(float(again.value.sum())) if again is not None else None,
         "retransmitted_bytes": flow.bytes_retransmitted,
+        "datagrams": _datagrams(flow),
         "limits": None
         if held is None
         else {
@@ -132,6 +133,14 @@ def _rtt(flow: LoggedFlow) -> Object | None:
         "samples": len(ms),
         "kernel_min": None if flow.min_rtt_s is None else round(flow.min_rtt_s * 1e3, 3),
     }
+
+
+def _datagrams(flow: LoggedFlow) -> Object | None:
+    """Packets of a UDP test, and those that were lost; of the sender alone the latter are unknown."""
+    if not flow.packets:
+        return None
+    lost = None if not flow.lost_packets else round(float(flow.lost_packets.value.sum()))
+    return {"packets": round(float(flow.packets.value.sum())), "lost": lost}
 
 
 def _app_limited(flow: LoggedFlow) -> float | None:

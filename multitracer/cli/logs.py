@@ -48,6 +48,10 @@ def lines(one: Object) -> Iterator[tuple[str, str]]:
         )
     if one["retransmissions"] is not None:
         yield "Retransmitted", words.count(one["retransmissions"], "segment")
+    datagrams = one["datagrams"]
+    if datagrams is not None and datagrams["lost"] is not None:
+        lost, whole = datagrams["lost"], datagrams["packets"]
+        yield "Lost", f"{lost:,} of {words.count(whole, 'packet')} ({100 * lost / max(whole, 1):.1f}%)"
     if (rtt := one["rtt_ms"]) is not None:
         kind = "smoothed by the kernel, " if rtt["kind"] == "srtt" else ""
         yield (
@@ -95,3 +99,13 @@ def condition(one: Object) -> str:
         if throughput is None
         else f"{text}; rank correlation with throughput {throughput['rank_correlation']:+.2f}"
     )
+
+
+def changed(one: Object) -> str:
+    """How often a name of the link (a cell) changed, and throughput just after it."""
+    text = f"{one['count']:,} between {words.count(one['different'], 'value')}"
+    told = one["throughput"]
+    if told is None:
+        return text
+    after, otherwise = words.rate(told["after_bps"]), words.rate(told["otherwise_bps"])
+    return f"{text}; median throughput {after} within {told['window_s']:g} s after one, {otherwise} otherwise"

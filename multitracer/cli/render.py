@@ -225,6 +225,8 @@ def _conditions(console: Console, found: Object | None) -> None:
     for one in found["series"][:SHOWN]:
         _line(console, one["words"], logs.condition(one))
     more(console, found["series"], SHOWN, "series")
+    for one in found["changes"][:SHOWN]:
+        _line(console, f"Changes of {one['words']}", logs.changed(one))
 
 
 def _air(console: Console, found: Object | None) -> None:

@@ -16,7 +16,10 @@ _KEYS = re.compile(
     rb'"(?:FLENT_VERSION|NETPERF_WRAPPER_VERSION|DATA_FILENAME|STEP_SIZE|x_values|SERIES_META)"\s*:'
 )
 _MOST_SERIES = 4096
-_DERIVED = ("::avg", "::sum", "::fair")
+_DERIVED = re.compile(r"(?:::| )(?:avg|sum|fair(?:ness)?|totals?)$")
+_QUARTER_NS = 900 * 10**9
+_TRANSFORMED = 4
+"""Version of the format from which on raw values have the unit of their series."""
 
 # What Flent calls it, behind the stream's name: the series, and what one of its unit is
 _SOCKET = {
@@ -35,7 +38,7 @@ def sniff(head: bytes) -> bool:
 
 
 def parse(path: str) -> Trace:
-    """Read the series of a test: `series`, by stream, at the times of ``x_values``.
+    """Read the series of a test: `series`, by stream, at the times of its raw values, else of ``x_values``.
 
     Raises
     ------
@@ -51,15 +54,24 @@ def parse(path: str) -> Trace:
     axis = document.get("x_values")
     if not results or not isinstance(axis, list):
         raise CorruptTrace(f"{path}: no results over time; is it cut, or no result file of Flent?")
-    base_ns = jsonlog.time_ns(_zoned(metadata.get("T0"))) or jsonlog.time_ns(_zoned(metadata.get("TIME")))
-    times = [_time(value) for value in axis]
     about = jsonlog.mapping(metadata.get("SERIES_META"))
+    raw = _Raw(document, about)
+    base_ns = _base(metadata, raw)
+    times = [_time(value) for value in axis]
     values, tally = testlog.Values(), jsonlog.Tally(path)
-    before = 0
-    for number, (title, column) in enumerate(results.items()):
-        if number >= _MOST_SERIES or title.endswith(_DERIVED) or not isinstance(column, list):
+    before = measured = 0
+    single = [title for title in results if not _DERIVED.search(title)]
+    for title in (single or list(results))[:_MOST_SERIES]:
+        column = results[title]
+        if not isinstance(column, list):
             continue
         name, factor, label = _named(str(title), jsonlog.mapping(about.get(title)))
+        points = raw.points(str(title)) if base_ns is not None else []
+        for at, point_ns, found in points:
+            values.add(point_ns - (base_ns or 0), at, name, found * factor, label)
+        if points:
+            before, measured = before + 1, measured + 1
+            continue
         for at, (t_ns, value) in enumerate(zip(times, column, strict=False), 1):
             parsed = _number(value)
             if t_ns is None or parsed is None:
@@ -79,19 +91,74 @@ def parse(path: str) -> Trace:
         clock="realtime" if base_ns else "unknown",
         first_ns=min(int(series["t_ns"][0]), base_ns or 0) if base_ns else int(series["t_ns"][0]),
         last_ns=int(series["t_ns"][-1]),
-        resolution_ns=_step(metadata),
+        resolution_ns=1000 if measured == before else _step(metadata),
         details={
             "test": str(metadata.get("NAME", ""))[:100],
             "title": str(metadata.get("TITLE", ""))[:100],
             "length_s": jsonlog.number(metadata, "LENGTH"),
             "step_s": jsonlog.number(metadata, "STEP_SIZE"),
             "series": before,
+            "series_of_raw_values": measured,
             "counted": "as Flent reports",
         },
     )
     if base_ns is None:
         tally.add("no-date", 1, "times since the test began")
     return Trace(source, {"series": series}, tally.issues())
+
+
+class _Raw:
+    """What the tools of a test printed, before Flent moved it to the steps of ``x_values``."""
+
+    def __init__(self, document: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+        self._series = dict(jsonlog.mapping(document.get("raw_values")))
+        if not self._series:
+            # Version 1 has them beside what else is known of a series.
+            known = {title: jsonlog.mapping(entry).get("RAW_VALUES") for title, entry in about.items()}
+            self._series = {title: found for title, found in known.items() if found}
+        version = jsonlog.number(document, "version")
+        self._plain = version is None or version < _TRANSFORMED
+
+    def first_ns(self) -> int | None:
+        """Time of the earliest value."""
+        found = [points[0][1] for title in self._series if (points := self.points(title, "t"))]
+        return min(found, default=None)
+
+    def points(self, title: str, key: str = "val") -> list[tuple[int, int, float]]:
+        """Number, time [ns of the epoch] and value, in the unit of the series; empty if there are none."""
+        entries = self._series.get(title)
+        if not entries and key == "val":
+            # What `ss` said of a stream stands in the stream's own entries.
+            title, _, key = title.rpartition("::")
+            entries = self._series.get(title)
+        if not isinstance(entries, list):
+            return []
+        found = []
+        for at, entry in enumerate(entries, 1):
+            known = jsonlog.mapping(entry)
+            t_ns, value = _time(known.get("t")), _number(known.get(key))
+            if t_ns is None or value is None:
+                continue
+            t_ns = round(t_ns / 1000) * 1000  # seconds since 1970 in a double are right to less than this
+            if self._plain and key == "val" and "UDP" in title and "dur" in known:
+                # Transactions in a second, as netperf prints them.
+                if value <= 0:
+                    continue
+                value = 1000.0 / value
+            elif self._plain and key == "val" and title == "HTTP latency":
+                value *= 1000.0
+            found.append((at, t_ns, value))
+        return found
+
+
+def _base(metadata: Mapping[str, Any], raw: _Raw) -> int | None:
+    """Time zero: T0, else TIME. Without a zone it is the host's, which raw values tell: they are UTC."""
+    text = metadata.get("T0") or metadata.get("TIME")
+    stated = jsonlog.time_ns(_zoned(text))
+    first = raw.first_ns()
+    if not stated or first is None or _zoned(text) == text:
+        return stated
+    return stated - round((stated - first) / _QUARTER_NS) * _QUARTER_NS
 
 
 def _named(title: str, about: Mapping[str, Any]) -> tuple[str, float, str]:
@@ -112,7 +179,7 @@ def _named(title: str, about: Mapping[str, Any]) -> tuple[str, float, str]:
 
 
 def _zoned(value: Any) -> Any:
-    """Flent's times are UTC, with or without the Z."""
+    """Taken for UTC if it does not tell a zone."""
     if isinstance(value, str) and value and not re.search(r"(?:Z|[+-]\d\d:?\d\d)$", value):
         return f"{value}Z"
     return value

@@ -12,7 +12,7 @@ from multitracer.model.errors import CorruptTrace
 from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import ClockKind, Flow, Source, Trace
-from multitracer.parsers._helpers import jsonlog
+from multitracer.parsers._helpers import iperf3udp, jsonlog
 
 _DOCUMENT = re.compile(rb'\s*\{\s*"(title|extra_data|start)"\s*:')
 _KEYS = re.compile(rb'"(connected|sock_bufsize|connecting_to|tcp_mss_default|accepted_connection)"\s*:')
@@ -28,14 +28,14 @@ def sniff(head: bytes) -> bool:
 
 
 def parse(path: str) -> Trace:
-    """Read the intervals of iperf3: one row of `tcp_states` per stream and interval, at its end.
+    """Read the intervals of iperf3: a row of `tcp_states` per stream and interval, at its end; UDP: `series`.
 
     Raises
     ------
     UnreadableFile
         If the file cannot be opened or read.
     CorruptTrace
-        If it holds no interval of a TCP stream, or is too large to be held in memory.
+        If it holds no interval of a TCP or UDP stream, or is too large to be held in memory.
 
     Notes
     -----
@@ -54,8 +54,13 @@ def parse(path: str) -> Trace:
     error = str(jsonlog.parsed(facts["error"]))[:200] if facts["error"] else None
     count = len(rows["t_ns"])
     if not count:
+        ended = jsonlog.mapping(jsonlog.parsed(facts["end"]))
+        about = {**_started(jsonlog.mapping(jsonlog.parsed(facts["start"]))), **_ended(ended)}
+        datagrams = iperf3udp.trace(path, about)
+        if datagrams is not None:
+            return datagrams
         why = f": iperf3 reports {error!r}" if error else ""
-        raise CorruptTrace(f"{path}: no interval of a TCP stream can be read{why}")
+        raise CorruptTrace(f"{path}: no interval of a TCP or UDP stream can be read{why}")
     columns = {name: jsonlog.fitting(schema.TCP_STATES, name, column) for name, column in rows.items()}
     states = Table.filled(schema.TCP_STATES, count, columns).sorted_by("t_ns")
     clock: ClockKind = "realtime" if facts["has_base"] else "unknown"

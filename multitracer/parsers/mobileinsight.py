@@ -10,7 +10,8 @@ from multitracer.model.errors import CorruptTrace, Issue
 from multitracer.model.lazy import np
 from multitracer.model.parser import Parser
 from multitracer.model.table import Array
-from multitracer.model.trace import Trace
+from multitracer.model.trace import Source, Trace
+from multitracer.parsers._helpers import jsonlog, modemradio, testlog
 from multitracer.parsers._helpers.bearerlog import DATA, Bearer, Bearers, Wanted, trace_of
 
 _BEGIN = b"<dm_log_packet>"
@@ -57,14 +58,14 @@ def sniff(head: bytes) -> bool:
 
 
 def parse(path: str) -> Trace:
-    """Read the busiest bearer in acknowledged mode.
+    """Read the busiest bearer in acknowledged mode, and cells and their measurements over time.
 
     Raises
     ------
     UnreadableFile
         If the file cannot be opened or read.
     CorruptTrace
-        If no RLC PDU is in it.
+        If neither is in it.
 
     Notes
     -----
@@ -81,18 +82,44 @@ def parse(path: str) -> Trace:
 def configured(path: str, settings: Mapping[str, Any]) -> Trace:
     """As `parse`, of ``bearer = "rb3"`` (index of its configuration) or of a second SIM card (``ue = 1``)."""
     wanted = Wanted.of(path, {"seen_at": "ue", **settings})
-    scan = native.read_diag(path, xml=_is_xml(native.head(path, _HEAD)))
+    xml = _is_xml(native.head(path, _HEAD))
+    scan = native.read_diag(path, xml=xml)
     messages = scan.facts["messages"]
     found = _bearers(scan.tables["pdus"])
-    if not found:
+    tally = jsonlog.Tally(path)
+    radio = testlog.Values() if xml else modemradio.series(path, tally)
+    if found:
+        trace = trace_of(path, "mobileinsight", "lte", max(scan.facts["sn_bits"].values()), found, wanted)
+        if len(radio):
+            trace.tables["series"] = radio.table()
+    elif len(radio):
+        trace = _of_radio(path, radio)
+    else:
         raise CorruptTrace(f"{path}: no RLC PDU in it; {_missing(messages, scan.issues)}")
-    trace = trace_of(path, "mobileinsight", "lte", max(scan.facts["sn_bits"].values()), found, wanted)
+    trace.issues += tally.issues()
     ahead_s = _gps_ahead_s(trace.source.first_ns or 0)
     if ahead_s:
         trace.source.details["gps_time_is_ahead_s"] = ahead_s
     trace.source.details["messages"] = {_named(name): messages[name] for name in _most(messages)}
     trace.issues += scan.issues
     return trace
+
+
+def _of_radio(path: str, radio: testlog.Values) -> Trace:
+    """A log without PDUs: cells and measurements alone."""
+    series = radio.table()
+    source = Source(
+        path=path,
+        format="mobileinsight",
+        layer="link",
+        records=len(radio),
+        clock="realtime",
+        first_ns=int(series["t_ns"][0]),
+        last_ns=int(series["t_ns"][-1]),
+        resolution_ns=1_000_000,
+        details={"radio": "lte"},
+    )
+    return Trace(source, {"series": series}, [])
 
 
 def _bearers(pdus: Mapping[str, Array]) -> Bearers:
@@ -137,7 +164,7 @@ def _is_xml(head: bytes) -> bool:
 
 PARSER = Parser(
     name="mobileinsight",
-    title="RLC PDUs of LTE in a phone: a Qualcomm modem's log (.mi2log, .qmdl), MobileInsight's XML",
+    title="RLC PDUs, cells, RSRP of a phone in LTE: a modem's log (.mi2log, .qmdl), MobileInsight's XML",
     layer="link",
     sniff=sniff,
     parse=parse,

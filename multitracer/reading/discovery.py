@@ -35,6 +35,17 @@ class Files:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
+def _text(path: str | os.PathLike[str]) -> str:
+    try:
+        text = os.fspath(path)
+    except TypeError as error:
+        hint = ": unpack it, read(*paths)" if isinstance(path, list | tuple | set) else ""
+        raise UsageError(f"a path is text or a Path, not a {type(path).__name__}{hint}") from error
+    if isinstance(text, bytes):
+        raise UsageError("a path is text or a Path, not bytes: os.fsdecode makes text of it")
+    return text
+
+
 def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
     """Files behind `paths`: the files among them, and those in the directories among them, one level deep.
 
@@ -46,12 +57,12 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
     UnreadableFile
         A path that does not exist, or a directory or measurement.toml that cannot be read.
     UsageError
-        The same file named twice, two measurement.toml, or one that is not TOML.
+        The same file named twice, two measurement.toml, or one that is not TOML; what is no path.
     """
     files = Files()
     tomls: list[str] = []
     named: set[str] = set()
-    for path in (os.fspath(path) for path in paths):
+    for path in map(_text, paths):
         if os.path.isdir(path):
             for entry in _entries(path):
                 (tomls if os.path.basename(entry) == SETTINGS_FILE else files.found).append(entry)

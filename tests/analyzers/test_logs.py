@@ -187,3 +187,65 @@ def test_one_stretch_may_be_chance(tmp_path: Path) -> None:
 def test_an_rtt_of_zero_was_not_measured() -> None:
     (one,) = transfers(FORMATS / "ns2-variables" / "manet.tr.gz")
     assert one["rtt_ms"]["min"] > 0
+
+
+def udp_document(sends: bool) -> dict[str, Any]:
+    """Two streams of three seconds; every fourth packet of the second one is lost."""
+    document = samples.iperf3_document()
+    document["start"]["test_start"]["protocol"] = "UDP"
+    document["intervals"] = []
+    for at in range(3):
+        streams = []
+        for stream in (5, 7):
+            lost = 0 if sends or stream == 5 else 25
+            streams.append(
+                {
+                    "socket": stream,
+                    "start": float(at),
+                    "end": at + 1.0,
+                    "seconds": 1.0,
+                    "bytes": 1000 * (100 - lost),
+                    "bits_per_second": 8000.0 * (100 - lost),
+                    "jitter_ms": 0.5,
+                    "lost_packets": lost,
+                    "packets": 100,
+                    "omitted": False,
+                    "sender": sends,
+                }
+            )
+        document["intervals"].append({"streams": streams, "sum": {}})
+    return document
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_udp_test_of_iperf3(tmp_path: Path, streamed: bool) -> None:
+    document = udp_document(sends=False)
+    text = json.dumps(document)
+    if streamed:
+        events = [("start", document["start"])] + [("interval", part) for part in document["intervals"]]
+        text = "".join(json.dumps({"event": kind, "data": data}) + "\n" for kind, data in events)
+    path = tmp_path / "udp.json"
+    path.write_text(text)
+    first, second = transfers(path)
+    assert first["bytes"] == 300_000
+    assert first["datagrams"] == {"packets": 300, "lost": 0}
+    assert second["bytes"] == 225_000
+    assert second["datagrams"] == {"packets": 300, "lost": 75}
+    assert (second["sends"], second["duration_s"], second["counted"]) == (
+        False,
+        3.0,
+        "received in UDP packets",
+    )
+    said = sentences(path)["log_unknown"]
+    assert "75 of 600 UDP packets lost (12%)" in said or "75 of 600 UDP packets lost (13%)" in said
+    assert "UDP has no window" in said
+
+
+def test_of_a_udp_sender_alone_losses_are_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "udp.json"
+    path.write_text(json.dumps(udp_document(sends=True)))
+    assert [one["datagrams"] for one in transfers(path)] == [{"packets": 300, "lost": None}] * 2
+    assert [one["sends"] for one in transfers(path)] == [True, True]
+    assert "lost" not in sentences(path)["log_unknown"]
+    analysis = mt.analyze(path)
+    assert analysis.measurement.sources[0].clock == "realtime"

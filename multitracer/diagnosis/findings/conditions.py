@@ -13,12 +13,36 @@ from multitracer.model.timeline import Timeline
 MOST = 2
 """Numbers of one radio go with each other: so many, with the strongest correlations, are said."""
 
+LEAST_CHANGES = 3
+"""After so many changes of the cell a fall is said; after one it may be chance."""
+
 
 def from_conditions(m: Timeline, summary: Mapping[str, Any]) -> list[Finding]:
     """The numbers that divide throughput clearly, the strongest correlation first."""
     found = [one for one in summary.get("series", ()) if _clear(one["throughput"])]
     found.sort(key=lambda one: -abs(one["throughput"]["rank_correlation"]))
-    return [_said(m, one) for one in found[:MOST]]
+    fallen = [one for one in summary.get("changes", ()) if _falls(one)]
+    return [*(_after_changes(m, one) for one in fallen[:1]), *(_said(m, one) for one in found[:MOST])]
+
+
+def _falls(one: Mapping[str, Any]) -> bool:
+    told = one["throughput"]
+    return (
+        told is not None
+        and one["count"] >= LEAST_CHANGES
+        and told["otherwise_bps"] >= LEAST_RATIO * told["after_bps"]
+    )
+
+
+def _after_changes(m: Timeline, one: Mapping[str, Any]) -> Finding:
+    told = one["throughput"]
+    text = (
+        f"throughput fell where {one['words']} changed ({several(one['count'], 'time')}): median "
+        f"{rate(told['after_bps'])} within {told['window_s']:g} s after a change, "
+        f"{rate(told['otherwise_bps'])} otherwise (a coincidence in time, no proof of the cause)"
+    )
+    command = plot_command(m, one["times"][0] - 2, one["times"][0] + 5, "logs")
+    return Finding(text, 0.0, "condition", command, tuple((one["source"], at) for at in one["records"][:6]))
 
 
 def _clear(one: Mapping[str, Any] | None) -> bool:

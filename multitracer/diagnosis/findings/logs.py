@@ -148,6 +148,10 @@ def _fast(members: Sequence[Object]) -> str:
 
 
 def _again(members: Sequence[Object]) -> str:
+    datagrams = [one["datagrams"] for one in members if one["datagrams"] is not None]
+    if any(one["lost"] is not None for one in datagrams):
+        lost, whole = (sum(one[key] or 0 for one in datagrams) for key in ("lost", "packets"))
+        return f", {lost:,} of {several(whole, 'UDP packet')} lost ({share(lost / max(whole, 1))})"
     counted = [one["retransmissions"] for one in members if one["retransmissions"] is not None]
     return f", {several(sum(counted), 'retransmitted segment')}" if counted else ""
 
@@ -164,6 +168,8 @@ def _path(members: Sequence[Object]) -> str:
 
 
 def _missing(members: Sequence[Object]) -> str:
+    if all(one["datagrams"] is not None for one in members):
+        return "UDP has no window, it is sent as fast as the test asks for; a TCP test would meet a limit"
     if all(one["sends"] is False for one in members):
         return "this is the receiver's log; the sender's log, or a capture at the sender, would show it"
     if all(one["cwnd_packets"] is not None and one["cwnd_bytes"] is None for one in members):

@@ -85,6 +85,8 @@ class LoggedFlow:
     retransmissions : Samples or None
         Retransmitted segments, at the end of the interval in which they were.
     bytes_retransmitted : int or None
+    packets, lost_packets : Samples or None
+        Of a UDP test, by interval: packets sent (at the receiver: as their numbers tell), and lost.
     states : Table or None
         The rows of `tcp_states` behind it.
     """
@@ -104,6 +106,8 @@ class LoggedFlow:
     rwnd: Samples | None = None
     retransmissions: Samples | None = None
     bytes_retransmitted: int | None = None
+    packets: Samples | None = None
+    lost_packets: Samples | None = None
     states: Table | None = field(default=None, repr=False)
 
     @property
@@ -276,6 +280,8 @@ _SERIES: Mapping[str, tuple[str, float]] = {
     "rwnd_bytes": ("rwnd", 1.0),
     "srtt_ms": ("srtt", 1e-3),
     "rtt_ms": ("rtt", 1e-3),
+    "packets": ("packets", 1.0),
+    "lost_packets": ("lost_packets", 1.0),
 }
 """Names of `series` that are about a transfer, whatever the format: the quantity, and its unit in ours."""
 
@@ -361,6 +367,7 @@ def _test(m: Timeline, source: int, label: str, known: Mapping[str, Samples]) ->
     found.rtt = None if rtt is None else _measured(rtt)
     found.cwnd, found.cwnd_packets = known.get("cwnd"), known.get("cwnd_packets")
     found.rwnd, found.retransmissions = known.get("rwnd"), known.get("retransmissions")
+    found.packets, found.lost_packets = known.get("packets"), known.get("lost_packets")
     if found.rates or found.rtt or found.cwnd or found.cwnd_packets or found.retransmissions:
         return found
     return None

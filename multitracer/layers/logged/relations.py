@@ -77,22 +77,22 @@ def relations(m: Timeline) -> list[Relation]:
     known = conditions(m)
     if not known:
         return []
-    rate = _rates(m)
+    rate = rates(m)
     if rate is None:
         return []
     found = (_related(one, *rate) for one in known)
     return [one for one in found if one is not None]
 
 
-def _rates(m: Timeline) -> tuple[Array, Array, Array, str] | None:
+def rates(m: Timeline) -> tuple[Array, Array, Array, str] | None:
     """Begin, end and throughput by interval: of the captures, else of the largest logged transfer."""
     if m.connections:
         return _captured(m)
     flows = [one for one in uncaptured(m) if one.rates and len(one.rates.end_ns) >= LEAST_INTERVALS]
     if not flows:
         return None
-    rates = max(flows, key=_size).rates
-    return None if rates is None else (rates.begin_ns, rates.end_ns, rates.rate_bps, "log")
+    found = max(flows, key=_size).rates
+    return None if found is None else (found.begin_ns, found.end_ns, found.rate_bps, "log")
 
 
 def _size(flow: LoggedFlow) -> float:

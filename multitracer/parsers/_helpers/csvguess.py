@@ -18,12 +18,12 @@ _ROWS = 200
 _BINARY_BYTES = 4096
 _TIME_WORDS = re.compile(r"time|date|stamp|epoch|utc|clock|^t$|^ts$", re.IGNORECASE)
 _LINK_WORDS = re.compile(
-    r"rsrp|rsrq|rssi|sinr|snr|cqi|mcs|bler|harq|pci|cell|enb|gnb|band|arfcn|tech|network|signal|handover|ho_|"
+    r"rsrp|rsrq|rssi|sinr|snr|cqi|mcs|bler|harq|pci|cell|enb|gnb|band|arfcn|tech|network|signal|handover|handoff|ho_|"
     r"tx.?power|rank|rb[s_ ]|prb|level|qual",
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
-    r"pci|cell.?id|enb|gnb|tech|network.?(type|mode)|handover|band|operator|event", re.IGNORECASE
+    r"pci|cell.?id|enb|gnb|tech|network.?(type|mode)|handover|handoff|band|operator|event", re.IGNORECASE
 )
 _PLACES = re.compile(r"^(lat|lon|latitude|longitude|altitude|index|no\.?|id|unnamed.*|)$", re.IGNORECASE)
 _RATE = re.compile(
@@ -139,11 +139,12 @@ def _guess(title: str, texts: Sequence[str], taken: set[str]) -> _Guess | None:
     base, unit = _base_and_unit(title)
     layer = "link" if _LINK_WORDS.search(title) or changes else "kernel"
     factor, note = 1.0, ""
-    if not changes and _RATE.search(title):
+    rate = bool(_RATE.search(title))
+    if not changes and (rate or unit in _BITS):
         name, factor = f"{base}_bps", _BITS.get(unit, 1.0)
         if unit not in _BITS:
             note = "unit unknown: state the factor to bit/s"
-        if "throughput_bps" not in taken and layer == "kernel":
+        if rate and "throughput_bps" not in taken and layer == "kernel":
             name = "throughput_bps"
     elif not changes and _RTT.search(title):
         name, factor = ("rtt_ms" if "rtt_ms" not in taken else f"{base}_ms"), _MS.get(unit, 1.0)

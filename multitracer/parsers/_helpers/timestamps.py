@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
@@ -13,6 +14,8 @@ NUMBERS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """Formats that are numbers: what one is in ns."""
 ISO = "iso"
 _MOST_NS = 1 << 62
+_FEW_BACK = 20
+"""Times of a table may go back once in so many rows: real ones do."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 CALENDAR = (
@@ -91,11 +94,21 @@ class Clock:
             value = round(number * unit)
         return value if abs(value) <= _MOST_NS else None
 
+    def _without_zone(self, text: str) -> tuple[str, tzinfo]:
+        """A time and its zone: an abbreviation behind it does not tell which is meant, but for UTC."""
+        head, _, last = text.rpartition(" ")
+        if last in ("UTC", "GMT"):
+            return head, UTC
+        if 3 <= len(last) <= 4 and last.isascii() and last.isalpha() and last.isupper():
+            return head, self._zone
+        return text, self._zone
+
     def _calendar(self, text: str) -> int | None:
+        text, zone = self._without_zone(text)
         text, extra_ns = _short_fraction(text)
         moment = datetime.fromisoformat(text) if self.form == ISO else datetime.strptime(text, self.form)
         if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=self._zone)
+            moment = moment.replace(tzinfo=zone)
         passed = moment - _EPOCH
         if not self.has_date:
             passed = moment - datetime(1900, 1, 1, tzinfo=self._zone)
@@ -142,7 +155,8 @@ def forms_of(samples: Sequence[str]) -> list[str]:
         return [compact]
     if numbers and 2 * len(numbers) >= len(texts):
         constant = len(numbers) > 2 and len(set(numbers)) < 2
-        return [] if sorted(numbers) != numbers or constant else [_unit(numbers[0])]
+        back = sum(later < before for before, later in itertools.pairwise(numbers))
+        return [] if back * _FEW_BACK > len(numbers) or constant else [_unit(numbers[0])]
     forms = [ISO]
     for form in CALENDAR:
         forms += [form, form.replace("%S", "%S.%f") if "_%H.%M" not in form else form + ".%f"]

@@ -226,6 +226,7 @@ impl Sender {
     /// Whether what goes on where all that was seen ends was sent before.
     pub(super) fn was_sent_before(&self, segment: &Segment, seq: i64) -> bool {
         let slack = self.ids.payload(true) / 4;
-        self.books.as_ref().is_some_and(|books| seq + i64::from(segment.length) <= books.sent_up_to + slack)
+        let end = seq + i64::from(segment.length);
+        self.books.as_ref().is_some_and(|books| seq < books.sent_up_to && end <= books.sent_up_to + slack)
     }
 }

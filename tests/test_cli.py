@@ -137,7 +137,7 @@ def test_strict_passes_whole_measurements(run: Run, sample: Path) -> None:
 def test_min_utilization(run: Run, samples: Path) -> None:
     path = samples / "link-resets-vj"
     assert run("analyze", path, "--min-utilization", "1").returncode == 0
-    refused(run("analyze", path, "--min-utilization", "99"), 5, "utilization is", "99 %")
+    refused(run("analyze", path, "--min-utilization", "99"), 5, "utilization is", "99%")
     refused(run("analyze", path / "rlp.log.gz", "--min-utilization", "1"), 5, "is unknown")
     assert run("analyze", path, "--min-utilization", "101").returncode == 2
 

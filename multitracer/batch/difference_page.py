@@ -42,7 +42,7 @@ def _answer(found: Difference) -> Markup:
     return join(
         tag(
             "div",
-            tag("strong", f"{100 * found.share:+.3g} %" if share else "0 %", class_=grade),
+            tag("strong", f"{100 * found.share:+.3g}%" if share else "0%", class_=grade),
             tag("span", "transfer time for the same bytes"),
             [tag("p", line) for line in lines if line],
             class_="used",
@@ -69,7 +69,7 @@ def by_cause(found: Difference) -> Markup:
         )
         for one in found.causes
     ]
-    headings = ["cause", "before", "after", "difference", "95 % interval", "", "goodput"]
+    headings = ["cause", "before", "after", "difference", "95% interval", "", "goodput"]
     if not any(row[4] for row in rows):  # one measurement on each side
         headings.pop(4)
         rows = [(*row[:4], *row[5:]) for row in rows]
@@ -107,7 +107,7 @@ def _factors(found: Difference) -> Markup:
         )
         for one in found.factors
     ]
-    headings = ("metric", "median before", "median after", "difference", "95 % interval", "verdict")
+    headings = ("metric", "median before", "median after", "difference", "95% interval", "verdict")
     return table("What else was measured", headings, rows)
 
 

@@ -64,7 +64,7 @@ def index_page(
 def _lead(found: Batch) -> str:
     connections = sum(len(record["connections"]) for record in found.done)
     dropped = any(record["utilization"].get("call_dropped") for record in found.flagged)
-    why = f"utilization of {found.flag_below:g} % or less{', or a dropped call' if dropped else ''}"
+    why = f"utilization of {found.flag_below:g}% or less{', or a dropped call' if dropped else ''}"
     return (
         f"{len(found.done):,} analysed with {count(connections, 'connection')}; "
         f"{len(found.flagged):,} flagged ({why}); {len(found.failed):,} failed."
@@ -98,7 +98,7 @@ def _flagged(found: Batch) -> Markup:
     flagged = found.flagged
     known = sum(record["utilization"]["value"] is not None for record in found.done)
     if not flagged:
-        words = f"None of {count(known, 'measurement')} of known utilization is at {found.flag_below:g} % "
+        words = f"None of {count(known, 'measurement')} of known utilization is at {found.flag_below:g}% "
         words += "or less."
         if not known:
             words = "No utilization is known: that needs a link log, or an estimate of the link's rate."
@@ -209,7 +209,7 @@ def _changes(changes: Sequence[Change] | None) -> Markup:
         "median before",
         "median after",
         "difference",
-        "95 % interval",
+        "95% interval",
         "compared",
         "verdict",
     )

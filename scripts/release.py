@@ -14,6 +14,7 @@ hosted workflow builds it for every system and publishes it.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -115,10 +116,27 @@ def wheel(target: str = "", platform: str = "", source: Path = ROOT) -> Path:
     run(*command)
     (made,) = DIST.glob("*.whl")
     run(sys.executable, "-m", "twine", "check", "--strict", made)
-    if linux:
+    if linux and "musl" in target:
+        links_only_musl(made)
+    elif linux:
         run(sys.executable, "-m", "auditwheel", "show", made)
     held(made)
     return made
+
+
+def links_only_musl(path: Path) -> None:
+    """Say which libraries a wheel for musl asks for; the release ends if one is not musl's own.
+
+    auditwheel looks for musl's ``libc.so`` among the libraries of this system, where glibc has a script of
+    that name: it gets an empty directory to look in.
+    """
+    with tempfile.TemporaryDirectory() as empty:
+        words = ["-m", "auditwheel", "show", "--json", "--ldpaths", empty, str(path)]
+        done = subprocess.run([sys.executable, *words], check=True, stdout=subprocess.PIPE, text=True)
+    asked = sorted(json.loads(done.stdout)["external_libs"])
+    print(f"release: {path.name} asks for {', '.join(asked)}")
+    if strange := [name for name in asked if not re.fullmatch(r"libc\.(so|musl-\w+\.so\.1)", name)]:
+        raise SystemExit(f"release: {path.name}: not of musl: {', '.join(strange)}")
 
 
 def held(path: Path) -> None:

@@ -137,7 +137,7 @@ def test_strict_passes_whole_measurements(run: Run, sample: Path) -> None:
 def test_min_utilization(run: Run, samples: Path) -> None:
     path = samples / "link-resets-vj"
     assert run("analyze", path, "--min-utilization", "1").returncode == 0
-    refused(run("analyze", path, "--min-utilization", "99"), 5, "utilization is", "99 %")
+    refused(run("analyze", path, "--min-utilization", "99"), 5, "utilization is", "99%")
     refused(run("analyze", path / "rlp.log.gz", "--min-utilization", "1"), 5, "is unknown")
     assert run("analyze", path, "--min-utilization", "101").returncode == 2
 
@@ -192,6 +192,15 @@ class TestInfo:
 
 
 class TestAnalyze:
+    def test_where_a_capture_was_taken_is_said_in_words(self, run: Run, samples: Path) -> None:
+        text = " ".join(run("info", samples / "link-resets-vj" / "snd.pcap").stdout.split())
+        assert "Point snd (likely, by all evidence)" in text
+        assert (
+            "0 hops from the sender and 0 hops from the receiver (by TTL); of the RTT at least 463 ms" in text
+        )
+        assert "hops_from" not in text
+        assert "False" not in text
+
     def test_keys_of_the_contract(self, run: Run, sample: Path) -> None:
         done = run("analyze", sample, "--json")
         assert done.returncode == 0, done.stderr

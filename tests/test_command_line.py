@@ -57,5 +57,5 @@ def test_defaults_from_the_environment(
 ) -> None:
     monkeypatch.setenv("MULTITRACER_ANALYZE_MIN_UTILIZATION", "99")
     assert main(["analyze", str(SAMPLES / "link-resets-vj")]) == 5
-    assert "threshold is 99 %" in capsys.readouterr().err
+    assert "threshold is 99%" in capsys.readouterr().err
     assert main(["analyze", str(SAMPLES / "link-resets-vj"), "--min-utilization", "10"]) == 0

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from pathlib import Path
 
 import pytest
 import support_format_samples as samples
 from hypothesis import given, settings, strategies as st
+from support_samples import SAMPLES
 
 import multitracer as mt
 from multitracer.api.inventory import column_map
-from multitracer.model.errors import CorruptTrace, MultiTracerError, UsageError
+from multitracer.model.errors import CorruptTrace, MultiTracerError, UnmappedTable, UsageError
 from multitracer.parsers import csv as csv_parser
 from multitracer.parsers._helpers.timestamps import Clock, forms_of
 
@@ -173,3 +175,19 @@ def test_any_bytes_end_in_data_or_a_clear_error(
             read()
         except MultiTracerError:
             continue
+
+
+def test_a_table_without_a_map_is_named_with_the_command_that_makes_one(drive: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnmappedTable, match="info --map"):
+        mt.read(drive)
+    there = tmp_path / "run"
+    there.mkdir()
+    (there / "drive.csv").write_bytes(drive.read_bytes())
+    shutil.copy(SAMPLES / "backoff" / "snd.pcap", there)
+    (found,) = [issue for issue in mt.read(there).issues if issue.code == "unmapped-table"]
+    assert found.path.endswith("drive.csv")
+    # With a map of another day's clock, it is said how far the times are away.
+    (there / "measurement.toml").write_text(column_map(str(drive)))
+    apart = [issue.detail for issue in mt.read(there).issues if issue.code == "unjoined-source"]
+    assert apart
+    assert all(" those of snd.pcap" in words for words in apart)

@@ -286,6 +286,15 @@ def test_representations(monkeypatch: pytest.MonkeyPatch) -> None:
         analysis.b.frame()
 
 
+def test_an_analysis_shows_its_sentences_first_and_draws(samples: Path, tmp_path: Path) -> None:
+    found = mt.analyze(samples / "backoff")
+    first = found["diagnosis"]["sentences"][0]["text"][1:]
+    assert first in repr(found).splitlines()[1]
+    assert found._repr_html_().index("<ol>") < found._repr_html_().index("<table>")
+    found.plot("rtt", tmp_path / "rtt.svg")
+    assert (tmp_path / "rtt.svg").stat().st_size
+
+
 def test_text_in_packets_makes_no_other_format_of_a_capture(tmp_path: Path) -> None:
     """An ns-2 trace that somebody copied over the network, in the clear."""
     line = b"\n+ 1.84375 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n"

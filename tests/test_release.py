@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -212,6 +213,24 @@ def test_a_wheel_holds_the_package_alone(tmp_path: Path) -> None:
         else:
             with pytest.raises(SystemExit):
                 release.held(path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "sound"),
+    [({"libc.so": None}, True), ({"libc.musl-x86_64.so.1": None}, True), ({}, True)]
+    + [({"libc.so": None, name: None}, False) for name in ("libgcc_s.so.1", "libc.so.6", "libm.so")],
+)
+def test_a_wheel_for_musl_asks_for_musl_alone(
+    asked: dict[str, None], sound: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = script("release")
+    told = subprocess.CompletedProcess([], 0, json.dumps({"external_libs": asked}))
+    monkeypatch.setattr(release.subprocess, "run", lambda *_, **__: told)
+    if sound:
+        release.links_only_musl(Path("m.whl"))
+    else:
+        with pytest.raises(SystemExit, match="not of musl"):
+            release.links_only_musl(Path("m.whl"))
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 from support_samples import SAMPLES
+from support_segments import capture
 
 from multitracer.cli import main as program
 
@@ -65,3 +67,29 @@ def test_output_fits(
     printed = capsys.readouterr().out
     assert printed
     assert bad(printed, width) == []
+
+
+def test_no_number_of_many_connections_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for number in range(12):
+        told += [
+            (1000, number, True, False, 100, 0, 0x02, 0, 500, b""),
+            (842_000, number, False, False, 200, 101, 0x12, 0, 500, b""),
+            (1000, number, True, False, 101, 201, 0x18, 1448, 500, b""),
+            (900_000, number, True, False, 101, 201, 0x18, 1448, 500, b""),
+            (1000, number, False, False, 201, 1549, 0x10, 0, 500, b""),
+        ]
+    path = capture(tmp_path / "many.pcap", told)
+    rows = {}
+    for width in (80, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert program.main(["analyze", str(path)]) == 0
+        printed = capsys.readouterr().out
+        lines = [line for line in printed.splitlines() if " -> " in line]
+        assert bad("\n".join(lines), width) == []
+        # Behind the addresses: bytes, retransmissions, RTT, goodput, limit.
+        rows[width] = [line.split()[4:] for line in lines]
+    assert rows[80] == rows[200]
+    assert len(rows[80]) > 5

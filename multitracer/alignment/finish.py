@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from multitracer.alignment.relation import Nominal
 from multitracer.alignment.state import AlignmentState, entities
 from multitracer.model import declared
 from multitracer.model.errors import Issue
+from multitracer.model.quantities import duration
 from multitracer.model.table import Table
 from multitracer.model.timeline import Clock, Connection, Grade, Timeline
 
@@ -214,6 +216,11 @@ def _unjoined(state: AlignmentState, source: int) -> tuple[Clock, Nominal]:
         evidence = {"why": "nothing to match it with; both clocks are real time and the times overlap"}
         return Clock(source, state.reference, 0, 0.0, None, "as-stamped", "assumed", evidence), nominal
     detail = "no packet, ACK or frame in it belongs to the other sources"
+    if trace.clock == other.clock == "realtime" and not overlap:
+        apart, side = (first - end, "behind") if first > end else (start - last, "before")
+        detail += (
+            f", and its times lie {duration(apart / 1e9)} {side} those of {os.path.basename(other.path)}"
+        )
     state.issues.append(Issue("unjoined-source", detail=detail, path=trace.path))
     return Clock(source, None, 0, 0.0, None, "none", "unjoined"), nominal
 

@@ -31,7 +31,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     Bytes count on the link: those of segments that were dropped in front of it are not sent, and their
     retransmissions are no duplicates to it.
     Available is the time from the first data segment to the last ACK without XOFF intervals and reset
-    handshakes: those are the link's fault, not TCP's. Transfers at 95 % or less are flagged, and those whose
+    handshakes: those are the link's fault, not TCP's. Transfers at 95% or less are flagged, and those whose
     call was dropped, which the paper leaves out of its Figure 6. Without a link
     log the same is estimated from captures alone, and labelled so.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from multitracer.output.results import Answers
 
@@ -16,3 +17,11 @@ class Analysis(Answers):
         from multitracer.report import write
 
         write(self, path, title, each=each_connection(self.measurement, worth_seeing(self)))
+
+    def plot(
+        self, kind: str = "multilayer", path: str | os.PathLike[str] | None = None, **options: Any
+    ) -> Any:
+        """Draw a figure of it; see `multitracer.plot`."""
+        from multitracer.api.pipeline import plot
+
+        return plot(self, kind, path, **options)

@@ -14,7 +14,14 @@ from multitracer import registry
 from multitracer.api.analysis import Analysis
 from multitracer.api.answering import answers
 from multitracer.api.measurement import Measurement
-from multitracer.model.errors import Issue, MultiTracerError, NothingToRead, UnknownFormat, UsageError
+from multitracer.model.errors import (
+    Issue,
+    MultiTracerError,
+    NothingToRead,
+    UnknownFormat,
+    UnmappedTable,
+    UsageError,
+)
 from multitracer.model.parser import Parser
 from multitracer.model.timeline import Timeline
 from multitracer.model.trace import Trace
@@ -166,7 +173,7 @@ def _whole(
         except MultiTracerError as error:
             if path in files.named:
                 raise
-            code = "skipped-file" if isinstance(error, UnknownFormat) else "unreadable-file"
+            code = _left_out(error)
             issues.append(Issue(code, detail=_without(path, str(error)), path=path))
     if not traces:
         raise NothingToRead(_nothing(paths, issues))
@@ -181,6 +188,13 @@ def _whole(
     measurement = Measurement.of(align(traces, files.settings))
     measurement.issues.extend(issues)
     return measurement
+
+
+def _left_out(error: MultiTracerError) -> str:
+    """The code of the issue that a file of a directory was left out."""
+    if isinstance(error, UnmappedTable):
+        return "unmapped-table"
+    return "skipped-file" if isinstance(error, UnknownFormat) else "unreadable-file"
 
 
 def _together(traces: list[Trace], known: Mapping[str, Parser], settings: Mapping[str, Any]) -> list[Trace]:

@@ -29,7 +29,7 @@ class Change:
     n_before, n_after : int
         Measurements.
     difference, low, high : float
-        Of the medians (paired: median of the differences), and the bounds of its 95 % confidence interval.
+        Of the medians (paired: median of the differences), and the bounds of its 95% confidence interval.
     paired : bool
         Whether measurements of the same name were compared one by one.
     """

@@ -48,7 +48,7 @@ class CauseChange:
     difference_s : float
         What the cause added to the transfer time; the differences of all causes sum to the whole [s].
     low_s, high_s : float or None
-        Its 95 % confidence interval; None with a single measurement in a set.
+        Its 95% confidence interval; None with a single measurement in a set.
     """
 
     cause: str
@@ -101,9 +101,9 @@ class Difference:
     difference_s : float
         ``after_s - before_s``.
     low_s, high_s : float or None
-        95 % confidence interval of the difference; None with a single measurement in a set.
+        95% confidence interval of the difference; None with a single measurement in a set.
     p_value : float or None
-        Permutation test of equal times; None if it cannot reach 5 %.
+        Permutation test of equal times; None if it cannot reach 5%.
     paired : bool
         Whether the sets have the same measurements by name, which were compared one by one.
     causes : list of CauseChange

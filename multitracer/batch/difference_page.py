@@ -5,7 +5,7 @@ from __future__ import annotations
 from multitracer.batch import difference_words as words
 from multitracer.batch.budget import CAUSES
 from multitracer.batch.difference import Difference
-from multitracer.batch.page import page, table
+from multitracer.batch.page import Cell, page, table
 from multitracer.model import quantities
 from multitracer.report.markup import Markup, join, tag
 from multitracer.report.page_text import spelled
@@ -37,10 +37,12 @@ def _name(path: str) -> str:
 
 def _answer(found: Difference) -> Markup:
     lines = [words.main_cause(found), *found.notes]
+    share = round(100 * found.share, 1)
+    grade = None if not share or found.verdict == "no difference shown" else "bad" if share > 0 else "good"
     return join(
         tag(
             "div",
-            tag("strong", f"{100 * found.share:+.3g} %", class_="bad" if found.difference_s > 0 else "good"),
+            tag("strong", f"{100 * found.share:+.3g}%" if share else "0%", class_=grade),
             tag("span", "transfer time for the same bytes"),
             [tag("p", line) for line in lines if line],
             class_="used",
@@ -52,7 +54,7 @@ def _answer(found: Difference) -> Markup:
 def by_cause(found: Difference) -> Markup:
     """The table of causes, with bars, and what they mean."""
     most = max((abs(one.difference_s) for one in found.causes), default=0.0) or 1.0
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             words.spelled(one.cause),
             (one.before_s, quantities.duration(one.before_s) if one.before_s else ""),
@@ -67,7 +69,10 @@ def by_cause(found: Difference) -> Markup:
         )
         for one in found.causes
     ]
-    headings = ("cause", "before", "after", "difference", "95 % interval", "", "goodput")
+    headings = ["cause", "before", "after", "difference", "95% interval", "", "goodput"]
+    if not any(row[4] for row in rows):  # one measurement on each side
+        headings.pop(4)
+        rows = [(*row[:4], *row[5:]) for row in rows]
     meanings = [
         tag("li", tag("b", words.spelled(one.cause)), f": {CAUSES[one.cause]}") for one in found.causes
     ]
@@ -102,7 +107,7 @@ def _factors(found: Difference) -> Markup:
         )
         for one in found.factors
     ]
-    headings = ("metric", "median before", "median after", "difference", "95 % interval", "verdict")
+    headings = ("metric", "median before", "median after", "difference", "95% interval", "verdict")
     return table("What else was measured", headings, rows)
 
 

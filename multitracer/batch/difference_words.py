@@ -16,7 +16,7 @@ def headline(found: Difference) -> str:
         return f"No difference shown: {_times(found)}{_interval(found)}."
     if round(100 * found.share, 1) == 0:
         return f"Equal: {_times(found)}{_interval(found)}."
-    percent = f"{abs(100 * found.share):.3g} % {change}"
+    percent = f"{abs(100 * found.share):.3g}% {change}"
     sure = "" if found.p_value is not None else " (not tested)"
     return f"{percent}{sure}: {_times(found)}{_interval(found)}."
 
@@ -55,7 +55,7 @@ def method(found: Difference) -> str:
     if found.low_s is None:
         return words
     test = "" if found.p_value is None else f" Permutation test of equal times: p = {found.p_value:.2g}."
-    return f"{words} Compared {how}; 95 % intervals by bootstrap over measurements.{test}"
+    return f"{words} Compared {how}; 95% intervals by bootstrap over measurements.{test}"
 
 
 def signed(seconds: float) -> str:
@@ -94,7 +94,7 @@ def _times(found: Difference) -> str:
 def _interval(found: Difference) -> str:
     if found.low_s is None or found.high_s is None:
         return ")"
-    return f"; 95 %: {signed(found.low_s)} to {signed(found.high_s)})"
+    return f"; 95%: {signed(found.low_s)} to {signed(found.high_s)})"
 
 
 def _size(count_bytes: float) -> str:

@@ -23,6 +23,10 @@ MOST_LETTERS = 40
 MOST_FLAGGED = 200
 MOST_CHOICES = 30
 MOST_FAILED = 1_000
+FIXED = 11
+"""Columns of the table of all measurements before those of the parameters."""
+MOST_PARAMETERS = 4
+"""Of more parameters that differ, the reader ticks those to see."""
 
 
 def index_page(
@@ -59,9 +63,11 @@ def index_page(
 
 def _lead(found: Batch) -> str:
     connections = sum(len(record["connections"]) for record in found.done)
+    dropped = any(record["utilization"].get("call_dropped") for record in found.flagged)
+    why = f"utilization of {found.flag_below:g}% or less{', or a dropped call' if dropped else ''}"
     return (
-        f"{len(found.done):,} analysed with {count(connections, 'connection')}; {len(found.flagged):,} used "
-        f"{found.flag_below:g} % of their link or less; {len(found.failed):,} failed."
+        f"{len(found.done):,} analysed with {count(connections, 'connection')}; "
+        f"{len(found.flagged):,} flagged ({why}); {len(found.failed):,} failed."
     )
 
 
@@ -92,7 +98,7 @@ def _flagged(found: Batch) -> Markup:
     flagged = found.flagged
     known = sum(record["utilization"]["value"] is not None for record in found.done)
     if not flagged:
-        words = f"None of {count(known, 'measurement')} of known utilization is at {found.flag_below:g} % "
+        words = f"None of {count(known, 'measurement')} of known utilization is at {found.flag_below:g}% "
         words += "or less."
         if not known:
             words = "No utilization is known: that needs a link log, or an estimate of the link's rate."
@@ -203,7 +209,7 @@ def _changes(changes: Sequence[Change] | None) -> Markup:
         "median before",
         "median after",
         "difference",
-        "95 % interval",
+        "95% interval",
         "compared",
         "verdict",
     )
@@ -277,7 +283,7 @@ def _all(found: Batch) -> Markup:
             " %",
         ),
     ]
-    filters += [_select(name, 11 + at, choices[name]) for at, name in enumerate(names) if choices[name]]
+    filters += [_select(name, FIXED + at, choices[name]) for at, name in enumerate(names) if choices[name]]
     notes = []
     if len(found.records) > len(shown):
         notes.append(f"The first {len(shown):,} of {len(found.records):,}; summary.csv has all.")
@@ -286,7 +292,13 @@ def _all(found: Batch) -> Markup:
             "details",
             tag("summary", "Filter, and choose columns ", tag("output", f"{len(shown):,} shown", id="count")),
             tag("div", filters, id="filters", role="search"),
-            tag("div", _columns(headings), id="columns", role="group", aria_label="Columns"),
+            tag(
+                "div",
+                _columns(headings, FIXED if len(names) > MOST_PARAMETERS else None),
+                id="columns",
+                role="group",
+                aria_label="Columns",
+            ),
             class_="tools",
         ),
         table("All measurements", headings, rows, id_="measurements"),
@@ -327,10 +339,16 @@ def _main(record: Record) -> str | None:
     return next((str(one["kind"]) for one in record["diagnosis"] if one["kind"] != "utilization"), None)
 
 
-def _columns(headings: Sequence[str]) -> list[Child]:
-    """A box to tick for each column but the first."""
+def _columns(headings: Sequence[str], shown: int | None) -> list[Child]:
+    """A box to tick for each column but the first; those from `shown` on are not ticked."""
     return [
-        tag("label", tag("input", type="checkbox", checked="", data_column=at), f" {heading}")
+        tag(
+            "label",
+            tag(
+                "input", type="checkbox", checked="" if shown is None or at < shown else None, data_column=at
+            ),
+            f" {heading}",
+        )
         for at, heading in enumerate(headings)
         if at
     ]

@@ -14,6 +14,9 @@ from multitracer.report.sortable import headings_row
 Chapter = tuple[str, str, Markup]
 """Anchor, heading, content."""
 
+Cell = str | Markup | tuple[float | None, str]
+"""Text, markup as it is, or a number (None where it is unknown) with its words."""
+
 
 def page(title: str, lead: str, chapters: Iterable[Chapter], footer: str) -> str:
     """A page as text; chapters without content are left out.

@@ -128,7 +128,7 @@ def slowdown(rule: Rule, share: float, tested: bool) -> Broken | None:
     """
     assert isinstance(rule.value, float)
     if tested and _BREAKS[rule.sign](100 * share, rule.value):
-        return Broken("", rule.text, f"{100 * share:.1f} % slower than the baseline")
+        return Broken("", rule.text, f"{100 * share:.1f}% slower than the baseline")
     return None
 
 
@@ -140,7 +140,7 @@ def _cause(rule: Rule, record: Mapping[str, Any]) -> str:
 def _metric(rule: Rule, record: Mapping[str, Any]) -> str:
     assert isinstance(rule.value, float)
     scale = 100.0 if rule.name in PERCENT else 1.0
-    unit = " %" if rule.name in PERCENT else ""
+    unit = "%" if rule.name in PERCENT else ""
     values = [one.get(rule.name) for one in record["connections"]] or [None]
     known = [
         scale * float(value)

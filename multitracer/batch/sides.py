@@ -148,7 +148,7 @@ def _notes(found: Difference, sets: Sequence[Sequence[Budget]]) -> list[str]:
     ]
     if max(unknown) > 0.2:
         notes.append(
-            f"The cause is unknown for {100 * max(unknown):.0f} % of the time; a capture at the "
+            f"The cause is unknown for {100 * max(unknown):.0f}% of the time; a capture at the "
             "sender shows more."
         )
     return notes

@@ -58,7 +58,7 @@ def markdown(found: Batch, broken: Sequence[Broken]) -> str:
         "# Measurements",
         "",
         f"{len(found.done):,} analysed, {len(found.flagged):,} flagged (utilization of "
-        f"{found.flag_below:g} % or less), {len(found.failed):,} failed, {len(broken):,} rules broken.",
+        f"{found.flag_below:g}% or less), {len(found.failed):,} failed, {len(broken):,} rules broken.",
     ]
     if broken:
         lines += ["", "## Rules broken", "", "| measurement | rule | found |", "|---|---|---|"]
@@ -69,7 +69,7 @@ def markdown(found: Batch, broken: Sequence[Broken]) -> str:
         lines += [
             _row(
                 record["name"],
-                f"{100 * record['utilization']['value']:.1f} %",
+                f"{100 * record['utilization']['value']:.1f}%",
                 _goodput(record),
                 _why(record),
             )

@@ -142,8 +142,8 @@ def command(
     if min_utilization is not None:
         value = contract["utilization"]["value"]
         if value is None or 100 * value < min_utilization:
-            known = "is unknown" if value is None else f"is {100 * value:.1f} %"
-            say(f"multitracer: utilization {known}, the threshold is {min_utilization:g} %", err=True)
+            known = "is unknown" if value is None else f"is {100 * value:.1f}%"
+            say(f"multitracer: utilization {known}, the threshold is {min_utilization:g}%", err=True)
             ctx.exit(THRESHOLD_MISSED)
 
 

@@ -85,7 +85,7 @@ LEAST_SHARE = 0.0005  # of the time; less would be printed as 0.0 %
 @click.option(
     "--memory-limit",
     metavar="SIZE",
-    help="Per measurement, e.g. 2GiB; 0: none. Default: an equal share of 80 % of the memory.",
+    help="Per measurement, e.g. 2GiB; 0: none. Default: an equal share of 80% of the memory.",
 )
 @click.option("--dask", type=click.IntRange(1), metavar="N", help="Run on a local Dask cluster of N workers.")
 @click.option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster at tcp://host:port.")
@@ -198,8 +198,8 @@ def _missed(found: Batch, least: float | None) -> list[str]:
     for record in found.records:
         value = record["utilization"]["value"] if record["status"] == "done" else None
         if value is None or 100 * value < least:
-            known = "is unknown" if value is None else f"is {100 * value:.1f} %"
-            lines.append(f"{record['name']}: utilization {known}, the threshold is {least:g} %")
+            known = "is unknown" if value is None else f"is {100 * value:.1f}%"
+            lines.append(f"{record['name']}: utilization {known}, the threshold is {least:g}%")
     return lines
 
 
@@ -210,15 +210,15 @@ def _print(found: Batch, seconds: float) -> None:
         f"{computed:,} computed, {found.cached:,} reused"
     )
     say(f"  done     {len(found.done):,}")
-    say(f"  flagged  {len(found.flagged):,}  (utilization of {found.flag_below:g} % or less)")
+    say(f"  flagged  {len(found.flagged):,}  (utilization of {found.flag_below:g}% or less)")
     for record in found.flagged[:SHOWN]:
         causes = ", ".join(
-            f"{one['cause'].replace('_', ' ')} {100 * one['share']:.1f} %"
+            f"{one['cause'].replace('_', ' ')} {100 * one['share']:.1f}%"
             for one in record["causes"]
             if one["share"] >= LEAST_SHARE
         )
         used = 100 * record["utilization"]["value"]
-        say(f"    {used:5.1f} %  {record['name']}: {causes or _said(record)}")
+        say(f"    {used:5.1f}%  {record['name']}: {causes or _said(record)}")
     say(f"  failed   {len(found.failed):,}")
     for record in found.failed[:SHOWN]:
         say(f"    {record['name']}: {record['error']['text']}")

@@ -66,7 +66,5 @@ def command(
             say(output)
     tested = found.verdict not in ("no difference shown", "too few runs")
     if max_slowdown is not None and tested and 100 * found.share > max_slowdown:
-        say(
-            f"multitracer: {100 * found.share:.1f} % slower, at most {max_slowdown:g} % are allowed", err=True
-        )
+        say(f"multitracer: {100 * found.share:.1f}% slower, at most {max_slowdown:g}% are allowed", err=True)
         ctx.exit(THRESHOLD_MISSED)

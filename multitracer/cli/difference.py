@@ -29,7 +29,7 @@ def print_difference(found: Difference) -> None:
     heading(console, "Difference by cause")
     with_intervals = found.low_s is not None
     causes = table(
-        "=cause", "#before", "#after", "#difference", *(["#95 % interval"] if with_intervals else [])
+        "=cause", "#before", "#after", "#difference", *(["#95% interval"] if with_intervals else [])
     )
     for cause in found.causes:
         cells = [
@@ -53,7 +53,7 @@ def print_difference(found: Difference) -> None:
     changed = [one for one in found.factors if one.sure]
     if changed:
         heading(console, "What else changed")
-        factors = table("=metric", "#before", "#after", "#95 % interval of the difference")
+        factors = table("=metric", "#before", "#after", "#95% interval of the difference")
         for one in changed[:SHOWN]:
             factors.add_row(
                 one.metric, f"{one.before:,.6g}", f"{one.after:,.6g}", f"{one.low:+,.4g} to {one.high:+,.4g}"

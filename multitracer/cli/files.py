@@ -10,12 +10,16 @@ from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, table as _table
 from multitracer.cli.render import print_issues
 from multitracer.cli.terminal import Console
+from multitracer.model import quantities
 
 if TYPE_CHECKING:
     from multitracer.api.inventory import Inventory
     from multitracer.model.parser import Parser
 
 Object = Mapping[str, Any]
+
+COUNTS = ("bytes", "snaplen", "packets_by_kind")
+"""Details that are counts, with their thousands apart; other whole numbers may be ports or channels."""
 
 
 def formats_table(parsers: Sequence[Parser]) -> None:
@@ -69,23 +73,56 @@ def _details(console: Console, source: Object) -> None:
     _heading(console, os.path.basename(source["path"]))
     _line(console, "Format", f"{source['format']}, layer {source['layer']}")
     _line(console, "Clock", source["clock"])
-    _line(console, "Point", source["point"] or "unknown")
+    rest = dict(source["details"])
+    why, evidence = rest.pop("point_by", None), rest.pop("point_evidence", None)
+    _line(console, "Point", f"{source['point'] or 'unknown'}{f' ({why})' if why else ''}")
+    if evidence:
+        _line(console, "Seen there", _seen(evidence))
     if source["connections"]:
         _line(console, "Connections", f"{source['connections']:,}")
     rows = ", ".join(f"{name} {count:,}" for name, count in source["rows"].items() if count)
     _line(console, "Rows", rows or "none")
-    for name, value in source["details"].items():
+    for name, value in rest.items():
         label = name.replace("_", " ").capitalize()
         if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
             for at, item in enumerate(value):
                 _line(console, "" if at else label, _facts(item))
             continue
-        if isinstance(value, dict):
+        if name in COUNTS and isinstance(value, int):
+            value = f"{value:,}"
+        elif name in COUNTS and isinstance(value, dict):
+            value = ", ".join(f"{kind} {number:,}" for kind, number in value.items())
+        elif isinstance(value, dict):
             value = _facts(value)
         elif isinstance(value, list):
             value = ", ".join(map(str, value))
         if value not in (None, ""):
             _line(console, label, str(value))
+
+
+def _seen(evidence: Object) -> str:
+    """What in a capture tells where on the path it was taken: TTL, offloads, halves of the RTT."""
+    told = []
+    hops = [
+        f"{quantities.count(evidence[f'hops_from_{end}'], 'hop')} from the {end}"
+        for end in ("sender", "receiver")
+        if evidence.get(f"hops_from_{end}") is not None
+    ]
+    if hops:
+        told.append(f"{' and '.join(hops)} (by TTL)")
+    offloading = [end for end in ("sender", "receiver") if evidence.get(f"{end}_offloads_checksums")]
+    if offloading:
+        told.append(f"checksums left to the network card of the {' and the '.join(offloading)}")
+    if evidence.get("segments_above_mss"):
+        told.append("segments larger than the MSS")
+    halves = [
+        f"at least {words.duration(evidence[f'toward_{end}_ms'] / 1e3)} toward the {end}"
+        for end in ("receiver", "sender")
+        if evidence.get(f"toward_{end}_ms") is not None
+    ]
+    if halves:
+        told.append(f"of the RTT {', '.join(halves)}")
+    return "; ".join(told)
 
 
 def _facts(item: Object) -> str:

@@ -14,6 +14,10 @@ from multitracer.output.digest import digest, dominating
 
 Object = Mapping[str, Any]
 
+GAP = 2  # blanks between columns
+LEAST = 16
+"""Letters of a connection's addresses, however narrow the terminal."""
+
 ENDS = {
     "fin": "closed",
     "reset": "reset",
@@ -72,11 +76,10 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
     repeating = any(found[place]["retransmissions"]["total"] for place in places)
     timeouts = any(found[place]["timeouts"]["total"] for place in places)
     counts = [*(["#retr."] if repeating else []), *(["#RTOs"] if timeouts else [])]
-    shown = table("#no.", title, "#bytes", *counts, "#RTT", "#goodput", "=limited by")
-    shown.columns[1].no_wrap, shown.columns[1].overflow = True, "ellipsis"
+    rows = []
     for place in places:
         one = found[place]
-        shown.add_row(
+        row = (
             f"{one['index']:,}",
             words.ends(one),
             words.size(one["bytes"]["unique"]),
@@ -86,7 +89,23 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
             "" if one["goodput_bps"] is None else words.rate(one["goodput_bps"]).partition(" (")[0],
             dominating(one).replace("_", " ") if one["bytes"]["sent"] else "",
         )
+        rows.append(row)
+    headings = ["#no.", title, "#bytes", *counts, "#RTT", "#goodput", "=limited by"]
+    # No number is cut: what room they leave is for the addresses.
+    wide = [
+        max(len(cell) for cell in column)
+        for column in zip([one.lstrip("#=") for one in headings], *rows, strict=True)
+    ]
+    room = max(console.width - sum(wide) + wide[1] - GAP * len(wide), LEAST)
     console.print()
+    if len(title) > room:
+        console.print(Text(title, "dim"))
+        headings[1] = "connection"
+    shown = table(*headings)
+    shown.columns[1].no_wrap, shown.columns[1].overflow = True, "ellipsis"
+    shown.columns[1].max_width = room
+    for row in rows:
+        shown.add_row(*row)
     console.print(shown)
     if of > len(places):
         console.print(Text(f"... and {of - len(places):,} more", "dim"))

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from multitracer.export.files import named, writing
 from multitracer.layers.events import unified
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from multitracer.model.table import Table
     from multitracer.output.results import Answers
 
 ROWS = 50_000  # put into text at a time
+CONNECTIONS = "connections"
+LAZY = 1_000  # connections from which on entries are made one at a time
 ENDINGS = {"csv": ".csv", "parquet": ".parquet"}
 
 
 def names(analysis: Answers) -> list[str]:
-    """Every table that there is: the layers', ``events``, and those of the results, as ``result.table``."""
-    found = ["events", *analysis.measurement.tables]
+    """Every table: the layers', ``events``, ``connections``, the results' (``result.table``)."""
+    found = ["events", CONNECTIONS, *analysis.measurement.tables]
     for result in analysis.results.values():
         found += [name if name == result.name else f"{result.name}.{name}" for name in result.tables]
     return list(dict.fromkeys(found))
@@ -72,23 +77,48 @@ def write(analysis: Answers, path: str, kind: str, name: str | None = None) -> l
         raise UsageError("Parquet needs pyarrow: pip install 'multitracer[parquet]', or export --to csv")
     ending = path.lower().removesuffix(".gz") if kind == "csv" else path.lower()
     if os.path.splitext(ending)[1] == ENDINGS[kind]:
-        _one(table(analysis, name or "events"), path, kind)
+        _one(_frame(analysis, name or "events"), path, kind)
         return [path]
     wanted = [name] if name is not None else names(analysis)
-    found = [(one, rows) for one in wanted if len(rows := table(analysis, one))]
-    paths = named(path, [one for one, _ in found], ENDINGS[kind])
-    for (_, rows), target in zip(found, paths, strict=True):
-        _one(rows, target, kind)
+    found = [
+        one
+        for one in wanted
+        if len(analysis.measurement.connections if one == CONNECTIONS else table(analysis, one))
+    ]
+    paths = named(path, found, ENDINGS[kind])
+    for one, target in zip(found, paths, strict=True):
+        _one(_frame(analysis, one), target, kind)
     return paths
 
 
-def _one(rows: Table, path: str, kind: str) -> None:
+def _frame(analysis: Answers, name: str) -> pd.DataFrame:
+    """A table as pandas: of connections one row each, with a column for every number (``rtt_ms.mean``)."""
+    if name != CONNECTIONS:
+        return table(analysis, name).frame()
+    import pandas as pd
+
+    entries = [
+        {"index": one["index"], "from": one["endpoints"][0], "to": one["endpoints"][1]} | _single(one)
+        for one in analysis.contract(LAZY)["connections"]
+    ]
+    return pd.json_normalize(entries)
+
+
+def _single(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an entry fits into a row: lists are left to JSON."""
+    return {
+        key: _single(value) if isinstance(value, Mapping) else value
+        for key, value in entry.items()
+        if not isinstance(value, list | tuple)
+    }
+
+
+def _one(frame: pd.DataFrame, path: str, kind: str) -> None:
     if kind == "parquet":
         with writing(path, binary=True) as file:
-            rows.frame().to_parquet(file, index=False)
+            frame.to_parquet(file, index=False)
         return
     with writing(path) as file:
-        frame = rows.frame()
         frame.iloc[:0].to_csv(file, index=False, lineterminator="\n")
         for first in range(0, len(frame), ROWS):
             frame.iloc[first : first + ROWS].to_csv(file, index=False, header=False, lineterminator="\n")

@@ -20,6 +20,10 @@ class UnknownFormat(MultiTracerError):
     """No parser claims the file, or two do; the message lists what was tried."""
 
 
+class UnmappedTable(UnknownFormat):
+    """A table of columns with titles that are not known; a column map makes it a trace."""
+
+
 class CorruptTrace(MultiTracerError):
     """The format is known, but nothing in the file can be used."""
 
@@ -98,6 +102,12 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "info",
         "A file of the directory is not a trace; it was left out.",
         "Nothing to do; if it is a trace, name its format with --format FILE=NAME.",
+    ),
+    IssueKind(
+        "unmapped-table",
+        "info",
+        "A file of the directory is a table whose columns are not known; it was left out.",
+        "If it belongs to the transfer: info --map FILE prints a column map (docs/formats/csv.md).",
     ),
     IssueKind(
         "unreadable-file",

@@ -170,6 +170,7 @@ class Answers:
 
     def __repr__(self) -> str:
         lines = [f"<Analysis of {_paths(self.measurement)}"]
+        lines += [f"  {place}. {text}" for place, text in enumerate(self._sentences(), 1)]
         for result in self.results.values():
             text = f"inconclusive, {result.inconclusive}" if result.inconclusive else _brief(result.summary)
             lines.append(f"  {result.name}: {text}")
@@ -181,7 +182,15 @@ class Answers:
             f"<td style='text-align:left'>{_html_body(result)}</td></tr>"
             for result in self.results.values()
         )
-        return f"<table><caption>{_escaped(_paths(self.measurement))}</caption>{rows}</table>"
+        told = "".join(f"<li style='text-align:left'>{_escaped(text)}</li>" for text in self._sentences())
+        table = f"<table><caption>{_escaped(_paths(self.measurement))}</caption>{rows}</table>"
+        return f"<ol>{told}</ol><details><summary>All results</summary>{table}</details>" if told else table
+
+    def _sentences(self) -> list[str]:
+        """The diagnosis, the main cause first; empty if it was not asked for."""
+        found = self.results.get("diagnosis")
+        told = found.summary.get("sentences", ()) if found is not None else ()
+        return [f"{one['text'][:1].upper()}{one['text'][1:].rstrip('.')}." for one in told]
 
 
 def _paths(measurement: Timeline) -> str:

@@ -64,6 +64,16 @@ def named(path: str, head: bytes) -> str | None:
     return f"{kind}, which is not read; convert it with Wireshark's editcap: {command}"
 
 
+def is_table(path: str, head: bytes) -> bool:
+    """Whether it is a table by name and content: as many fields in the second line as in the first."""
+    if not path.lower().removesuffix(".gz").endswith((".csv", ".tsv")) or b"\0" in head:
+        return False
+    lines = [line for line in head.splitlines() if line.strip() and not line.startswith(b"#")][:2]
+    return len(lines) == 2 and any(
+        lines[0].count(sign) == lines[1].count(sign) > 0 for sign in (b",", b";", b"\t")
+    )
+
+
 def _is_erf(path: str, head: bytes) -> bool:
     """Whether records of ERF follow each other to the end of what is there; it has no mark of its own."""
     at = count = 0

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from multitracer import registry
-from multitracer.model.errors import CorruptTrace, Issue, UnknownFormat, UnreadableFile, UsageError
+from multitracer.model.errors import (
+    CorruptTrace,
+    Issue,
+    UnknownFormat,
+    UnmappedTable,
+    UnreadableFile,
+    UsageError,
+)
 from multitracer.model.parser import Parser
 from multitracer.model.trace import Trace
 from multitracer.reading import foreign, remote
@@ -140,6 +148,11 @@ def claimants(path: str, known: Mapping[str, Parser]) -> list[Parser]:
     if not claims:
         if (found := foreign.named(path, head)) is not None:
             raise UnknownFormat(f"{path}: {found}")
+        if foreign.is_table(path, head):
+            raise UnmappedTable(
+                f"{path}: a table whose columns are not known; `multitracer info --map "
+                f"{shlex.quote(path)}` prints a first map of them for measurement.toml"
+            )
         raise UnknownFormat(
             f"{path}: not a trace of a known format (see `multitracer formats`); name one with --format"
         )

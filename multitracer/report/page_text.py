@@ -15,7 +15,7 @@ def duration(seconds: float) -> str:
 
 def share(part: float) -> str:
     """A share in percent."""
-    return f"{100 * part:.1f} %"
+    return f"{100 * part:.1f}%"
 
 
 def spelled(name: Any) -> str:

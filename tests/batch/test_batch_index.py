@@ -54,7 +54,7 @@ def test_nothing_runs_and_everything_filters(tmp_path: Path) -> None:
     with browser(tmp_path / "profile") as context, opened(context, page_file) as (page, noticed):
         assert page.inner_text("#count") == "6 shown"
         assert page.locator("#flagged .facts > li").count() == 2
-        assert "50.0 %" in page.inner_text("#flagged .facts > li:first-child")
+        assert "50.0%" in page.inner_text("#flagged .facts > li:first-child")
         page.click("details.tools > summary")
         page.fill("#most", "96")
         assert page.inner_text("#count") == "2 of 6 shown"
@@ -69,7 +69,7 @@ def test_nothing_runs_and_everything_filters(tmp_path: Path) -> None:
         assert page.inner_text("#count") == "1 of 6 shown"
         page.fill("#find", "")
         page.click("#measurements thead th:nth-child(3) button")
-        assert page.inner_text("#measurements tbody tr:first-child td:nth-child(3)") == "50.0 %"
+        assert page.inner_text("#measurements tbody tr:first-child td:nth-child(3)") == "50.0%"
         assert page.locator("img[src=x]").count() == 0
         assert (noticed.errors, noticed.dialogs, noticed.requests[1:]) == ([], [], [])
 

@@ -25,7 +25,7 @@ def record(name: str, *connections: dict[str, Any], kind: str = "loss") -> dict[
         "status": "done",
         "utilization": {"value": connections[0].get("utilization") if connections else None},
         "diagnosis": [
-            {"kind": "utilization", "text": "Utilization 50 %.", "title": "Utilization", "cost_s": None},
+            {"kind": "utilization", "text": "Utilization 50%.", "title": "Utilization", "cost_s": None},
             {"kind": kind, "text": f"Because of {kind} <b>.", "title": kind, "cost_s": 1.0},
         ],
         "connections": [{"bytes": 1, "goodput_bps": 1.0} | one for one in connections],
@@ -36,9 +36,9 @@ def record(name: str, *connections: dict[str, Any], kind: str = "loss") -> dict[
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        ("utilization<95", "utilization is 80 %"),
+        ("utilization<95", "utilization is 80%"),
         ("utilization < 80", ""),
-        ("utilization<=80%", "utilization is 80 %"),
+        ("utilization<=80%", "utilization is 80%"),
         ("timeouts_spurious>0", "timeouts_spurious is 3"),
         ("timeouts_spurious>=4", ""),
         ("link_resets=0", "link_resets is unknown"),
@@ -83,7 +83,7 @@ def test_slowdown_needs_more_than_chance() -> None:
     assert slowdown(rule, 0.04, tested=True) is None
     found = slowdown(rule, 0.2, tested=True)
     assert found is not None
-    assert found.text == "20.0 % slower than the baseline"
+    assert found.text == "20.0% slower than the baseline"
 
 
 def test_junit_and_markdown_hold_anything() -> None:
@@ -91,7 +91,7 @@ def test_junit_and_markdown_hold_anything() -> None:
     done = record(hostile, {"utilization": 0.5})
     failed = {"name": "x", "status": "failed", "error": {"kind": "unreadable", "text": hostile}}
     found = Batch([done, failed])
-    wrong = [Broken(hostile, "utilization<95", "utilization is 50 %"), Broken("", "slowdown>5", "slower")]
+    wrong = [Broken(hostile, "utilization<95", "utilization is 50%"), Broken("", "slowdown>5", "slower")]
     suite = ElementTree.fromstring(junit(found, wrong)).find("testsuite")
     assert suite is not None
     assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {

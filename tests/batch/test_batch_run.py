@@ -57,7 +57,7 @@ def test_two_samples_as_one_batch(run: Run, tmp_path: Path) -> None:
     assert (found["done"], found["failed"], found["unread"]) == (2, [], [])
     value = mt.analyze(mt.read(runs / "link-resets-vj"), only=["utilization"]).utilization.value
     assert {"name": "link-resets-vj", "utilization": value} in found["flagged"]
-    told = f"link-resets-vj: utilization is {100 * value:.1f} %, the threshold is 90 %"
+    told = f"link-resets-vj: utilization is {100 * value:.1f}%, the threshold is 90%"
     assert done.stderr == f"multitracer: {told}\n"
     with (out / "summary.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}

@@ -55,6 +55,21 @@ def test_a_directory_gets_every_table_that_has_rows(tmp_path):
         tables.write(found, str(tmp_path / "x.csv"), "csv", "nonsense")
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_connections_are_a_table_of_one_row_each(tmp_path, kind):
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    found = analysis("link-resets-vj")
+    target = str(tmp_path / f"c.{kind}")
+    assert tables.write(found, target, kind, "connections") == [target]
+    (row,) = (pd.read_csv if kind == "csv" else pd.read_parquet)(target).to_dict("records")
+    (told,) = found.contract(1)["connections"]
+    assert [row["from"], row["to"]] == list(told["endpoints"])
+    for name in ("bytes.unique", "rtt_ms.mean", "limits.application", "timeouts.total", "goodput_bps"):
+        outer, _, inner = name.partition(".")
+        assert row[name] == (told[outer][inner] if inner else told[outer]), name
+
+
 def read_pcap(path: Path) -> list[tuple[float, bytes]]:
     with path.open("rb") as file:
         return [(float(t), data) for t, data in dpkt.pcap.Reader(file)]

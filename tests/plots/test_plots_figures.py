@@ -80,7 +80,7 @@ def test_layer_rates_compares_the_rates():
         for name in ("RlpSnd_data", "TcpRcv_data")
     }
     slopes = {name: (s.y[1] - s.y[0]) / (s.x[1] - s.x[0]) for name, s in rates.items()}
-    assert f"{100 * slopes['TcpRcv_data'] / slopes['RlpSnd_data']:.1f} %" in note
+    assert f"{100 * slopes['TcpRcv_data'] / slopes['RlpSnd_data']:.1f}%" in note
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_utilization_counts_and_ranges():
     assert dict(zip(bars.x.tolist(), bars.y.tolist(), strict=True)) == {92: 25.0, 99: 25.0, 100: 50.0}
     ranges = built.panel("throughput").pieces[0]
     assert (ranges.y[-1], ranges.y_end[-1]) == (7.0, 9.0)
-    assert "3 of 4 at 98 % or more; 1 at 95 % or less; lowest 91.3 %" in built.subtitle
+    assert "3 of 4 at 98% or more; 1 at 95% or less; lowest 91.3%" in built.subtitle
     assert "1 measurement without" in built.notes[0]
     with pytest.raises(UsageError, match="none of 1 measurement has a utilization"):
         utilization.build_rows([{"utilization": None}])

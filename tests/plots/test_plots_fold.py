@@ -33,7 +33,7 @@ def test_only_stretches_longer_than_the_threshold_are_cut_with_air_on_both_sides
     assert fold is not None
     assert fold.inside((0.0, 100.0)) == [(11.0, 59.0), (62.0, 99.0)]
     assert fold.lengths.tolist() == [48.0, 37.0]
-    # 15 s are left: each cut is drawn as 2.5 % of that.
+    # 15 s are left: each cut is drawn as 2.5% of that.
     assert fold.shown == pytest.approx(0.025 * 15.0)
 
 

@@ -187,7 +187,7 @@ def test_title_tells_the_transfer():
     figure = build()
     assert figure.title == "192.0.2.1:1024 → [2001:db8::1]:80"
     assert figure.subtitle.startswith("10,000 bytes in 19.4 s")
-    assert figure.subtitle.endswith("1 retransmission, utilization 62.5 %")
+    assert figure.subtitle.endswith("1 retransmission, utilization 62.5%")
     assert figure.notes == ()
 
 
@@ -195,7 +195,7 @@ def test_a_window_narrows_the_y_range_and_the_counts():
     figure = build(from_s=5.0, to_s=8.0)
     assert figure.window == (5.0, 8.0)
     low, high = figure.panel("sequence").limits(figure.window)
-    margin = (high - low) / 22  # 5 % of the data's range on either side
+    margin = (high - low) / 22  # 5% of the data's range on either side
     assert low + margin == pytest.approx(1 + MSS * 5)  # what the receiver had acknowledged by then
     assert high - margin == pytest.approx(20_000 + 24 * 266)  # the link's last frame in the window
     assert marks(figure, "timeout:genuine").words(figure.window) == ""

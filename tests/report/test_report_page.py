@@ -228,3 +228,15 @@ def test_a_phone_shows_it_without_scrolling_sideways(chromium, path):
         settled(shown)
         assert shown.evaluate("() => document.documentElement.scrollWidth") <= 390
         assert not noticed.errors
+
+
+def test_a_table_is_saved_as_csv(page, samples):
+    shown, _ = page
+    with shown.expect_download() as saved:
+        shown.click("#resets .csv")
+    assert saved.value.suggested_filename == "link-resets.csv"
+    heading, *rows = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
+    assert heading.startswith("at,")
+    assert len(rows) == 3
+    resets = mt.analyze(mt.read(samples / "link-resets-vj")).to_dict()["link"]["resets"]
+    assert [float(row.split(",")[0]) for row in rows] == pytest.approx([one["t"] for one in resets])

@@ -33,9 +33,11 @@
     document.getElementById("count").textContent = shown + " of " + rows.length + " shown";
   }
   for (const box of document.querySelectorAll("#columns input")) {
-    box.addEventListener("change", () => {
+    const choose = () => {
       for (const row of table.rows) row.cells[box.dataset.column].hidden = !box.checked;
-    });
+    };
+    box.addEventListener("change", choose);
+    if (!box.checked) choose();
   }
   for (const one of [find, most, ...selects]) one.addEventListener("input", apply);
   root.dataset.ready = "yes";

@@ -281,7 +281,7 @@ _SAY_LOSS = ("bottleneck", "queue", "idle_receiver_window", "idle_application")
 
 
 def _fullness(group: Group) -> str:
-    """``: 11.6 Mbit/s, for 93 % of the time with data in flight``, ``, shared by 5 connections``."""
+    """``: 11.6 Mbit/s, for 93% of the time with data in flight``, ``, shared by 5 connections``."""
     flows = group.flows
     if len(flows) > 1:
         shared = sum(flow.shared for flow in flows)

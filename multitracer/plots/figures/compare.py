@@ -88,7 +88,7 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
 
 def _words(subject: Subject, seconds: float) -> str:
     value = number(summary_of(subject.results, "utilization").get("value"))
-    used = "" if value is None else f", {100 * value:.1f} %"
+    used = "" if value is None else f", {100 * value:.1f}%"
     return f"{subject.name}: {duration(seconds)}{used}"
 
 

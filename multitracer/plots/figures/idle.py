@@ -27,7 +27,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     spans = [*result_marks.idle_spans(results, "idle")]
     if not spans:
         utilized = result_marks.number(summary_of(results, "utilization").get("value"))
-        words = "the link was never idle" + (f" (utilization {100 * utilized:.1f} %)" if utilized else "")
+        words = "the link was never idle" + (f" (utilization {100 * utilized:.1f}%)" if utilized else "")
         raise base.nothing(PLOT.name, words)
     full = build_multilayer(measurement, results, options)
     sequence = base.only(full, "sequence", "Rlp", "TcpSnd", "timeout")

@@ -42,7 +42,7 @@ def _rates(series: tuple[Series, ...], window: tuple[float, float], mss: int | N
             return
         rate[name] = found.rate
     link, tcp = rate["RlpSnd_data"], rate["TcpRcv_data"]
-    words = f"link {trends.rate_words(link)}, TCP {trends.rate_words(tcp)}: {100 * tcp / link:.1f} % of it"
+    words = f"link {trends.rate_words(link)}, TCP {trends.rate_words(tcp)}: {100 * tcp / link:.1f}% of it"
     if mss and link > tcp:
         words += (
             f"; headers, framing and repeats take {mss * (link / tcp - 1):.0f} bytes per segment of {mss}"

@@ -85,8 +85,8 @@ def build_rows(rows: Sequence[Mapping[str, Any]], options: PlotOptions | None = 
         f"Utilization of {count(len(known), 'transfer')}",
         tuple(panel for panel in panels if panel is not None),
         window,
-        subtitle=f"{good:,} of {len(known):,} at 98 % or more; {low:,} at {FLAGGED} % or less; "
-        f"lowest {100 * min(value for _, value in known):.1f} %",
+        subtitle=f"{good:,} of {len(known):,} at 98% or more; {low:,} at {FLAGGED}% or less; "
+        f"lowest {100 * min(value for _, value in known):.1f}%",
         notes=tuple(notes),
         x=Axis("Utilization, rounded up", "%"),
         theme="dark" if options is not None and options.dark else "light",
@@ -99,7 +99,7 @@ def _names(known: Sequence[tuple[Mapping[str, Any], float]], percent: Any, wante
         for (row, _), one in zip(known, percent.tolist(), strict=True)
         if one == wanted
     ]
-    return f"{wanted} %: " + ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"{wanted}%: " + ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def _throughput(rows: Sequence[Mapping[str, Any]], percent: Any) -> Panel | None:

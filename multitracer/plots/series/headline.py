@@ -41,7 +41,7 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
         yield from _retransmitted(connection.index, results)
     value = number(summary_of(results, "utilization").get("value"))
     if value is not None:
-        yield f"utilization {100 * value:.1f} %"
+        yield f"utilization {100 * value:.1f}%"
 
 
 def _retransmitted(index: int, results: Results) -> Iterator[str]:

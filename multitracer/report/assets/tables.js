@@ -1,6 +1,7 @@
-// Tables: a click on a heading sorts, a click on a row goes to its time.
+// Tables: a click on a heading sorts, a click on a row goes to its time; any table can be saved as CSV.
 
 function sortable(table) {
+  downloads(table);
   table.querySelectorAll("thead button").forEach((button) => {
     button.addEventListener("click", () => {
       const heading = button.closest("th");
@@ -36,4 +37,38 @@ function goesTo(element, go) {
     element.dataset.here = "";
     go(from, to);
   });
+}
+
+// A button above a table of several rows that saves it as CSV: the rows that are shown, numbers unrounded.
+function downloads(table) {
+  const holder = table.closest(".scroll");
+  if (!holder || table.tBodies[0].rows.length < 2 || holder.previousElementSibling?.className === "csv") return;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "csv";
+  button.textContent = "CSV";
+  button.title = "Save this table as a CSV file";
+  button.addEventListener("click", () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([csvOf(table)], { type: "text/csv" }));
+    link.download = holder.getAttribute("aria-label").toLowerCase().replace(/[^a-z0-9]+/g, "-") + ".csv";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  });
+  holder.before(button);
+}
+
+function csvOf(table) {
+  const shown = (row) => !row.hidden;
+  const quoted = (words) => (/[",\r\n]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words);
+  const cell = (one) => {
+    if (!("value" in one.dataset)) {
+      // What a trace named must not become a formula.
+      const words = one.textContent.trim();
+      return quoted(/^[=+\-@\t\r]/.test(words) ? "'" + words : words);
+    }
+    return one.dataset.value === "NaN" ? "" : one.dataset.value;
+  };
+  const rows = [table.tHead.rows[0], ...[...table.tBodies[0].rows].filter(shown)];
+  return rows.map((row) => [...row.cells].filter(shown).map(cell).join(",")).join("\n") + "\n";
 }

@@ -186,7 +186,7 @@ def losses(
                 verdict = seen.verdict(packet, far_ends.get(packet.ends, packet.ends))
             mine[paths[near].name, packet.record] = verdict
     theirs, certain = _told(analysis)
-    differ = Counter()
+    differ: Counter[str] = Counter()
     shown = 0
     for key, verdict in sorted(mine.items()):
         told = theirs.get(key, "arrived")

@@ -59,7 +59,7 @@ def _overview(found: dict[str, dict[str, Any]]) -> Table:
         connections = result["connections"]
         table.add_row(
             name,
-            "?" if utilization is None else f"{100 * utilization:.1f} %",
+            "?" if utilization is None else f"{100 * utilization:.1f}%",
             f"{sum(c['bytes']['unique'] for c in connections):,}",
             f"{sum(c['bytes']['duplicate'] for c in connections):,}",
             str(sum(c["timeouts"]["total"] for c in connections)),

@@ -2,7 +2,7 @@
 
 A study's own `findings.py` has `findings(rows)`, which computes ours from the kept summary, and may have
 `notes(rows)`, paragraphs of the page. Medians over runs
-(or over seeds), with the 95 % interval of the median by bootstrap (Efron 1979); a verdict follows from the
+(or over seeds), with the 95% interval of the median by bootstrap (Efron 1979); a verdict follows from the
 numbers, so that other runs may turn it.
 """
 
@@ -76,10 +76,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Interval:
-    """A median, the 95 % interval of it by bootstrap, and of how many values it is.
+    """A median, the 95% interval of it by bootstrap, and of how many values it is.
 
     Up to five values the interval is their range, which holds the median of all possible values with a
-    probability of 1 - 2^(1 - n): 94 % with five, 88 % with four, 75 % with three.
+    probability of 1 - 2^(1 - n): 94% with five, 88% with four, 75% with three.
     """
 
     median: float

@@ -162,6 +162,6 @@ def test_a_cost_ends_with_the_transfer(tmp_path: Path) -> None:
     (one,) = contract["connections"]
     assert one["end"] - one["start"] > 10
     assert contract["loss"]["transfer_s"] == pytest.approx(one["limits"]["seconds"], abs=0.002)
-    # The wait for the FIN's ACK is part of the time that the limits divide: nothing was left to send in it.
-    told = [one for one in contract["diagnosis"] if one["kind"] != "idle_application"]
-    assert all(sentence["cost_bounds_s"][1] <= 2 for sentence in told)
+    # The wait for the FIN's ACK is no part of the transfer: all of its data had been acknowledged.
+    assert one["limits"]["seconds"] == pytest.approx(one["data_s"] + RTT_MS / 1e3, abs=0.002)
+    assert all(sentence["cost_bounds_s"][1] <= 2 for sentence in contract["diagnosis"])

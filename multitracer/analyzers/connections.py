@@ -13,6 +13,7 @@ from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.onepoint import one_point
+from multitracer.layers.tcp.closures import WindowClosures, window_closures
 from multitracer.layers.vantage import data_ns, far_end, reference_ns, vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
@@ -107,6 +108,7 @@ def _describe(
         "damaged_segments": data["corrupted"],
         "probe_segments": data["probe_segments"],
         "zero_windows": acks["zero_windows"],
+        "window_closures": _closures(measurement, connection, acks["zero_windows"]),
         "mss": data["mss"],
         "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
@@ -115,6 +117,12 @@ def _describe(
         **seen_from_here,
         **_translated(measurement, connection),
     }
+
+
+def _closures(m: Timeline, connection: Connection, zero_windows: int) -> WindowClosures | None:
+    if m.summarised:
+        return None
+    return window_closures(m, connection) if zero_windows else {"count": 0, "longest_s": 0.0}
 
 
 def _translated(measurement: Timeline, connection: Connection) -> dict[str, Any]:

@@ -21,7 +21,13 @@ class Analysis(Answers):
     def plot(
         self, kind: str = "multilayer", path: str | os.PathLike[str] | None = None, **options: Any
     ) -> Any:
-        """Draw a figure of it; see `multitracer.plot`."""
-        from multitracer.api.pipeline import plot
+        """Draw a figure of it.
 
-        return plot(self, kind, path, **options)
+        Parameters
+        ----------
+        kind, path, **options
+            As `multitracer.plot` takes them.
+        """
+        from multitracer.api.drawing import draw
+
+        return draw({"": self}, kind, path, **options)

@@ -351,29 +351,11 @@ def plot(
     UsageError
         If no figure has this name, or the format cannot do what is asked for.
     """
-    known = registry.plots()
-    kind = registry.plot_name(kind)
-    if kind not in known:
-        raise UsageError(registry.no_plot(kind))
-    from multitracer.plots import plot as drawing
+    from multitracer.api.drawing import draw
 
-    content, look = drawing.split_options(options)
     given = subject if isinstance(subject, Mapping) else {"": subject}
     analyses = {name: one if isinstance(one, Analysis) else analyze(one) for name, one in given.items()}
-    subjects = [drawing.Subject(name, one.measurement, one.results) for name, one in analyses.items()]
-    built = drawing.build(known[kind], subjects, content)
-    if interactive:
-        from multitracer.plots.bokeh import page
-
-        if path is not None:
-            raise UsageError("an interactive figure is shown, not saved: `multitracer report` writes a page")
-        if look.inches or look.height or look.font_size or look.log:
-            raise UsageError("an interactive figure takes neither size, nor font size, nor logarithmic axes")
-        return page.of_measurement(look.dressed(built), subjects[0].measurement)
-    figure = drawing.render(built, look)
-    if path is not None:
-        drawing.save(figure, os.fspath(path))
-    return figure
+    return draw(analyses, kind, path, interactive=interactive, **options)
 
 
 def _without(path: str, message: str) -> str:

@@ -102,27 +102,27 @@ def _details(console: Console, source: Object) -> None:
 
 def _seen(evidence: Object) -> str:
     """What in a capture tells where on the path it was taken: TTL, offloads, halves of the RTT."""
-    told = []
+    seen = []
     hops = [
         f"{quantities.count(evidence[f'hops_from_{end}'], 'hop')} from the {end}"
         for end in ("sender", "receiver")
         if evidence.get(f"hops_from_{end}") is not None
     ]
     if hops:
-        told.append(f"{' and '.join(hops)} (by TTL)")
+        seen.append(f"{' and '.join(hops)} (by TTL)")
     offloading = [end for end in ("sender", "receiver") if evidence.get(f"{end}_offloads_checksums")]
     if offloading:
-        told.append(f"checksums left to the network card of the {' and the '.join(offloading)}")
+        seen.append(f"checksums left to the network card of the {' and the '.join(offloading)}")
     if evidence.get("segments_above_mss"):
-        told.append("segments larger than the MSS")
+        seen.append("segments larger than the MSS")
     halves = [
         f"at least {words.duration(evidence[f'toward_{end}_ms'] / 1e3)} toward the {end}"
         for end in ("receiver", "sender")
         if evidence.get(f"toward_{end}_ms") is not None
     ]
     if halves:
-        told.append(f"of the RTT {', '.join(halves)}")
-    return "; ".join(told)
+        seen.append(f"of the RTT {', '.join(halves)}")
+    return "; ".join(seen)
 
 
 def _facts(item: Object) -> str:

@@ -104,8 +104,9 @@ def condition(one: Object) -> str:
 def changed(one: Object) -> str:
     """How often a name of the link (a cell) changed, and throughput just after it."""
     text = f"{one['count']:,} between {words.count(one['different'], 'value')}"
-    told = one["throughput"]
-    if told is None:
+    throughput = one["throughput"]
+    if throughput is None:
         return text
-    after, otherwise = words.rate(told["after_bps"]), words.rate(told["otherwise_bps"])
-    return f"{text}; median throughput {after} within {told['window_s']:g} s after one, {otherwise} otherwise"
+    after, otherwise = words.rate(throughput["after_bps"]), words.rate(throughput["otherwise_bps"])
+    within = f"within {throughput['window_s']:g} s after one"
+    return f"{text}; median throughput {after} {within}, {otherwise} otherwise"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from multitracer.export.files import named, writing
 from multitracer.layers.events import unified
 from multitracer.model.errors import UsageError
+from multitracer.output.cells import neutral
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,10 +108,17 @@ def _frame(analysis: Answers, name: str) -> pd.DataFrame:
 def _single(entry: Mapping[str, Any]) -> dict[str, Any]:
     """What of an entry fits into a row: lists are left to JSON."""
     return {
-        key: _single(value) if isinstance(value, Mapping) else value
+        key: _single(value) if isinstance(value, Mapping) else _cell(value)
         for key, value in entry.items()
         if not isinstance(value, list | tuple)
     }
+
+
+def _cell(value: object) -> object:
+    """A text as a cell: bytes of file names that are no UTF-8 are spelt out, and no spreadsheet computes it."""
+    if not isinstance(value, str):
+        return value
+    return neutral(value.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 def _one(frame: pd.DataFrame, path: str, kind: str) -> None:

@@ -182,15 +182,17 @@ class Answers:
             f"<td style='text-align:left'>{_html_body(result)}</td></tr>"
             for result in self.results.values()
         )
-        told = "".join(f"<li style='text-align:left'>{_escaped(text)}</li>" for text in self._sentences())
+        listed = "".join(f"<li style='text-align:left'>{_escaped(text)}</li>" for text in self._sentences())
         table = f"<table><caption>{_escaped(_paths(self.measurement))}</caption>{rows}</table>"
-        return f"<ol>{told}</ol><details><summary>All results</summary>{table}</details>" if told else table
+        return (
+            f"<ol>{listed}</ol><details><summary>All results</summary>{table}</details>" if listed else table
+        )
 
     def _sentences(self) -> list[str]:
         """The diagnosis, the main cause first; empty if it was not asked for."""
         found = self.results.get("diagnosis")
-        told = found.summary.get("sentences", ()) if found is not None else ()
-        return [f"{one['text'][:1].upper()}{one['text'][1:].rstrip('.')}." for one in told]
+        sentences = found.summary.get("sentences", ()) if found is not None else ()
+        return [f"{one['text'][:1].upper()}{one['text'][1:].rstrip('.')}." for one in sentences]
 
 
 def _paths(measurement: Timeline) -> str:

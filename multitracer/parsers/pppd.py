@@ -40,7 +40,7 @@ def parse(path: str) -> Trace:
     frames = Table.in_time(schema.LINK_FRAMES, scan.tables["link_frames"])
     events = Table.in_time(schema.LINK_EVENTS, scan.tables["link_events"])
     times = [int(t) for table in (frames, events) if len(table) for t in table["t_ns"][[0, -1]]]
-    if not times:
+    if not len(frames):
         raise CorruptTrace(f"{path}: no PPP frame in this record file; is it cut or another format?")
     facts = scan.facts
     sent, received = range(2)

@@ -127,6 +127,8 @@ def claimants(path: str, known: Mapping[str, Parser]) -> list[Parser]:
     Raises
     ------
     UnreadableFile, CorruptTrace, UnknownFormat
+    UnmappedTable
+        A table that a column map would make readable.
     """
     from multitracer import native
 

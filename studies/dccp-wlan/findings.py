@@ -104,7 +104,7 @@ def _equation(rows: Sequence[Row]) -> list[Finding]:
     return [
         Finding(
             "3.3, X_calc by hand",
-            "s = 1400 bytes, p = 0.2 %, R = 400 ms",
+            "s = 1400 bytes, p = 0.2%, R = 400 ms",
             "753 kbit/s",
             f"{BY_HAND:.0f} kbit/s by `multitracer.analyzers._tfrc`; a calculation, without an interval",
             round(BY_HAND) == 753,
@@ -116,10 +116,10 @@ def _equation(rows: Sequence[Row]) -> list[Finding]:
             f"{_of(rows, 'full', 'x_calc_first_mbps').text()} Mbit/s by the first report, "
             f"{_of(rows, 'full', 'x_calc_least_mbps').text()} at the least within 15 s",
             False,
-            f"p is smaller, {100 * _of(rows, 'full', 'p_first').median:.4f} % by the first report and "
-            f"{100 * _of(rows, 'full', 'p_largest').median:.4f} % at the most, against 0.2 %: the receiver sets the first p "
+            f"p is smaller, {100 * _of(rows, 'full', 'p_first').median:.4f}% by the first report and "
+            f"{100 * _of(rows, 'full', 'p_largest').median:.4f}% at the most, against 0.2%: the receiver sets the first p "
             "so that the equation gives the rate that it had received (RFC 3448, 6.3.1), and that was the link's: 7 Mbit/s with "
-            f"the published R of 400 ms ask for {100 * _p_of(7e6, 0.4):.4f} %. The published p is "
+            f"the published R of 400 ms ask for {100 * _p_of(7e6, 0.4):.4f}%. The published p is "
             f"{0.002 / _p_of(7e6, 0.4):.0f} times that; which losses it counts is not reported",
         ),
         Finding(
@@ -135,8 +135,8 @@ def _equation(rows: Sequence[Row]) -> list[Finding]:
             "3.3, three minutes",
             "X_calc then oscillates around 7 Mbit/s",
             "7 Mbit/s",
-            f"{_of(rows, 'full', 'x_calc_mbps').text()} Mbit/s; 5 % of it below "
-            f"{_of(rows, 'full', 'x_calc_low_mbps').text(1)}, 5 % above {_of(rows, 'full', 'x_calc_high_mbps').text(1)}",
+            f"{_of(rows, 'full', 'x_calc_mbps').text()} Mbit/s; 5% of it below "
+            f"{_of(rows, 'full', 'x_calc_low_mbps').text(1)}, 5% above {_of(rows, 'full', 'x_calc_high_mbps').text(1)}",
             6 < _of(rows, "full", "x_calc_mbps").median < 8,
             "p changes slowly and the RTT by the second (figure at full load): X_calc oscillates because it is divided by the RTT",
         ),
@@ -176,8 +176,8 @@ def _later(rows: Sequence[Row]) -> list[Finding]:
             _of(rows, "full", "rtt_mean_ms").low < 200 < _of(rows, "full", "rtt_mean_ms").high,
             "more than a hundred times the RTT of the idle link in both; ours is longer, and longer still in the long run. CCID 3 settles "
             "where the equation gives the link's rate, so that the RTT grows as p falls: at 7 Mbit/s 200 ms belong to p = "
-            f"{100 * _p_of(7e6, 0.2):.4f} %, and ours ends at {100 * _of(rows, 'full', 'p_end').median:.4f} % after three "
-            f"minutes and {100 * _of(rows, 'long', 'p_end').median:.4f} % after 1,000 s",
+            f"{100 * _p_of(7e6, 0.2):.4f}%, and ours ends at {100 * _of(rows, 'full', 'p_end').median:.4f}% after three "
+            f"minutes and {100 * _of(rows, 'long', 'p_end').median:.4f}% after 1,000 s",
         ),
         Finding(
             "3.4, RTT at 2 Mbit/s",
@@ -248,7 +248,7 @@ def _decay(rows: Sequence[Row]) -> str:
     mine = where(rows, run="long")
     halves = [float(row["p_halving_s"]) for row in mine if row["p_halving_s"] is not None]
     first, last = (_of(rows, "long", name) for name in ("p_largest", "p_end"))
-    fall = f"from {first.text(4, 0.01)} to {last.text(4, 0.01)} % in 1,000 s (n = {last.n})"
+    fall = f"from {first.text(4, 0.01)} to {last.text(4, 0.01)}% in 1,000 s (n = {last.n})"
     if not halves:
         return f"{fall}; no exponential fall over the whole run"
     return f"{fall}; a straight line through its logarithm halves in {interval(halves).text(0)} s"

@@ -121,7 +121,7 @@ def _tables(published: Sequence[Row], uniform: Sequence[Row]) -> list[Finding]:
                 f"{low:.3f}, {middle:.3f}, {high:.3f} J/Mbit, x{high / low:.2f}",
                 _hops(loss),
                 all(_ratio(where(mine, hops=h), "loss", 0.1, 0.01).low > 1 for h in ("one", "three")),
-                'the table\'s "0.01 %" is a share of 0.01, as the parameters say',
+                'the table\'s "0.01%" is a share of 0.01, as the parameters say',
             )
         )
     for flavour, name in FLAVOURS.items():
@@ -130,7 +130,7 @@ def _tables(published: Sequence[Row], uniform: Sequence[Row]) -> list[Finding]:
 
         def burst(hops: str, bursts: Sequence[Row] = bursts, mine: Sequence[Row] = mine) -> str:
             alike = _mean(mine, hops=hops, mtu=1500, loss=0.01)
-            return f"{_mean(bursts, hops=hops).text()}; 1 % of 1500 bytes {alike.text()}"
+            return f"{_mean(bursts, hops=hops).text()}; 1% of 1500 bytes {alike.text()}"
 
         found.append(
             Finding(
@@ -179,20 +179,20 @@ def _goodput(rows: Sequence[Row], uniform: Sequence[Row]) -> list[Finding]:
     def equal(hops: str) -> str:
         found = pairs(hops)
         exactly = sum(one == 1 for one in found)
-        return f"equal to the bit in {exactly}, within 5 % in {near(hops)} of {len(found)} pairs"
+        return f"equal to the bit in {exactly}, within 5% in {near(hops)} of {len(found)} pairs"
 
     def at(found: Sequence[Row], above: str, below: str, loss: Any) -> str:
         return _hops(lambda hops: _flavour(found, above, below, GOODPUT, hops=hops, loss=loss).text(3))
 
     def conditions(above: str, below: str) -> str:
-        frames = f"10 % of frames, {at(uniform, above, below, 0.1)}"
+        frames = f"10% of frames, {at(uniform, above, below, 0.1)}"
         more = "; ".join(
-            f"{100 * loss:.0f} % of frames, {at(heavy, above, below, loss)}" for loss in (0.2, 0.3)
+            f"{100 * loss:.0f}% of frames, {at(heavy, above, below, loss)}" for loss in (0.2, 0.3)
         )
         seen = "; ".join(
-            f"{100 * loss:.0f} % of segments, {at(segments, above, below, loss)}" for loss in UNIFORM
+            f"{100 * loss:.0f}% of segments, {at(segments, above, below, loss)}" for loss in UNIFORM
         )
-        return f"x of goodput: {frames}; {more}; {seen}; as the published share, 10 % of frames: {share(above, below)}"
+        return f"x of goodput: {frames}; {more}; {seen}; as the published share, 10% of frames: {share(above, below)}"
 
     def share(above: str, below: str) -> str:
         """Unique bytes received over bytes sent, the published definition of goodput."""
@@ -219,7 +219,7 @@ def _goodput(rows: Sequence[Row], uniform: Sequence[Row]) -> list[Finding]:
             conditions("newreno", "reno"),
             new_over_reno,
             "it holds where TCP sees the losses (segments lost above the MAC). Losses of frames are repaired by the MAC: "
-            "with 10 % the flavours do not differ",
+            "with 10% the flavours do not differ",
         ),
         Finding(
             "Results: Goodput (3)",
@@ -235,7 +235,7 @@ def _goodput(rows: Sequence[Row], uniform: Sequence[Row]) -> list[Finding]:
             "none in the text",
             conditions("sack", "newreno"),
             sack_over,
-            "it holds with 5 % of segments lost in one hop only, by a few per cent. At 1 % there is little to repair, at 10 % "
+            "it holds with 5% of segments lost in one hop only, by a few per cent. At 1% there is little to repair, at 10% "
             "windows of a few segments give SACK little to report: the intervals have 1 in them",
         ),
     ]
@@ -275,17 +275,17 @@ def _sense(rows: Sequence[Row], published: Sequence[Row], uniform: Sequence[Row]
         Finding(
             "Making Sense (3)",
             "for lower losses SACK is more energy efficient",
-            f"1 %: {LOSS['sack'][0]:.3f} against {LOSS['reno'][0]:.3f} J/Mbit, x{LOSS['sack'][0] / LOSS['reno'][0]:.2f}",
-            "SACK over Reno at 1 %, " + energy("sack", "reno", 0.01),
+            f"1%: {LOSS['sack'][0]:.3f} against {LOSS['reno'][0]:.3f} J/Mbit, x{LOSS['sack'][0] / LOSS['reno'][0]:.2f}",
+            "SACK over Reno at 1%, " + energy("sack", "reno", 0.01),
             below("sack", "reno", 0.01),
             none,
         ),
         Finding(
             "Making Sense (3)",
-            "... as losses increase the advantage shifts to NewReno; SACK is poor at 10 % only",
-            f"10 %: {LOSS['sack'][2]:.3f} against {LOSS['newreno'][2]:.3f} J/Mbit, "
+            "... as losses increase the advantage shifts to NewReno; SACK is poor at 10% only",
+            f"10%: {LOSS['sack'][2]:.3f} against {LOSS['newreno'][2]:.3f} J/Mbit, "
             f"x{LOSS['sack'][2] / LOSS['newreno'][2]:.2f}",
-            f"SACK over NewReno at 10 %, {energy('sack', 'newreno', 0.1)}; of segments, "
+            f"SACK over NewReno at 10%, {energy('sack', 'newreno', 0.1)}; of segments, "
             f"{energy('sack', 'newreno', 0.1, segments)}",
             all(
                 _flavour(published, "sack", "newreno", ENERGY, hops=h, loss=0.1).low > 1
@@ -336,8 +336,8 @@ def _ends(published: Sequence[Row]) -> str:
     share = interval(float(row["energy_ends_share"]) for row in found)
     level = interval(float(row["energy_ends_share"]) * float(row[ENERGY]) for row in found)
     return (
-        f"In runs of one hop without RTS at 1 % and 1500 bytes (n = {share.n}) nodes 0 and 3 alone use "
-        f"{share.text(1, 0.01)} % of it: {level.text()} J/Mbit"
+        f"In runs of one hop without RTS at 1% and 1500 bytes (n = {share.n}) nodes 0 and 3 alone use "
+        f"{share.text(1, 0.01)}% of it: {level.text()} J/Mbit"
     )
 
 
@@ -368,16 +368,16 @@ def notes(rows: Sequence[Row]) -> list[str]:
     return [
         f"- **TCP did not see the losses.** In one hop, {unseen} of the {len(one)} runs with uniform loss have no "
         "retransmission of TCP at all: the MAC's retries (seven attempts, four after an RTS) repaired everything, and energy "
-        f"rises because of these retransmitted frames. At 10 % with 1500 bytes and no RTS (n = {len(repaired)}) the radios "
+        f"rises because of these retransmitted frames. At 10% with 1500 bytes and no RTS (n = {len(repaired)}) the radios "
         f"retransmitted {of(repaired, 'data_frames_again')} of {of(repaired, 'data_frames')} data frames, TCP "
         f"{of(repaired, 'retransmissions')} segments.",
         f"- **With three hops most timeouts are spurious**: {spurious:,} of {timeouts:,} (n = {len(judged)} runs). The receiver had the segment, as its "
-        f"own lines in the trace show. The hops interfere (at 1 % loss without RTS, 1500 bytes, n = {len(close)}, "
+        f"own lines in the trace show. The hops interfere (at 1% loss without RTS, 1500 bytes, n = {len(close)}, "
         f"{of(close, 'acks_collided')} frames with ACKs collided and the MAC gave up {of(close, 'acks_given_up')} ACKs), and "
         f"the RTT deviates by {of(three, 'rtt_deviation_ms')} ms from what TCP expects; with one hop by "
         f"{of(one, 'rtt_deviation_ms')} ms.",
-        "- **The flavour of TCP matters only where TCP sees the losses.** With 10 % of frames lost the flavours are equal; with "
-        f"10 % of segments lost above the MAC, in one hop, NewReno has {gain('newreno')} times the goodput of Reno and SACK "
+        "- **The flavour of TCP matters only where TCP sees the losses.** With 10% of frames lost the flavours are equal; with "
+        f"10% of segments lost above the MAC, in one hop, NewReno has {gain('newreno')} times the goodput of Reno and SACK "
         f"{gain('sack')} times, because Reno needs an RTO for a second loss in a window. Energy per Mbit hardly differs even "
         f"then ({cost('newreno')} and {cost('sack')} times): an idle radio costs nothing in ns-2's model.",
     ]

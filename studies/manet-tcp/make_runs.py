@@ -2,7 +2,7 @@
 
 Usage: python make_runs.py OUTPUT [--summary SUMMARY] [--seeds FIRST-LAST] [--only published|own]
 
-Our own cases (1500 bytes, no RTS): more frames lost (20 and 30 %), and losses of segments, which the MAC
+Our own cases (1500 bytes, no RTS): more frames lost (20 and 30%), and losses of segments, which the MAC
 does not see. With --summary, each run's row goes there and its traces are removed: they would need 14 GB.
 The row stays in the run's folder, so that a second call resumes. `as_ns` says whether bytes sent,
 retransmitted and with new data are those that the agent of ns-2 counted itself. Needs ns-2.35 (Debian: ns2).

@@ -159,10 +159,10 @@ def _traffic(alone: Sequence[Row], cross: Sequence[Row], rows: Sequence[Row]) ->
             + "; ".join(f"{name} {one.text(2)}" for name, one in steps.items()),
             steps["with traffic"].high < 1 < steps["alone"].low,
             "below 1 is the published fall. Traffic takes "
-            f"{100 * (1 - busy[552].median / quiet[552].median):.0f} % of the throughput with 552 bytes and "
-            f"{100 * (1 - busy[1064].median / quiet[1064].median):.0f} % with 1064; with errors by length "
+            f"{100 * (1 - busy[552].median / quiet[552].median):.0f}% of the throughput with 552 bytes and "
+            f"{100 * (1 - busy[1064].median / quiet[1064].median):.0f}% with 1064; with errors by length "
             f"{100 * (1 - lossy_busy[552].median / lossy[552].median):.0f} and "
-            f"{100 * (1 - lossy_busy[1064].median / lossy[1064].median):.0f} %. It takes a share of the radio; the order "
+            f"{100 * (1 - lossy_busy[1064].median / lossy[1064].median):.0f}%. It takes a share of the radio; the order "
             "of the packet sizes is that of the errors",
         ),
     ]
@@ -179,7 +179,7 @@ def _timers(alone: Sequence[Row]) -> list[Finding]:
             "Figure 4a",
             "samples of the RTT vary so much that the timer is overly conservative",
             "none in the text",
-            f"a sample differs from the smoothed RTT by {100 * share.median:.0f} % of the mean RTT "
+            f"a sample differs from the smoothed RTT by {100 * share.median:.0f}% of the mean RTT "
             f"({100 * share.low:.0f} to {100 * share.high:.0f}), and the RTO is {rto.text(2)} times it; with 552 bytes and "
             f"8 KB: deviation {_cell(typical, 'rtt_deviation_ms').text(0)} ms, RTO {_cell(typical, 'rto_ms').text(0)} ms",
             rto.low > 1.5,
@@ -200,16 +200,16 @@ def _timers(alone: Sequence[Row]) -> list[Finding]:
 
 
 def _idle(alone: Sequence[Row]) -> Finding:
-    """The connection of Figure 4b: 35 % idle after nine losses."""
+    """The connection of Figure 4b: 35% idle after nine losses."""
     about = [row for row in alone if row[PACKET] == 552 and 150 <= (row["segments"] or 0) <= 260]
     idle = [float(row["idle_after_losses_share"]) * 100 for row in about]
     some = [row for row in about if row["timeouts"] and 1 <= row["timeouts"] <= 5]
     worst = max(about, key=lambda row: float(row["idle_after_losses_share"]))
     return Finding(
         "Figure 4b",
-        "one connection: 35 % of it idle after nine losses in 200 segments, three timeouts, six fast retransmits",
-        "35 %; 9; 3; 6",
-        f"552 bytes: idle {interval(idle).text(1)} %, at most {max(idle):.0f} %, there with {worst['lost_segments']} losses "
+        "one connection: 35% of it idle after nine losses in 200 segments, three timeouts, six fast retransmits",
+        "35%; 9; 3; 6",
+        f"552 bytes: idle {interval(idle).text(1)}%, at most {max(idle):.0f}%, there with {worst['lost_segments']} losses "
         f"and {worst['timeouts']} timeouts; losses {interval(float(row['lost_segments']) for row in about).text(0)}, "
         f"timeouts {interval(float(row['timeouts']) for row in about).text(0)}, fast retransmits "
         f"{interval(float(row['retransmissions_fast']) for row in about).text(0)}; n = {len(about)}",
@@ -234,8 +234,8 @@ def notes(rows: Sequence[Row]) -> list[str]:
         f"`given_up` in the CSV) in {equal} of {len(alone)} runs without other traffic.",
         f"In {len(late)} of the {len(cross)} runs with other traffic, all with buffers of "
         f"{', '.join(f'{b:,}' for b in buffers[:-1])} and {buffers[-1]:,} bytes, the machine had other work and served more than a fifth of the link's "
-        f"events more than 5 ms late; with 8 KB, which Figure 3b is compared at, at most {100 * found:.0f} % of them, and in "
-        f"all other runs at most {100 * others:.0f} %. {_loaded(cross)} With {' and '.join(f'{b:,}' for b in always)} bytes "
+        f"events more than 5 ms late; with 8 KB, which Figure 3b is compared at, at most {100 * found:.0f}% of them, and in "
+        f"all other runs at most {100 * others:.0f}%. {_loaded(cross)} With {' and '.join(f'{b:,}' for b in always)} bytes "
         "every run was late: nothing here shows what that did to them, and no finding rests on them.",
     ]
 

@@ -47,7 +47,7 @@ def _conclusions(both: Sequence[Simulator]) -> list[Finding]:
         return sum(b > a for a, b in pairs), len(pairs)
 
     def turns(one: Simulator, by: int) -> int:
-        """Lines over window (1) or queue (2) in which goodput falls somewhere by more than 1 %."""
+        """Lines over window (1) or queue (2) in which goodput falls somewhere by more than 1%."""
         lines: dict[Any, list[tuple[int, float]]] = {}
         for key, value in one.goodput.items():
             lines.setdefault((*key[:by], *key[by + 1 :]), []).append((key[by], value))
@@ -94,7 +94,7 @@ def _conclusions(both: Sequence[Simulator]) -> list[Finding]:
                 ),
             ),
             all(turns(one, 1) + turns(one, 2) > 0 for one in both),
-            "by more than 1 %",
+            "by more than 1%",
         ),
         Finding(
             "5, ten flows",

@@ -14,7 +14,7 @@ def flavours(both: Sequence[Simulator], second: Simulator) -> list[Finding]:
     """Sections 4.1 and 4.2; `second` is the simulator with a real Tahoe."""
 
     def count(one: Simulator, wide: bool) -> tuple[int, int, int]:
-        """Cases in which Reno has more, the same, less goodput than Tahoe (1 % apart at least)."""
+        """Cases in which Reno has more, the same, less goodput than Tahoe (1% apart at least)."""
         found = [0, 0, 0]
         for (flavour, window, queue, segment), value in one.goodput.items():
             if flavour == "reno" and (window > queue) == wide:

@@ -95,7 +95,7 @@ def one_flow(both: Sequence[Simulator]) -> list[Finding]:
             "1.2 (1), reason",
             "a window of 2,000 has at most 13, 7 and 3 packets; the queue changes nothing",
             "13, 7, 3",
-            "15, 7, 3; " + each(both, lambda one: f"by the queue at most {100 * same(one):.1f} % of goodput"),
+            "15, 7, 3; " + each(both, lambda one: f"by the queue at most {100 * same(one):.1f}% of goodput"),
             all(same(one) < 0.01 for one in both),
             "13 counts 24 bytes of header into the window; a TCP window counts data: 2000 / 128 = 15",
         ),

@@ -39,7 +39,7 @@ def test_the_air_has_its_rows(contract: dict[str, Any]) -> None:
     for entity in contract["air"]["entities"]:
         for rate in entity["rates"]:
             assert f">{rate['transmissions']:,}</td>" in page
-            assert f">{100 * rate['retry_share']:.1f} %</td>" in page
+            assert f">{100 * rate['retry_share']:.1f}%</td>" in page
 
 
 def test_a_bearer_has_a_row_for_each_direction(contract: dict[str, Any]) -> None:

@@ -106,7 +106,7 @@ class Flow:
     acks_lost : int or None
         ACKs that were lost before the capture, by the IP identifications left out; None if these do not tell.
     acks : int
-        Segments without payload that came back, and those lost.
+        Segments that came back.
     unacked_timeouts : int
         Timeouts of data that had arrived: every ACK of it was lost.
     link_known : bool
@@ -276,6 +276,7 @@ def flow(
         base_rtt_ms=bottleneck.get("base_rtt_ms"),
         shared=bool(bottleneck.get("shared_with")),
         zero_windows=entry["zero_windows"],
+        closures=(closed["count"], closed["longest_s"]) if (closed := entry.get("window_closures")) else None,
         window_probes=again["unneeded_probe"] if entry["zero_windows"] else 0,
         max_window_bytes=entry["max_window_bytes"] or 0,
         sender=(first if forward else second).rpartition(":")[0],
@@ -294,7 +295,7 @@ def flow(
         needless=entry.get("needless_retransmissions") or 0,
         kernel_refused=None if kernel is None else kernel.refused,
         acks_lost=losses.get("acks"),
-        acks=entry["packets"]["received"] + (losses.get("acks") or 0),
+        acks=entry["packets"]["received"],
     )
 
 

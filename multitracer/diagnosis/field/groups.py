@@ -93,7 +93,7 @@ _FULL_LINK = ("bottleneck", "queue")
 def _one_name_a_link(found: list[tuple[Flow, list[Cause]]]) -> list[tuple[Flow, list[Cause]]]:
     """With one name for the link that several share: that of those with most data.
 
-    What it added to the RTT differs from one to the other, by when they were there; it is one queue all the same.
+    What it added to the RTT differs from one to the other, by when they were there: it is one queue.
     """
     weights = dict.fromkeys(_FULL_LINK, 0)
     for flow, mine in found:

@@ -12,7 +12,6 @@ from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.model.analysis import Result, summary_of
-from multitracer.model.lazy import np
 from multitracer.model.timeline import Timeline
 
 Object = Mapping[str, Any]
@@ -47,7 +46,6 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         return []
     complete = not any(issue.code in _DROPPED for trace in m.traces for issue in trace.issues)
     counts = kernel_counts(m, summary_of(results, "host"))
-    closures = {} if m.summarised else _closures(m, entries)
     command = plot_command(m, None, None)
     found = sentences(
         entries,
@@ -55,7 +53,6 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         counts,
         _lost(m, results),
         complete=complete,
-        closures=closures,
         syn_timeouts=_syn_timeouts(results),
         unacked_timeouts=_unacked_timeouts(results),
     )
@@ -140,29 +137,6 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
         for one in m.connections
         if m.snd in one.summaries and m.rcv in one.summaries
     }
-
-
-def _closures(m: Timeline, entries: Sequence[Object]) -> dict[int, tuple[int, float]]:
-    """How often each receiver closed its window, and for how many seconds at most."""
-    from multitracer.layers.tcp.transit import valid_acks
-    from multitracer.layers.vantage import vantage
-
-    closing = {entry["index"] for entry in entries if entry["zero_windows"]}
-    found = {}
-    for connection in m.connections:
-        if connection.index not in closing:
-            continue
-        acks = valid_acks(m, connection, vantage(m, connection))
-        closed = acks["window"] == 0
-        begin = np.flatnonzero(closed & ~np.concatenate([[False], closed[:-1]]))
-        opened = np.flatnonzero(~closed)
-        at = np.searchsorted(opened, begin)
-        # A window that never opened again was closed until the last that was heard of it.
-        until = np.where(at < len(opened), np.append(opened, len(acks) - 1)[at], len(acks) - 1)
-        if len(begin):
-            longest_ns = int((acks["t_ns"][until] - acks["t_ns"][begin]).max())
-            found[connection.index] = (len(begin), longest_ns / 1e9)
-    return found
 
 
 def _chosen(entries: Sequence[Object]) -> list[Object]:

@@ -23,7 +23,6 @@ def sentences(
     lost: Mapping[int, int] | None = None,
     *,
     complete: bool = True,
-    closures: Mapping[int, tuple[int, float]] | None = None,
     syn_timeouts: Mapping[int, int] | None = None,
     unacked_timeouts: Mapping[int, int] | None = None,
 ) -> list[Finding]:
@@ -41,8 +40,6 @@ def sentences(
         Segments lost between both captures, by connection.
     complete : bool
         Whether the captures dropped no packet, as far as their files tell.
-    closures : mapping of int to tuple of int and float, optional
-        How often the receiver closed its window, and for how many seconds at most, by connection.
     syn_timeouts : mapping of int to int, optional
         How often the timer of a SYN or of a SYN+ACK expired, by connection.
     unacked_timeouts : mapping of int to int, optional
@@ -58,11 +55,10 @@ def sentences(
         flow(entry, known.get(entry["index"]), complete=complete, lost=gone.get(entry["index"]))
         for entry in entries
     )
-    closed, expired, unacked = closures or {}, syn_timeouts or {}, unacked_timeouts or {}
+    expired, unacked = syn_timeouts or {}, unacked_timeouts or {}
     flows = [
         replace(
             one,
-            closures=closed.get(one.index),
             syn_timeouts=expired.get(one.index, 0),
             unacked_timeouts=unacked.get(one.index, 0),
         )

@@ -150,15 +150,12 @@ def _spurious(group: Group) -> str:
 
 
 def _acks(flows: tuple[Flow, ...]) -> str:
-    """``; 25% of the ACKs were lost before this capture (308 of 1,243, by IP identifications)``."""
+    """``; 308 ACKs were lost before this capture and 935 reached it (by IP identifications)``."""
     known = [flow for flow in flows if flow.acks_lost is not None and flow.complete]
-    lost, sent = sum(flow.acks_lost or 0 for flow in known), sum(flow.acks for flow in known)
-    if lost < LEAST_ACKS or lost < LEAST_ACKS_SHARE * sent:
+    lost, seen = sum(flow.acks_lost or 0 for flow in known), sum(flow.acks for flow in known)
+    if lost < LEAST_ACKS or lost < LEAST_ACKS_SHARE * (lost + seen):
         return ""
-    return (
-        f"; {_percent(lost / sent)} of the ACKs were lost before this capture ({lost:,} of {sent:,}, by IP "
-        "identifications)"
-    )
+    return f"; {lost:,} ACKs were lost before this capture and {seen:,} reached it (by IP identifications)"
 
 
 def _recoveries(flows: tuple[Flow, ...]) -> str:

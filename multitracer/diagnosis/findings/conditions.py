@@ -26,20 +26,20 @@ def from_conditions(m: Timeline, summary: Mapping[str, Any]) -> list[Finding]:
 
 
 def _falls(one: Mapping[str, Any]) -> bool:
-    told = one["throughput"]
+    throughput = one["throughput"]
     return (
-        told is not None
+        throughput is not None
         and one["count"] >= LEAST_CHANGES
-        and told["otherwise_bps"] >= LEAST_RATIO * told["after_bps"]
+        and throughput["otherwise_bps"] >= LEAST_RATIO * throughput["after_bps"]
     )
 
 
 def _after_changes(m: Timeline, one: Mapping[str, Any]) -> Finding:
-    told = one["throughput"]
+    throughput = one["throughput"]
     text = (
         f"throughput fell where {one['words']} changed ({several(one['count'], 'time')}): median "
-        f"{rate(told['after_bps'])} within {told['window_s']:g} s after a change, "
-        f"{rate(told['otherwise_bps'])} otherwise (a coincidence in time, no proof of the cause)"
+        f"{rate(throughput['after_bps'])} within {throughput['window_s']:g} s after a change, "
+        f"{rate(throughput['otherwise_bps'])} otherwise (a coincidence in time, no proof of the cause)"
     )
     command = plot_command(m, one["times"][0] - 2, one["times"][0] + 5, "logs")
     return Finding(text, 0.0, "condition", command, tuple((one["source"], at) for at in one["records"][:6]))

@@ -186,6 +186,8 @@ impl Sender {
     /// The cumulative point moves.
     #[inline]
     fn moved(&mut self, t_ns: i64, ack: i64) {
+        // The ACK of a FIN alone brings no data.
+        let only_fin = self.fin_seq == Some(self.snd_una);
         self.snd_una = ack;
         if self.fin_seq.is_some() && self.outstanding.is_empty() {
             // Nothing is to come: what a finished connection keeps should be little.
@@ -194,7 +196,9 @@ impl Sender {
         self.dupacks = 0;
         self.expiries = 0;
         self.timer_start_ns = t_ns;
-        self.totals.last_advance_ns = Some(t_ns);
+        if !only_fin {
+            self.totals.last_advance_ns = Some(t_ns);
+        }
     }
 
     /// What an ACK covers where nothing was lost or reordered so far: when the first and the last of it were sent.

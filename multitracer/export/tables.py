@@ -115,7 +115,7 @@ def _single(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cell(value: object) -> object:
-    """A text as a cell: bytes of file names that are no UTF-8 are spelt out, and no spreadsheet computes it."""
+    """A text as a cell: bytes of names that are no UTF-8 are spelt out, and no spreadsheet computes it."""
     if not isinstance(value, str):
         return value
     return neutral(value.encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -67,6 +67,8 @@ class Flow:
         Segments lost before and after the capture.
     rate_bps, full_share : float or None
         Of the bottleneck; the share of the time with data in flight in which it was full.
+    rate_exact : bool
+        Whether data came at that rate again and again; else it is what was delivered while a queue stood.
     queue_ms : tuple of float or None
         Median and 95th percentile of what the queue added to the RTT.
     base_rtt_ms : float or None
@@ -157,6 +159,7 @@ class Flow:
     kernel_refused: int | None = None
     closures: tuple[int, float] | None = None
     link_known: bool = False
+    rate_exact: bool = True
     syn_timeouts: int = 0
     acks_lost: int | None = None
     acks: int = 0
@@ -272,6 +275,7 @@ def flow(
         downstream=losses.get("downstream"),
         rate_bps=bottleneck.get("rate_bps"),
         full_share=bottleneck.get("full_share"),
+        rate_exact=bottleneck.get("evidence") != ["queue"],
         queue_ms=None if queue.get("median") is None else (queue["median"], queue["p95"]),
         base_rtt_ms=bottleneck.get("base_rtt_ms"),
         shared=bool(bottleneck.get("shared_with")),

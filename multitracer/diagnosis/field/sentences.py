@@ -289,7 +289,8 @@ def _fullness(group: Group) -> str:
         )
         return f"{how}: {_rates(flows)}{_share_of_time(flows)}"
     (only,) = flows
-    said = "" if only.rate_bps is None else f": {rate(only.rate_bps)} of IP packets"
+    about = "" if only.rate_exact else "about "
+    said = "" if only.rate_bps is None else f": {about}{rate(only.rate_bps)} of IP packets"
     if only.full_share is not None:
         said += f"{',' if said else ''} for {_percent(only.full_share)} of the time with data in flight"
     return said

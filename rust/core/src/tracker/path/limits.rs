@@ -140,10 +140,11 @@ impl Limits {
             Some(1..) => None,
             _ => Some(sent / (sent - sender.totals().duplicate_bytes as f64).max(1.0)),
         };
-        let full = path.trains.full_share_of(busy_ns, copies).max(shared);
+        let queued_rate = path.queued_rate();
+        let full = path.trains.full_share_of(busy_ns, copies, queued_rate).max(shared);
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         add(Limit::Bandwidth, busy_ns * full);
-        let window_full_ns = path.trains.window_full_ns(copies).min(at(Wait::Window));
+        let window_full_ns = path.trains.window_full_ns(copies, queued_rate).min(at(Wait::Window));
         self.full_ns = (path.trains.all_ns > 0).then_some(busy_ns * full + window_full_ns);
         let window_free = if path.gaps.window_known() { Limit::CongestionWindow } else { Limit::Unknown };
         add(window_free, at(Wait::Network) * (1.0 - full));

@@ -150,8 +150,14 @@ impl Path {
             let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
             let even =
                 || self.trains.usual_rate().is_some_and(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE);
-            (queued || (!self.gaps.stamped() && even())).then_some(link)
+            (queued || (!self.gaps.stamped() && !self.trains.window_bound() && even())).then_some(link)
         })
+    }
+
+    /// Bytes a second of a link with a queue, at no constant rate: lost ACKs, jitter and pauses make the mean too small, so
+    /// that of the faster bins counts.
+    fn queued_rate(&self) -> Option<f64> {
+        self.series.fast_rate().map(|rate| rate.max(self.trains.queued_rate()))
     }
 
     /// Whether it went on for long enough to be compared with others.

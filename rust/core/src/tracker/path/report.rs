@@ -3,7 +3,6 @@
 use super::half::RoundTrip;
 use super::limits::Limits;
 use super::point::{Observation, Point};
-use super::trains::PLATEAU;
 use super::{Link, Path};
 use crate::tracker::connection::Connection;
 
@@ -91,13 +90,13 @@ fn bottleneck(path: &Path, link: Option<Link>, rtt: &RoundTrip, limits: Option<&
     let trains = &path.trains;
     let all_ns = trains.all_ns;
     let packets = path.ip_bytes as f64 / (path.payload as f64).max(1.0);
-    let plateau = trains.plateau().filter(|(_, share)| *share >= PLATEAU);
+    let constant = trains.constant_rate();
     let by_queue = all_ns > 0 && 2 * trains.queued_ns > all_ns;
     let link_bps = link.map(|link| link.bytes_per_s as f64);
-    let rate = match plateau {
+    let rate = match constant {
         _ if path.link.is_some() => link_bps,
-        Some((rate, _)) => Some(rate),
-        None if by_queue => Some(trains.queued_rate()),
+        Some(rate) => Some(rate),
+        None if by_queue => Some(path.queued_rate().unwrap_or_else(|| trains.queued_rate())),
         None => link_bps,
     };
     let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
@@ -110,7 +109,7 @@ fn bottleneck(path: &Path, link: Option<Link>, rtt: &RoundTrip, limits: Option<&
         base_ns,
         shared_with: path.shared,
         by_queue,
-        by_rate: plateau.is_some() || (link.is_some() && path.link.is_none()),
+        by_rate: constant.is_some() || (link.is_some() && path.link.is_none()),
         by_sum: path.link.is_some(),
     }
 }

@@ -12,18 +12,24 @@ type Rates = Histogram<6>;
 const SEGMENTS: i64 = 8;
 const ACKS: u32 = 5;
 const FIVE_MS: i64 = 5_000_000;
+/// A distance so many times that of the other ACKs is a pause.
+const LONG: i64 = 4;
+/// A pause that no host makes between two ACKs: the shortest timer is as long (Linux: `TCP_RTO_MIN`).
+const SILENCE_NS: i64 = 200_000_000;
 /// Rates within this part of each other are the same.
 pub(super) const ALIKE: f64 = 0.15;
 
 /// Trains of one direction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Trains {
-    /// When the train began (`None`: with the next ACK), what it brought, of how many ACKs, and their longest distance.
+    /// When the train began (`None`: with the next ACK), what it brought, of how many ACKs, their longest distance, and the
+    /// queue behind that.
     since_ns: Option<i64>,
     bytes: i64,
     acks: u32,
     last_ns: i64,
     longest_ns: i64,
+    behind_ns: i64,
     /// Time of the receiver's window when it began, and how many round trips had been measured.
     window_ns: i64,
     samples: u32,
@@ -53,6 +59,7 @@ impl Fields for Trains {
             acks,
             last_ns,
             longest_ns,
+            behind_ns,
             window_ns,
             samples,
             sack,
@@ -68,8 +75,8 @@ impl Fields for Trains {
             unqueued,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: since_ns, bytes, acks, longest_ns, window_ns, samples, sack, arrived, all_ns, queued_ns, even_ns);
-        walk_over!(walk: window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
+        walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, window_ns, samples, sack, arrived);
+        walk_over!(walk: all_ns, queued_ns, even_ns, window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
     }
 }
 
@@ -111,7 +118,10 @@ impl Trains {
         };
         self.bytes += fresh;
         self.acks += 1;
-        self.longest_ns = self.longest_ns.max(t_ns.saturating_sub(self.last_ns));
+        let distance_ns = t_ns.saturating_sub(self.last_ns);
+        if distance_ns > self.longest_ns {
+            (self.longest_ns, self.behind_ns) = (distance_ns, halves.queued_data_ns());
+        }
         self.last_ns = t_ns;
         if self.acks >= ACKS {
             let unit = unit();
@@ -142,7 +152,8 @@ impl Trains {
         // Without SACK, no round trip is measured in recovery (Karn): the last one tells nothing of it.
         let stale = !self.sack && halves.samples() == self.samples;
         let queued_ns = if stale { halves.queued_before_ns() } else { halves.queued_data_ns() };
-        let queued = queued_ns >= packets_ns.max(base_ns / 8).max(200_000);
+        let least_ns = packets_ns.max(base_ns / 8).max(200_000);
+        let queued = queued_ns >= least_ns;
         // Without a queue, a train that takes a round trip or more tells of a window of few segments, which is sent once
         // in each, and not of a rate; unless its segments are farther apart than that. Where a queue before this point
         // would not be seen, only a window of one or two segments is told from a slow link.
@@ -162,13 +173,23 @@ impl Trains {
             self.rates.add(rate);
         }
         if queued {
-            self.queued_ns = self.queued_ns.saturating_add(took_ns);
+            let busy_ns = took_ns - self.silent_ns(took_ns, least_ns);
+            self.queued_ns = self.queued_ns.saturating_add(busy_ns);
             self.bytes_queued = self.bytes_queued.saturating_add(self.bytes);
-            self.window_queued_ns = self.window_queued_ns.saturating_add(window_ns);
+            self.window_queued_ns = self.window_queued_ns.saturating_add(window_ns.min(busy_ns));
         } else if even {
             self.even_ns = self.even_ns.saturating_add(took_ns);
             self.unqueued.add(rate);
         }
+    }
+
+    /// Time of a train in which nothing was delivered. A link that bursts fill is empty between them: who comes first
+    /// behind the pause meets no queue. One that stands still for long is not full either, whatever waits there.
+    fn silent_ns(&self, took_ns: i64, least_ns: i64) -> i64 {
+        let usual_ns = (took_ns - self.longest_ns) / i64::from(self.acks.max(2) - 1);
+        let pause = self.longest_ns > LONG * usual_ns;
+        let empty = self.sack && (self.behind_ns < least_ns || self.longest_ns >= SILENCE_NS);
+        if pause && empty { (self.longest_ns - usual_ns).clamp(0, took_ns) } else { 0 }
     }
 
     /// The rate that most trains share, and what share of them that is. While a queue stands, a link delivers at its own
@@ -176,6 +197,23 @@ impl Trains {
     pub fn plateau(&self) -> Option<(f64, f64)> {
         let gathered = |rate: f64| 2 * self.queued_ns > self.all_ns && rate > 2.0 * self.queued_rate();
         self.rates.mode().filter(|(rate, _)| self.rates.samples >= FEW && !gathered(*rate))
+    }
+
+    /// The rate of a link that shows in trains. While a queue stands, it is that of the plateau. Without one, it may as well
+    /// be that of bursts, or of a reader that opens its window step by step: it has to be the rate of a good part of
+    /// the time, and not of one that the receiver's window took.
+    pub fn constant_rate(&self) -> Option<f64> {
+        let (rate, _) = self.plateau().filter(|(_, share)| *share >= PLATEAU)?;
+        let queued = 2 * self.queued_ns > self.all_ns;
+        let even = || self.even_ns as f64 * self.unqueued.share_of_time(rate, ALIKE);
+        let at_rate_ns = even() + self.queued_ns as f64;
+        let usual = || at_rate_ns >= USUAL * self.all_ns as f64;
+        (queued || (!self.window_bound() && usual())).then_some(rate)
+    }
+
+    /// Whether the receiver's window took much of the time.
+    pub fn window_bound(&self) -> bool {
+        self.window_all_ns as f64 > BOUND * self.all_ns as f64
     }
 
     /// The rate at which most even trains came, if there are some.
@@ -189,19 +227,16 @@ impl Trains {
     }
 
     /// Time in which the link was full: a queue stood, or trains came at the plateau.
-    fn full_ns(&self, copies: Option<f64>) -> i64 {
-        let at_plateau = match self.plateau() {
-            Some((rate, share)) if share >= PLATEAU => self.unqueued.share_of_time(rate, ALIKE),
-            _ => 0.0,
-        };
-        self.queued_full_ns(copies) + (self.even_ns as f64 * at_plateau) as i64
+    fn full_ns(&self, copies: Option<f64>, queued_rate: Option<f64>) -> i64 {
+        let at_rate = self.constant_rate().map_or(0.0, |rate| self.unqueued.share_of_time(rate, ALIKE));
+        self.queued_full_ns(copies, queued_rate) + (self.even_ns as f64 * at_rate) as i64
     }
 
     /// Of the time in which a queue stood, what the link needed for the bytes that came, each so often on average: where
     /// it has one rate and took longer, it stood still, and was not full.
-    fn queued_full_ns(&self, copies: Option<f64>) -> i64 {
-        match (self.plateau(), copies) {
-            (Some((rate, share)), Some(copies)) if share >= PLATEAU => {
+    fn queued_full_ns(&self, copies: Option<f64>, queued_rate: Option<f64>) -> i64 {
+        match (self.constant_rate().or(queued_rate), copies) {
+            (Some(rate), Some(copies)) => {
                 self.queued_ns.min((self.bytes_queued as f64 * copies * 1e9 / rate.max(1.0)) as i64)
             }
             _ => self.queued_ns,
@@ -212,9 +247,9 @@ impl Trains {
 impl Trains {
     /// Share of a time without hindrance by application and receiver's window in which it was full: only trains tell,
     /// and they leave out the ends of what comes between two pauses.
-    pub fn full_share_of(&self, busy_ns: f64, copies: Option<f64>) -> f64 {
+    pub fn full_share_of(&self, busy_ns: f64, copies: Option<f64>, queued_rate: Option<f64>) -> f64 {
         let free_ns = (self.all_ns - self.window_all_ns) as f64;
-        let full_ns = self.full_ns(copies) as f64 - self.window_full_ns(copies);
+        let full_ns = self.full_ns(copies, queued_rate) as f64 - self.window_full_ns(copies, queued_rate);
         let trains = full_ns / free_ns.max(busy_ns * TOLD).max(1.0);
         let carried = self.carried_share().filter(|share| *share >= CARRIED).unwrap_or(0.0);
         trains.max(carried).clamp(0.0, 1.0)
@@ -223,16 +258,17 @@ impl Trains {
     /// What a link of the plateau's rate needs for the bytes of all trains, as a part of their time; `None` without
     /// one, or where the receiver's window took some of it.
     fn carried_share(&self) -> Option<f64> {
-        let (rate, share) = self.plateau()?;
+        let rate = self.constant_rate()?;
         let free = self.all_ns > 0 && self.window_all_ns < self.all_ns / 10;
         // Rates of a few trains are no link's.
-        let covered = 2 * (self.queued_ns + self.even_ns) >= self.all_ns && share >= PLATEAU;
+        let covered = 2 * (self.queued_ns + self.even_ns) >= self.all_ns;
         (free && covered).then(|| self.bytes_all as f64 * 1e9 / rate.max(1.0) / self.all_ns as f64)
     }
 
     /// What of the time that the receiver's window took the link was full.
-    pub fn window_full_ns(&self, copies: Option<f64>) -> f64 {
-        self.window_queued_ns as f64 * self.queued_full_ns(copies) as f64 / self.queued_ns.max(1) as f64
+    pub fn window_full_ns(&self, copies: Option<f64>, queued_rate: Option<f64>) -> f64 {
+        self.window_queued_ns as f64 * self.queued_full_ns(copies, queued_rate) as f64
+            / self.queued_ns.max(1) as f64
     }
 }
 
@@ -243,4 +279,8 @@ const TOLD: f64 = 0.8;
 /// Trains before a rate is a link's at all.
 const FEW: u32 = 8;
 /// Part of them that has to share it.
-pub(super) const PLATEAU: f64 = 0.5;
+const PLATEAU: f64 = 0.5;
+/// A link that shows by its rate alone is full for this part of the time, at least.
+const USUAL: f64 = 0.35;
+/// Part of the time that the receiver's window may take where the rate alone shows a link: a slow reader has one, too.
+const BOUND: f64 = 0.2;

@@ -182,6 +182,10 @@ def test_everyday_captures(shared: Path) -> None:
 
 def numbers_agree(contract: Object) -> None:
     """Each number of what is said of a connection is one of its entry, or a sum of some of them."""
+    for entry in contract["connections"]:
+        slowest = (entry["bottleneck"] or {}).get("rate_bps")
+        # No link on the way is slower than what came over it.
+        assert slowest is None or slowest >= 0.999 * (entry["goodput_bps"] or 0)
     known = set(written(contract["connections"]))
     kinds = ("bottleneck", "queue", "idle_receiver_window", "idle_application", "loss", "spurious")
     for sentence in contract["diagnosis"]:

@@ -5,6 +5,7 @@ use super::limits::Limits;
 use super::point::{Observation, Point};
 use super::{Link, Path};
 use crate::tracker::connection::Connection;
+use crate::tracker::sender::Sender;
 
 /// The slowest link of the path, as the direction that carries the bulk of the data shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -59,8 +60,9 @@ impl PathReport {
         let round_trip = round_trip(connection, direction, &observation);
         let link = path.and_then(Path::full_link);
         let limits = Limits::on(connection, direction, link);
-        let bottleneck =
-            path.zip(round_trip).map(|(path, rtt)| bottleneck(path, link, &rtt, limits.as_ref()));
+        let bottleneck = path.zip(round_trip).map(|(path, rtt)| {
+            bottleneck(path, link, &rtt, limits.as_ref(), mean_rate(connection.senders_at(direction)))
+        });
         PathReport { round_trip, limits, bottleneck, observation }
     }
 }
@@ -86,7 +88,18 @@ fn round_trip(connection: &Connection, direction: usize, observation: &Observati
     Some(found)
 }
 
-fn bottleneck(path: &Path, link: Option<Link>, rtt: &RoundTrip, limits: Option<&Limits>) -> Bottleneck {
+/// Bytes a second that arrived, over all of the time with data: no link on the way is slower.
+fn mean_rate(data: &Sender) -> f64 {
+    data.data_ns().map_or(0.0, |span_ns| data.acked_bytes() as f64 * 1e9 / span_ns as f64)
+}
+
+fn bottleneck(
+    path: &Path,
+    link: Option<Link>,
+    rtt: &RoundTrip,
+    limits: Option<&Limits>,
+    mean_rate: f64,
+) -> Bottleneck {
     let trains = &path.trains;
     let all_ns = trains.all_ns;
     let packets = path.ip_bytes as f64 / (path.payload as f64).max(1.0);
@@ -103,7 +116,7 @@ fn bottleneck(path: &Path, link: Option<Link>, rtt: &RoundTrip, limits: Option<&
     let base_ns = rtt.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
     let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64).max(0.0);
     Bottleneck {
-        rate_bps: rate.map(|rate| rate * 8.0 * packets),
+        rate_bps: rate.map(|rate| rate.max(mean_rate) * 8.0 * packets),
         full_share: limits.and_then(Limits::full_share),
         standing_queue_ns: rtt.median_ns.zip(rtt.p95_ns).map(|(m, p)| (over(m), over(p))),
         base_ns,

@@ -93,3 +93,20 @@ def test_rates_of_any_length(number: str, tmp_path: Path, run: Run) -> None:
 def _issues(contract: dict[str, list[dict[str, object]]]) -> list[dict[str, object]]:
     own = contract.get("issues") or []
     return [*own, *(issue for one in contract["sources"] for issue in one.get("issues", []))]  # type: ignore[misc, attr-defined]
+
+
+def test_a_wait_that_is_unknown_is_not_told() -> None:
+    """A timeout of a damaged trace has no time since the segment before it."""
+    from multitracer.diagnosis.findings import behind_chains
+
+    def chain(*waits: float | None) -> list[dict[str, object]]:
+        events = [
+            {"what": "timeout", "wait_s": wait, "cause": "genuine", "record": number, "rto_sample_s": None}
+            for number, wait in enumerate(waits)
+        ]
+        return [{"kind": "loss", "conn": None, "events": events}]
+
+    told = {waits: behind_chains._waits(None, chain(*waits), []) for waits in ((None,), (None, 2.0))}  # type: ignore[arg-type]
+    assert "timeout" in told[(None,)]
+    assert "wait of" not in told[(None,)]
+    assert "2 timeouts after a wait of 2.0 s" in told[(None, 2.0)]

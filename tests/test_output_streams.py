@@ -209,7 +209,7 @@ MEMORY: dict[str, tuple[str | Path, ...]] = {
     "info": (SAMPLE,),
     "analyze": (SAMPLE, "--json"),
     "events": (SAMPLE,),
-    **{name: EVERY[name] for name in ("explain", "plot", "report", "export")},
+    **{name: EVERY[name] for name in ("explain", "report", "export")},
 }
 
 

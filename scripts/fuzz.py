@@ -43,7 +43,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("export", "--to", "perfetto", "-o", "{}/out"),
     ("export", "--to", "xplot", "-o", "{}/out"),
     ("report", "-o", "{}/report.html"),
-    ("explain", "0"),
+    ("explain", "--conn", "0", "--at", "{seconds}"),
     ("plot", "-o", "{}/figure.svg"),
     ("export", "--to", "parquet", "-o", "{}/tables"),
     ("export", "--to", "pcap", "-o", "{}/out"),
@@ -217,7 +217,9 @@ def main() -> int:
                 target.write_bytes(content)
                 command = chance.choices(COMMANDS, WEIGHTS)[0]
                 given_path = target.parent if command[0] == "batch" else target
-                words = [command[0], str(given_path), *(word.format(folder) for word in command[1:])]
+                at = chance.choice(("0", "0.5", "3"))
+                words = [command[0], str(given_path)]
+                words += [word.format(folder, seconds=at) for word in command[1:]]
                 fault = fault_of(words)
                 done[name] += 1
                 commands[command[0]] += 1

@@ -65,3 +65,48 @@ def test_replies_of_no_time_at_all(tmp_path: Path, run: Run) -> None:
     done = run("analyze", path)
     assert done.returncode in (0, 3), done.stderr
     assert len(done.stderr.splitlines()) <= 1
+
+
+IPERF = """\
+Connecting to host 10.0.0.2, port 5201
+[  5] local 10.0.0.1 port 42244 connected to 10.0.0.2 port 5201
+[ ID] Interval           Transfer     Bitrate         Retr  Cwnd
+[  5]   0.00-1.00   sec   600 KBytes  {0} Mbits/sec    5   16.7 KBytes
+[  5]   1.00-2.00   sec   600 KBytes  4.91 Mbits/sec    5   16.7 KBytes
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[ ID] Interval           Transfer     Bitrate         Retr
+[  5]   0.00-2.00   sec  {0} KBytes  4.91 Mbits/sec   10             sender
+"""
+
+
+@pytest.mark.parametrize("number", ["9" * 13, "9" * 400, "1" + "0" * 307])
+def test_rates_of_any_length(number: str, tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "iperf.txt"
+    path.write_text(IPERF.format(number), encoding="ascii")
+    for command in ("analyze", "info"):
+        done = run(command, path, "--json")
+        assert done.returncode == 0, done.stderr
+        codes = [one["code"] for one in _issues(json.loads(done.stdout))]
+        assert "bad-number" in codes
+
+
+def _issues(contract: dict[str, list[dict[str, object]]]) -> list[dict[str, object]]:
+    own = contract.get("issues") or []
+    return [*own, *(issue for one in contract["sources"] for issue in one.get("issues", []))]  # type: ignore[misc, attr-defined]
+
+
+def test_a_wait_that_is_unknown_is_not_told() -> None:
+    """A timeout of a damaged trace has no time since the segment before it."""
+    from multitracer.diagnosis.findings import behind_chains
+
+    def chain(*waits: float | None) -> list[dict[str, object]]:
+        events = [
+            {"what": "timeout", "wait_s": wait, "cause": "genuine", "record": number, "rto_sample_s": None}
+            for number, wait in enumerate(waits)
+        ]
+        return [{"kind": "loss", "conn": None, "events": events}]
+
+    told = {waits: behind_chains._waits(None, chain(*waits), []) for waits in ((None,), (None, 2.0))}  # type: ignore[arg-type]
+    assert "timeout" in told[(None,)]
+    assert "wait of" not in told[(None,)]
+    assert "2 timeouts after a wait of 2.0 s" in told[(None, 2.0)]

@@ -20,6 +20,19 @@ from multitracer.output.cells import neutral, original
 SAMPLE = SAMPLES / "backoff"
 PRINTING = (("info",), ("info", "--json"), ("analyze",), ("analyze", "--json"), ("events",))
 
+EVERY = {
+    "explain": (SAMPLE, "--at", "0"),
+    "plot": (SAMPLE, "-o", "{}/figure.svg"),
+    "report": (SAMPLE, "-o", "{}/page.html"),
+    "batch": ("{}/runs", "-o", "{}/out", "-j", "1", "--pages", "none"),
+    "compare": (SAMPLE, SAMPLE),
+    "export": (SAMPLE, "--to", "csv", "-o", "{}/tables"),
+    "formats": (),
+    "doctor": (),
+    "completion": ("bash",),
+}
+"""The other commands, by name; each prints at least what it wrote."""
+
 
 def call(*words: str | bytes | Path, **more: object) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(  # type: ignore[call-overload, no-any-return]
@@ -63,6 +76,29 @@ def test_standard_output_is_closed(words: tuple[str, ...]) -> None:
         6,
         "multitracer: error: standard output: Bad file descriptor",
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", EVERY)
+def test_no_output_of_any_command(command: str, tmp_path: Path) -> None:
+    """A full disk, a closed output, and one that nobody reads, for every command."""
+    run = tmp_path / "runs" / "one"
+    run.mkdir(parents=True)
+    shutil.copy(SAMPLE / "snd.pcap", run)
+    words = (command, *(str(word).format(tmp_path) for word in EVERY[command]))
+    if Path("/dev/full").exists():
+        with open("/dev/full", "wb") as full:
+            done = call(*words, stdout=full)
+        assert done.returncode == 6, done.stderr
+        assert one_line(done) == "multitracer: error: standard output: No space left on device"
+    done = call(*words, stdout=None, preexec_fn=lambda: os.close(1))
+    assert done.returncode == 6, done.stderr
+    assert one_line(done) == "multitracer: error: standard output: Bad file descriptor"
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = call(*words, stdout=writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_what_prints_nothing_needs_no_output(tmp_path: Path) -> None:
@@ -169,14 +205,21 @@ def test_cells_are_neutral_and_come_back(text: str) -> None:
     assert neutral(-1.5) == -1.5
 
 
+MEMORY: dict[str, tuple[str | Path, ...]] = {
+    "info": (SAMPLE,),
+    "analyze": (SAMPLE, "--json"),
+    "events": (SAMPLE,),
+    **{name: EVERY[name] for name in ("explain", "report", "export")},
+}
+
+
 @pytest.mark.parametrize("mebibytes", [150, 200, 250, 300, 400, 600])
-@pytest.mark.parametrize("command", ["info", "report"])
+@pytest.mark.parametrize("command", MEMORY)
 def test_too_little_memory_at_any_moment(command: str, mebibytes: int, tmp_path: Path) -> None:
-    words = ("-o", tmp_path / "page.html") if command == "report" else ()
+    words = [str(word).format(tmp_path) for word in MEMORY[command]]
     limit = mebibytes << 20
     done = call(
         command,
-        SAMPLE,
         *words,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
     )

@@ -61,6 +61,7 @@ def test_a_page_of_too_many_connections_says_so_and_is_small(
 ) -> None:
     path = flood(tmp_path / "flood.pcap", 1_000)
     monkeypatch.setattr(pipeline, "FULL_CONNECTIONS", 500)
+    monkeypatch.setattr(pipeline, "SUMMARY_CONNECTIONS", 500)
     monkeypatch.setattr(view, "CONNECTIONS", 100)
     assert run("report", path, "-o", tmp_path / "page.html").returncode == 0
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -86,6 +87,29 @@ def test_a_page_of_too_many_connections_says_so_and_is_small(
     assert mt.read(tmp_path / "packed.pcap.gz", detail="bounded").summarised
     monkeypatch.setattr(pipeline, "FULL_CONNECTIONS", 1_000)
     assert len(mt.read(path, detail="bounded").table("segments")) == 1_000
+
+
+def test_many_connections_are_summed_up_where_nothing_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    path = flood(tmp_path / "flood.pcap", 300)
+    assert '"detail": "full"' in run("analyze", path, "--json").stdout
+    monkeypatch.setattr(pipeline, "SUMMARY_CONNECTIONS", 299)
+    told = run("analyze", path).stdout
+    assert "too-many-connections" in told
+    assert "use --full" in " ".join(told.split())
+    assert "--full keeps them" in " ".join(told.split())
+    assert '"detail": "summary"' in run("analyze", path, "--json").stdout
+    whole = run("analyze", path, "--full", "--json").stdout
+    assert '"detail": "full"' in whole
+    assert "too-many-connections" not in whole
+    for words, is_said in ((("report",), True), (("report", "--full"), False)):
+        page = tmp_path / f"page{len(words)}.html"
+        assert run(words[0], path, *words[1:], "-o", page).returncode == 0
+        assert ("--full keeps them" in page.read_text(encoding="utf-8")) == is_said
+    assert run("events", path).returncode == 0
+    assert mt.read(path, detail="auto").summarised
+    assert not mt.read(path).summarised
 
 
 def test_attempts_that_nobody_answered_were_not_open_before(tmp_path: Path, run: Run) -> None:

@@ -13,6 +13,9 @@ from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.errors import MultiTracerError, UsageError
 from multitracer.model.timeline import Timeline
 
+FULL_KEEPS = "; --full keeps them"
+"""How the issue ends of connections that are too many only where the caller leaves it open."""
+
 _PROVIDERS = {
     "link_frames|link_events": "a link log",
     "link_frames|link_events|segments": "a link log, or a capture at the data sender",
@@ -138,9 +141,11 @@ def missing(
             if not any(source.point == "mid" for source in measurement.sources):
                 return _PROVIDERS[need]
         elif measurement.summarised and need in ("segments", "arrivals", "retransmissions", "timeouts"):
-            if any(
-                one.code == "too-many-connections" for trace in measurement.traces for one in trace.issues
-            ):
+            found = [one for trace in measurement.traces for one in trace.issues]
+            many = [one for one in found if one.code == "too-many-connections"]
+            if any(one.detail.endswith(FULL_KEEPS) for one in many):
+                return "single segments, which are not kept of so many connections: use --full"
+            if many:
                 return "single segments, which are not kept of so many connections: take some packets out"
             return "single segments, which a summary does not keep (large capture): use --full"
         elif not measurement.rows(*need.split("|")):

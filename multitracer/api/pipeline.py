@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from multitracer import registry
 from multitracer.api.analysis import Analysis
-from multitracer.api.answering import answers
+from multitracer.api.answering import FULL_KEEPS, answers
 from multitracer.api.measurement import Measurement
 from multitracer.model.errors import (
     Issue,
@@ -39,10 +39,14 @@ from multitracer.reading.standard_input import HeldInput
 Progress = Callable[[int, int, str], None]
 """Called before each step: ``progress(done, total, what)``."""
 
-Detail = Literal["full", "summary", "auto", "bounded"]
+Detail = Literal["full", "summary", "auto", "brief", "bounded"]
 
 SUMMARY_BYTES = 64 << 20
 """A lone capture above this size is summarised where the caller leaves it open."""
+
+SUMMARY_CONNECTIONS = 10_000
+"""A lone capture of more connections is summarised where the caller leaves it open: whole, each takes half a
+millisecond of processor time and more, ten times what it takes in a summary."""
 
 FULL_CONNECTIONS = 100_000
 """Of more connections in a lone capture, single segments are kept only where the caller insists."""
@@ -53,8 +57,8 @@ SMALLEST_RECORD = 56
 SMALLEST_PACKED = 1
 """Bytes that it may come to in a compressed one: packets of a flood differ in a few."""
 
-CONNECTION_BYTES = 9_000
-"""What a connection of one segment took where all are kept (8.8 GB for a million of them), rounded up."""
+CONNECTION_BYTES = 16_000
+"""What a connection of one segment takes in `analyze --full` (1.6 GB for 100,000; docs/performance.md)."""
 
 
 def read(
@@ -77,10 +81,11 @@ def read(
         Name of the parser for all files, or by file, instead of what content says.
     progress : callable, optional
         ``progress(done, total, what)``, called before each file and before the alignment.
-    detail : {"full", "summary", "auto", "bounded"}
+    detail : {"full", "summary", "auto", "brief", "bounded"}
         summary: a single capture is read without tables, in memory that does not grow with it; questions that
         need single segments then stay open. bounded: so for one of any size that holds more than
-        `FULL_CONNECTIONS`, with an issue that says so. auto: so for one of more than `SUMMARY_BYTES` besides.
+        `FULL_CONNECTIONS`, with an issue that says so; brief: of more than `SUMMARY_CONNECTIONS`. auto: as
+        brief, and for one of more than `SUMMARY_BYTES` besides.
     point : str or mapping, optional
         Observation point (snd, rcv, mid) of all captures, or by file, instead of what they show.
 
@@ -136,14 +141,16 @@ def _summary(
     if path == STDIN and not os.isatty(0):
         held = stack.enter_context(HeldInput(SUMMARY_BYTES))
     large = is_large(path) if held is None else held.goes_on
-    if not large and not _may_hold_many(path, held):
+    limit = FULL_CONNECTIONS if detail == "bounded" else SUMMARY_CONNECTIONS
+    if not large and not _may_hold_many(path, held, limit):
         return None
     summary = summarised(path, format, known)
     if summary is None or (detail == "auto" and large):
         return summary
     count = len(summary.connections)
-    if count > FULL_CONNECTIONS:
-        summary.issues.append(Issue("too-many-connections", count, detail=cost_of(count), path=path))
+    if count > limit:
+        told = cost_of(count) + (FULL_KEEPS if count <= FULL_CONNECTIONS else "")
+        summary.issues.append(Issue("too-many-connections", count, detail=told, path=path))
         return summary
     if held is not None:
         if held.goes_on:
@@ -223,8 +230,8 @@ def is_large(path: str) -> bool:
         return False
 
 
-def _may_hold_many(path: str, held: HeldInput | None) -> bool:
-    """Whether a capture is large enough for more than `FULL_CONNECTIONS`."""
+def _may_hold_many(path: str, held: HeldInput | None, limit: int) -> bool:
+    """Whether a capture is large enough for more than so many connections."""
     try:
         if held is not None:
             size, begin = held.size, held.begin
@@ -234,7 +241,7 @@ def _may_hold_many(path: str, held: HeldInput | None) -> bool:
             size = os.path.getsize(path)
     except OSError:
         return False
-    return size > FULL_CONNECTIONS * (SMALLEST_RECORD if begin in _PLAIN else SMALLEST_PACKED)
+    return size > limit * (SMALLEST_RECORD if begin in _PLAIN else SMALLEST_PACKED)
 
 
 _PLAIN = tuple(bytes.fromhex(magic) for magic in ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "0a0d0d0a"))

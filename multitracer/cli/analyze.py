@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "full",
     default=None,
     help="Keep every segment, or only a summary of each connection. By default a single capture above"
-    " 64 MiB is summarised, and one of more than 100,000 connections always.",
+    " 64 MiB or of more than 10,000 connections is summarised, and one of more than 100,000 always.",
 )
 @click.option(
     "--follow",

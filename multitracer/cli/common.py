@@ -192,8 +192,7 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
     formats : sequence of str
         As ``--format`` has them: a format's name, or ``file=format``.
     detail : Detail
-        "full", "summary", or "auto": a summary where a capture is large; "bounded": where it has too many
-        connections besides, unless some are named.
+        As `multitracer.read` has it; "full" for "brief" and "bounded" where connections are named.
 
     Returns
     -------
@@ -204,7 +203,7 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
     from multitracer.cli.progress import progress
 
     chosen = selection()
-    if detail == "bounded" and (chosen["conns"] or chosen["filter"]):
+    if detail in ("brief", "bounded") and (chosen["conns"] or chosen["filter"]):
         detail = "full"
     with progress("reading") as step:
         found = read(

@@ -35,6 +35,9 @@ from multitracer.model.errors import UsageError
     metavar="SECONDS",
     help="Start with idle periods longer than this folded.",
 )
+@click.option(
+    "--full", is_flag=True, help="Keep every segment of up to 100,000 connections; 10,000 by default."
+)
 def command(
     paths: tuple[str, ...],
     formats: tuple[str, ...],
@@ -42,6 +45,7 @@ def command(
     output: str,
     title: str | None,
     fold: float | None,
+    full: bool,
 ) -> None:
     """Write one HTML page with the diagnosis, an interactive figure, tables and sources.
 
@@ -56,7 +60,7 @@ def command(
     from multitracer.api.pipeline import analyze
     from multitracer.cli.progress import progress
 
-    measurement = load(paths, formats, "bounded")
+    measurement = load(paths, formats, "bounded" if full else "brief")
     with progress("analysing") as step:
         analysis = analyze(measurement, progress=step)
     from multitracer.api.views import each_connection, worth_seeing

@@ -25,6 +25,7 @@ from multitracer.model.timeline import Timeline
 OPPORTUNITY = 1500  # bytes, fixed by Mahimahi
 PER_LINE = 50
 RLP_BYTES = 24  # user data of a frame in a time slot (GSM 04.22, 240-bit frames)
+_ALL_NS = 1 << 62
 MOST_SLOTS = 1 << 25
 """Slots of a trace: a week of RLP, nine hours of LTE. Beyond, a clock was set or a stamp is damaged."""
 
@@ -104,7 +105,8 @@ def _lost(measurement: Timeline, entity: int) -> Array:
         raise UsageError("an error trace needs a link log with the frames of both ends, sent and received")
     arrived = airtime.received_ns(sent_ns, sent_key, received_ns, received_key, link.slot_ns) >= 0
     last = max(int(measurement.table(name)["t_ns"].max(initial=0)) for name in ("link_frames", "link_events"))
-    known = sent_ns + delay + airtime.LATE_SLOTS * link.slot_ns <= last
+    # A damaged log may have slots of centuries: what is before all time leaves nothing known.
+    known = sent_ns <= max(last - delay - airtime.LATE_SLOTS * link.slot_ns, -_ALL_NS)
     numbered, _ = airtime.lines(measurement, entity, "snd", unnumbered=False)
     unheeded = contains(_unresponsive(measurement, entity), sent_ns + delay) & np.isin(sent_ns, numbered)
     known &= ~unheeded

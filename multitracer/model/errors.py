@@ -204,8 +204,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "too-many-connections",
         "info",
         "More connections than segments are kept of: a summary, with the worst and the largest.",
-        "Take some packets out (tcpdump -r FILE -w PART 'host ADDRESS'); --conn or --filter take the memory "
-        "of all.",
+        "Up to 100,000: --full. Else take some packets out: tcpdump -r FILE -w PART 'host ADDRESS'.",
     ),
     IssueKind(
         "unopened-encapsulation",

@@ -58,7 +58,8 @@ def parse(path: str) -> Trace:
     raw = _Raw(document, about)
     base_ns = _base(metadata, raw)
     times = [_time(value) for value in axis]
-    values, tally = testlog.Values(), jsonlog.Tally(path)
+    tally = jsonlog.Tally(path)
+    values = testlog.Values(tally)
     before = measured = 0
     single = [title for title in results if not _DERIVED.search(title)]
     for title in (single or list(results))[:_MOST_SERIES]:

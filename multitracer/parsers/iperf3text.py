@@ -60,7 +60,8 @@ def parse(path: str) -> Trace:
 
     Reference: iperf3(1), iperf(1).
     """
-    values, tally = testlog.Values(), jsonlog.Tally(path)
+    tally = jsonlog.Tally(path)
+    values = testlog.Values(tally)
     names: dict[str, str] = {}
     ends: dict[str, tuple[float, int]] = {}
     summary: dict[str, Any] = {}
@@ -99,7 +100,8 @@ def parse(path: str) -> Trace:
             side = f"sum_{'received' if rest == 'receiver' else 'sent'}"
             if found["id"] == "SUM" or side not in summary:
                 size = float(found["size"]) * testlog.SIZES[found["size_unit"]]
-                summary[side] = {"bytes": size, "bits_per_second": rate_bps}
+                if max(size, rate_bps) < testlog.MOST:
+                    summary[side] = {"bytes": size, "bits_per_second": rate_bps}
             continue
         if found["id"] == "SUM":
             continue

@@ -45,7 +45,8 @@ def parse(path: str) -> Trace:
 
     Reference: ns-3 ``src/lte/helper/phy-stats-calculator.cc``, ``mac-stats-calculator.cc``.
     """
-    values, tally = testlog.Values(), jsonlog.Tally(path)
+    tally = jsonlog.Tally(path)
+    values = testlog.Values(tally)
     titles: list[str] = []
     cells: dict[str, str] = {}
     count = 0

@@ -53,7 +53,8 @@ def parse(path: str) -> Trace:
 
     Reference: OpenAirInterface ``openair2/LAYER2/NR_MAC_gNB/main.c``; 3GPP TS 38.211 4.3.1.
     """
-    values, tally = testlog.Values(), jsonlog.Tally(path)
+    tally = jsonlog.Tally(path)
+    values = testlog.Values(tally)
     t_ns, last_frame, turns, blocks = 0, -1, 0, 0
     counters: dict[tuple[str, str], float] = {}
     before_ns: dict[tuple[str, str], int] = {}

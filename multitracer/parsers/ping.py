@@ -52,7 +52,8 @@ def parse(path: str) -> Trace:
 
     Reference: iputils ping(8), FreeBSD ping(8).
     """
-    values, tally = testlog.Values(), jsonlog.Tally(path)
+    tally = jsonlog.Tally(path)
+    values = testlog.Values(tally)
     sent: dict[int, int] = {}
     lost: dict[int, tuple[int, float | None]] = {}
     total: re.Match[str] | None = None

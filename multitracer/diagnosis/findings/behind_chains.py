@@ -347,11 +347,12 @@ def _waits(m: Timeline, chains: Sequence[Chain], every: Sequence[Chain], *, coun
     timeouts = [event for chain in chains for event in chain["events"] if event["what"] == "timeout"]
     if not timeouts:
         return ""
-    waits = [event["wait_s"] for event in timeouts]
+    waits = [event["wait_s"] for event in timeouts if event["wait_s"] is not None]
     needless = sum(event["cause"] == "spurious" for event in timeouts)
     which = several(len(timeouts), "spurious timeout" if needless == len(timeouts) else "timeout")
     which += f", {needless} of them spurious," if 0 < needless < len(timeouts) else ""
-    text = f"; {which} after a wait of {spread(waits)}" if counted else f"; a wait of {spread(waits)}"
+    waited = f"a wait of {spread(waits)}" if waits else ""
+    text = f"; {which}" + (f" after {waited}" if waited else "") if counted else waited and f"; {waited}"
     records = {event["record"] for event in timeouts}
     inflated = [
         chain["silence_s"]

@@ -15,6 +15,8 @@ SIZES = {"": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4}
 RATES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 """Prefixes of bits per second."""
 _MOST_NS = 1 << 62
+MOST = 1e18
+"""No rate, size, time or count of any test is so large: an exabit per second."""
 
 
 def lines(path: str, tally: jsonlog.Tally) -> Iterator[tuple[int, str]]:
@@ -44,8 +46,9 @@ def nanoseconds(seconds: float) -> int | None:
 
 @dataclass
 class Values:
-    """Rows of `series` while they are collected."""
+    """Rows of `series` while they are collected; of values beyond `MOST` only that they were there."""
 
+    tally: jsonlog.Tally | None = None
     t_ns: list[int] = field(default_factory=list)
     record: list[int] = field(default_factory=list)
     name: list[str] = field(default_factory=list)
@@ -54,6 +57,10 @@ class Values:
 
     def add(self, t_ns: int, record: int, name: str, value: float, label: str = "") -> None:
         """Add a value."""
+        if abs(value) >= MOST:
+            if self.tally is not None:
+                self.tally.add("bad-number", record, f"{name} of {value:.3g}")
+            return
         self.t_ns.append(t_ns)
         self.record.append(record)
         self.name.append(name)

@@ -9,16 +9,18 @@ Reference: Paper section 4.3 (duplicate bytes); RFC 6298 section 3 (Karn).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.onepoint import one_point
-from multitracer.layers.tcp.closures import WindowClosures, window_closures
 from multitracer.layers.vantage import data_ns, far_end, reference_ns, vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
 from multitracer.model.quantities import verdict_counts
 from multitracer.model.timeline import Connection, Timeline
+
+if TYPE_CHECKING:
+    from multitracer.layers.tcp.closures import WindowClosures
 
 _DIRECTIONS = ("forward", "reverse")
 
@@ -122,6 +124,8 @@ def _describe(
 def _closures(m: Timeline, connection: Connection, zero_windows: int) -> WindowClosures | None:
     if m.summarised:
         return None
+    from multitracer.layers.tcp.closures import window_closures
+
     return window_closures(m, connection) if zero_windows else {"count": 0, "longest_s": 0.0}
 
 

@@ -149,8 +149,8 @@ def _summary(
         return summary
     count = len(summary.connections)
     if count > limit:
-        told = cost_of(count) + (FULL_KEEPS if count <= FULL_CONNECTIONS else "")
-        summary.issues.append(Issue("too-many-connections", count, detail=told, path=path))
+        said = cost_of(count) + (FULL_KEEPS if count <= FULL_CONNECTIONS else "")
+        summary.issues.append(Issue("too-many-connections", count, detail=said, path=path))
         return summary
     if held is not None:
         if held.goes_on:

@@ -66,7 +66,7 @@ def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", *
             "standing_queue_ms": None if queue is None else {"median": queue[0], "p95": queue[1]},
             "base_rtt_ms": facts.pop("base", None),
             "shared_with": facts.pop("shared", 0),
-            "evidence": [],
+            "evidence": facts.pop("evidence", []),
         },
         **facts,
     }
@@ -96,6 +96,29 @@ def test_a_full_link_with_losses_is_the_bottleneck() -> None:
         "(14 of 1,014)"
     )
     assert found.cost_s == 0
+
+
+LOSSY = {"loss_recovery": 0.6, "bandwidth": 0.3, "lost": (40, 0)}
+SLOW_READER = {"receiver_window": 0.6, "bandwidth": 0.4, "full": 0.4, "rate": 5e6}
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (LOSSY | {"full": 0.3, "rate": 5e6}, True),
+        (LOSSY | {"full": 0.06, "rate": 5e6}, False),
+        (LOSSY | {"full": 0.06, "shared": 2}, True),
+        (LOSSY | {"full": 0.06, "evidence": ["queue"], "queue": (37.0, 41.0), "base": 1.2}, True),
+        (SLOW_READER, False),
+        (SLOW_READER | {"evidence": ["queue"], "queue": (37.0, 41.0), "base": 1.2}, True),
+    ],
+)
+def test_a_full_link_that_is_not_the_main_cause_is_said_where_it_shows(
+    facts: dict[str, Any], said: bool
+) -> None:
+    kinds = [found.kind for found in sentences([entry(**facts)])]
+    assert kinds[0] not in ("bottleneck", "queue")
+    assert bool({"bottleneck", "queue"} & set(kinds)) == said
 
 
 @pytest.mark.parametrize(

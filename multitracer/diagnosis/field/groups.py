@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from multitracer.diagnosis.field.causes import Cause, causes, company
+from multitracer.diagnosis.field.causes import Cause, Company, causes, company
 from multitracer.diagnosis.field.facts import Flow
 
 WORTH = 0.05
@@ -13,6 +13,13 @@ WORTH = 0.05
 
 UNKNOWN = 0.2
 """The same for time of which the cause is not known."""
+
+SELDOM = 0.1
+"""A link that was full for less of the time is not said to have been full."""
+
+PACED = 0.4
+"""Where the receiver's window was the limit for more of the time, data that came at a constant rate came at
+the rate of the receiver."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,14 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
         main = [flow for flow, mine in found if mine[0].kind == kind]
         if not main and weight < (UNKNOWN if kind == "unknown" else WORTH):
             continue
-        chosen = main or [flow for flow, mine in found if any(cause.kind == kind for cause in mine)]
+        chosen = main or [
+            flow
+            for flow, mine in found
+            if any(cause.kind == kind for cause in mine)
+            and (kind not in _FULL_LINK or _shows(flow, together))
+        ]
+        if not chosen:
+            continue
         chosen = sorted(chosen, key=lambda flow: -flow.unique_bytes)
         indices = {flow.index for flow in chosen}
         mine = [
@@ -88,6 +102,15 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
 
 
 _FULL_LINK = ("bottleneck", "queue")
+
+
+def _shows(flow: Flow, together: Company) -> bool:
+    """Whether a full link that is not the main cause was seen, by this connection or those beside it."""
+    if flow.shared or flow.index in together.queued or not flow.rate_exact:
+        return True
+    if flow.full_share is not None and flow.full_share < SELDOM:
+        return False
+    return flow.limits_s.get("receiver_window", 0.0) <= PACED * (flow.seconds or 0.0)
 
 
 def _one_name_a_link(found: list[tuple[Flow, list[Cause]]]) -> list[tuple[Flow, list[Cause]]]:

@@ -8,14 +8,11 @@ from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import SLOW_START
 from multitracer.diagnosis.field.facts import FULL, Flow
-from multitracer.diagnosis.field.groups import Group
+from multitracer.diagnosis.field.groups import SELDOM, Group
 from multitracer.diagnosis.findings.finding import joined
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S
-
-SELDOM = 0.1
-"""A link that was full for less of the time is not said to have been full."""
 
 LEAST_ACKS = 3
 LEAST_ACKS_SHARE = 0.01

@@ -65,7 +65,62 @@ def transfer(still_ms: float, *, lost: bool = False) -> Conversation:
 def test_a_path_that_stood_still_is_told(tmp_path: Path) -> None:
     contract = analysed(tmp_path, transfer(900.0))
     assert "stalled for 901 ms" in told(contract, "standstill")
-    assert contract["diagnosis"][0]["kind"] != "standstill"
+    # 0.9 of 1.5 s.
+    first = next(one for one in contract["diagnosis"] if one["kind"] != "utilization")
+    assert (first["kind"], first["cost_s"]) == ("standstill", pytest.approx(0.9, abs=0.01))
+    assert [one["record"] for one in first["evidence"]]
+
+
+def test_a_silence_behind_the_last_byte_is_no_standstill(tmp_path: Path) -> None:
+    """The receiver closes its side three seconds later."""
+    talk = transfer(0.0)
+    last_ms = talk.packets[-1][0]
+    talk.segment(last_ms + 1, True, 1 + 40 * SIZE, 1, 0x01)
+    talk.ack(last_ms + RTT_MS, 2 + 40 * SIZE)
+    talk.segment(last_ms + 3000, False, 1, 2 + 40 * SIZE, 0x01)
+    assert not told(analysed(tmp_path, talk), "standstill")
+
+
+@pytest.mark.parametrize("again_ms", [0.0, 600.0])
+def test_a_standstill_within_a_recovery(tmp_path: Path, again_ms: float) -> None:
+    """What fills the hole is in flight as the path stops, or is sent again later: then it is its loss."""
+    talk, t_ms = conversation(), 200.0
+    for number in range(10):
+        flight(talk, t_ms, number)
+        if number != 5:
+            answer(talk, t_ms + RTT_MS, number)
+            t_ms += RTT_MS + 5
+            continue
+        hole = 1 + number * 4 * SIZE
+        for at in range(1, 4):
+            talk.ack(t_ms + RTT_MS + at, hole, [(hole + SIZE, hole + (at + 1) * SIZE)])
+        t_ms += RTT_MS + 4
+        talk.data(t_ms + again_ms, hole, SIZE)
+        t_ms += RTT_MS + 600
+        talk.ack(t_ms, hole + 4 * SIZE)
+        t_ms += 5
+    found = told(analysed(tmp_path, talk), "standstill")
+    assert ("stalled for 600 ms" in found) == (again_ms == 0)
+
+
+@pytest.mark.parametrize("waits", ["path", "sender"])
+def test_a_receivers_capture_tells_a_path_from_a_sender_by_timestamps(tmp_path: Path, waits: str) -> None:
+    talk, t_ms = Conversation(timestamps=True), 200.0
+    talk.handshake(rtt_ms=RTT_MS)
+    for number in range(10):
+        sent_ms = t_ms - 25
+        if number == 5:
+            t_ms += 900
+            sent_ms = sent_ms if waits == "path" else t_ms - 25
+        for at in range(4):
+            seq = 1 + (number * 4 + at) * SIZE
+            talk.segment(
+                t_ms + at, True, seq, 1, 0, bytes(SIZE), options=talk._stamps(sent_ms + at, t_ms - 50)
+            )
+            talk.ack(t_ms + at + 0.05, seq + SIZE, echo_ms=sent_ms + at)
+        t_ms += RTT_MS + 5
+    found = told(analysed(tmp_path, talk), "standstill")
+    assert ("before this capture, or the sender's host, stalled for 952 ms" in found) == (waits == "path")
 
 
 @pytest.mark.parametrize(("still_ms", "lost"), [(0.0, False), (150.0, False), (900.0, True)])

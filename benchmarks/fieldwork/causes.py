@@ -31,6 +31,7 @@ CLASS_OF = {
 """Keys of the program's `limits`; the kernel cannot tell the three of the network apart."""
 _NEAR = 0.15
 _FULL = 0.75
+_STILL = 0.2
 _STANDING_MS, _STANDING_TIMES = 30.0, 3.0
 
 
@@ -105,6 +106,16 @@ def bottleneck_bps(settings: Json) -> float:
     return min((rate for rate in rates if rate), default=0.0)
 
 
+def paused_s(settings: Json, seconds: float) -> float:
+    """Seconds of a transfer in which a hop delivered nothing, by its scenario."""
+    return sum(
+        max(min(start + length, seconds) - start, 0.0)
+        for hop in settings["link"].get("hop", [])
+        for side in ("up", "down")
+        for start, length in hop.get(side, {}).get("pauses_s", [])
+    )
+
+
 def kernel_rtts_ms(log: str) -> tuple[float, float]:
     """Median smoothed round trip of the samples of ``ss.log``, and the smallest that was seen; 0: none."""
     smoothed = [float(value) for value in re.findall(r" rtt:([\d.]+)/", log)]
@@ -119,6 +130,7 @@ def kinds(
     resent_share: float,
     local: bool,
     rtts_ms: tuple[float, float],
+    still_share: float = 0.0,
 ) -> set[str]:
     """Kinds of a diagnosis' first sentence that the truth allows; empty: not judged.
 
@@ -136,6 +148,8 @@ def kinds(
         The sender's own queue dropped some.
     rtts_ms : tuple
         Median and smallest round trip of the sender's kernel.
+    still_share : float
+        Of the data's time, that in which a hop delivered nothing, by the scenario.
     """
     allowed: set[str] = set()
     if APPLICATION in limits:
@@ -153,6 +167,8 @@ def kinds(
             allowed.add("queue")
     if resent_share > 0 and not local and (full_share < 0.9 or resent_share > 0.01):
         allowed |= {"loss", "idle_timeout_wait", "idle_recovery_stall", "spurious_timeouts", "ack_loss"}
+    if still_share >= _STILL:
+        allowed.add("standstill")
     if not allowed:
         allowed |= {"idle_handshake_slow_start", "well"}
     return allowed

@@ -433,8 +433,11 @@ def _main_cause(score: Score, run: Run, found: Json, limits: set[str], seconds: 
     local = settings["network"]["qdisc"]["at"] == "sender" and bool((run.truth["qdisc"] or {}).get("drops"))
     with gzip.open(run.path / "ss.log.gz", "rt") as log:
         rtts_ms = causes.kernel_rtts_ms(log.read())
+    still = causes.paused_s(settings, seconds)
     allowed = (
-        causes.kinds(run.truth, limits, full, resent / max(1, sent), local, rtts_ms) if limits else set()
+        causes.kinds(run.truth, limits, full, resent / max(1, sent), local, rtts_ms, still / seconds)
+        if limits and seconds > 0
+        else set()
     )
     told = [item["kind"] for item in found.get("diagnosis") or [] if item.get("kind") != "utilization"]
     kind = told[0] if told else NOT_TOLD

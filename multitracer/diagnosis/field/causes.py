@@ -8,7 +8,7 @@ a loss on the path.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from multitracer.diagnosis.field.facts import FULL, Flow
 
@@ -85,6 +85,7 @@ def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
     if not flow.limits_s:
         return [Cause("unknown", flow.end_s - flow.start_s)]
     spent = dict(flow.limits_s)
+    stalled_s = _stalled(flow, spent)
     if flow.window_fills_link and flow.full_share is not None and flow.full_share >= FULL:
         spent["bandwidth"] += spent["receiver_window"]
         spent["receiver_window"] = 0.0
@@ -96,14 +97,37 @@ def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
         Cause("idle_application", spent["application"], spent["application"]),
         Cause("idle_receiver_window", spent["receiver_window"], spent["receiver_window"]),
         Cause("unknown", spent["unknown"]),
-        *_network(flow, spent, company),
+        *_network(flow, spent, company, stalled_s),
     ]
     found = sorted((cause for cause in candidates if cause.seconds > 0), key=lambda cause: -cause.rank_s)
     return found or [Cause("unknown", 0.0)]
 
 
-def _network(flow: Flow, spent: dict[str, float], company: Company) -> list[Cause]:
+def _stalled(flow: Flow, spent: dict[str, float]) -> float:
+    """Seconds in which its path stood still; they are taken from what the sender seemed to wait for.
+
+    The shares of limits have no place for it: the sender waited for ACKs, or for its timer, and nobody is the
+    limit of a path on which nothing moves.
+    """
+    stalled_s = sum(flow.stalls_s)
+    left_s = stalled_s
+    for name in (
+        "unknown",
+        "loss_recovery",
+        "congestion_window",
+        "bandwidth",
+        "receiver_window",
+        "application",
+    ):
+        taken_s = min(spent[name], left_s)
+        spent[name] -= taken_s
+        left_s -= taken_s
+    return stalled_s - left_s
+
+
+def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: float) -> list[Cause]:
     """What the network did, by name; the handshake goes with slow start."""
+    still = Cause("standstill", stalled_s, stalled_s)
     full, window, recovery = (spent[name] for name in ("bandwidth", "congestion_window", "loss_recovery"))
     lost = flow.lost if flow.lost is not None else flow.retransmissions
     opening = spent["handshake"] + (0.0 if lost else window)
@@ -111,19 +135,22 @@ def _network(flow: Flow, spent: dict[str, float], company: Company) -> list[Caus
     if flow.own_drops or flow.sender in company.droppers:
         opening, reduced = spent["handshake"], window
         found = [Cause("local_drop", full + reduced + recovery, recovery)]
-    elif full >= (MOSTLY_FULL if lost else FULL) * (full + window + recovery):
+    elif full >= (MOSTLY_FULL if lost or stalled_s else FULL) * (full + window + recovery + stalled_s):
         # Losses of a full link are how it says so.
         named = "queue" if flow.has_queue and lost < LOSS_SHARE * flow.sent else "bottleneck"
         found = [Cause(named, full + reduced + recovery, recovery)]
     else:
         held = reduced + recovery
         # A link that had room for so long is not what made the transfer slow, though it was full for longer.
-        ahead_s = max(full - held, 0.0) if lost and held > 0 else 0.0
-        found = [
-            Cause("loss" if lost else "spurious", held, held, ahead_s),
-            Cause("bottleneck", full, ahead_s=-ahead_s),
-        ]
-    return [*found, Cause(SLOW_START, opening, opening)]
+        of_loss = held if lost else 0.0
+        ahead_s = max(full - max(of_loss, stalled_s), 0.0) if of_loss or stalled_s else 0.0
+        if stalled_s > of_loss:
+            still = replace(still, ahead_s=ahead_s)
+            found = [Cause("loss" if lost else "spurious", held, held)]
+        else:
+            found = [Cause("loss" if lost else "spurious", held, held, ahead_s)]
+        found.append(Cause("bottleneck", full, ahead_s=-ahead_s))
+    return [*found, still, Cause(SLOW_START, opening, opening)]
 
 
 def company(flows: Sequence[Flow]) -> Company:

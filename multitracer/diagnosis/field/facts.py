@@ -111,6 +111,10 @@ class Flow:
         Segments that came back.
     unacked_timeouts : int
         Timeouts of data that had arrived: every ACK of it was lost.
+    stalls_s : tuple of float
+        How long each standstill of its path lasted, in order.
+    stalled_before : bool
+        Whether all of them were in front of the capture.
     link_known : bool
         Whether what several brought together shows the rate of a full link: `full_share` then is of the
         time in which that was reached, by however many.
@@ -164,6 +168,8 @@ class Flow:
     acks_lost: int | None = None
     acks: int = 0
     unacked_timeouts: int = 0
+    stalls_s: tuple[float, ...] = ()
+    stalled_before: bool = False
 
     @property
     def busy_s(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multitracer.diagnosis.field.groups import WORTH
 from multitracer.diagnosis.field.kernel import kernel_counts
@@ -13,6 +13,9 @@ from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.model.analysis import Result, summary_of
 from multitracer.model.timeline import Timeline
+
+if TYPE_CHECKING:
+    from multitracer.layers.tcp.standstill import Standstill
 
 Object = Mapping[str, Any]
 
@@ -47,6 +50,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     complete = not any(issue.code in _DROPPED for trace in m.traces for issue in trace.issues)
     counts = kernel_counts(m, summary_of(results, "host"))
     command = plot_command(m, None, None)
+    stood = _stalls(m, results, entries)
     found = sentences(
         entries,
         command,
@@ -55,6 +59,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         complete=complete,
         syn_timeouts=_syn_timeouts(results),
         unacked_timeouts=_unacked_timeouts(results),
+        stood=stood,
     )
     if not found:
         return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
@@ -67,8 +72,9 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         return found
     from multitracer.diagnosis.findings.arrivals import arrivals
     from multitracer.diagnosis.findings.behind_chains import said
+    from multitracer.diagnosis.findings.stillness import shown
 
-    found = with_hops(m, found, summary_of(results, "hops"))
+    found = with_hops(m, shown(m, found, stood), summary_of(results, "hops"))
     every_chain = summary_of(results, "chains").get("chains", [])
     chains = said(m, every_chain)
     found = _with_records(found, [one for one in chains if one.kind in _BEHIND])
@@ -80,7 +86,6 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     if still_s >= WORTH * max(entry["end"] - entry["start"] for entry in entries):
         found = [*(one for one in others if one.kind == "standstill"), *found]
         others = [one for one in others if one.kind != "standstill"]
-    found = _with_standstill(m, found, others, entries, summary_of(results, "timeouts").get("timeouts", []))
     spoiled = [dict(entry) for entry in entries if entry["damaged_segments"]]
     damaged = arrivals(m, spoiled) if m.snd is None else []
     return [*found, *others, *damaged]
@@ -108,22 +113,15 @@ def _unacked_timeouts(results: Mapping[str, Result]) -> dict[int, int]:
     return found
 
 
-def _with_standstill(
-    m: Timeline,
-    found: list[Finding],
-    others: Sequence[Finding],
-    entries: Sequence[Object],
-    timeouts: Sequence[dict[str, Any]],
-) -> list[Finding]:
-    """With a path that stood still behind the main cause, if one capture shows it and two do not tell it."""
-    if any(one.kind == "standstill" for one in (*found, *others)) or (
-        m.snd is not None and m.rcv is not None
-    ):
-        return found
-    from multitracer.diagnosis.findings.stillness import standstills
+def _stalls(
+    m: Timeline, results: Mapping[str, Result], entries: Sequence[Object]
+) -> Mapping[int, Sequence[Standstill]]:
+    """Standstills of each connection's path, where its segments are there; two captures tell them better."""
+    if m.summarised or (m.snd is not None and m.rcv is not None):
+        return {}
+    from multitracer.diagnosis.findings.stillness import stalls
 
-    still = standstills(m, [dict(entry) for entry in entries], timeouts)
-    return found if still is None else [*found[:1], still, *found[1:]]
+    return stalls(m, entries, summary_of(results, "timeouts").get("timeouts", []))
 
 
 def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:

@@ -223,7 +223,7 @@ def _slow_start(group: Group) -> str:
         if not again:
             return said
         times = "once" if again == 1 else f"{again:,} times"
-        return f"{said}: a SYN or SYN+ACK was lost {times}, and retransmitted after a timeout"
+        return f"{said}: a SYN or SYN+ACK was lost or late {times}, and retransmitted after a timeout"
     longest_s = sum(_slow_start_s(flow) for flow in flows)
     group = replace(group, seconds=group.seconds - handshake)
     if longest_s and group.seconds > 2 * longest_s:
@@ -244,6 +244,22 @@ def _slow_start_s(flow: Flow) -> float:
         return 0.0
     rtt_s = (flow.base_rtt_ms + (flow.queue_ms[0] if flow.queue_ms else 0.0)) / 1e3
     return rtt_s * (1 + math.log2(1 + flow.data_segments / INITIAL_SEGMENTS))
+
+
+def _standstill(group: Group) -> str:
+    lengths_s = [length_s for flow in group.flows for length_s in flow.stalls_s]
+    times = (
+        ""
+        if len(lengths_s) == 1
+        else f", {len(lengths_s):,} times, at most {duration(max(lengths_s))} at once"
+    )
+    if all(flow.stalled_before for flow in group.flows):
+        where = "the path before this capture, or the sender's host,"
+        seen = "nothing arrived, and then what had been sent before, by its timestamps"
+    else:
+        where = "the path, or the receiver's host,"
+        seen = "data was in flight, no ACK came, and then those of what had waited"
+    return f"{where} stalled for {duration(sum(lengths_s))}{times}{_of(group)}: {seen}"
 
 
 def _unknown(group: Group) -> str:
@@ -269,6 +285,7 @@ SENTENCES: dict[str, Callable[[Group], str]] = {
     "idle_receiver_window": _receiver,
     "idle_application": _application,
     SLOW_START: _slow_start,
+    "standstill": _standstill,
     "unknown": _unknown,
 }
 _SAY_LOSS = ("bottleneck", "queue", "idle_receiver_window", "idle_application")

@@ -107,6 +107,8 @@ def from_captures(
     for one in found:
         if one.kind == _OPENING:
             claims.append(Claim(min(opening, one.cost_s), max(one.cost_s - opening, 0.0)))
+        elif one.kind == "standstill" and not one.chains:
+            claims.append(Claim(one.cost_s))
         elif one.chains and one.kind not in _WITH_LOSS:
             claims.append(_claim(one, chains))
         else:

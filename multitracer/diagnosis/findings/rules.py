@@ -194,8 +194,12 @@ RULES = {
     "standstill": SentenceRule(
         "The path stalled",
         f"nothing in flight arrived at either end for {STILL_NS / 1e6:g} ms and more (a delay "
-        f"spike); before what limited the sender if it took {_percent(WORTH)} of the transfer",
-        f"departures and arrivals in both captures, without a log of the link; {_CHAIN}",
+        f"spike). By both captures: before what limited the sender if it took {_percent(WORTH)} of the "
+        "transfer. By one capture: no ACK came, and then one for data that had been in flight all the time; "
+        "or no data came, and then what its sender had stamped before. Its time is taken from what the "
+        "sender seemed to wait for",
+        "departures and arrivals in both captures, without a log of the link; by one capture, ACKs and "
+        f"retransmissions, or timestamps (RFC 7323, section 5.4); {_CHAIN}",
         "Gurtov, Ludwig: Responding to spurious timeouts in TCP, INFOCOM 2003",
     ),
     "ack_compression": SentenceRule(

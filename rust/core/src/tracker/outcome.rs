@@ -75,6 +75,8 @@ pub struct Retransmission {
     pub answer_after_ns: Option<i64>,
     /// Packet number of that; 0 if none came.
     pub answer_record: u64,
+    /// The ACKs after an expiry answer every copy since as a needless one.
+    pub shown_needless: bool,
     /// TSval of it, if no earlier copy can have had the same.
     pub ts_val: Option<u32>,
     /// What was sent with a later TSval was surely sent after the copy before.
@@ -84,6 +86,9 @@ pub struct Retransmission {
 impl Retransmission {
     /// Vote by the time of the answer, against the smallest RTT of the connection.
     pub fn too_early(&self, min_rtt_ns: Option<i64>) -> Vote {
+        if matches!(self.cause, Cause::Timeout | Cause::SlowStart) && !self.shown_needless {
+            return Vote::Abstains;
+        }
         too_early(self.answer_after_ns, min_rtt_ns)
     }
 

@@ -145,7 +145,7 @@ impl Sender {
     /// What sending again for `cause` does to the sender's state.
     pub(super) fn enter(&mut self, cause: Cause, segment: &Segment, seq: i64, before: Option<&Sent>) {
         for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
-            timeout.followed |= timeout.seq != seq;
+            timeout.followed += u32::from(timeout.seq != seq);
         }
         match cause {
             Cause::Timeout => self.enter_loss(segment, seq, before),

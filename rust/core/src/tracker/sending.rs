@@ -333,6 +333,7 @@ impl Sender {
             dsack: Vote::Abstains,
             answer_after_ns: None,
             answer_record: 0,
+            shown_needless: false,
             ts_val: ts_val.filter(|_| distinct),
             ts_later,
         });
@@ -459,7 +460,8 @@ impl Sender {
             ack_path: Vote::Abstains,
             waited_ns,
             rto_max_ns: self.rto.capped_us().map_or(-1, |cap_us| cap_us * 1000),
-            followed: false,
+            followed: 0,
+            doubled: 0,
             // In fast recovery, ACKs of what was sent again before say nothing about this expiry.
             settled: self.state == State::Recovery,
         }

@@ -116,19 +116,28 @@ pub struct Timeout {
     pub waited_ns: i64,
     /// The stack's largest timeout, if it is known by now to be set low; -1 else.
     pub rto_max_ns: i64,
-    /// Whether other data has been sent again since: then later ACKs say nothing by F-RTO.
-    pub followed: bool,
+    /// Other segments that have been sent again since: then later ACKs say nothing by F-RTO.
+    pub followed: u32,
+    /// ACKs that brought nothing new, from the answer until new data is acknowledged: a receiver answers each needless
+    /// copy with one (RFC 5681 section 4.2).
+    pub doubled: u32,
     /// Whether the ACK after the answer has come.
     pub settled: bool,
 }
 
 impl Timeout {
-    /// Vote by the time of the answer, against the smallest RTT of the connection.
+    /// Vote by the time of the answer, against the smallest RTT of the connection. A queue that stood in front of all of
+    /// its RTTs may have drained in the silence: so each copy must have been answered as a needless one, too.
     pub fn too_early(&self, min_rtt_ns: Option<i64>) -> Vote {
-        if self.syn {
+        if self.syn || !self.shown_needless() {
             return Vote::Abstains;
         }
         too_early(self.answer_after_ns, min_rtt_ns)
+    }
+
+    /// Whether as many ACKs came that brought nothing new as segments were sent again.
+    pub fn shown_needless(&self) -> bool {
+        self.doubled > self.followed
     }
 
     /// The votes together. An ACK before any answer was possible proves that an earlier copy was acknowledged; an

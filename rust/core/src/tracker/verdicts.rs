@@ -48,6 +48,7 @@ impl Sender {
 
     fn judge_timeouts(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {
         let kind = brought.kind;
+        self.count_doubled(segment, brought);
         for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
             match timeout.answer_after_ns {
                 None if kind == AckKind::Advance && ack > timeout.seq => {
@@ -57,10 +58,10 @@ impl Sender {
                 // F-RTO, second step (RFC 5682 section 2.1): the next ACK, if only the head was sent again.
                 Some(_) if !timeout.settled => {
                     match kind {
-                        AckKind::Advance if ack <= timeout.snd_max && !timeout.followed => {
+                        AckKind::Advance if ack <= timeout.snd_max && timeout.followed == 0 => {
                             timeout.frto = Vote::Spurious
                         }
-                        AckKind::Duplicate if brought.dsack.is_none() && !timeout.followed => {
+                        AckKind::Duplicate if brought.dsack.is_none() && timeout.followed == 0 => {
                             timeout.frto = Vote::Genuine
                         }
                         _ => {}
@@ -72,6 +73,26 @@ impl Sender {
             }
         }
         self.judge_tail(segment, ack, brought, ts_ecr);
+    }
+
+    /// An ACK that brings nothing new after the answer to an expiry may be the answer to a needless copy.
+    fn count_doubled(&mut self, segment: &Segment, brought: &Brought) {
+        if segment.length > 0 || !matches!(brought.kind, AckKind::Duplicate | AckKind::Repeat) {
+            return;
+        }
+        let Some(timeout) = self.timeouts.last_mut() else { return };
+        if timeout.answer_after_ns.is_none() || brought.snd_una > timeout.snd_max {
+            return;
+        }
+        timeout.doubled += 1;
+        let (shown, seq, end) = (timeout.shown_needless(), timeout.seq, timeout.snd_max);
+        if let (true, Some(history)) = (shown, &self.history) {
+            for place in history.between(seq, end) {
+                if let Some(row) = self.retransmissions.get_mut(place) {
+                    row.shown_needless = true;
+                }
+            }
+        }
     }
 
     fn judge_tail(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {

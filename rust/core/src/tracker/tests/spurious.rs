@@ -55,9 +55,38 @@ fn an_answer_before_the_smallest_rtt_makes_it_spurious() {
     talk.data(3000, seq, 1000);
     talk.data(3400, seq, 1000);
     talk.ack(3420, seq + 1000, &[]);
+    talk.ack(3500, seq + 1000, &[]);
     let (connections, _) = talk.done();
     let timeout = connections[0].senders[0].timeouts()[0];
     assert_eq!(timeout.too_early(connections[0].min_rtt_ns(0)), Vote::Spurious);
+}
+
+/// A flight is lost behind a queue that stood since the connection was opened, and drains until the timer expires: the answers
+/// are earlier than any RTT before. No copy is answered as a needless one.
+#[test]
+fn early_answers_behind_a_drained_queue_do_not_make_it_spurious() {
+    for (needless, vote) in [(0, Vote::Abstains), (2, Vote::Abstains), (3, Vote::Spurious)] {
+        let mut talk = Talk::new(7);
+        talk.handshake(false);
+        let seq = warm_up(&mut talk);
+        for number in 0..3 {
+            talk.data(3000, seq + 1000 * number, 1000);
+        }
+        for number in 0..3 {
+            talk.data(3400 + 10 * number, seq + 1000 * number, 1000);
+            talk.ack(3405 + 10 * number, seq + 1000 * (number + 1), &[]);
+        }
+        for number in 0..needless {
+            talk.ack(3500 + number, seq + 3000, &[]);
+        }
+        let (connections, _) = talk.done();
+        let sender = &connections[0].senders[0];
+        let timeout = sender.timeouts()[0];
+        assert_eq!(timeout.too_early(connections[0].min_rtt_ns(0)), vote, "{needless}");
+        let rows = sender.retransmissions();
+        assert_eq!(rows.len(), 3);
+        assert!(rows.iter().all(|row| row.too_early(connections[0].min_rtt_ns(0)) == vote));
+    }
 }
 
 #[test]

@@ -14,6 +14,13 @@ use crate::tracker::sender::Sender;
 /// A sender silent for so long with more to send waits for its retransmission timer (Linux: `TCP_RTO_MIN`).
 pub(super) const SILENCE_NS: i64 = 180_000_000;
 
+/// From so many segments on, almost all with PSH, each is a write; and no more than one of so many may have none.
+const WRITES: u32 = 32;
+
+/// Payload that no segment exceeds that is one packet on a usual wire; what does is several, handed to a network interface at
+/// once, of which only the last has PSH.
+const LARGEST: u32 = 9_000;
+
 /// Segments that an ACK of a small window releases at most.
 const RELEASED: u32 = 16;
 
@@ -42,8 +49,9 @@ pub(super) struct Gaps {
     /// Of the last data segment: the buffer was empty behind it, as its PSH says; its payload.
     pushed: bool,
     length: u32,
-    /// Whether any segment had PSH.
+    /// Whether any segment had PSH, and how many had none, or more than a full segment's payload.
     pushes: bool,
+    unpushed: u32,
     /// What the sender knew when it sent the last: cumulative ACK and right edge (-1: unknown).
     una: i64,
     edge: i64,
@@ -76,6 +84,7 @@ impl Fields for Gaps {
             pushed,
             length,
             pushes,
+            unpushed,
             una,
             edge,
             line,
@@ -90,7 +99,8 @@ impl Fields for Gaps {
             heard,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, pushes, una, edge, line);
+        walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, pushes, unpushed);
+        walk_over!(walk: una, edge, line);
         walk_over!(walk: usual_ns, peak, recover, writes, unmarked_ns, held_at, network_before_ns, window_known, heard);
     }
 }
@@ -116,6 +126,7 @@ impl Gaps {
         }
         self.pushed = segment.has(flags::PSH);
         self.pushes |= self.pushed;
+        self.unpushed += u32::from(!self.pushed || segment.length > LARGEST);
         self.length = segment.length;
     }
 
@@ -192,7 +203,8 @@ impl Gaps {
         let orderly = self.heard && seq >= high && !recovering && una >= self.recover;
         // What fills the window to its edge ended there, and not where the application's data did.
         let filled = self.edge >= 0 && self.edge - high < unit;
-        let short = unit > 0 && i64::from(self.length) % unit != 0 && !filled;
+        let short =
+            unit > 0 && i64::from(self.length) % unit != 0 && !filled || self.writes_each(sent, halves);
         let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
         let open = self.edge < 0 || self.edge - high >= 3 * unit.max(1);
@@ -264,6 +276,14 @@ impl Gaps {
             self.spend(Wait::Network, rest_ns);
         }
         application || written
+    }
+
+    /// Whether each segment is a write of its own, as PSH on all of them shows: of a larger write only the last has it. Where
+    /// they queue, more of them may wait to be sent.
+    fn writes_each(&self, sent: u32, halves: &Halves) -> bool {
+        sent >= WRITES
+            && self.unpushed <= sent / WRITES
+            && halves.queued_ns() <= 2 * self.usual_ns + halves.base_ns() / 4
     }
 
     /// A pause begins behind a segment that is `short` or not; whether the application wrote no faster before it. What

@@ -170,6 +170,20 @@ fn an_application_that_writes_while_data_is_under_way() {
     from_everywhere(|t| (t.piece, t.every_ns) = (700, 33 * MS), Limit::Application);
 }
 
+/// All segments are full then, and each has PSH.
+#[test]
+fn an_application_that_writes_a_full_segment_at_a_time() {
+    from_everywhere(|t| (t.piece, t.every_ns) = (SIZE, 3 * MS), Limit::Application);
+}
+
+#[test]
+fn full_segments_written_faster_than_the_link_takes_them() {
+    from_everywhere(
+        |t| (t.piece, t.every_ns, t.cwnd, t.rate_bps) = (SIZE, MS, 50_000, 4_000_000),
+        Limit::Bandwidth,
+    );
+}
+
 #[test]
 fn a_small_window_of_the_receiver() {
     from_everywhere(|t| t.rwnd = 8000, Limit::ReceiverWindow);

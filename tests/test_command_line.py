@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from support_samples import SAMPLES
 
 from multitracer.cli.completion import SHELLS
-from multitracer.cli.main import COMMANDS, main
+from multitracer.cli.export import FORMATS, READERS
+from multitracer.cli.main import COMMANDS, EXPECTED, main
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,9 @@ from multitracer.cli.main import COMMANDS, main
     [
         (["analyse", "x"], "did you mean analyze?"),
         (["exprot"], "did you mean"),
+        (["anonymise", "x"], "multitracer export CAPTURE --to pcap --anonymize -o OUT"),
+        (["Diff"], "multitracer compare BEFORE AFTER"),
+        (["export", "x", "--to", "wireshark", "-o", "y"], "for it: pcapng"),
         (["qqqq"], "there are record, doctor"),
         ([str(SAMPLES)], f"multitracer analyze {SAMPLES}"),
     ],
@@ -26,6 +31,12 @@ from multitracer.cli.main import COMMANDS, main
 def test_a_name_that_is_no_command(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert hint in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_is_advised_exists() -> None:
+    assert {words.split()[0] for words in EXPECTED.values()} <= set(COMMANDS)
+    assert not set(EXPECTED) & set(COMMANDS)
+    assert all(set(re.findall(r"\w+", words)) & set(FORMATS) for words in READERS.values())
 
 
 def test_every_command_has_a_short_help_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:

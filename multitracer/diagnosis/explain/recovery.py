@@ -17,11 +17,11 @@ _TRIGGERS = {
     "rack": "the delivery of something sent later (RFC 8985)",
 }
 _UNDONE = {
-    "loss": "a Linux sender undoes its reduction of cwnd: an old echo, or duplicates reported for all (TCPLossUndo)",
-    "frto": "a Linux sender undoes its reduction of cwnd by F-RTO (TCPSpuriousRTOs), unless that is off",
-    "full": "a Linux sender undoes its reduction of cwnd at the end (TCPFullUndo)",
-    "partial": "a Linux sender undoes its reduction of cwnd in the middle (TCPPartialUndo)",
-    "dsack": "a Linux sender undoes its reduction of cwnd: duplicates were reported for all (TCPDSACKUndo)",
+    "loss": "a Linux sender restores cwnd: an old echo, or duplicates reported for all (TCPLossUndo)",
+    "frto": "a Linux sender restores cwnd by F-RTO (TCPSpuriousRTOs), unless that is off",
+    "full": "a Linux sender restores cwnd at the end of recovery (TCPFullUndo)",
+    "partial": "a Linux sender restores cwnd during recovery (TCPPartialUndo)",
+    "dsack": "a Linux sender restores cwnd: duplicates were reported for all (TCPDSACKUndo)",
 }
 _VOTERS = ("too_early", "dsack", "eifel")
 
@@ -35,8 +35,8 @@ def episode_sentences(episodes: Table, number: int) -> Iterator[tuple[str, int]]
     trigger = schema.TRIGGERED_BY[int(episodes["trigger"][row])]
     entry, recover = int(episodes["entry"][row]), int(episodes["recover"][row])
     yield (
-        f"started by {_TRIGGERS[trigger]}, with all before byte {entry:,} acknowledged; it ends when all before "
-        f"byte {recover:,} is",
+        f"started by {_TRIGGERS[trigger]}, with all before byte {entry:,} acknowledged; "
+        f"it ends when all before byte {recover:,} is",
         int(episodes["record"][row]),
     )
     end_record, lasted_ns = int(episodes["end_record"][row]), int(episodes["duration_ns"][row])

@@ -391,7 +391,7 @@ def names(term: Term) -> list[str]:
 def plain_source(term: Term) -> str:
     """The source in plain text: ``docs/limits.md`` for a link, the paper by its authors."""
     text = re.sub(r"\[[^]]*\]\(([^)#]+)[^)]*\)", r"docs/\1", term.source)
-    return re.sub(r"\bPaper\b", _PAPER, text)
+    return re.sub(r"\bPaper\b", _PAPER, text).replace("`", "")
 
 
 def every() -> Iterator[Term]:

@@ -33,6 +33,19 @@ def test_a_name_that_is_no_command(words: list[str], hint: str, capsys: pytest.C
     assert hint in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_package_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Installed without its dependencies, for `analyze` alone: what draws is not there.
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("multitracer.plots.mpl")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert main(["plot", str(SAMPLES / "backoff"), "-o", str(tmp_path / "x.png")]) == 2
+    assert capsys.readouterr().err == "multitracer: error: this needs matplotlib: pip install matplotlib\n"
+
+
 def test_what_is_advised_exists() -> None:
     assert {words.split()[0] for words in EXPECTED.values()} <= set(COMMANDS)
     assert not set(EXPECTED) & set(COMMANDS)

@@ -172,6 +172,11 @@ def test_the_lock_file_covers_what_is_declared() -> None:
         assert need.specifier.contains(version), need
 
 
+def test_the_licences_of_every_extra_are_checked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert sorted(script("licences").EXTRAS) == sorted(project["optional-dependencies"])
+
+
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """A repository that could be released."""

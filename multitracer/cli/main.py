@@ -173,6 +173,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except MemoryError:
         return _out_of_memory()
+    except ModuleNotFoundError as error:
+        lacking = (error.name or "").partition(".")[0]
+        if lacking in ("", "multitracer"):
+            raise
+        say(f"multitracer: error: this needs {lacking}: pip install {lacking}", err=True)
+        return USAGE
     except OSError as error:
         _give_up_output()
         say(f"multitracer: error: {_named(error)}: {error.strerror or error}", err=True)

@@ -145,6 +145,17 @@ PLOT_ALIASES = {
 }
 """Figures of the 1999 paper by their number there: `plot_name` takes either."""
 
+_EXPECTED_PLOTS = {
+    "time-sequence": ("multilayer", "sender", "tsg"),
+    "stevens": ("sender",),
+    "tcptrace": ("tsg",),
+    "window": ("cwnd",),
+    "goodput": ("throughput",),
+    "delay": ("owd", "rtt"),
+    "timeline": ("layers", "multilayer"),
+}
+"""Names under which a figure is looked for in vain, and those that show it."""
+
 
 def load(reference: str) -> Any:
     """The object behind ``module:attribute``."""
@@ -242,6 +253,8 @@ def no_plot(kind: str) -> str:
 
     known = [*plots(), *PLOT_ALIASES]
     near = get_close_matches(kind, known, 2)
+    if kind in _EXPECTED_PLOTS:
+        near = [*_EXPECTED_PLOTS[kind]]
     meant = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(plots())}"
     return f"unknown plot {kind!r}; {meant}"
 

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/gallery.md from the sample measurements, small enough to keep.
+"""Draw the pictures of docs/gallery.md and README.md from the sample measurements, small enough to keep.
 
 Usage: python scripts/gallery.py [NAME ...]
 """
@@ -22,6 +22,8 @@ from multitracer.plots.plot import PlotOptions, Subject, build
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "sample_traces"
 TARGET = ROOT / "docs" / "images" / "gallery"
+ELSEWHERE = {"multilayer": TARGET.parent / "link-resets-vj.png"}
+"""The picture of README.md."""
 COLORS = 192
 SIZE = (13.0, 8.0)
 ALL = tuple(sorted(path.parent.name for path in SAMPLES.glob("*/snd.pcap*")))
@@ -30,6 +32,7 @@ SETS = {
     "link-*": tuple(name for name in ALL if name.startswith("link-")),
 }
 PICTURES: dict[str, tuple[str, dict[str, float]]] = {
+    "multilayer": ("link-resets-vj", {}),
     "sender": ("local-drops", {}),
     "layer-rates": ("flow-control", {}),
     "utilization": ("rlp", {}),
@@ -107,8 +110,9 @@ def save(kind: str, figure: Any) -> int:
         .convert("RGB")
         .quantize(COLORS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     )
-    picture.save(TARGET / f"{kind}.png", optimize=True)
-    return (TARGET / f"{kind}.png").stat().st_size
+    path = ELSEWHERE.get(kind, TARGET / f"{kind}.png")
+    picture.save(path, optimize=True)
+    return path.stat().st_size
 
 
 if __name__ == "__main__":

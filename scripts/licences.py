@@ -26,7 +26,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXTS = ROOT / "THIRD-PARTY-LICENCES.txt"
-EXTRAS = ("parquet", "cluster")
+EXTRAS = ("anonymize", "parquet", "cluster")
 
 ALLOWED = frozenset(
     {
@@ -41,6 +41,7 @@ ALLOWED = frozenset(
         "HPND",
         "ISC",
         "MIT",
+        "MIT-0",
         "MIT-CMU",
         "PSF-2.0",
         "Python-2.0",

@@ -71,6 +71,13 @@ def below(group: click.Group, ctx: click.Context) -> Iterator[str]:
             yield from sections(command, click.Context(command, info_name=name, parent=ctx))
 
 
+def variables() -> Iterator[str]:
+    """Variables of the environment, from the table of docs/install.md."""
+    text = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    for name, meaning in re.findall(r"^\| `([A-Z_]+)` \| (.+) \|$", text, re.MULTILINE):
+        yield f".TP\n{escaped(name)}\n{escaped(meaning)}"
+
+
 def page(group: click.Group, version: str) -> str:
     """The whole page."""
     ctx = click.Context(group, info_name="multitracer", **group.context_settings)
@@ -90,6 +97,7 @@ def page(group: click.Group, version: str) -> str:
         *paragraphs((group.epilog or "").removeprefix("Exit status: ")),
         ".SH ENVIRONMENT",
         ".PP\nOptions have variables: MULTITRACER_BATCH_PROCESSES=4 is \\-\\-processes 4 of batch.",
+        *variables(),
         ".SH SEE ALSO\n.BR tcpdump (8),\n.BR tshark (1),\n.BR ss (8)",
     ]
     return "\n".join(parts) + "\n"

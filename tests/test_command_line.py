@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from support_samples import SAMPLES
 
 from multitracer.cli.completion import SHELLS
-from multitracer.cli.main import COMMANDS, main
+from multitracer.cli.export import FORMATS, READERS
+from multitracer.cli.main import COMMANDS, EXPECTED, main
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,9 @@ from multitracer.cli.main import COMMANDS, main
     [
         (["analyse", "x"], "did you mean analyze?"),
         (["exprot"], "did you mean"),
+        (["anonymise", "x"], "multitracer export CAPTURE --to pcap --anonymize -o OUT"),
+        (["Diff"], "multitracer compare BEFORE AFTER"),
+        (["export", "x", "--to", "wireshark", "-o", "y"], "for it: pcapng"),
         (["qqqq"], "there are record, doctor"),
         ([str(SAMPLES)], f"multitracer analyze {SAMPLES}"),
     ],
@@ -26,6 +31,25 @@ from multitracer.cli.main import COMMANDS, main
 def test_a_name_that_is_no_command(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert hint in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_package_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Installed without its dependencies, for `analyze` alone: what draws is not there.
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("multitracer.plots.mpl")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert main(["plot", str(SAMPLES / "backoff"), "-o", str(tmp_path / "x.png")]) == 2
+    assert capsys.readouterr().err == "multitracer: error: this needs matplotlib: pip install matplotlib\n"
+
+
+def test_what_is_advised_exists() -> None:
+    assert {words.split()[0] for words in EXPECTED.values()} <= set(COMMANDS)
+    assert not set(EXPECTED) & set(COMMANDS)
+    assert all(set(re.findall(r"\w+", words)) & set(FORMATS) for words in READERS.values())
 
 
 def test_every_command_has_a_short_help_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,18 +76,6 @@ def test_every_key_of_measurement_toml_is_documented(key: str) -> None:
     assert re.search(rf"^\| (?:`\w+`, )?`{key}`", text_of(DOCS / "measurement-toml.md"), re.MULTILINE)
 
 
-def test_the_glossary_defines_each_term_once_with_its_source() -> None:
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in text_of(DOCS / "glossary.md").splitlines()
-        if line.startswith("| ") and not line.startswith("| term")
-    ]
-    assert len(rows) > 80
-    assert all(len(row) == 3 and all(row) for row in rows)
-    terms = [row[0].lower() for row in rows]
-    assert len(set(terms)) == len(terms)
-
-
 @pytest.mark.timeout(2 * PATIENCE_S)
 def test_the_site_builds(tmp_path: Path) -> None:
     """Warnings are errors: a broken link, a page without navigation, a docstring that is no valid text."""

@@ -352,6 +352,9 @@ def test_a_table_that_does_not_exist_is_answered_with_those_that_do() -> None:
 
 
 def test_a_figure_that_does_not_exist_is_answered_with_the_nearest() -> None:
+    assert registry.no_plot("time-sequence").endswith("did you mean multilayer or sender or tsg?")
+    expected = {name for names in registry._EXPECTED_PLOTS.values() for name in names}
+    assert expected <= set(registry.PLOTS)
     assert registry.no_plot("tgs") == "unknown plot 'tgs'; did you mean tsg?"
     assert "known are" in registry.no_plot("zzzzzzzz")
 

@@ -78,6 +78,43 @@ def test_a_job_calls_what_exists(path: Path, name: str, job: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(("path", "name", "job"), JOBS)
+def test_the_steps_of_a_job_are_valid_shell_with_every_variable_set(
+    path: Path, name: str, job: dict[str, Any]
+) -> None:
+    whole = yaml.safe_load(path.read_text(encoding="utf-8"))
+    given = {**whole.get("env", {}), **job.get("env", {})}
+    given = {"PWD", "HOME", "PATH", *given}
+    for step in job.get("steps", []):
+        if "run" not in step:
+            assert "uses" in step
+            continue
+        subprocess.run(["bash", "-n"], input=step["run"], text=True, check=True)
+        used = set(re.findall(r"\$\{?([A-Z_]+)", step["run"]))
+        assert used <= given | set(step.get("env", {})), step["run"]
+    # What an expression takes from the matrix is in every row of it.
+    matrix = job.get("strategy", {}).get("matrix", {})
+    rows = matrix.get("include") or [matrix]
+    for key in re.findall(r"matrix\.([a-z_]+)", json.dumps(job)):
+        assert all(key in row for row in rows), key
+
+
+def test_a_workflow_that_waits_for_changes_waits_for_files_that_exist() -> None:
+    for path in WORKFLOWS:
+        # YAML reads the key "on" as true.
+        whole = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for event in (whole[True] if isinstance(whole[True], dict) else {}).values():
+            for file in (event or {}).get("paths", []) if isinstance(event, dict) else []:
+                assert (ROOT / file).exists(), file
+
+
+@pytest.mark.parametrize(("path", "name", "job"), JOBS)
+def test_what_a_job_needs_is_a_job(path: Path, name: str, job: dict[str, Any]) -> None:
+    jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+    needs = job.get("needs", [])
+    assert {needs} <= set(jobs) if isinstance(needs, str) else set(needs) <= set(jobs)
+
+
+@pytest.mark.parametrize(("path", "name", "job"), JOBS)
 def test_a_job_has_no_more_rights_than_it_needs(path: Path, name: str, job: dict[str, Any]) -> None:
     whole = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert whole["permissions"] == {}
@@ -133,6 +170,11 @@ def test_the_lock_file_covers_what_is_declared() -> None:
     for need in map(Requirement, wanted):
         version = pinned[canonicalize_name(need.name)]
         assert need.specifier.contains(version), need
+
+
+def test_the_licences_of_every_extra_are_checked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert sorted(script("licences").EXTRAS) == sorted(project["optional-dependencies"])
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,10 @@ def test_help_fits(path: str) -> None:
         ("lab", "list"),
         ("info", str(SAMPLES / "backoff")),
         ("analyze", str(SAMPLES / "backoff")),
+        ("compare", "flow-control", "link-resets-vj"),
+        ("explain", "link-resets-vj", "--packet", "167"),
+        ("explain", "--term", "all"),
+        ("explain", "--sentence", "all"),
     ],
     ids=lambda words: " ".join(words[:2])[:12],
 )
@@ -67,6 +72,19 @@ def test_output_fits(
     printed = capsys.readouterr().out
     assert printed
     assert bad(printed, width) == []
+
+
+def test_the_summary_of_a_batch_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    monkeypatch.chdir(tmp_path)
+    for name in ("spurious-timeouts", "link-resets-vj"):
+        shutil.copytree(SAMPLES / name, tmp_path / "all" / name)
+    assert program.main(["batch", "all", "-o", "out", "--pages", "none", "--processes", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "80.7%  spurious-timeouts: " in printed
+    assert bad(printed) == []
 
 
 def test_no_number_of_many_connections_is_cut(

@@ -75,7 +75,9 @@ def literals(code: str, language: str) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_docs_are_in_the_fields_terms(page: Path) -> None:
-    found = old_words(page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    # Output of an earlier version is quoted as it was, between two marks.
+    found = old_words(re.sub(r"<!-- before -->\n```\n.*?```\n<!-- after -->", "", text, flags=re.DOTALL))
     assert not found, said([tuple(one) for one in found])
 
 

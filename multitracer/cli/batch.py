@@ -23,7 +23,7 @@ from multitracer.cli.common import (
     processes_option,
     selection,
 )
-from multitracer.cli.visible import say
+from multitracer.cli.visible import say, say_wrapped
 from multitracer.model.errors import UsageError
 from multitracer.model.quantities import count
 
@@ -218,10 +218,10 @@ def _print(found: Batch, seconds: float) -> None:
             if one["share"] >= LEAST_SHARE
         )
         used = 100 * record["utilization"]["value"]
-        say(f"    {used:5.1f}%  {record['name']}: {causes or _said(record)}")
+        say_wrapped(f"    {used:5.1f}%  ", f"{record['name']}: {causes or _said(record)}")
     say(f"  failed   {len(found.failed):,}")
     for record in found.failed[:SHOWN]:
-        say(f"    {record['name']}: {record['error']['text']}")
+        say_wrapped("    ", f"{record['name']}: {record['error']['text']}")
     for one in found.unread[:SHOWN]:
         say(f"    left out: {one.path}: {one.reason}")
     if found.removed:

@@ -43,6 +43,11 @@ from multitracer.cli.visible import say
     help="When the diagnosis uses a sentence of this kind, how its numbers are measured, and the source of "
     'its terms; "all" for every kind. Needs no files.',
 )
+@click.option(
+    "--term",
+    metavar="WORD",
+    help='What a term means and the document that defines it; "all" for every term. Needs no files.',
+)
 def command(
     paths: tuple[str, ...],
     formats: tuple[str, ...],
@@ -51,6 +56,7 @@ def command(
     at_s: float | None,
     packet: int | None,
     sentence: str | None,
+    term: str | None,
 ) -> None:
     """Explain why a segment was retransmitted, or why the sender was idle: packets, frames, rule, evidence.
 
@@ -59,6 +65,7 @@ def command(
     multitracer explain sample_traces/link-resets-vj --packet 106
     multitracer explain sample_traces/spurious-timeouts --packet 149 --json
     multitracer explain --sentence link_burst
+    multitracer explain --term cwnd
     """
     import math
 
@@ -66,13 +73,17 @@ def command(
     from multitracer.diagnosis.explain import explain
     from multitracer.model.errors import UsageError
 
-    if sentence is not None:
-        if paths or at_s is not None or packet is not None:
-            raise UsageError("--sentence explains a rule, not a measurement: give it alone")
-        _rules(sentence, as_json)
+    if sentence is not None or term is not None:
+        if paths or at_s is not None or packet is not None or (sentence is not None and term is not None):
+            one = "--sentence explains a rule" if sentence is not None else "--term explains a word"
+            raise UsageError(f"{one}, not a measurement: give it alone")
+        if sentence is not None:
+            _rules(sentence, as_json)
+        elif term is not None:
+            _terms(term, as_json)
         return
     if not paths:
-        raise UsageError("explain needs the files of a measurement, or --sentence KIND")
+        raise UsageError("explain needs the files of a measurement, --sentence KIND or --term WORD")
     if (at_s is None) == (packet is None):
         raise UsageError(
             "explain needs --packet N or --at SECONDS, and not both; to find packets: "
@@ -121,3 +132,25 @@ def _rules(kind: str, as_json: bool) -> None:
         say(f"{name}: {rule.title}")
         for about in ("when", "measured", "source"):
             _line(about, getattr(rule, about))
+
+
+def _terms(word: str, as_json: bool) -> None:
+    """What a term means, and the document that defines it."""
+    import difflib
+
+    from multitracer.model.errors import UsageError
+    from multitracer.model.terms import every, names, plain_source, used_in
+
+    wanted = list(every()) if word == "all" else used_in(word) or used_in(word.upper())
+    if not wanted:
+        known = [name for one in every() for name in names(one)]
+        near = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
+        advice = f"near it: {', '.join(near)}" if near else '"--term all" lists the terms'
+        raise UsageError(f"no term is called {word!r}; {advice}")
+    if as_json:
+        print_json({one.name: {"meaning": one.meaning, "source": plain_source(one)} for one in wanted})
+        return
+    for one in wanted:
+        say(one.name)
+        _line("meaning", one.meaning)
+        _line("source", plain_source(one))

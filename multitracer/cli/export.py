@@ -31,6 +31,24 @@ FORMATS = (
     "xplot", "xgraph", "gnuplot", "csv", "parquet", "pcap", "pcapng", "lua", "perfetto", "mahimahi", "errors",
 )  # fmt: skip
 VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
+READERS = {
+    "wireshark": "pcapng (verdicts as packet comments) or lua (as fields to filter by)",
+    "tshark": "pcapng (verdicts as packet comments) or lua (as fields to filter by)",
+    "excel": "csv",
+    "pandas": "parquet or csv",
+    "json": "csv or parquet; the results as JSON are from multitracer analyze --json",
+    "tcptrace": "xplot",
+}
+"""Programs that are named in place of a format, and what they read."""
+
+
+class _Format(click.Choice[str]):
+    """A format; where a program is named, the format that it reads is in the error."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if str(value).lower() in READERS:
+            self.fail(f"{value!r} is no format; for it: {READERS[str(value).lower()]}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 @click.command(short_help="Convert results for other tools.")
@@ -46,7 +64,7 @@ VERDICTS = ("spurious", "genuine", "inconclusive", "retransmitted", "damaged")
     "--to",
     "target",
     required=True,
-    type=click.Choice(FORMATS),
+    type=_Format(FORMATS),
     metavar="FORMAT",
     help=f"One of {', '.join(FORMATS)}.",
 )

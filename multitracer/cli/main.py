@@ -36,6 +36,27 @@ COMMANDS = {
     "completion": "multitracer.cli.completion:command",
 }
 
+_ANONYMIZE = "export CAPTURE --to pcap --anonymize -o OUT"
+EXPECTED = {
+    "anonymize": _ANONYMIZE,
+    "anonymise": _ANONYMIZE,
+    "capture": "record -o DIR",
+    "convert": "export CAPTURE --to FORMAT -o OUT",
+    "diff": "compare BEFORE AFTER",
+    "draw": "plot PATH -o FILE",
+    "figure": "plot PATH -o FILE",
+    "follow": "analyze - --follow",
+    "glossary": "explain --term WORD",
+    "graph": "plot PATH -o FILE",
+    "html": "report PATH -o FILE.html",
+    "live": "analyze - --follow",
+    "serve": "analyze - --follow --serve",
+    "stats": "analyze PATH",
+    "summary": "analyze PATH",
+    "wireshark": "export CAPTURE --to pcapng -o OUT",
+}
+"""Names under which a command is looked for in vain, and what does it."""
+
 
 class _PipeClosed(Exception):
     """The reader of our output went away; click would turn BrokenPipeError into status 1."""
@@ -66,6 +87,8 @@ class LazyGroup(click.Group):
 
             near = get_close_matches(name, COMMANDS, 2)
             meant = f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(COMMANDS)}"
+            if name.lower() in EXPECTED:
+                meant = f"; try: multitracer {EXPECTED[name.lower()]}"
             if os.path.exists(name):
                 meant = f"; to analyse a file or directory: multitracer analyze {name}"
             ctx.fail(f"no command {name!r}{meant}")
@@ -150,6 +173,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except MemoryError:
         return _out_of_memory()
+    except ModuleNotFoundError as error:
+        lacking = (error.name or "").partition(".")[0]
+        if lacking in ("", "multitracer"):
+            raise
+        say(f"multitracer: error: this needs {lacking}: pip install {lacking}", err=True)
+        return USAGE
     except OSError as error:
         _give_up_output()
         say(f"multitracer: error: {_named(error)}: {error.strerror or error}", err=True)

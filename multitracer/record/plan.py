@@ -143,7 +143,7 @@ def host_lines(plan: Plan) -> list[str]:
     """The plan in words, a line each: what is there first."""
     lines = [f"host {socket.gethostname()}, interface {plan.interface}"]
     if plan.tracefs.root and plan.tracefs.why:
-        lines.append(f"{plan.tracefs.why}: which tracepoints there are shows then")
+        lines.append(f"{plan.tracefs.why}; record mounts it")
     lines += [
         f"  {one.layer:11} {one.source:26} {one.detail}".rstrip() for one in plan.sources if one.available
     ]

@@ -114,7 +114,7 @@ def reach(may_mount: bool) -> Tracefs:
         if "\ttracefs\n" not in file.read():
             return Tracefs("", "this kernel has no tracefs (CONFIG_FTRACE)")
     if not may_mount:
-        return Tracefs(TRACEFS, f"tracefs is not mounted; it would be, at {TRACEFS}")
+        return Tracefs(TRACEFS, f"tracefs is not mounted at {TRACEFS}")
     try:
         mount("tracefs", TRACEFS)
     except OSError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from multitracer.plots.bokeh.pack import deflate
 from multitracer.report.chooser import chooser
+from multitracer.report.glossary import glossary
 from multitracer.report.markup import Markup, data_block, raw, tag
 from multitracer.report.view import View
 
@@ -67,6 +68,7 @@ def document(title: str, views: list[View], left_out: int, version: str) -> str:
         tag(
             "main",
             [tag("section", first.sections[name], id=name, class_="block") for name in SECTIONS],
+            tag("section", glossary(first.sections[name] for name in SECTIONS), id="terms", class_="block"),
         ),
         tag("aside", "", id="point", hidden=True, aria_label="What was clicked", role="dialog"),
         tag("footer", f"MultiTracer {version}. This page holds everything it shows and asks no network."),
@@ -127,4 +129,5 @@ _CHAPTERS = (
     ("figures", "Figure"),
     ("tables", "Tables"),
     ("sources", "Sources"),
+    ("terms", "Terms"),
 )

@@ -139,7 +139,7 @@ def test_explain_tells_the_episode_and_the_verdict() -> None:
     found = explain(mt.analyze(mt.read(SAMPLES / "link-resets-sack")), packet=44)
     text = {about: " / ".join(one["text"] for one in found.lines if one["about"] == about) for about in
             ("episode", "verdict", "vote")}  # fmt: skip
-    assert "called for by the delivery of something sent later (RFC 8985)" in text["episode"]
-    assert "it ended after 9.500 s, with packet 57" in text["episode"]
+    assert "started by the delivery of something sent later (RFC 8985)" in text["episode"]
+    assert "packet 57 ended it, 9.500 s after it began" in text["episode"]
     assert text["verdict"].startswith("it was needed")
     assert "eifel says genuine" in text["vote"]

@@ -43,5 +43,5 @@ def arrival_sentence(arrivals: Table, row: int) -> str:
     if verdict == "retransmission" and arrivals["fresh"][row]:
         text += "; its bytes were lost before this point"
     if cause and cause in RULES:
-        text += f"; why: {RULES[cause].name}, as far as it shows here"
+        text += f"; cause: {RULES[cause].name}, by this capture"
     return text

@@ -147,7 +147,7 @@ class Explainer:
             explanation.add(
                 "episode",
                 f"loss recovery {value['episode']} of this direction, {self._at(begin)} to {self._at(end)}: "
-                f"{count(len(episode), 'segment')} retransmitted ({counts}); this is number {number}",
+                f"{count(len(episode), 'segment')} retransmitted ({counts}); this is number {number} of them",
                 int(episode["record"][0]),
                 int(episode["record"][-1]),
             )

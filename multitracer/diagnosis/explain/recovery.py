@@ -17,11 +17,11 @@ _TRIGGERS = {
     "rack": "the delivery of something sent later (RFC 8985)",
 }
 _UNDONE = {
-    "loss": "a Linux sender takes its response back: old echo or duplicates reported for all (TCPLossUndo)",
-    "frto": "a Linux sender takes its response back by F-RTO (TCPSpuriousRTOs), unless that is switched off",
-    "full": "a Linux sender takes its response back at the end (TCPFullUndo)",
-    "partial": "a Linux sender takes its response back in the middle (TCPPartialUndo)",
-    "dsack": "a Linux sender takes its response back: duplicates were reported for all (TCPDSACKUndo)",
+    "loss": "a Linux sender restores cwnd: an old echo, or duplicates reported for all (TCPLossUndo)",
+    "frto": "a Linux sender restores cwnd by F-RTO (TCPSpuriousRTOs), unless that is off",
+    "full": "a Linux sender restores cwnd at the end of recovery (TCPFullUndo)",
+    "partial": "a Linux sender restores cwnd during recovery (TCPPartialUndo)",
+    "dsack": "a Linux sender restores cwnd: duplicates were reported for all (TCPDSACKUndo)",
 }
 _VOTERS = ("too_early", "dsack", "eifel")
 
@@ -35,13 +35,13 @@ def episode_sentences(episodes: Table, number: int) -> Iterator[tuple[str, int]]
     trigger = schema.TRIGGERED_BY[int(episodes["trigger"][row])]
     entry, recover = int(episodes["entry"][row]), int(episodes["recover"][row])
     yield (
-        f"called for by {_TRIGGERS[trigger]} when all before byte {entry:,} was acknowledged; over once all "
-        f"before byte {recover:,} is",
+        f"started by {_TRIGGERS[trigger]}, with all before byte {entry:,} acknowledged; "
+        f"it ends when all before byte {recover:,} is",
         int(episodes["record"][row]),
     )
     end_record, lasted_ns = int(episodes["end_record"][row]), int(episodes["duration_ns"][row])
     if end_record:
-        yield f"it ended after {span_text(lasted_ns)}, with packet {end_record:,}", end_record
+        yield f"packet {end_record:,} ended it, {span_text(lasted_ns)} after it began", end_record
     undone = schema.UNDONE[int(episodes["undone"][row])]
     if undone:
         yield _UNDONE[undone], end_record

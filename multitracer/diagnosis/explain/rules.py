@@ -27,7 +27,7 @@ RULES = {
         "RFC 5681 section 3.2, RFC 6675, RFC 8985",
     ),
     "slow_start": Rule(
-        "slow-start (go-back-N) retransmission",
+        "slow start after an RTO (go-back-N)",
         "after an RTO all data in flight counts as lost and is retransmitted as ACKs arrive; so is data that "
         "a SYN carried and its SYN-ACK did not acknowledge",
         "RFC 5681 section 3.1, RFC 6675 section 5.1, RFC 7413 section 4.2.1",

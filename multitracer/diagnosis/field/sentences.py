@@ -366,7 +366,12 @@ def _held(group: Group) -> str:
 def _whom(group: Group) -> str:
     if group.of == 1:
         return "the transfer"
-    return count(len(group.flows), "connection")
+    return _numbered(group.flows[0]) if len(group.flows) == 1 else count(len(group.flows), "connection")
+
+
+def _numbered(flow: Flow) -> str:
+    """A single connection by its number, by which it can be looked up."""
+    return f"connection {flow.index}"
 
 
 def _of(group: Group) -> str:
@@ -374,7 +379,7 @@ def _of(group: Group) -> str:
         return ""
     number = len(group.flows)
     if number == 1:
-        return f" on 1 connection of {group.of:,}"
+        return f" on {_numbered(group.flows[0])} of {group.of:,}"
     which = f"all {number:,} connections" if number == group.of else f"{number:,} connections of {group.of:,}"
     return f", the sum over {which}"
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer.model.analysis import summary_of
+from multitracer.model.quantities import rate
 from multitracer.plots.panel import duration_words
 from multitracer.plots.series.result_marks import Results, number
 from multitracer.plots.series.selection import Selection, unjoined
-from multitracer.plots.series.trends import rate_words
 
 
 def title_words(selection: Selection, results: Results) -> tuple[str, str]:
@@ -37,7 +37,7 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
         seconds = (end - start) / 1e9
         yield f"{unique:,} bytes in {duration_words(seconds)}"
         if seconds > 0:
-            yield f"{rate_words(unique / seconds)} on average"
+            yield f"{rate(8 * unique / seconds)} on average"
         yield from _retransmitted(connection.index, results)
     value = number(summary_of(results, "utilization").get("value"))
     if value is not None:

@@ -120,6 +120,6 @@ def test_a_time_beyond_every_column_is_none(tmp_path: Path, run: Run) -> None:
     path.write_text(COUNTERS, encoding="ascii")
     done = run("analyze", path, "--json")
     assert done.returncode == 0, done.stderr
-    issues = {one["code"]: (one["count"], one["record"]) for one in json.loads(done.stdout)["issues"]}
+    issues = {one["code"]: (one["count"], one["first_record"]) for one in json.loads(done.stdout)["issues"]}
     assert issues["bad-number"] == (1, 3)
     assert issues["no-timestamp"] == (1, 4)

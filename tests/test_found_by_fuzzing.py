@@ -110,3 +110,16 @@ def test_a_wait_that_is_unknown_is_not_told() -> None:
     assert "timeout" in told[(None,)]
     assert "wait of" not in told[(None,)]
     assert "2 timeouts after a wait of 2.0 s" in told[(None, 2.0)]
+
+
+COUNTERS = '1700000000.0\n{"kernel": {"TcpInSegs": 1}}\n9223372036.9\n{"kernel": {"TcpInSegs": 2}}\n'
+
+
+def test_a_time_beyond_every_column_is_none(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "counters.log"
+    path.write_text(COUNTERS, encoding="ascii")
+    done = run("analyze", path, "--json")
+    assert done.returncode == 0, done.stderr
+    issues = {one["code"]: (one["count"], one["first_record"]) for one in json.loads(done.stdout)["issues"]}
+    assert issues["bad-number"] == (1, 3)
+    assert issues["no-timestamp"] == (1, 4)

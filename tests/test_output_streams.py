@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 from support_samples import PATIENCE_S, SAMPLES
 
+from multitracer.cli.limited import judged
 from multitracer.cli.visible import visible
 from multitracer.output.cells import neutral, original
 
 SAMPLE = SAMPLES / "backoff"
+PARSING = (("--version",), ("--help",), ("plot", "--help"))
 PRINTING = (("info",), ("info", "--json"), ("analyze",), ("analyze", "--json"), ("events",))
 
 EVERY = {
@@ -65,6 +67,15 @@ def test_nobody_reads_the_output(words: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = call(*words, SAMPLE, stdout=writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("words", PARSING, ids=" ".join)
+def test_nobody_reads_the_help(words: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = call(*words, stdout=writing)
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
 
@@ -209,7 +220,7 @@ MEMORY: dict[str, tuple[str | Path, ...]] = {
     "info": (SAMPLE,),
     "analyze": (SAMPLE, "--json"),
     "events": (SAMPLE,),
-    **{name: EVERY[name] for name in ("explain", "report", "export")},
+    **{name: EVERY[name] for name in ("explain", "plot", "report", "compare", "export")},
 }
 
 
@@ -223,8 +234,55 @@ def test_too_little_memory_at_any_moment(command: str, mebibytes: int, tmp_path:
         *words,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
     )
-    if done.returncode:
+    if command == "compare" and done.returncode == 3:
+        # A worker could not even begin: of that its parent knows no more.
+        assert ": the process that analysed it ended with status " in one_line(done)
+    elif done.returncode:
         assert (done.returncode, one_line(done)) == (
             6,
             "multitracer: error: out of memory; see --summary, or cut the capture (editcap -c)",
         )
+
+
+LINE = b"multitracer: error: out of memory\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "messages", "told"),
+    [
+        (0, b"a warning\n", (0, b"a warning\n")),
+        (3, b"multitracer: error: x: no such file\n", (3, b"multitracer: error: x: no such file\n")),
+        (6, b"ERROR:root:no hash\nTraceback\n" + LINE, (6, LINE)),
+        (6, b"Traceback\n", (6, LINE)),
+        (1, b"OpenBLAS error: Memory allocation still failed after 10 retries, giving up.\n", (6, LINE)),
+        (1, b"Traceback\n  print\nMemoryError\n", (6, LINE)),
+        (1, b"Traceback\nKeyError: 1\n", (1, b"Traceback\nKeyError: 1\n")),
+        (-signal.SIGABRT, b"terminate called after\n  what():  std::bad_alloc\n", (6, LINE)),
+        (-signal.SIGSEGV, b"", (6, LINE)),
+        (-signal.SIGTERM, b"", (143, b"")),
+    ],
+)
+def test_one_line_of_whatever_a_library_does(status: int, messages: bytes, told: tuple[int, bytes]) -> None:
+    words = ("memory allocation", "bad_alloc")
+    assert judged(status, messages, 6, words, LINE.decode().rstrip()) == told
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_reaches_what_is_watched(number: signal.Signals, tmp_path: Path) -> None:
+    """Under a limit the work is a child's: it gets the signal, and its end is the end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    limit = 8 << 30
+    process = subprocess.Popen(
+        [sys.executable, "-m", "multitracer", "analyze", str(pipe)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    with process, open(pipe, "wb"):
+        time.sleep(2)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + number, err
+    assert out == b""
+    assert len(err.strip().splitlines()) == 1

@@ -14,6 +14,7 @@ from multitracer.batch.progress import Report
 from multitracer.batch.rows import COLUMNS, record_of
 from multitracer.batch.run import batch
 from multitracer.batch.storage import is_remote, store
+from multitracer.model.errors import NothingToRead
 
 FACTORS = (
     "goodput_bps", "rtt_base_ms", "rtt_mean_ms", "bottleneck_bps", "retransmissions", "timeouts",
@@ -58,7 +59,9 @@ def compare(
     UsageError
         A set has no measurement with data.
     UnreadableFile, NothingToRead
-        No such path, or nothing readable in it.
+        No such path, or nothing readable in it, or no measurement of it could be analysed.
+    MemoryError
+        No measurement of a directory could be analysed, for want of memory.
 
     Examples
     --------
@@ -87,6 +90,11 @@ def _side(path: str, processes: int | None, progress: Report | None) -> _Side:
         if place.exists("batch.json") and place.exists("summary.csv"):
             return _Side(read_summary(path, place.read("summary.csv")), ())
         found = batch(path, processes=processes, pages="none", progress=progress)
+        if found.failed and not found.rows:
+            why = found.failed[0]["error"]
+            if why["kind"] == "memory-limit":
+                raise MemoryError
+            raise NothingToRead(f"{path}: {why['text']}")
         return _Side(found.rows, tuple(record["name"] for record in found.failed))
     return _Side(_one(path), ())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import io
@@ -94,6 +95,13 @@ class LazyGroup(click.Group):
             ctx.fail(f"no command {name!r}{meant}")
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *given: Any, **more: Any) -> click.Context:
+        """Parse the words; ``--version`` and ``--help`` print here, maybe to nobody."""
+        try:
+            return super().make_context(*given, **more)
+        except BrokenPipeError as error:
+            raise _PipeClosed from error
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and hand over all of its output, so that a closed pipe is noticed here."""
         try:
@@ -154,6 +162,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         141 the reader of the output went away, 143 terminated.
     """
     if arguments is None:
+        _streams()
+        from multitracer.cli.limited import watched
+
+        ended = watched(sys.argv[1:], NO_ROOM, _NO_MEMORY, _OUT_OF_MEMORY)
+        if ended is not None:
+            with contextlib.suppress(OSError):
+                os.write(2, ended[1])
+            return ended[0]
         _tune()
     try:
         status = group.main(
@@ -180,6 +196,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"multitracer: error: this needs {lacking}: pip install {lacking}", err=True)
         return USAGE
     except OSError as error:
+        if _is_no_memory(error):
+            return _out_of_memory()
         _give_up_output()
         say(f"multitracer: error: {_named(error)}: {error.strerror or error}", err=True)
         return NO_ROOM
@@ -220,8 +238,11 @@ _NO_MEMORY = (
     "can't start new thread",
     "without exception set",
     "without setting an exception",
+    "memory allocation",
+    "bad_alloc",
+    "codec configuration error",
 )
-"""What is said where a library could not be loaded, or a thread not begun, for want of memory."""
+"""What is said where a library is not loaded, a thread not begun, an image not written for want of memory."""
 
 
 def _is_no_memory(error: BaseException | None) -> bool:
@@ -241,8 +262,11 @@ def _without_memory(unraisable: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(unraisable)
 
 
+_OUT_OF_MEMORY = "multitracer: error: out of memory; see --summary, or cut the capture (editcap -c)"
+
+
 def _out_of_memory() -> int:
-    say("multitracer: error: out of memory; see --summary, or cut the capture (editcap -c)", err=True)
+    say(_OUT_OF_MEMORY, err=True)
     return NO_ROOM
 
 
@@ -290,7 +314,6 @@ def _streams() -> None:
 
 def _tune() -> None:
     """Settings of a process that is ours alone, which together take a fifth off its start and its end."""
-    _streams()
     sys.unraisablehook = _without_memory
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:  # not under nohup

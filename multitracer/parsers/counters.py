@@ -31,6 +31,7 @@ _COUNTS = frozenset(
     }
 )
 _LIMIT = 1 << 63
+"""What a column can hold: counts, and times until 2262."""
 _DRIVER = b"NIC statistics:"
 _DRIVER_COUNT = re.compile(rb"([^:]{1,100}(?::[^:]{1,100})?):\s*(\d{1,20})")
 
@@ -97,7 +98,11 @@ class _Scan:
         if not text or text.startswith(b"#"):
             return
         if stamp := _STAMP.fullmatch(text):
-            self._now = int(stamp[1]) * 1_000_000_000 + int(stamp[2].ljust(9, b"0"))
+            t_ns = int(stamp[1]) * 1_000_000_000 + int(stamp[2].ljust(9, b"0"))
+            self._now = t_ns if t_ns < _LIMIT else None
+            if self._now is None:
+                self._fault("bad-number", number, text)
+                return
             self.samples += 1
             return
         if self._now is None:

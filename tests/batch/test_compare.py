@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from multitracer.batch.difference import LEVEL, Difference, difference
 from multitracer.batch.difference_page import difference_page
 from multitracer.batch.rows import LIMIT_SHARES
 from multitracer.cli.main import group
-from multitracer.model.errors import UsageError
+from multitracer.model.errors import NothingToRead, UsageError
 
 A, B = SAMPLES / "flow-control", SAMPLES / "link-resets-vj"
 
@@ -232,3 +233,14 @@ def test_page_holds_no_path_and_no_markup_of_names() -> None:
     page = difference_page(difference(sides[0], sides[1], (hostile, "/home/someone/b")))
     assert "alert(1)</script>" not in page.replace("&lt;/script&gt;", "")
     assert "/home/someone" not in page
+
+
+@pytest.mark.parametrize("kind", ["memory-limit", "worker-died"])
+def test_what_could_not_be_analysed_is_no_empty_set(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = {"name": "backoff", "error": {"kind": kind, "text": "it ended with status 1"}}
+    monkeypatch.setattr(
+        "multitracer.batch.sides.batch", lambda *_, **__: SimpleNamespace(rows=[], failed=[failed])
+    )
+    error = MemoryError if kind == "memory-limit" else NothingToRead
+    with pytest.raises(error, match=None if error is MemoryError else "it ended with status 1"):
+        mt.compare(A, B)

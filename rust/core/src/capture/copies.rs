@@ -15,9 +15,9 @@
 //! short time. A lower TTL is another point there too if the time stamp is the same, which a segment that is sent again
 //! renews, or if it is a SYN, which no timer sends again so soon; else the path may have changed.
 //!
-//! Memory is fixed: tables that forget, so that in doubt a packet counts. A mirror puts thousands of packets between
-//! the two, so a place holds the last two packets that came there: of copies 5,000 packets later all but a few in a
-//! hundred are known, 1,000 packets later all but one in a thousand.
+//! Memory is bounded: tables that forget, so that in doubt a packet counts. A mirror puts thousands of packets between
+//! the two. A place holds the last two packets that came there; once a copy came late, there is a second table for
+//! those that had to leave: of copies 5,000 packets later all but a few in ten thousand are known.
 
 use crate::segment::{Address, Segment, flags::SYN};
 
@@ -52,6 +52,8 @@ struct Direction(u64);
 /// Remembers the last packets.
 pub(crate) struct Copies {
     packets: Box<[[Packet; 2]]>,
+    /// What left `packets`; empty until a copy came late.
+    older: Vec<[Packet; 2]>,
     directions: Box<[Direction; DIRECTIONS]>,
 }
 
@@ -59,6 +61,7 @@ impl Default for Copies {
     fn default() -> Self {
         Copies {
             packets: vec![[Packet::default(); 2]; PLACES].into_boxed_slice(),
+            older: Vec::new(),
             directions: Box::new([Direction::default(); DIRECTIONS]),
         }
     }
@@ -84,21 +87,53 @@ impl Copies {
         let ids = &mut self.directions[direction as usize % DIRECTIONS];
         if last.hash == hash {
             ids.observe(direction, segment.ip_id, true);
-            return last.seen_again(segment, point, ids);
+            let late = last.is_late(segment);
+            let copy = last.seen_again(segment, point, ids);
+            return self.noted(copy, late);
         }
         let again = before.hash == hash;
         ids.observe(direction, segment.ip_id, again);
         // Where packets share identifications, one that came between makes it a packet of its own.
-        if again && (segment.ip_id == 0 || ids.tell_apart()) {
-            return before.seen_again(segment, point, ids);
+        let known = segment.ip_id == 0 || ids.tell_apart();
+        if again && known {
+            let late = before.is_late(segment);
+            let copy = before.seen_again(segment, point, ids);
+            return self.noted(copy, late);
+        }
+        if !self.older.is_empty() {
+            if known && let Some(old) = held(&mut self.older, hash).iter_mut().find(|old| old.hash == hash) {
+                return old.seen_again(segment, point, ids);
+            }
+            let leaves = *before;
+            let place = held(&mut self.older, leaves.hash);
+            *place = [leaves, place[0]];
         }
         *before = *last;
         *last = Packet { hash, t_ns: segment.t_ns, points: [point, 0, 0, 0] };
         false
     }
+
+    /// Whether it is a copy; from the first late one on, what leaves the table is kept.
+    #[inline(always)]
+    fn noted(&mut self, copy: bool, late: bool) -> bool {
+        if copy && late && self.older.is_empty() {
+            self.older = vec![[Packet::default(); 2]; PLACES];
+        }
+        copy
+    }
+}
+
+/// Where a packet that left the first table is held: by its hash, so that those of one place go apart.
+fn held(older: &mut [[Packet; 2]], hash: u64) -> &mut [Packet; 2] {
+    &mut older[(hash >> 32) as usize % PLACES]
 }
 
 impl Packet {
+    /// Whether a segment comes later than a host's other interface would show it.
+    fn is_late(&self, segment: &Segment) -> bool {
+        segment.t_ns.abs_diff(self.t_ns) > AT_ONCE_NS
+    }
+
     /// Whether what is the same as this packet is a copy of it; `ids` is its direction.
     #[inline(never)]
     fn seen_again(&mut self, segment: &Segment, point: u16, ids: &mut Direction) -> bool {

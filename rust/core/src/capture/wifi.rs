@@ -21,13 +21,15 @@ pub(crate) fn frame(data: &[u8], wire: u32, at: usize, padded: bool) -> Result<(
 
 /// The same in a tunnel of an access point, of which some write the two bytes of the frame control in the other
 /// order. The two lowest bits of a frame control are the version, which is 0: to or from an access point, one of
-/// the two orders has it. What is not one whole packet is not opened.
+/// the two orders has it. What is encrypted, or not one whole packet, is not opened.
 pub(crate) fn tunnelled(data: &[u8], wire: u32, at: usize) -> Result<(Layer, usize), Stop> {
     require(data, wire, at + 2, "frame shorter than its frame control")?;
     let control = le16(data, at);
     let control = if control & 3 == 0 { control } else { control.swap_bytes() };
     match controlled(control, data, wire, at, false) {
-        Err(Stop::Kind(Kind::WifiFragment | Kind::WifiAggregate)) => Err(Stop::Kind(Kind::NotOpened)),
+        Err(Stop::Kind(Kind::WifiProtected | Kind::WifiFragment | Kind::WifiAggregate)) => {
+            Err(Stop::Kind(Kind::NotOpened))
+        }
         outcome => outcome,
     }
 }

@@ -257,15 +257,18 @@ fn ipv6_of_a_broker() {
 
 #[test]
 fn what_is_not_opened_is_an_issue() {
-    let mut sealed = wireless();
-    sealed[22] = 1;
+    let (mut part, mut sealed) = (wireless(), wireless());
+    part[22] = 1;
+    sealed[1] |= 0x40;
     for packet in [
         ethernet(0x22f3, &[0; 60]),
         ethernet(0x88e5, &[0; 60]),
         ethernet(0x894f, &[0; 60]),
         ethernet(0x0800, &udp(5247, &[1; 60])),
         ethernet(0x0800, &udp(5247, &capwap(0x180, wireless()))),
-        ethernet(0x0800, &udp(5247, &capwap(0x100, sealed))),
+        ethernet(0x0800, &udp(5247, &capwap(0x100, part))),
+        ethernet(0x0800, &udp(5247, &capwap(0x100, sealed.clone()))),
+        ethernet(0x0800, &ipv4(47, &with(&[0, 0, 0x82, 0x10], sealed))),
     ] {
         let outcome = read(&one(1, &packet));
         assert_eq!(outcome.kind("encapsulation-not-opened"), 1, "{:?}", outcome.info.kinds);

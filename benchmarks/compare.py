@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import itertools
 import json
 import random
 import sys
@@ -24,9 +25,6 @@ from typing import Any
 from fieldwork.making import run_jobs, toml_of
 
 Table = dict[str, Any]
-
-SPLITS = 10
-"""Ways to deal the runs of two equal sets."""
 
 
 def base(rng: random.Random) -> Table:
@@ -138,7 +136,7 @@ def make(out: Path, bases: int, runs: int, seed: int, jobs: int) -> int:
 
 
 def rows_of(job: tuple[str, str]) -> list[dict[str, Any]]:
-    """The summary's rows of one capture alone; of the sender's with its kernel's log where the point is `host`."""
+    """The summary's rows of one capture alone; at the point `host`, of the sender's with its kernel's log."""
     import multitracer as mt
     from multitracer.batch.rows import record_of
 
@@ -201,12 +199,12 @@ def score(out: Path, points: list[str], jobs: int, markdown: bool) -> int:
         outcome = compared(number, kind, point)
         equal += 1
         alarms += outcome.verdict in ("slower", "faster")
-        # The runs of both sets, dealt anew: no time of day, no load differs between the halves.
+        # The runs of both sets, dealt anew in every way: neither time nor load differs between the halves.
         both = budgets(sets[number, "base", point] + sets[number, "again", point])
-        for deal in range(SPLITS):
-            mixed = random.Random(f"{number} {point} {deal}").sample(both, len(both))
-            half = len(mixed) // 2
-            outcome = difference(mixed[:half], mixed[half:], ("one half", "other half"))
+        for chosen in itertools.combinations(range(1, len(both)), len(both) // 2):
+            one = [both[at] for at in chosen]
+            other = [both[at] for at in range(len(both)) if at not in chosen]
+            outcome = difference(one, other, ("one half", "other half"))
             again += 1
             again_alarms += outcome.verdict in ("slower", "faster")
     if markdown:

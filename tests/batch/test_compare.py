@@ -126,6 +126,15 @@ def test_the_same_window_over_a_longer_path_is_the_round_trip() -> None:
     assert "round_trip" not in by_cause(compared(before, [row("r", 8, rtt_ms=800, receiver_window=1.0)]))
 
 
+def test_losses_that_only_a_longer_path_has_are_shared_with_it() -> None:
+    """A product of two that changed: losses lasted no RTT of 20 ms before, and 10 of 100 ms after."""
+    before = [row("r", 10, rtt_ms=20, bandwidth=1.0)]
+    after = [row("r", 20, rtt_ms=100, bandwidth=0.5, loss_recovery=0.5)]
+    parts = by_cause(compared(before, after))
+    assert parts["round_trip"] == pytest.approx(10 * (1 - 20 / 100) / 2)
+    assert parts["losses"] == pytest.approx(10 - parts["round_trip"])
+
+
 def test_times_are_for_the_same_bytes() -> None:
     found = compared([row("r", 10, bandwidth=1.0)], [row("r", 30, size=3_000_000, bandwidth=1.0)])
     assert found.difference_s == pytest.approx(0)

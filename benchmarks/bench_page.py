@@ -1,8 +1,9 @@
 """The page of a transfer of millions of packets: seconds to write it, its size, seconds in the browser.
 
 A capture is synthesised, ``multitracer report`` makes its page, and headless Chromium opens it from disk: the
-time until the figure stands and answers a key (zoom in), and the time of further zooms; medians over `--opened`
-times after a first one that is not counted (the browser starts). ``--kind parallel`` has fifty connections.
+time until the figure stands and answers a key (zoom in), and the time of further zooms; medians of
+`--opened` times, after one that is not counted (the browser starts). ``--kind parallel`` has fifty
+connections.
 
 Usage: python benchmarks/bench_page.py [--packets N ...] [--kind bulk|parallel] [--opened N]
 """

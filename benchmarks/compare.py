@@ -26,6 +26,9 @@ from fieldwork.making import run_jobs, toml_of
 
 Table = dict[str, Any]
 
+STOP = 0.05
+"""Difference at which ``--max-slowdown 5`` would stop a build."""
+
 
 def base(rng: random.Random) -> Table:
     """A path without anything that slows a transfer but its rate and delay."""
@@ -192,13 +195,14 @@ def score(out: Path, points: list[str], jobs: int, markdown: bool) -> int:
                 parts = {one.cause: round(one.difference_s, 3) for one in outcome.causes}
                 misses.append(f"{number} {name} {point}: {outcome.difference_s:+.3f} s {parts}")
         lines.append((name, cause, told, shown, right))
-    alarms = equal = again_alarms = again = 0
+    alarms = stops = equal = again_alarms = again_stops = again = 0
     for number, kind, point in sorted(sets):
         if kind != "again":
             continue
         outcome = compared(number, kind, point)
         equal += 1
         alarms += outcome.verdict in ("slower", "faster")
+        stops += outcome.verdict != "no difference shown" and abs(outcome.share) > STOP
         # The runs of both sets, dealt anew in every way: neither time nor load differs between the halves.
         both = budgets(sets[number, "base", point] + sets[number, "again", point])
         for chosen in itertools.combinations(range(1, len(both)), len(both) // 2):
@@ -207,6 +211,7 @@ def score(out: Path, points: list[str], jobs: int, markdown: bool) -> int:
             outcome = difference(one, other, ("one half", "other half"))
             again += 1
             again_alarms += outcome.verdict in ("slower", "faster")
+            again_stops += outcome.verdict != "no difference shown" and abs(outcome.share) > STOP
     if markdown:
         print("| changed | cause | comparisons | difference shown | cause first |\n|---|---|---|---|---|")
         for line in lines:
@@ -215,8 +220,9 @@ def score(out: Path, points: list[str], jobs: int, markdown: bool) -> int:
         for line in lines:
             print(*line, sep="\t")
     shown, right = sum(line[3] for line in lines), sum(line[4] for line in lines)
-    print(f"\nfirst cause right in {right} of {shown}; equal sets: {alarms} alarms in {equal}")
-    print(f"runs of equal sets dealt anew: {again_alarms} alarms in {again}")
+    print(f"\nfirst cause right in {right} of {shown}")
+    print(f"equal sets: {alarms} alarms in {equal}, {stops} above {STOP:.0%}")
+    print(f"runs of equal sets dealt anew: {again_alarms} alarms in {again}, {again_stops} above {STOP:.0%}")
     print(*misses, sep="\n")
     counts = {"right": right, "shown": shown, "alarms": alarms, "equal": equal}
     print(json.dumps(counts | {"dealt_alarms": again_alarms, "dealt": again}))

@@ -108,9 +108,8 @@ def main() -> None:
         total += save(name, mpl.draw(figure, size=SIZE))
     charts = [kind for kind in wanted or PIVOTS if kind in PIVOTS]
     total += sum(save(kind, chart(*PIVOTS[kind])) for kind in charts)
-    print(
-        f"{len(pictures) + len(drawn) + len(charts)} pictures, {total / 1e6:.2f} MB in {TARGET.relative_to(ROOT)}"
-    )
+    count = len(pictures) + len(drawn) + len(charts)
+    print(f"{count} pictures, {total / 1e6:.2f} MB in {TARGET.relative_to(ROOT)}")
 
 
 def chart(study: str, metric: str, rows: str, columns: str, only: dict[str, str]) -> Any:

@@ -126,6 +126,14 @@ def test_the_same_window_over_a_longer_path_is_the_round_trip() -> None:
     assert "round_trip" not in by_cause(compared(before, [row("r", 8, rtt_ms=800, receiver_window=1.0)]))
 
 
+def test_a_lost_syn_is_a_loss() -> None:
+    before = [row("r", 2, rtt_ms=50, bandwidth=0.95, handshake=0.05)]
+    after = [row("r", 3, rtt_ms=50, bandwidth=0.65, handshake=0.35) | {"syn_retransmissions": 1}]
+    parts = by_cause(compared(before, after))
+    assert parts["losses"] == pytest.approx(1.05 - 0.05)
+    assert parts["handshake"] == pytest.approx(0.05 - 0.1)
+
+
 def test_losses_that_only_a_longer_path_has_are_shared_with_it() -> None:
     """A product of two that changed: losses lasted no RTT of 20 ms before, and 10 of 100 ms after."""
     before = [row("r", 10, rtt_ms=20, bandwidth=1.0)]

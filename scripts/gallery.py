@@ -1,6 +1,9 @@
 """Draw the pictures of docs/gallery.md and README.md from the sample measurements, small enough to keep.
 
-Usage: python scripts/gallery.py [NAME ...]
+Usage: python scripts/gallery.py [NAME ...] [--wifi DIR] [--rlc DIR]
+
+The pictures of other links are drawn only if the directories of their lab runs are given (docs/gallery.md has
+the commands).
 """
 
 from __future__ import annotations
@@ -55,6 +58,13 @@ PICTURES: dict[str, tuple[str, dict[str, float]]] = {
     "cdf": ("link-*", {}),
     "compare": ("link-*", {}),
 }
+# Of lab runs that are not kept: run, figure, window.
+OTHER_LINKS: dict[str, tuple[str, str, dict[str, float]]] = {
+    "wifi-retries": ("wifi", "multilayer", {"from_s": 1.5, "to_s": 4.0}),
+    "wifi-air": ("wifi", "air", {}),
+    "rlc-handover": ("rlc", "multilayer", {"from_s": 1.6, "to_s": 3.2}),
+    "rlc-bearer": ("rlc", "bearer", {}),
+}
 # Charts of studies, out of the summaries in docs/studies: file, metric, rows, columns, which runs (a|b: any).
 PIVOTS: dict[str, tuple[str, str, str, str, dict[str, str]]] = {
     "pivot-window-mtu": ("grid", "goodput_bps", "flow.0.rcvbuf_bytes", "network.mtu_bytes", {}),
@@ -75,8 +85,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these pictures")
-    wanted = parser.parse_args().names
-    known = [*PICTURES, *PIVOTS]
+    parser.add_argument("--wifi", metavar="DIR", help="a run of the scenario wifi-arq")
+    parser.add_argument("--rlc", metavar="DIR", help="a run of the scenario rlc-handover")
+    arguments = parser.parse_args()
+    wanted = arguments.names
+    known = [*PICTURES, *OTHER_LINKS, *PIVOTS]
     if unknown := sorted(set(wanted) - set(known)):
         parser.error(f"no picture {', '.join(unknown)}; there are {', '.join(known)}")
     pictures = {kind: PICTURES[kind] for kind in wanted or PICTURES if kind in PICTURES}
@@ -88,9 +101,18 @@ def main() -> None:
         shown = [Subject(one, found[one].measurement, found[one].results) for one in SETS.get(name, (name,))]
         figure = build(registry.load(registry.PLOTS[kind]), shown, PlotOptions(**window))
         total += save(kind, mpl.draw(figure, size=SIZE))
+    links = [name for name in wanted or OTHER_LINKS if name in OTHER_LINKS]
+    drawn = [name for name in links if getattr(arguments, OTHER_LINKS[name][0])]
+    for name in drawn:
+        run, kind, window = OTHER_LINKS[name]
+        analysis = mt.analyze(mt.read(getattr(arguments, run)))
+        subject = Subject(run, analysis.measurement, analysis.results)
+        figure = build(registry.load(registry.PLOTS[kind]), [subject], PlotOptions(**window))
+        total += save(name, mpl.draw(figure, size=SIZE))
     charts = [kind for kind in wanted or PIVOTS if kind in PIVOTS]
     total += sum(save(kind, chart(*PIVOTS[kind])) for kind in charts)
-    print(f"{len(pictures) + len(charts)} pictures, {total / 1e6:.2f} MB in {TARGET.relative_to(ROOT)}")
+    count = len(pictures) + len(drawn) + len(charts)
+    print(f"{count} pictures, {total / 1e6:.2f} MB in {TARGET.relative_to(ROOT)}")
 
 
 def chart(study: str, metric: str, rows: str, columns: str, only: dict[str, str]) -> Any:

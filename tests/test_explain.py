@@ -38,10 +38,15 @@ def test_spurious_timeout_is_told_whole() -> None:
     assert said(found, "copies").count("arrived at") == 2
 
 
+def test_where_the_link_lost_the_first_copy() -> None:
+    found = story("local-drops", packet=59)
+    assert "packet 28 at 3.159101 s (lost: dropped in front of the link)" in said(found, "copies")
+
+
 def test_fast_retransmit_names_the_lost_copy() -> None:
     found = story("link-resets-sack", packet=44)
     assert "RFC 5681" in said(found, "rule")
-    assert "(lost)" in said(found, "copies")
+    assert "(lost" in said(found, "copies")
     assert "needed: no earlier copy arrived" in said(found, "receiver")
     assert "tcp_retransmit_skb" in said(found, "kernel")
     assert "Recovery" in said(found, "kernel")

@@ -8,10 +8,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import multitracer as mt
-from multitracer.layers.onepoint import nothing_outstanding_ns
+from multitracer.layers.onepoint import _app_limited, nothing_outstanding_ns
 from multitracer.model.declared import with_points
 from multitracer.model.errors import UsageError
 
@@ -123,6 +124,16 @@ def test_declared_point(point: str, detail: Any) -> None:
     capture = next(iter(sorted(SAMPLES.glob("*/*snd*.pcap*"))))
     measurement = mt.read(capture, detail=detail, point=point)
     assert measurement.sources[0].point == point
+
+
+def test_a_writer_that_is_always_busy_to_the_kernel() -> None:
+    """Only what the capture gives to the application, and the kernel calls app_limited, is taken from it."""
+    busy_ns = np.array([100, 200, 300, 400])
+    assert _app_limited(np.array([1, 1, 1, 1]), busy_ns) == 1.0
+    assert _app_limited(np.array([1, 0, 0, 0]), busy_ns) == 0.0, "every connection begins so"
+    assert _app_limited(np.array([1, 1, 0, -1]), busy_ns) == 0.5, "what is unknown counts for nothing"
+    assert _app_limited(np.array([-1, -1, -1, -1]), busy_ns) == 0.0
+    assert _app_limited(np.array([1]), busy_ns[:1]) == 0.0
 
 
 def test_time_behind_the_last_acknowledgement_is_the_application_s() -> None:

@@ -11,7 +11,8 @@ CAUSES: dict[str, str] = {
     "application": "the application wrote or read nothing",
     "receiver_window": "the receiver's window was full",
     "congestion_window": "the congestion window was full, without a loss (slow start, a small window)",
-    "losses": "losses were repaired; also the congestion window of connections that had retransmissions",
+    "losses": "losses were repaired, a SYN's too; also the congestion window of connections that had "
+    "retransmissions",
     "bandwidth": "the link was full",
     "handshake": "the connection was opened",
     "round_trip": "the path's RTT changed: the same windows moved less, or more, in a second",
@@ -97,6 +98,11 @@ def _seconds(row: Mapping[str, Any]) -> dict[str, float]:
     after_losses = recovery_s > 0 or (_number(row.get("retransmissions")) or 0) > 0
     spent["congestion_window"] = 0.0 if after_losses else window_s
     spent["losses"] = recovery_s + (window_s if after_losses else 0.0)
+    if (_number(row.get("syn_retransmissions")) or 0) > 0:
+        # Waiting for the timer of a SYN that was lost.
+        waited_s = max(0.0, spent["handshake"] - (_number(row.get("rtt_base_ms")) or 0.0) / 1e3)
+        spent["handshake"] -= waited_s
+        spent["losses"] += waited_s
     # Shares are rounded: what is left over, or too much, is nobody's.
     spent["unknown"] = max(0.0, spent["unknown"] + whole_s - math.fsum(spent.values()))
     return spent

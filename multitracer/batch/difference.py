@@ -215,8 +215,9 @@ def difference(before: Sequence[Budget], after: Sequence[Budget], paths: tuple[s
     between two calls.
 
     A cause's difference is that of its time. From causes whose time grows with the RTT, the part that the
-    change of the path's RTT explains is `round_trip` (logarithmic mean of the times, times the logarithm of
-    the RTTs' ratio; Ang 2004), never more than the whole difference of the cause.
+    change of the path's RTT explains is `round_trip`: their time is a number of RTTs times the RTT, and the
+    RTT's part of the difference of the product is the mean of changing it first and of changing it last
+    (Shapley 1953; Sun, Energy Economics 20, 1998), never more than the whole difference of the cause.
 
     Parameters
     ----------
@@ -311,13 +312,14 @@ def _by_cause(before: _Means, after: _Means) -> Floats:
     import numpy as np
 
     found: Floats = after.seconds - before.seconds
-    change = np.nan_to_num(after.log_rtt - before.log_rtt)
+    ratio = np.exp(np.nan_to_num(after.log_rtt - before.log_rtt))
     names = list(CAUSES)
     path = names.index("round_trip")
     for cause in SLOWED_BY_ROUND_TRIPS:
         at = names.index(cause)
         whole = found[..., at]
-        part = _logarithmic_mean(before.seconds[..., at], after.seconds[..., at]) * change
+        # Seconds are RTTs times their length. Change the length first, or last: the mean of both (Shapley).
+        part = (before.seconds[..., at] * (ratio - 1) + after.seconds[..., at] * (1 - 1 / ratio)) / 2
         part = np.clip(part, np.minimum(whole, 0.0), np.maximum(whole, 0.0))
         found[..., at] -= part
         found[..., path] += part
@@ -338,19 +340,6 @@ def _resampled(a: _Matrix, b: _Matrix, paired: bool) -> Floats:
         others = rows if paired else random.integers(0, second, (count, second))
         parts.append(_by_cause(a.mean(rows), b.mean(others)))
     return np.concatenate(parts)
-
-
-def _logarithmic_mean(a: Any, b: Any) -> Any:
-    """(b - a) / ln(b / a); a where both are equal, 0 where one is 0."""
-    import numpy as np
-
-    a, b = np.broadcast_arrays(np.asarray(a, dtype=float), np.asarray(b, dtype=float))
-    some = (a > 0) & (b > 0)
-    safe_a, safe_b = np.where(some, a, 1.0), np.where(some, b, 1.0)
-    ratio = np.log(safe_b / safe_a)
-    near = np.abs(ratio) < 1e-9
-    mean = np.where(near, (safe_a + safe_b) / 2, (safe_b - safe_a) / np.where(near, 1.0, ratio))
-    return np.where(some, mean, 0.0)
 
 
 def _p_value(a: _Matrix, b: _Matrix, paired: bool) -> float | None:

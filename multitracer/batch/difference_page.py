@@ -8,7 +8,7 @@ from multitracer.batch.difference import Difference
 from multitracer.batch.page import Cell, page, table
 from multitracer.model import quantities
 from multitracer.report.markup import Markup, join, tag
-from multitracer.report.page_text import spelled
+from multitracer.report.page_text import duration, micro, spelled
 
 
 def difference_page(found: Difference) -> str:
@@ -27,7 +27,9 @@ def difference_page(found: Difference) -> str:
         ("sides", "What was compared", _sides(found)),
     ]
     title = f"{_name(found.before.path)} and {_name(found.after.path)} compared"
-    return page(title, words.headline(found), chapters, "compare --json has every number of this page.")
+    return page(
+        title, micro(words.headline(found)), chapters, "compare --json has every number of this page."
+    )
 
 
 def _name(path: str) -> str:
@@ -44,10 +46,10 @@ def _answer(found: Difference) -> Markup:
             "div",
             tag("strong", f"{100 * found.share:+.3g}%" if share else "0%", class_=grade),
             tag("span", "transfer time for the same bytes"),
-            [tag("p", line) for line in lines if line],
+            [tag("p", micro(line)) for line in lines if line],
             class_="used",
         ),
-        tag("p", words.method(found), class_="note"),
+        tag("p", micro(words.method(found)), class_="note"),
     )
 
 
@@ -57,10 +59,10 @@ def by_cause(found: Difference) -> Markup:
     rows: list[tuple[Cell, ...]] = [
         (
             words.spelled(one.cause),
-            (one.before_s, quantities.duration(one.before_s) if one.before_s else ""),
-            (one.after_s, quantities.duration(one.after_s) if one.after_s else ""),
-            (one.difference_s, words.signed(one.difference_s)),
-            words.interval(one),
+            (one.before_s, duration(one.before_s) if one.before_s else ""),
+            (one.after_s, duration(one.after_s) if one.after_s else ""),
+            (one.difference_s, micro(words.signed(one.difference_s))),
+            micro(words.interval(one)),
             _bar(one.difference_s / most),
             (
                 found.goodput_difference_bps(one.difference_s),
@@ -123,18 +125,21 @@ def _value(value: object) -> str:
 
 
 def _sides(found: Difference) -> Markup:
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             label,
             _name(one.path),
             (one.measurements, f"{one.measurements:,}"),
             (one.connections, f"{one.connections:,}"),
             (one.bytes, f"{one.bytes:,.0f}"),
-            (one.seconds, quantities.duration(one.seconds)),
+            (one.seconds, duration(one.seconds)),
             (one.goodput_bps, quantities.rate(one.goodput_bps)),
             ", ".join(one.left_out),
         )
         for label, one in (("before", found.before), ("after", found.after))
     ]
-    headings = ("", "path", "measurements", "connections", "mean bytes", "mean time", "goodput", "left out")
+    headings = ["", "path", "measurements", "connections", "mean bytes", "mean time", "goodput", "left out"]
+    if not any(row[-1] for row in rows):
+        headings.pop()
+        rows = [row[:-1] for row in rows]
     return table("What was compared", headings, rows)

@@ -10,12 +10,13 @@ from multitracer.batch import difference_words as words
 from multitracer.batch.comparison import Change
 from multitracer.batch.difference import Difference
 from multitracer.batch.difference_page import by_cause
-from multitracer.batch.outcome import Batch, Record
+from multitracer.batch.outcome import Batch, Record, flag_rule, flagged_for
 from multitracer.batch.page import page, table
 from multitracer.batch.pictures import histogram, study_chart
 from multitracer.batch.study import Pivot
 from multitracer.report.markup import Child, Markup, join, tag
-from multitracer.report.page_text import count, duration, rate, share, spelled
+from multitracer.report.page_text import count, duration, micro, rate, share, spelled
+from multitracer.report.sections import NO_CAUSE
 
 MOST_ROWS = 5_000
 MOST_LETTERS = 40
@@ -23,7 +24,7 @@ MOST_LETTERS = 40
 MOST_FLAGGED = 200
 MOST_CHOICES = 30
 MOST_FAILED = 1_000
-FIXED = 11
+FIXED = 12
 """Columns of the table of all measurements before those of the parameters."""
 MOST_PARAMETERS = 4
 """Of more parameters that differ, the reader ticks those to see."""
@@ -63,11 +64,9 @@ def index_page(
 
 def _lead(found: Batch) -> str:
     connections = sum(len(record["connections"]) for record in found.done)
-    dropped = any(record["utilization"].get("call_dropped") for record in found.flagged)
-    why = f"utilization of {found.flag_below:g}% or less{', or a dropped call' if dropped else ''}"
     return (
         f"{len(found.done):,} analysed with {count(connections, 'connection')}; "
-        f"{len(found.flagged):,} flagged ({why}); {len(found.failed):,} failed."
+        f"{len(found.flagged):,} flagged ({flag_rule(found)}); {len(found.failed):,} failed."
     )
 
 
@@ -109,16 +108,34 @@ def _flagged(found: Batch) -> Markup:
             "li",
             tag(
                 "div",
-                tag("strong", share(record["utilization"]["value"]), class_="bad cost"),
-                tag("div", _link(record), _parameters(record, varied), _why(record)),
+                tag("strong", _used(record) or "unknown", class_="bad cost"),
+                tag(
+                    "div",
+                    _link(record),
+                    _broke(record, found.flag_below),
+                    _parameters(record, varied),
+                    _why(record),
+                ),
                 class_="fact",
             ),
         )
         for record in flagged[:MOST_FLAGGED]
     ]
     more = len(flagged) - len(items)
-    note = tag("p", f"and {more:,} more, in the table below", class_="note") if more > 0 else None
+    note = tag("p", f"and {more:,} more, in the table above", class_="note") if more > 0 else None
     return join(tag("ol", items, class_="facts"), note)
+
+
+def _used(record: Record) -> str:
+    """The utilization; empty if it is not known."""
+    value = record["utilization"]["value"] if record["status"] == "done" else None
+    return "" if value is None else share(value)
+
+
+def _broke(record: Record, below: float) -> Markup | None:
+    """What but its utilization a measurement is flagged for."""
+    why = flagged_for(record, below)
+    return None if why.startswith("utilization") else tag("span", f" {why}", class_="bad")
 
 
 def _parameters(record: Record, varied: Sequence[str]) -> Markup | None:
@@ -139,14 +156,18 @@ def _why(record: Record) -> Markup:
             "li",
             tag("b", one["title"]),
             "" if one["cost_s"] is None else f" ({duration(one['cost_s'])})",
-            ": ",
-            one["text"],
+            micro(_after(one["title"], one["text"])),
         )
         for one in record["diagnosis"]
     ]
     if facts:
         parts.append(tag("ul", facts))
     return join(*parts)
+
+
+def _after(title: str, text: str) -> str:
+    """What stands behind a title: a sentence that begins with it goes on from there."""
+    return text.removeprefix(title) if text.startswith(title) else f": {text}"
 
 
 def _histogram(found: Batch) -> Markup:
@@ -267,8 +288,8 @@ def _all(found: Batch) -> Markup:
     shown = sorted(found.records, key=lambda record: _worst_first(record, states))[:MOST_ROWS]
     choices = {name: _choices(found.done, name) for name in names}
     headings = [
-        "measurement", "state", "utilization", "goodput", "bytes", "duplicate bytes", "retransmissions",
-        "timeouts", "spurious", "RTT", "main loss", *names,
+        "measurement", "state", "utilization", "main cause", "goodput", "bytes", "duplicate bytes",
+        "retransmissions", "timeouts", "spurious", "RTT", "main loss", *names,
     ]  # fmt: skip
     rows = (_row(record, states[record["name"]], names) for record in shown)
     filters: list[Child] = [
@@ -339,6 +360,12 @@ def _main(record: Record) -> str | None:
     return next((str(one["kind"]) for one in record["diagnosis"] if one["kind"] != "utilization"), None)
 
 
+def _main_title(record: Record) -> str:
+    """The main cause in a few words; empty where the diagnosis names none."""
+    found = (one for one in record["diagnosis"] if one["kind"] not in NO_CAUSE)
+    return next((str(one["title"]) for one in found), "")
+
+
 def _columns(headings: Sequence[str], shown: int | None) -> list[Child]:
     """A box to tick for each column but the first; those from `shown` on are not ticked."""
     return [
@@ -367,7 +394,7 @@ def _select(name: str, column: int, values: Iterable[str]) -> Markup:
 
 def _row(record: Record, state: str, names: Sequence[str]) -> Sequence[Any]:
     if record["status"] != "done":
-        return [record["name"], "failed", *[""] * 8, record["error"]["text"], *[""] * len(names)]
+        return [record["name"], "failed", "", record["error"]["text"], *[""] * 8, *[""] * len(names)]
     connections = record["connections"]
     most: Mapping[str, Any] = max(connections, key=lambda one: int(one["bytes"]), default={})
     value = record["utilization"]["value"]
@@ -381,7 +408,8 @@ def _row(record: Record, state: str, names: Sequence[str]) -> Sequence[Any]:
     return [
         _link(record),
         state,
-        (None if value is None else 100 * value, "" if value is None else share(value)),
+        (None if value is None else 100 * value, _used(record)),
+        _main_title(record),
         (goodput, "" if goodput is None else rate(goodput)),
         total("bytes"),
         total("duplicate_bytes"),

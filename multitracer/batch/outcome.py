@@ -17,6 +17,48 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
+_BROKE_OFF = {"call_dropped": "the call was dropped", "unfinished": "the transfer broke off"}
+_STOOD_STILL = {"standstill": "the path stalled", "log_stall": "nothing moved"}
+
+
+def flagged_for(record: Record, below: float) -> str:
+    """Why a measurement is flagged; empty if it is not, or could not be analysed.
+
+    Parameters
+    ----------
+    record : dict
+        Of a measurement.
+    below : float
+        Percent of utilization at which, and below which, it is flagged.
+
+    Returns
+    -------
+    str
+        How it broke off, that it stalled for most of what it lost, or its utilization.
+    """
+    if record["status"] != "done":
+        return ""
+    used, kinds = record["utilization"], [one["kind"] for one in record["diagnosis"]]
+    if used.get("call_dropped"):
+        return _BROKE_OFF["call_dropped"]
+    for kind, words in _BROKE_OFF.items():
+        if kind in kinds:
+            return words
+    main = next((kind for kind in kinds if kind != "utilization"), "")
+    if main in _STOOD_STILL:
+        return _STOOD_STILL[main]
+    value = used["value"]
+    return f"utilization {100 * value:.1f}%" if value is not None and 100 * value <= below else ""
+
+
+def flag_rule(found: Batch) -> str:
+    """What the flagged measurements of a batch are flagged for."""
+    words = f"utilization of {found.flag_below:g}% or less"
+    others = {
+        why for one in found.flagged if not (why := flagged_for(one, found.flag_below)).startswith("util")
+    }
+    return f"{words}; {', '.join(sorted(others))}" if others else words
+
 
 @dataclass
 class Batch:
@@ -60,14 +102,12 @@ class Batch:
 
     @property
     def flagged(self) -> list[Record]:
-        """Measurements at the threshold or below it, and those whose call was dropped, the worst first."""
-        found = [
-            record
-            for record in self.done
-            if (value := record["utilization"]["value"]) is not None
-            and (100 * value <= self.flag_below or record["utilization"].get("call_dropped"))
-        ]
-        return sorted(found, key=lambda record: (record["utilization"]["value"], record["name"]))
+        """Measurements that broke off, stalled, or are at the threshold or below it, the worst first.
+
+        By utilization; those without one come first: nothing better is known of them.
+        """
+        found = [record for record in self.records if flagged_for(record, self.flag_below)]
+        return sorted(found, key=lambda record: (record["utilization"]["value"] or 0.0, record["name"]))
 
     @property
     def parameters(self) -> list[str]:

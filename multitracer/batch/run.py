@@ -14,7 +14,7 @@ from multitracer.api.pcapfilter import compiled
 from multitracer.batch import guard
 from multitracer.batch.executors import Run, Where, default_memory_bytes, opened
 from multitracer.batch.find import Found, Unit, find
-from multitracer.batch.outcome import Batch
+from multitracer.batch.outcome import Batch, flagged_for
 from multitracer.batch.output import write_all
 from multitracer.batch.parameters import merge, name_pattern, read_table
 from multitracer.batch.progress import EACH_BYTES, Progress, Report
@@ -88,7 +88,8 @@ def batch(
     pages : {"all", "flagged", "none"}
         Which measurements get a report page.
     flag_below : float
-        Percent of utilization at which, and below which, a measurement is flagged.
+        Percent of utilization at which, and below which, a measurement is flagged. One that broke off or
+        stalled is flagged whatever its utilization.
     params : sequence of str
         Parameters in the names of measurements: ``mtu=(\d+)``.
     parameter_table : path, optional
@@ -236,8 +237,7 @@ def _analyse_all(
             if record["status"] != "done" and record["error"]["kind"] == "output":
                 raise UsageError(record["error"]["text"])
             records[unit.name] = record
-            value = record["utilization"]["value"] if record["status"] == "done" else None
-            flagged = value is not None and 100 * value <= options.flag_below
+            flagged = bool(flagged_for(record, options.flag_below))
             state.step(unit.name, unit.bytes, outcome["cached"], record["status"] != "done", flagged)
             if progress:
                 progress(state)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from multitracer.batch.outcome import Batch, Record
+from multitracer.batch.outcome import Batch, Record, flag_rule
 from multitracer.batch.rules import Broken
 from multitracer.model import quantities
 
@@ -57,8 +57,8 @@ def markdown(found: Batch, broken: Sequence[Broken]) -> str:
     lines = [
         "# Measurements",
         "",
-        f"{len(found.done):,} analysed, {len(found.flagged):,} flagged (utilization of "
-        f"{found.flag_below:g}% or less), {len(found.failed):,} failed, {len(broken):,} rules broken.",
+        f"{len(found.done):,} analysed, {len(found.flagged):,} flagged ({flag_rule(found)}), "
+        f"{len(found.failed):,} failed, {len(broken):,} rules broken.",
     ]
     if broken:
         lines += ["", "## Rules broken", "", "| measurement | rule | found |", "|---|---|---|"]
@@ -69,7 +69,7 @@ def markdown(found: Batch, broken: Sequence[Broken]) -> str:
         lines += [
             _row(
                 record["name"],
-                f"{100 * record['utilization']['value']:.1f}%",
+                _used(record),
                 _goodput(record),
                 _why(record),
             )
@@ -85,6 +85,11 @@ def markdown(found: Batch, broken: Sequence[Broken]) -> str:
 
 def _more(count: int) -> list[str]:
     return ["", f"and {count - MOST_ROWS:,} more in summary.csv"] if count > MOST_ROWS else []
+
+
+def _used(record: Record) -> str:
+    value = record["utilization"]["value"]
+    return "unknown" if value is None else f"{100 * value:.1f}%"
 
 
 def _goodput(record: Record) -> str:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from multitracer.batch.naming import page_file, record_file
+from multitracer.batch.outcome import flagged_for
 from multitracer.batch.rows import record_of
 from multitracer.batch.storage import Store, filesystem, is_remote, store
 from multitracer.batch.version import program
@@ -126,8 +127,7 @@ def _kept(place: Store, job: Job, key: str) -> dict[str, Any] | None:
 def _wants_page(job: Job, record: dict[str, Any]) -> bool:
     if record["status"] != "done" or job["page"] == "none":
         return False
-    value = record["utilization"]["value"]
-    return job["page"] == "all" or (value is not None and 100 * value <= job["flag_below"])
+    return job["page"] == "all" or bool(flagged_for(record, job["flag_below"]))
 
 
 def _key(job: Job) -> str:

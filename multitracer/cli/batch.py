@@ -204,21 +204,24 @@ def _missed(found: Batch, least: float | None) -> list[str]:
 
 
 def _print(found: Batch, seconds: float) -> None:
+    from multitracer.batch.outcome import flag_rule
+
     computed = len(found.records) - found.cached
     say(
         f"{count(len(found.records), 'measurement')} in {seconds:,.1f} s: "
         f"{computed:,} computed, {found.cached:,} reused"
     )
     say(f"  done     {len(found.done):,}")
-    say(f"  flagged  {len(found.flagged):,}  (utilization of {found.flag_below:g}% or less)")
+    say(f"  flagged  {len(found.flagged):,}  ({flag_rule(found)})")
     for record in found.flagged[:SHOWN]:
         causes = ", ".join(
             f"{one['cause'].replace('_', ' ')} {100 * one['share']:.1f}%"
             for one in record["causes"]
             if one["share"] >= LEAST_SHARE
         )
-        used = 100 * record["utilization"]["value"]
-        say_wrapped(f"    {used:5.1f}%  ", f"{record['name']}: {causes or _said(record)}")
+        value = record["utilization"]["value"]
+        used = "unknown" if value is None else f"{100 * value:5.1f}% "
+        say_wrapped(f"    {used} ", f"{record['name']}: {causes or _said(record)}")
     say(f"  failed   {len(found.failed):,}")
     for record in found.failed[:SHOWN]:
         say_wrapped("    ", f"{record['name']}: {record['error']['text']}")

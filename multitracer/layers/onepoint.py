@@ -87,9 +87,13 @@ def kernel_limits(
     """Shares by the kernel's counters (tcp_info: busy, rwnd_limited, sndbuf_limited); None without them.
 
     Time that is not busy had nothing to send, and so had a send buffer too small for more: both are the
-    application's. What is neither that nor the receiver's window goes to the rest as `inferred` has them, or
-    is unknown. Its last sample may be older than the end of the transfer: behind it, time in which nothing
-    was outstanding is the application's, as the kernel would count it, and the rest is shared as before it.
+    application's. A connection is busy to the kernel while anything is unacknowledged, so a writer that is
+    slower than the path, yet writes more often than once in an RTT, is always busy: what the capture gives
+    to the application beyond that is the application's too, for at most the busy time before samples of the
+    kernel that say `app_limited`. What is neither that nor the receiver's window goes to the rest as
+    `inferred` has them, or is unknown. Its last sample may be older than the end of the transfer: behind it,
+    time in which nothing was outstanding is the application's, as the kernel would count it, and the rest is
+    shared as before it.
 
     Parameters
     ----------
@@ -128,16 +132,22 @@ def kernel_limits(
     span_ns = max(known_ns - first_ns, busy, 1)
     window = min(window, busy)
     buffer = min(buffer, busy - window)
-    network = busy - window - buffer
+    network = float(busy - window - buffer)
     parts_ns = dict.fromkeys(_LIMITS, 0.0)
     parts_ns["application"] = float(span_ns - busy + buffer)
     parts_ns["receiver_window"] = float(window)
+    opening = inferred["handshake"] if inferred else 0.0
+    if inferred and opening < 1:
+        beyond_ns = inferred["application"] / (1 - opening) * span_ns - parts_ns["application"]
+        starved = _app_limited(states["app_limited"][rows], states["busy_ns"][rows])
+        starved_ns = min(max(beyond_ns, 0.0), starved * network)
+        parts_ns["application"] += starved_ns
+        network -= starved_ns
     weights = {name: inferred[name] if inferred else 0.0 for name in NETWORK}
     whole = sum(weights.values())
     for name, weight in weights.items():
         parts_ns[name] = network * weight / whole if whole else 0.0
-    parts_ns["unknown"] = 0.0 if whole else float(network)
-    opening = inferred["handshake"] if inferred else 0.0
+    parts_ns["unknown"] = 0.0 if whole else network
     quiet_ns = nothing_outstanding_ns(m, connection, source, known_ns, last_ns)
     share_of_rest = (last_ns - known_ns - quiet_ns) / span_ns if known_ns < last_ns else 0.0
     parts_ns = {name: value * (1 + share_of_rest) for name, value in parts_ns.items()}
@@ -146,6 +156,17 @@ def kernel_limits(
     shares: dict[str, Any] = {name: round(value * scale, 6) for name, value in parts_ns.items()}
     seconds = inferred["seconds"] if inferred else round(span_ns / 1e9, 6)
     return shares | {"handshake": opening, "seconds": seconds, "method": "kernel"}
+
+
+def _app_limited(flags: Any, busy_ns: Any) -> float:
+    """Share of the busy time between samples at whose end the kernel says so; 0 where the log does not.
+
+    The first sample is no evidence: Linux begins every connection with the flag set.
+    """
+    spent_ns = np.maximum(np.diff(busy_ns), 0)
+    flags = flags[1:]
+    whole_ns = int(spent_ns[flags >= 0].sum())
+    return int(spent_ns[flags == 1].sum()) / whole_ns if whole_ns else 0.0
 
 
 def nothing_outstanding_ns(

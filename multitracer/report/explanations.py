@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.diagnosis.explain import explain
+from multitracer.diagnosis.explain import explain_all
 from multitracer.layers.tcp.transit import near_sender
-from multitracer.model.errors import UsageError
 from multitracer.output.results import Answers
 
 MOST_OF_ONE = 200
@@ -41,11 +40,7 @@ def explanations(analysis: Answers, most: int = MOST_OF_ONE) -> Explanations:
     if len(again) > most:
         again = again[np.linspace(0, len(again) - 1, max(most, 0)).astype(np.int64)]
     found: Explanations = {}
-    for record in again.tolist():
-        try:
-            explained = explain(analysis, packet=record)
-        except UsageError:
-            continue
+    for record, explained in explain_all(analysis, source, again.tolist()).items():
         words = [explained.title]
         for line in explained.lines:
             words += [str(line["about"]), str(line["text"])]

@@ -8,7 +8,7 @@ from typing import Any
 from multitracer.report.facts import Fact
 from multitracer.report.interactive import Interactive
 from multitracer.report.markup import Markup, join, tag
-from multitracer.report.page_text import duration, rate, share
+from multitracer.report.page_text import duration, micro, rate, share
 from multitracer.report.tables import data_ends
 
 Object = Mapping[str, Any]
@@ -43,7 +43,7 @@ def diagnosis(contract: Object, found: list[Fact]) -> Markup:
                 tag("span", "of the link capacity was used"),
                 tag(
                     "p",
-                    f"{' '.join(said)} Source: {str(used['basis']).replace('_', ' ')}.",
+                    f"{micro(' '.join(said))} Source: {str(used['basis']).replace('_', ' ')}.",
                 ),
                 class_="used",
             )
@@ -98,29 +98,35 @@ def _nothing(contract: Object) -> str:
 
 def _fact(fact: Fact) -> Markup:
     first = fact.places[0] if fact.places else None
+    digits = _digits([start for start, _ in fact.places])
     more = [
         tag(
             "button",
-            f"{start:,.1f} s",
+            f"{start:,.{digits}f} s",
             type="button",
             class_="place",
             data_from=start,
             data_to=end,
             title=f"Show {duration(end - start)} from {start:,.3f} s",
         )
-        for start, end in (fact.places if len(fact.places) > 1 else ())
+        for start, end in (sorted(fact.places) if len(fact.places) > 1 else ())
     ]
     heading = tag("button", fact.title, type="button", class_="go") if first else tag("b", fact.title)
     cost, _, bounds = fact.cost_words.partition(", ")
     line = tag(
         "div",
         tag("span", cost, tag("small", bounds) if bounds else None, class_="cost"),
-        tag("div", heading, tag("p", fact.text)),
+        tag("div", heading, tag("p", micro(fact.text))),
         class_="fact",
         data_from=None if first is None else first[0],
         data_to=None if first is None else first[1],
     )
     return tag("li", line, tag("div", more, class_="places") if more else None, _rests_on(fact))
+
+
+def _digits(times: list[float]) -> int:
+    """Decimals that tell times apart: one to three."""
+    return next((n for n in (1, 2) if len({round(one, n) for one in times}) == len(times)), 3)
 
 
 def _rests_on(fact: Fact) -> Markup | None:

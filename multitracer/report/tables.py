@@ -34,9 +34,9 @@ def tables(contract: Object) -> Markup:
 
 
 def data_ends(connection: Object) -> str:
-    """From where to where the data went."""
+    """From where to where the data went; a line breaks in front of the arrow only."""
     ends = connection["endpoints"]
-    return " → ".join(ends if connection["data_direction"] == "forward" else ends[::-1])
+    return " →\N{NO-BREAK SPACE}".join(ends if connection["data_direction"] == "forward" else ends[::-1])
 
 
 def _connections(found: Sequence[Object], in_all: int | None = None) -> Markup:

@@ -22,6 +22,7 @@ from multitracer.report.explanations import explanations
 from multitracer.report.facts import facts
 from multitracer.report.interactive import MOST_POINTS, Interactive, interactive
 from multitracer.report.markup import Markup, clean, data_block, join, tag
+from multitracer.report.page_text import micro
 from multitracer.report.sections import diagnosis, figures, headline, subtitle
 from multitracer.report.stills import reset_gaps
 from multitracer.report.tables import sources, tables
@@ -165,7 +166,7 @@ def _points(analysis: Answers, contract: Object, most_explanations: int) -> Obje
         ],
         "explain": clean(shlex.join(["multitracer", "explain", *shown])),
         "explanations": {
-            key: [clean(word) for word in words]
+            key: [clean(micro(word)) for word in words]
             for key, words in (
                 explanations(analysis, most_explanations) if most_explanations > 0 else {}
             ).items()

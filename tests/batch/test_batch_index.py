@@ -10,8 +10,9 @@ from support_page import browser, opened
 from multitracer.batch.comparison import compare
 from multitracer.batch.find import Unread
 from multitracer.batch.index import index_page
-from multitracer.batch.outcome import Batch
+from multitracer.batch.outcome import Batch, flag_rule
 from multitracer.batch.rows import COLUMNS
+from multitracer.batch.verdicts import markdown
 
 EVIL = "<img src=x onerror=alert(1)>\"'</script><script>alert(2)</script>\u202e\udcff"
 
@@ -72,6 +73,37 @@ def test_nothing_runs_and_everything_filters(tmp_path: Path) -> None:
         assert page.inner_text("#measurements tbody tr:first-child td:nth-child(3)") == "50.0%"
         assert page.locator("img[src=x]").count() == 0
         assert (noticed.errors, noticed.dialogs, noticed.requests[1:]) == ([], [], [])
+
+
+def test_a_phone_shows_every_cell_with_its_name(tmp_path: Path) -> None:
+    page_file = tmp_path / "index.html"
+    page_file.write_text(index_page(batch_of(0.99, 0.5), [], None), encoding="utf-8")
+    with browser(tmp_path / "profile") as context, opened(context, page_file) as (page, noticed):
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+        beyond = "() => [...document.querySelectorAll('#measurements td')]"
+        beyond += ".filter((one) => one.getBoundingClientRect().right > innerWidth).length"
+        assert page.evaluate(beyond) == 0
+        cell = page.locator("#measurements tbody tr:first-child td:nth-child(3)")
+        assert cell.get_attribute("data-name") == "utilization"
+        page.click("#measurements thead th:nth-child(3) button")
+        assert cell.inner_text() == "50.0%", "headings sort on a phone, too"
+        assert noticed.errors == []
+
+
+def test_what_broke_off_or_stalled_is_flagged() -> None:
+    records = [record(name, value) for name, value in (("a", None), ("b", 0.99), ("c", None), ("d", 0.97))]
+    for one, kind in zip(records, ("unfinished", "standstill", "loss", "loss"), strict=True):
+        one["diagnosis"] = [{"title": "Title", "text": "Text.", "kind": kind, "cost_s": None}]
+    # A stall that is not the main cause.
+    records[3]["diagnosis"].append({"title": "Title", "text": "Text.", "kind": "standstill", "cost_s": None})
+    found = Batch(records)
+    assert [one["name"] for one in found.flagged] == ["a", "b"]
+    assert flag_rule(found) == "utilization of 95% or less; the path stalled, the transfer broke off"
+    text = index_page(found, [], None)
+    assert "unknown" in text
+    assert "the transfer broke off" in text
+    assert "| a | unknown |" in markdown(found, [])
 
 
 def test_numbers_without_a_browser() -> None:

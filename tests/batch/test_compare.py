@@ -127,6 +127,23 @@ def test_the_same_window_over_a_longer_path_is_the_round_trip() -> None:
     assert "round_trip" not in by_cause(compared(before, [row("r", 8, rtt_ms=800, receiver_window=1.0)]))
 
 
+def test_a_lost_syn_is_a_loss() -> None:
+    before = [row("r", 2, rtt_ms=50, bandwidth=0.95, handshake=0.05)]
+    after = [row("r", 3, rtt_ms=50, bandwidth=0.65, handshake=0.35) | {"syn_retransmissions": 1}]
+    parts = by_cause(compared(before, after))
+    assert parts["losses"] == pytest.approx(1.05 - 0.05)
+    assert parts["handshake"] == pytest.approx(0.05 - 0.1)
+
+
+def test_losses_that_only_a_longer_path_has_are_shared_with_it() -> None:
+    """A product of two that changed: losses lasted no RTT of 20 ms before, and 10 of 100 ms after."""
+    before = [row("r", 10, rtt_ms=20, bandwidth=1.0)]
+    after = [row("r", 20, rtt_ms=100, bandwidth=0.5, loss_recovery=0.5)]
+    parts = by_cause(compared(before, after))
+    assert parts["round_trip"] == pytest.approx(10 * (1 - 20 / 100) / 2)
+    assert parts["losses"] == pytest.approx(10 - parts["round_trip"])
+
+
 def test_times_are_for_the_same_bytes() -> None:
     found = compared([row("r", 10, bandwidth=1.0)], [row("r", 30, size=3_000_000, bandwidth=1.0)])
     assert found.difference_s == pytest.approx(0)

@@ -170,6 +170,8 @@ def test_a_phone_shows_list_and_card(page: Any) -> None:
     page.locator("#point").wait_for()
     settled(page)
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    hidden = "() => getComputedStyle(document.querySelector('#chooser .scroll')).overflowY"
+    assert page.evaluate(hidden) == "auto", "what is longer than its place does not lie over the text below"
     box = page.locator("#point").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390

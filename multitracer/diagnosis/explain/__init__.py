@@ -6,6 +6,8 @@ do not hold is said to be missing, not filled in.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from multitracer.diagnosis.explain.explainer import Explainer
@@ -66,6 +68,33 @@ def explain(
         conn = m.connections[0].index
     row, stall = _moment(m, rows, conn, at_s)
     return Explainer(analysis, rows, row, source).explain(stall)
+
+
+def explain_all(analysis: Answers, source: int, records: Sequence[int]) -> dict[int, Explanation]:
+    """Explain many packets of one capture; the rows of a connection are looked up and sorted once.
+
+    Parameters
+    ----------
+    analysis : Answers
+    source : int
+        The capture among the sources.
+    records : sequence of int
+        Packet numbers, from 1; those that are no TCP segment are left out.
+
+    Returns
+    -------
+    dict
+        By packet number, in the order of `records`; each as `explain` has it.
+    """
+    every = analysis.measurement.table("segments")
+    mine = every["source"] == source
+    asked = np.flatnonzero(mine & np.isin(every["record"], np.asarray(records, dtype=np.int64)))
+    found: dict[int, Explanation] = {}
+    for conn in np.unique(every["conn"][asked]).tolist():
+        rows = every.where(mine & (every["conn"] == conn)).sorted_by("t_ns")
+        for row in np.flatnonzero(np.isin(rows["record"], every["record"][asked])).tolist():
+            found[int(rows["record"][row])] = Explainer(analysis, rows, row, source).explain()
+    return {record: found[record] for record in records if record in found}
 
 
 def _first_capture(m: Timeline) -> int:

@@ -73,6 +73,22 @@ def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
         yield _FATES[fate]
 
 
+def how_lost(m: Timeline, source: int, record: int) -> str:
+    """What the link did to a packet that did not arrive, in a few words; "" where its log does not tell.
+
+    Parameters
+    ----------
+    m : Timeline
+    source : int
+        The capture among the sources.
+    record : int
+        The packet's number in it, from 1.
+    """
+    spans = framemap.of(m).spans
+    rows = np.flatnonzero((spans["source"] == source) & (spans["record"] == record))
+    return _FATES.get(str(spans.words("fate")[rows[0]]), "").rpartition("it was ")[2] if len(rows) else ""
+
+
 def _arrival(span: dict[str, int], received: list[int], unit: str) -> Iterator[str]:
     if span["missing"] > 0:
         yield f"{span['missing']:,} bytes of it never reached the other end of the link"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.diagnosis.explain.arrived import ARRIVED, arrival_sentence
-from multitracer.diagnosis.explain.carried import link_sentences
+from multitracer.diagnosis.explain.carried import how_lost, link_sentences
 from multitracer.diagnosis.explain.explanation import Explanation
 from multitracer.diagnosis.explain.inhost import host_sentences
 from multitracer.diagnosis.explain.recovery import episode_sentences, timer_sentence, verdict_sentences
@@ -222,7 +222,8 @@ class Explainer:
             return f" (arrived at {self._at(int(arrived_ns[found[0]]))})"
         if word == "lost" and arrived[found[0]]:
             return f" (lost in part: {int(arrived[found[0]]):,} bytes arrived)"
-        return f" ({word})"
+        how = how_lost(self.m, self.source, record) if word == "lost" else ""
+        return f" ({word}: {how})" if how else f" ({word})"
 
     def _kernel(self, explanation: Explanation) -> None:
         table = self.m.table("kernel_events")

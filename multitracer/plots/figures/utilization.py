@@ -74,6 +74,8 @@ def build_rows(rows: Sequence[Mapping[str, Any]], options: PlotOptions | None = 
     low = int(np.count_nonzero(percent <= FLAGGED))
     good = int(np.count_nonzero(percent >= 98))
     notes = []
+    if panels[1] is not None and panels[1].log:
+        notes.append(base.APART_NOTE.format("goodputs"))
     if dropped:
         what = count(dropped, "measurement whose call was dropped", "measurements whose call was dropped")
         notes.append(f"left out: {what} (Paper 4.1)")
@@ -121,7 +123,10 @@ def _throughput(rows: Sequence[Mapping[str, Any]], percent: Any) -> Panel | None
     )
     order = np.argsort(each.x, kind="stable")
     each = Series("throughput", "range", each.x[order], each.y[order], label="each measurement")
-    return Panel("throughput", Axis("Goodput", unit), (each,), pieces=(ranges,), height=0.6, zero=True)
+    apart = base.far_apart(rates[usable].tolist())
+    return Panel(
+        "throughput", Axis("Goodput", unit), (each,), pieces=(ranges,), height=0.6, zero=not apart, log=apart
+    )
 
 
 def rows_of(subjects: Sequence[Subject]) -> list[dict[str, Any]]:

@@ -89,7 +89,7 @@ def _logarithmic(axis: MplAxis, limits: tuple[float, float]) -> None:
     axis.set_major_locator(
         MaxNLocator(6, steps=_ROUND) if decades < 0.7 else LogLocator(subs=subs, numticks=12)
     )
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.10g}"))
     axis.set_minor_formatter(NullFormatter())
 
 

@@ -50,6 +50,17 @@ function chart(history) {
     `Throughput of the last ${counted(history.length, "interval")}, at most ${rate(most)}; strokes below: retransmissions or timeouts.`;
 }
 
+// Intervals of which the same is said, one behind the other, are one line: the last of them, and how many.
+function alike(intervals) {
+  const found = [];
+  for (const one of intervals) {
+    const before = found.at(-1);
+    if (before && before[0].text === one.text) before[1] += 1;
+    else found.push([one, 1]);
+  }
+  return found;
+}
+
 function show({ running, history, busiest }) {
   if (!running) return;
   const now = running.interval;
@@ -71,9 +82,11 @@ function show({ running, history, busiest }) {
       return row;
     }),
   );
-  const last = history.slice(-SHOWN).reverse();
   byId("intervals").replaceChildren(
-    ...last.map((one) => make("li", `to ${(one.capture_s ?? 0).toFixed(1)} s: ${one.text}`, one.kind)),
+    ...alike(history.slice(-SHOWN).reverse()).map(([one, number]) => {
+      const many = number > 1 ? ` (${number} intervals)` : "";
+      return make("li", `to ${(one.capture_s ?? 0).toFixed(1)} s: ${one.text}${many}`, one.kind);
+    }),
   );
   document.documentElement.dataset.ready = "yes";
 }

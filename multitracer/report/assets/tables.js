@@ -2,6 +2,7 @@
 
 function sortable(table) {
   downloads(table);
+  named(table);
   table.querySelectorAll("thead button").forEach((button) => {
     button.addEventListener("click", () => {
       const heading = button.closest("th");
@@ -26,6 +27,15 @@ function sortable(table) {
       body.append(...rows.map(([, row]) => row));
     });
   });
+}
+
+// Every cell knows its heading: a phone shows it before the value.
+function named(table) {
+  const names = [...table.tHead.rows[0].cells].map((one) => one.textContent);
+  for (const row of table.tBodies[0].rows) {
+    for (const cell of row.cells) cell.dataset.name = names[cell.cellIndex];
+  }
+  table.classList.add("named");
 }
 
 function goesTo(element, go) {

@@ -39,6 +39,18 @@ NOT_OF_OURS = {
 """Of the package: what knows of tables, links, or several sources."""
 
 
+JOINING = {
+    "multitracer.alignment.capturejoin",
+    "multitracer.alignment.captures",
+    "multitracer.alignment.clocks.fitting",
+    "multitracer.alignment.joining",
+    "multitracer.alignment.kernelcauses",
+    "multitracer.alignment.translated",
+    "multitracer.alignment.ways",
+}
+"""What puts two sources on one timeline."""
+
+
 def loaded(words: list[str]) -> set[str]:
     code = (
         f"from multitracer.cli.main import main\nassert main({words!r}) == 0\n"
@@ -64,3 +76,9 @@ def test_help_loads_no_table() -> None:
     found = loaded(["--help"])
     assert "multitracer.cli.events" in found
     assert not found & ({*NEVER, "json"} | NOT_OF_OURS | {"multitracer._core"})
+
+
+def test_a_lone_capture_is_joined_to_nothing(samples: Path) -> None:
+    found = loaded(["analyze", "--json", "--full", str(samples / "flow-control" / "snd.pcap")])
+    assert "multitracer.alignment.finish" in found
+    assert not found & ((NEVER - {"numpy"}) | JOINING)

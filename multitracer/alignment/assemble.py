@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from multitracer.alignment import capturejoin, path, simulated
+from multitracer.alignment import path, simulated
 from multitracer.alignment.finish import finish
 from multitracer.alignment.flows import sockets
-from multitracer.alignment.joining import Captures, Log
 from multitracer.alignment.path import outward
 from multitracer.alignment.relation import Relation
 from multitracer.alignment.state import AlignmentState
@@ -62,7 +61,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     path.set_reference(state)
     simulated.name_sockets(state)
     path.place_simulated(state)
-    capturejoin.join(state)
+    _join_captures(state)
     state.share_clocks()
     _join_links(state)
     _join_uncaptured(state)
@@ -79,6 +78,16 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     return finish(state)
 
 
+# Ways of joining are loaded where there is something to join: for a lone capture, this takes longer.
+
+
+def _join_captures(state: AlignmentState) -> None:
+    if len(state.path) > 1:
+        from multitracer.alignment import capturejoin
+
+        capturejoin.join(state)
+
+
 def _join_uncaptured(state: AlignmentState) -> None:
     if len(state.traces) > 1:
         from multitracer.alignment import uncaptured
@@ -90,7 +99,6 @@ def _join_links(state: AlignmentState) -> None:
     logs = [i for i in state.layer("link") if "link_frames" in state.traces[i].tables]
     if not logs:
         return
-    # Ways of joining are loaded where there is something to join: for a lone capture, this takes longer.
     from multitracer.alignment import linkpair
     from multitracer.alignment.anchors import side_of
 
@@ -197,6 +205,7 @@ def _join_kernels(state: AlignmentState) -> None:
     if not logs:
         return
     from multitracer.alignment import application, kernel, samples
+    from multitracer.alignment.joining import Captures, Log
 
     on = sorted((i for i in state.path if state.settled(i)), key=lambda i: i != state.reference)
     captures = Captures(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.alignment.translated import SingleCapture, Split, same_packets, split_by_proxy
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
+
+if TYPE_CHECKING:
+    from multitracer.alignment.translated import SingleCapture, Split
 
 Endpoint = tuple[str, int]
 _WRAP = 1 << 32
@@ -103,10 +105,16 @@ def split(traces: Sequence[Trace], captures: Sequence[int], merged: Sequence[Mer
     list of Split
         One for each pair of connections; empty without any.
     """
-    return split_by_proxy(traces, _in_one_capture(captures, merged)) if len(captures) > 1 else []
+    if len(captures) < 2:
+        return []
+    from multitracer.alignment.translated import split_by_proxy
+
+    return split_by_proxy(traces, _in_one_capture(captures, merged))
 
 
 def _in_one_capture(captures: Sequence[int], merged: Sequence[Merged]) -> list[SingleCapture]:
+    from multitracer.alignment.translated import SingleCapture
+
     return [
         SingleCapture(number, member.source, member.conn, member.flipped)
         for number, common in enumerate(merged)
@@ -125,6 +133,8 @@ def _fused(
     single = _in_one_capture(captures, merged)
     if len({one.source for one in single}) < 2:
         return merged
+    from multitracer.alignment.translated import same_packets
+
     into: dict[int, int] = {}  # connections that are no more, and where they went
     gone = into.keys()
     for same in same_packets(traces, single):

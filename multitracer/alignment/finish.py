@@ -12,7 +12,6 @@ import numpy as np
 from multitracer.alignment import flows, graph
 from multitracer.alignment.clocks import Piece
 from multitracer.alignment.connections import Endpoint, Merged, endpoints_of
-from multitracer.alignment.kernelcauses import by_kernel
 from multitracer.alignment.relation import Nominal
 from multitracer.alignment.state import AlignmentState, entities
 from multitracer.model import declared
@@ -327,7 +326,10 @@ def _measurement(state: AlignmentState, clocks: list[Clock], tables: dict[str, T
         for index, merged in enumerate(state.merged)
     ]
     points = {state.traces[i].source.point: i for i in reversed(state.path) if state.settled(i)}
-    tables, found = by_kernel(tables, found, clocks, (points.get("snd"), points.get("rcv")))
+    if len(tables.get("kernel_events", ())):
+        from multitracer.alignment.kernelcauses import by_kernel
+
+        tables, found = by_kernel(tables, found, clocks, (points.get("snd"), points.get("rcv")))
     _kernel_points(state)
     return Timeline(
         traces=state.traces,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.alignment import captures, connections, roles
+from multitracer.alignment import connections, roles
 from multitracer.alignment.flows import sockets
 from multitracer.alignment.relation import Nominal
 from multitracer.alignment.state import AlignmentState
-from multitracer.alignment.translated import Split
 from multitracer.layers.host.local import addresses
 from multitracer.model import declared, schema
 from multitracer.model.errors import AlignmentError, Issue
 from multitracer.model.table import Array, Table
+
+if TYPE_CHECKING:
+    from multitracer.alignment.translated import Split
 
 FEW_MATCHES = 3
 _SIMULATED_NS = 10**16  # 116 days: captures of simulations begin in 1970
@@ -42,6 +44,10 @@ def leave_out_copies(state: AlignmentState) -> None:
         If only copies of one capture are left.
     """
     found = state.layer("tcp")
+    if len(found) < 2:
+        return
+    from multitracer.alignment import captures
+
     tables = {i: state.traces[i].tables.get("segments") for i in found}
     for place, i in enumerate(found):
         for j in found[:place]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.alignment import captures, ways
-from multitracer.alignment.captures import Matches
 from multitracer.alignment.clocks import ClockLine, Piece
 from multitracer.alignment.connections import Merged
 from multitracer.alignment.relation import Nominal, Relation
@@ -16,6 +14,9 @@ from multitracer.model import declared
 from multitracer.model.errors import Issue
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
+
+if TYPE_CHECKING:
+    from multitracer.alignment.captures import Matches
 
 _AT_HOSTS = ("ns2", "ns3-ascii")  # of a whole simulation: what hosts saw, and what links did
 
@@ -70,17 +71,21 @@ class AlignmentState:
     def matches(self, a: int, b: int) -> Matches:
         """The packets that two captures both have, found once."""
         if (a, b) not in self._matches:
+            from multitracer.alignment import captures
+
             back = self._matches.get((b, a))
             if back is None:
                 self._matches[a, b] = captures.match(self.own[a], self.own[b])
             else:
                 order = np.argsort(self.own[a]["t_ns"][back.second], kind="stable")
-                self._matches[a, b] = Matches(back.second[order], back.first[order])
+                self._matches[a, b] = captures.Matches(back.second[order], back.first[order])
         return self._matches[a, b]
 
     def way(self, a: int, b: int) -> tuple[Array, Array]:
         """As `ways.first_pass`: for each connection the direction that passes capture a before b."""
         if (a, b) not in self._ways:
+            from multitracer.alignment import ways
+
             back = self._ways.get((b, a))
             if back is None:
                 found = ways.first_pass(self.own[a], self.own[b], self.matches(a, b), self.merged)

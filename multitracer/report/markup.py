@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -61,20 +62,10 @@ def join(*children: Child) -> Markup:
 
 def clean(words: str) -> str:
     """Without what turns, hides or breaks text: control characters, bidirectional overrides, surrogates."""
-    return "".join(letter if _printable(letter) else "\N{REPLACEMENT CHARACTER}" for letter in words)
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", words)
 
 
-def _printable(letter: str) -> bool:
-    code = ord(letter)
-    if code < 0x20:
-        return letter in "\t\n"
-    return not (
-        0x7F <= code <= 0x9F
-        or 0x202A <= code <= 0x202E
-        or 0x2066 <= code <= 0x2069
-        or 0xD800 <= code <= 0xDFFF
-        or code in (0xFFFE, 0xFFFF)
-    )
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def raw(name: str, content: str, **attributes: str) -> Markup:

@@ -15,9 +15,15 @@ programming); Paxson, "On Calibrating Measurements of Packet Transit Times", SIG
 directions).
 """
 
-from multitracer.alignment.clocks.convex_hull import MAX_SKEW_PPM
-from multitracer.alignment.clocks.fitting import fit, fit_median
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from multitracer.alignment.clocks.points import ClockLine, Fit, Float, Int, Piece, Points, apply_pieces
+
+if TYPE_CHECKING:
+    from multitracer.alignment.clocks.convex_hull import MAX_SKEW_PPM as MAX_SKEW_PPM
+    from multitracer.alignment.clocks.fitting import fit as fit, fit_median as fit_median
 
 __all__ = [
     "MAX_SKEW_PPM",
@@ -31,3 +37,20 @@ __all__ = [
     "fit",
     "fit_median",
 ]
+
+_PLACES = {
+    "MAX_SKEW_PPM": "multitracer.alignment.clocks.convex_hull",
+    "fit": "multitracer.alignment.clocks.fitting",
+    "fit_median": "multitracer.alignment.clocks.fitting",
+}
+"""What fits is loaded where there are two clocks."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: Any = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value

@@ -1,8 +1,8 @@
 """`multitracer analyze --json` against other programs and against its aims, in three parts.
 
 - ``capture``: packets per second and peak memory of one capture, next to tcptrace, tshark and cat. It is made
-  on the spot: iperf3 between two network namespaces over a veth pair, with some loss where the kernel has
-  netem, and tcpdump with a snap length of 96 bytes (needs root). Without them it is synthesised.
+  on the spot: fifty connections of iperf3 from one network namespace through a router with a short queue to
+  another, and tcpdump with a snap length of 96 bytes (needs root). Without them it is synthesised.
 - ``connections``: the same of many short connections (synthesised, ten packets each).
 - ``start-up``: help and a small capture, next to a bare click program and `import pandas`.
 
@@ -26,7 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from captures import count_packets, record, synthesise
+from captures import count_packets, make, synthesise
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
@@ -131,7 +131,7 @@ def main() -> None:
     print()
     if "capture" in parts:
         capture = options.capture or DATA / f"bench-{options.packets}.pcap"
-        if not capture.exists() and not record(capture, options.packets):
+        if not capture.exists() and not make(capture, options.packets):
             print("no namespaces, iperf3 or tcpdump here: the capture is synthetic")
             synthesise(capture, options.packets)
         aims = [

@@ -13,18 +13,37 @@ from pathlib import Path
 NEEDED = ("ip", "iperf3", "tcpdump")
 BYTES_PER_PACKET = 4_000
 """About what iperf3 moves per captured packet at an MTU of 1500 without offload, ACKs counted."""
-STREAMS = 8
+STREAMS = 50
+ONCE = 1_000_000
+"""Packets of one transfer: a minute and more of it."""
+QUEUE = "rate 150mbit burst 32kb limit 100kb"
+"""The bottleneck at the router: 100 kB hold one or two packets of each stream."""
+
+
+def make(path: Path, packets: int) -> bool:
+    """Record a capture of about `packets` packets; of many, `ONCE`, which then follow each other several times.
+
+    False if this machine cannot.
+    """
+    times = -(-packets // ONCE)
+    once = path if times == 1 else path.with_suffix(".once")
+    if not record(once, packets // times):
+        return False
+    if times > 1:
+        repeat(once, path, times)
+        once.unlink()
+    return True
 
 
 def record(path: Path, packets: int) -> bool:
     """Record a capture of about `packets` packets; False if this machine cannot."""
     if os.geteuid() != 0 or any(shutil.which(tool) is None for tool in NEEDED):
         return False
-    client, server = f"mtc{os.getpid()}", f"mts{os.getpid()}"
+    client, router, server = (f"mt{letter}{os.getpid()}" for letter in "crs")
     try:
-        _network(client, server)
+        _network(client, router, server)
     except subprocess.CalledProcessError:
-        _remove(client, server)
+        _remove(client, router, server)
         return False
     temporary = path.with_suffix(".part")
     try:
@@ -46,7 +65,7 @@ def record(path: Path, packets: int) -> bool:
         )
         time.sleep(1.0)
         amount = str(packets * BYTES_PER_PACKET)
-        _in(client, "iperf3", "-c", "10.99.0.2", "-n", amount, "-P", str(STREAMS), "-M", "1400", timeout=600)
+        _in(client, "iperf3", "-c", "10.99.1.2", "-n", amount, "-P", str(STREAMS), "-M", "1400", timeout=600)
         listener.wait(timeout=30)
         time.sleep(1.0)
         dump.terminate()
@@ -57,7 +76,25 @@ def record(path: Path, packets: int) -> bool:
         return False
     finally:
         temporary.unlink(missing_ok=True)
-        _remove(client, server)
+        _remove(client, router, server)
+
+
+def repeat(source: Path, target: Path, times: int) -> None:
+    """Write a capture (little-endian pcap) several times, one after the other: as many transfers in a row."""
+    data = bytearray(source.read_bytes())
+    places = []
+    at = 24
+    while at + 16 <= len(data):
+        places.append(at)
+        at += 16 + struct.unpack_from("<I", data, at + 8)[0]
+    first_s, last_s = (struct.unpack_from("<I", data, place)[0] for place in (places[0], places[-1]))
+    with target.open("wb") as file:
+        file.write(data[:24])
+        for _ in range(times):
+            file.write(memoryview(data)[24:at])
+            for place in places:
+                seconds = struct.unpack_from("<I", data, place)[0]
+                struct.pack_into("<I", data, place, seconds + last_s - first_s + 60)
 
 
 def synthesise(path: Path, packets: int) -> None:
@@ -109,27 +146,35 @@ def count_packets(path: Path) -> int:
     return count
 
 
-def _network(client: str, server: str) -> None:
+def _network(client: str, router: str, server: str) -> None:
     for command in (
         f"ip netns add {client}",
+        f"ip netns add {router}",
         f"ip netns add {server}",
-        f"ip -n {client} link add veth0 type veth peer name veth0 netns {server}",
+        f"ip -n {client} link add veth0 type veth peer name veth0 netns {router}",
+        f"ip -n {router} link add veth1 type veth peer name veth0 netns {server}",
         f"ip -n {client} addr add 10.99.0.1/24 dev veth0",
-        f"ip -n {server} addr add 10.99.0.2/24 dev veth0",
+        f"ip -n {router} addr add 10.99.0.254/24 dev veth0",
+        f"ip -n {router} addr add 10.99.1.254/24 dev veth1",
+        f"ip -n {server} addr add 10.99.1.2/24 dev veth0",
         f"ip -n {client} link set veth0 up",
+        f"ip -n {router} link set veth0 up",
+        f"ip -n {router} link set veth1 up",
         f"ip -n {server} link set veth0 up",
+        f"ip -n {client} route add default via 10.99.0.254",
+        f"ip -n {server} route add default via 10.99.1.254",
+        f"ip netns exec {router} sysctl -q -w net.ipv4.ip_forward=1",
         # Real packets, not 64 KB super-segments: the count of packets is what the benchmark is about.
         f"ip -n {client} link set veth0 gso_max_segs 1",
         f"ip -n {server} link set veth0 gso_max_segs 1",
+        # A queue that drops, so that retransmissions, SACK and recovery are part of the work.
+        f"ip netns exec {router} tc qdisc add dev veth1 root tbf {QUEUE}",
     ):
         subprocess.run(command.split(), check=True, capture_output=True)
-    # Some loss, so that retransmissions and SACK are part of the work; not every kernel has netem.
-    netem = f"ip netns exec {client} tc qdisc add dev veth0 root netem delay 2ms loss 0.05% limit 10000"
-    subprocess.run(netem.split(), check=False, capture_output=True)
 
 
-def _remove(client: str, server: str) -> None:
-    for name in (client, server):
+def _remove(*names: str) -> None:
+    for name in names:
         pids = subprocess.run(["ip", "netns", "pids", name], check=False, capture_output=True, text=True)
         for pid in pids.stdout.split():
             with contextlib.suppress(ProcessLookupError):

@@ -29,9 +29,9 @@ def counts(bulk: float, compiler: str = "rustc 1", machine: str = "x86_64") -> d
     ("now", "grown"),
     [
         (counts(100.0), []),
-        (counts(102.9), []),
+        (counts(101.9), []),
         (counts(50.0), []),
-        (counts(103.1), ["bulk"]),
+        (counts(102.1), ["bulk"]),
         (counts(200.0, compiler="rustc 2"), None),
         (counts(200.0, machine="aarch64"), None),
     ],

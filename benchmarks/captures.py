@@ -21,7 +21,7 @@ QUEUE = "rate 150mbit burst 32kb limit 100kb"
 
 
 def make(path: Path, packets: int) -> bool:
-    """Record a capture of about `packets` packets; of many, `ONCE`, which then follow each other several times.
+    """Record a capture of about `packets` packets; of many, `ONCE`, which follow each other several times.
 
     False if this machine cannot.
     """

@@ -477,3 +477,12 @@ def test_a_full_link_is_the_cause_unless_its_path_stood_still_for_long(still_s: 
     kinds = [found.kind for found in sentences([one], stood=stood(still_s))]
     assert kinds[0] == first
     assert {"bottleneck", "standstill"} <= set(kinds)
+
+
+def test_a_recovery_that_sent_nothing_again_is_not_known() -> None:
+    found = sentences([entry(loss_recovery=0.6, congestion_window=0.4)])
+    assert found[0].kind == "unknown"
+    assert not any("0 retransmissions" in one.text for one in found)
+    assert (
+        sentences([entry(loss_recovery=0.6, congestion_window=0.4, again={"fast": 1})])[0].kind == "spurious"
+    )

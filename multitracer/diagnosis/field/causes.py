@@ -85,6 +85,10 @@ def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
     if not flow.limits_s:
         return [Cause("unknown", flow.end_s - flow.start_s)]
     spent = dict(flow.limits_s)
+    if not (flow.retransmissions or flow.lost):
+        # Data out of order, of which nothing was sent again: what the sender made of it is not to be seen.
+        spent["unknown"] += spent["loss_recovery"]
+        spent["loss_recovery"] = 0.0
     stalled_s = _stalled(flow, spent)
     if flow.window_fills_link and flow.full_share is not None and flow.full_share >= FULL:
         spent["bandwidth"] += spent["receiver_window"]

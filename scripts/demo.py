@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 import multitracer as mt
 from multitracer.cli.render import summary
+from multitracer.cli.terminal import Console
 
 
 def main(traces: Path, output: Path) -> None:

@@ -100,7 +100,20 @@ def sdist() -> Path:
     run(sys.executable, "-m", "maturin", "sdist", "--out", DIST)
     (made,) = DIST.glob("*.tar.gz")
     run(sys.executable, "-m", "twine", "check", "--strict", made)
+    whole(made)
     return made
+
+
+def whole(path: Path) -> None:
+    """Say how large a source distribution is; the release ends if it lacks what a wheel is built of."""
+    with tarfile.open(path) as packed:
+        names = {name.partition("/")[2] for name in packed.getnames()}
+    wanted = {"Cargo.lock", "LICENSE", "README.md", "THIRD-PARTY-LICENCES.txt", "multitracer/py.typed"}
+    data = ROOT / "packaging" / "data"
+    wanted |= {str(file.relative_to(ROOT)) for file in data.rglob("*") if file.is_file()}
+    print(f"release: {path.name}: {path.stat().st_size / 1e6:.1f} MB, {len(names)} files")
+    if lacking := sorted(wanted - names):
+        raise SystemExit(f"release: {path.name}: lacking {lacking}")
 
 
 def wheel(target: str = "", platform: str = "", source: Path = ROOT) -> Path:

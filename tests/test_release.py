@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from importlib import metadata
@@ -255,6 +256,25 @@ def test_a_wheel_holds_the_package_alone(tmp_path: Path) -> None:
         else:
             with pytest.raises(SystemExit):
                 release.held(path)
+
+
+def test_a_source_distribution_holds_what_a_wheel_is_built_of(tmp_path: Path) -> None:
+    release = script("release")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["maturin"]
+    assert {"path": f"{project['data']}/**/*", "format": "sdist"} in project["include"]
+    data = [path for path in (ROOT / project["data"]).rglob("*") if path.is_file()]
+    inside = [ROOT / name for name in ("Cargo.lock", "LICENSE", "README.md", "THIRD-PARTY-LICENCES.txt")]
+    inside += [ROOT / "multitracer" / "py.typed"]
+    path = tmp_path / "multitracer-1.0.tar.gz"
+    for files, sound in ([*inside, *data], True), (inside, False):
+        with tarfile.open(path, "w:gz") as packed:
+            for file in files:
+                packed.add(file, f"multitracer-1.0/{file.relative_to(ROOT)}")
+        if sound:
+            release.whole(path)
+        else:
+            with pytest.raises(SystemExit, match="lacking"):
+                release.whole(path)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 from support_samples import SAMPLES
 from support_segments import capture
 
+import multitracer as mt
 from multitracer.cli import main as program
+from multitracer.cli.render import summary
+from multitracer.cli.terminal import SHOWN, Console
 
 WIDTH = 80
 SIZE = {"terminal_width": WIDTH, "max_content_width": WIDTH}
@@ -111,3 +115,26 @@ def test_no_number_of_many_connections_is_cut(
         rows[width] = [line.split()[4:] for line in lines]
     assert rows[80] == rows[200]
     assert len(rows[80]) > 5
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_all_rows_are_printed_where_they_are_wanted(verbose: bool) -> None:
+    contract = mt.analyze(str(SAMPLES / "backoff")).to_dict()
+    events = contract["connections"][0]["timeouts"]["events"]
+    few = len(events)
+    contract["connections"][0]["timeouts"]["events"] = events * 5
+    printed = io.StringIO()
+    summary(contract, Console(file=printed, width=WIDTH), verbose=verbose)
+    rows = [line for line in printed.getvalue().splitlines() if " genuine " in line or " spurious " in line]
+    assert len([line for line in rows if line.split()[1] == "s"]) == (5 * few if verbose else SHOWN)
+    assert ("and 13 more timeouts; --verbose shows all" in printed.getvalue()) is not verbose
+
+
+def test_the_option_reaches_the_list(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("multitracer.cli.terminal.Console.rows", 1)
+    assert program.main(["analyze", str(SAMPLES / "backoff")]) == 0
+    assert "more timeouts; --verbose shows all" in capsys.readouterr().out
+    assert program.main(["analyze", str(SAMPLES / "backoff"), "-v"]) == 0
+    assert "more timeouts" not in capsys.readouterr().out

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="With --serve: the port; any that is free by default.",
 )
+@click.option("-v", "--verbose", is_flag=True, help="Print all rows of every list, not the first 12.")
 @click.option("--explain", is_flag=True, help="Print the chains of events behind the diagnosis too.")
 @click.pass_context
 def command(
@@ -90,6 +91,7 @@ def command(
     max_connections: int | None,
     serve: bool,
     port: int | None,
+    verbose: bool,
     explain: bool,
 ) -> None:
     """Analyse one transfer: files, or the directory that holds them.
@@ -129,7 +131,7 @@ def command(
         from multitracer.cli.render import summary
 
         explanation.answer(contract)
-        summary(contract)
+        summary(contract, verbose=verbose)
         if explain:
             explanation.chains(contract)
         explanation.evidence(contract)

@@ -18,7 +18,7 @@ from multitracer.cli.common import (
 from multitracer.cli.visible import say
 
 
-@click.command(short_help="Explain one retransmission or idle phase.")
+@click.command(short_help="Explain a retransmission, an idle phase, a sentence or a term.")
 @click.argument("paths", nargs=-1, metavar="[PATH...]", type=click.Path(readable=False))
 @format_option
 @filter_option

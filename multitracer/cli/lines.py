@@ -67,4 +67,4 @@ def more(console: Console, rows: Sequence[Any], shown: int, what: str) -> None:
         What they are, in the plural.
     """
     if len(rows) > shown:
-        console.print(Text(f"... and {len(rows) - shown:,} more {what}; --json has all", "dim"))
+        console.print(Text(f"... and {len(rows) - shown:,} more {what}; {console.rest}", "dim"))

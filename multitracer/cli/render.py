@@ -15,12 +15,9 @@ from rich.text import Text
 
 from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
-from multitracer.cli.terminal import Console
+from multitracer.cli.terminal import EVERY, SHOWN, Console
 
 Object = Mapping[str, Any]
-
-SHOWN = 12
-"""Rows of a list that are printed; the rest is counted, and all of them are in the JSON."""
 
 LOOKED_AT = 1000
 """Of more connections, those with most data, the worst and the first say whether a question was answered."""
@@ -31,13 +28,26 @@ VERDICT_STYLES = {"spurious": "yellow", "genuine": "red", "inconclusive": "dim"}
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 
 
-def summary(contract: Object, console: Console | None = None) -> None:
-    """Print the JSON object of an analysis for people."""
+def summary(contract: Object, console: Console | None = None, verbose: bool = False) -> None:
+    """Print the JSON object of an analysis for people.
+
+    Parameters
+    ----------
+    contract : mapping
+        As of ``multitracer analyze --json``.
+    console : Console, optional
+        Where to print; by default standard output.
+    verbose : bool
+        All rows of all lists, in place of the first of each.
+    """
     console = console or Console()
+    console.rest = "--verbose shows all"
+    if verbose:
+        console.rows = EVERY
     if len(contract["connections"]) > SHOWN:
         from multitracer.cli.many import connections
 
-        connections(console, contract["connections"], SHOWN)
+        connections(console, contract["connections"], console.rows)
     else:
         fates = {
             (one["conn"], one["direction"]): one
@@ -46,7 +56,7 @@ def summary(contract: Object, console: Console | None = None) -> None:
         for connection in contract["connections"]:
             both = fates.get((connection["index"], connection["data_direction"]))
             _connection(console, connection, both)
-    for one in contract["other"].get("dccp", {}).get("connections", [])[:SHOWN]:
+    for one in contract["other"].get("dccp", {}).get("connections", [])[: console.rows]:
         _dccp(console, contract, one)
     _together(console, contract)
     _totals(console, contract["other"].get("flow_totals", {}).get("flows", []))
@@ -95,7 +105,7 @@ def _totals(console: Console, flows: list[Object]) -> None:
     """What a simulator counted of each flow, and whether captures agree."""
     if flows:
         _heading(console, "Counted by the simulator")
-    for number, flow in enumerate(flows[:SHOWN], 1):
+    for number, flow in enumerate(flows[: console.rows], 1):
         parts = [f"{words.count(flow['tx_packets'], 'packet')} sent"]
         for key, word in (("rx_packets", "received"), ("lost_packets", "lost")):
             if flow[key]:
@@ -106,7 +116,7 @@ def _totals(console: Console, flows: list[Object]) -> None:
         if flow["agrees"] is not None:
             text += "; equal to the captures" if flow["agrees"] else "; the captures differ"
         _line(console, f"Flow {number}", f"{flow['source']} -> {flow['destination']}: {text}")
-    more(console, flows, SHOWN, "flows")
+    more(console, flows, console.rows, "flows")
 
 
 def _dropped(console: Console, found: Object | None) -> None:
@@ -114,10 +124,10 @@ def _dropped(console: Console, found: Object | None) -> None:
     if not found:
         return
     _heading(console, f"Dropped in the simulation: {words.count(found['total'], 'packet')}")
-    for one in found["groups"][:SHOWN]:
+    for one in found["groups"][: console.rows]:
         where = ", ".join(part for part in (one["layer"], one["reason"]) if part)
         _line(console, one["place"], f"{one['count']:,} {one['packet']}" + (f" ({where})" if where else ""))
-    more(console, found["groups"], SHOWN, "kinds of drops")
+    more(console, found["groups"], console.rows, "kinds of drops")
 
 
 def _connection(console: Console, found: Object, both: Object | None = None) -> None:
@@ -142,7 +152,7 @@ def _timeouts(console: Console, events: Sequence[Object]) -> None:
     if not events:
         return
     table = _table("#at", "=verdict", "#idle before", "#RTO", "#byte", "#packet", "evidence")
-    for event in events[:SHOWN]:
+    for event in events[: console.rows]:
         table.add_row(
             f"{event['t']:.3f} s",
             Text(event["verdict"], VERDICT_STYLES[event["verdict"]]),
@@ -153,7 +163,7 @@ def _timeouts(console: Console, events: Sequence[Object]) -> None:
             words.votes(event["votes"]),
         )
     console.print(table)
-    more(console, events, SHOWN, "timeouts")
+    more(console, events, console.rows, "timeouts")
 
 
 def _link(console: Console, contract: Object) -> None:
@@ -173,14 +183,14 @@ def _link(console: Console, contract: Object) -> None:
     _line(console, "Resets", words.count(len(link["resets"]), "link reset"))
     if link["resets"]:
         table = _table("#at", "=by", "=cause", "#gap", "effect on TCP")
-        for reset in link["resets"][:SHOWN]:
+        for reset in link["resets"][: console.rows]:
             gap = "none" if reset.get("gap_s") is None else words.duration(reset["gap_s"])
             table.add_row(f"{reset['t']:.3f} s", reset["entity"], reset["cause"], gap, words.toll(reset))
         console.print(table)
-        more(console, link["resets"], SHOWN, "resets")
+        more(console, link["resets"], console.rows, "resets")
     if "local_drops" not in contract["inconclusive"]:
         drops = link["local_drops"]
-        at = ", ".join(f"{drop['t']:.1f}" for drop in drops[:SHOWN])
+        at = ", ".join(f"{drop['t']:.1f}" for drop in drops[: console.rows])
         _line(console, "Local drops", words.count(len(drops), "segment") + (f", at {at} s" if drops else ""))
 
 
@@ -200,7 +210,7 @@ def _mptcp(console: Console, found: Object | None) -> None:
     from multitracer.cli import mptcp
 
     _heading(console, "Multipath TCP")
-    for label, text in mptcp.lines(found, SHOWN):
+    for label, text in mptcp.lines(found, console.rows):
         _line(console, label, text)
 
 
@@ -209,11 +219,11 @@ def _logs(console: Console, found: Object | None) -> None:
         return
     from multitracer.cli import logs
 
-    for number, one in enumerate(found["transfers"][:SHOWN], 1):
+    for number, one in enumerate(found["transfers"][: console.rows], 1):
         _heading(console, logs.heading(one, number))
         for label, text in logs.lines(one):
             _line(console, label, text)
-    more(console, found["transfers"], SHOWN, "transfers")
+    more(console, found["transfers"], console.rows, "transfers")
 
 
 def _conditions(console: Console, found: Object | None) -> None:
@@ -222,10 +232,10 @@ def _conditions(console: Console, found: Object | None) -> None:
     from multitracer.cli import logs
 
     _heading(console, "Values of the link")
-    for one in found["series"][:SHOWN]:
+    for one in found["series"][: console.rows]:
         _line(console, one["words"], logs.condition(one))
-    more(console, found["series"], SHOWN, "series")
-    for one in found["changes"][:SHOWN]:
+    more(console, found["series"], console.rows, "series")
+    for one in found["changes"][: console.rows]:
         _line(console, f"Changes of {one['words']}", logs.changed(one))
 
 
@@ -237,7 +247,7 @@ def _air(console: Console, found: Object | None) -> None:
     _heading(console, "Air")
     for label, text in air.lines(found):
         _line(console, label, text)
-    rows = air.rates(found, SHOWN)
+    rows = air.rates(found, console.rows)
     if rows:
         table = _table("=from", "#rate", "#MCS", "#sent", "#share", "#retries", "#airtime")
         for row in rows:
@@ -327,13 +337,13 @@ def _observation(console: Console, found: Object) -> None:
     of: dict[str, list[Object]] = {}
     for one in statements:
         of.setdefault(one["code"] if one["conn"] is not None else one["text"], []).append(one)
-    for alike in list(of.values())[:SHOWN]:
+    for alike in list(of.values())[: console.rows]:
         text, conns = alike[0]["text"], {one["conn"] for one in alike}
         where = "all" if None in conns else f"connection {alike[0]['conn']}"
         same = "the same" if all(one["text"] == text for one in alike) else "similar"
         others = f" ({same} for {words.count(len(conns) - 1, 'other connection')})" if len(conns) > 1 else ""
         _line(console, where, text + others)
-    more(console, list(of), SHOWN, "statements")
+    more(console, list(of), console.rows, "statements")
 
 
 def unanswered(contract: Object) -> dict[str, str]:
@@ -390,7 +400,7 @@ def print_issues(console: Console, found: Sequence[Object]) -> None:
     if not shown:
         return
     _heading(console, "Issues")
-    for same in shown[:SHOWN]:
+    for same in shown[: console.rows]:
         issue = same[0]
         names = [os.path.basename(one["path"]) for one in same]
         counts = [f" ({one['count']:,} times)" if one["count"] > 1 else "" for one in same]
@@ -404,7 +414,7 @@ def print_issues(console: Console, found: Sequence[Object]) -> None:
         line.append(f": {issue['detail']}" if issue["detail"] else "", "default not bold not dim")
         console.print(line, highlight=False)
         console.print(Padding(Text(issue["advice"], "dim"), (0, 0, 0, 4), expand=False), highlight=False)
-    more(console, shown, SHOWN, "issues")
+    more(console, shown, console.rows, "issues")
 
 
 def _alike(issues: Sequence[Object]) -> list[list[Object]]:

@@ -32,8 +32,20 @@ class _Trimmed:
         return getattr(self._file, name)
 
 
+SHOWN = 12
+"""Rows of a list that are printed unless all are wanted; the rest is counted, and the JSON has it."""
+
+EVERY = 100_000
+"""Rows of a list of which all are wanted."""
+
+
 class Console(RichConsole):
     """A console of rich whose texts are made visible; the styles and movements are rich's own."""
+
+    rows = SHOWN
+    """Rows of a list that are printed."""
+    rest = "--json has all"
+    """Where the rest of them is."""
 
     @property
     def file(self) -> IO[str]:

@@ -23,6 +23,7 @@ from multitracer.plots.figures import multilayer
 from multitracer.plots.mpl import renderer as mpl
 from multitracer.plots.mpl.axes import clock
 from multitracer.plots.mpl.label_placement import LabelPlacement
+from multitracer.plots.mpl.text import text_width, wrapped
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Role, Series, Spans
 from multitracer.plots.plot import PlotOptions
 from multitracer.plots.theme import THEMES
@@ -294,3 +295,10 @@ def test_placement_keeps_off_rules_where_it_can():
     assert not placement.take(190, 50, 40, 10, over_rules=False)
     assert placement.take(190, 50, 40, 10)
     assert placement.take(100, 50, 40, 10, over_rules=False)
+
+
+def test_a_number_keeps_its_unit() -> None:
+    words = "reset handshake (3 × 4.5 s)"
+    room = text_width("reset handshake (3 × 4.5", 9.0)
+    assert wrapped(words, room, 9.0) == ["reset handshake", "(3 × 4.5 s)"]
+    assert wrapped(words, 2 * room, 9.0) == [words]

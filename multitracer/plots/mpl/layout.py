@@ -61,10 +61,11 @@ def arrange(canvas: Canvas, height: float | None, *, fixed: bool) -> None:
         for smaller in (1.0, 0.9, 0.8):
             if _attempt(canvas, place, smaller * size, height, grow=False):
                 return
+    last = "none" if canvas.appearance.legend == "none" else "below"
     if height is None or not fixed:
-        _attempt(canvas, "below", size, height, grow=True)
+        _attempt(canvas, last, size, height, grow=True)
         return
-    _attempt(canvas, "below", 0.8 * size, height, grow=True)
+    _attempt(canvas, last, 0.8 * size, height, grow=True)
     needed = float(canvas.mpl.get_size_inches()[1])
     raise UsageError(
         f"{height:g} inches leave no room for the panels: give at least {needed:.1f} inches, a smaller font, "

@@ -120,13 +120,17 @@ def _vertical(canvas: Canvas, marks: Marks, axes: Axes, placement: LabelPlacemen
     _, height = canvas.pixels(axes)
     tall = canvas.points(9.0)
     left, _ = canvas.to_pixels(axes, x, x)
+    placement.rule(left)
     for index, place, at in zip(seen.tolist(), left.tolist(), x.tolist(), strict=True):
         words = drawable(marks.texts[index], 30)
         wide = canvas.points(text_width(words, 9.0)) + 2
-        tries = [(toward, row, over) for over in (False, True) for row in range(3) for toward in (1, -1)]
-        for toward, row, over_data in tries:
+        # Across data rather than across another line, which it would seem to name.
+        over = [(rules, data) for rules in (False, True) for data in (False, True)]
+        tries = [(toward, row, *one) for one in over for row in range(3) for toward in (1, -1)]
+        for toward, row, rules, data in tries:
             middle = height - tall * (0.9 + 1.3 * row)
-            if not placement.take(place + toward * (4 + wide / 2), middle, wide, tall, over_data=over_data):
+            beside = place + toward * (4 + wide / 2)
+            if not placement.take(beside, middle, wide, tall, over_data=data, over_rules=rules):
                 continue
             text = axes.annotate(
                 words,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
 from multitracer.plots.drawable_text import FONT, drawable
@@ -33,10 +34,14 @@ def text_width(words: str, size: float, *, bold: bool = False) -> float:
     return HINTED * _per_point(drawable(words, 400), bold) * size
 
 
+_TOGETHER = re.compile(r"(?<=\d) (?=(?:[muµ]?s|bytes|[kMG]?B/s|[kMG]?bit/s)\b|×)|(?<=×) ")
+"""Spaces at which no line ends: of a number and its unit, and of ``3 × 4.5 s``."""
+
+
 def wrapped(words: str, width: float, size: float, *, bold: bool = False, most: int = 3) -> list[str]:
     """Words as lines no wider than `width` points; what `most` lines cannot hold ends in an ellipsis.
 
-    A word that is wider than a line, such as an IPv6 address, is broken.
+    A word that is wider than a line, such as an IPv6 address, is broken; a number keeps its unit.
 
     Parameters
     ----------
@@ -54,7 +59,7 @@ def wrapped(words: str, width: float, size: float, *, bold: bool = False, most: 
     list of str
         1 to `most` lines.
     """
-    rest = drawable(words, 400).split(" ")
+    rest = _TOGETHER.sub("\N{NO-BREAK SPACE}", drawable(words, 400)).split(" ")
     lines: list[str] = []
     line = ""
     while rest:
@@ -80,7 +85,7 @@ def wrapped(words: str, width: float, size: float, *, bold: bool = False, most: 
         while last and text_width(last + ELLIPSIS, size, bold=bold) > width:
             last = last[:-1]
         lines[-1] = last.rstrip() + ELLIPSIS
-    return lines or [""]
+    return [one.replace("\N{NO-BREAK SPACE}", " ") for one in lines] or [""]
 
 
 def _fitting(word: str, width: float, size: float, bold: bool) -> int:

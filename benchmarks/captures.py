@@ -1,4 +1,7 @@
-"""Large captures for the benchmark: recorded from iperf3 between namespaces, or synthesised."""
+"""Large captures for the benchmark: recorded from iperf3 between namespaces, or synthesised.
+
+Usage: python benchmarks/captures.py FILE PACKETS
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -80,21 +84,31 @@ def record(path: Path, packets: int) -> bool:
 
 
 def repeat(source: Path, target: Path, times: int) -> None:
-    """Write a capture (little-endian pcap) several times, one after the other: as many transfers in a row."""
-    data = bytearray(source.read_bytes())
-    places = []
-    at = 24
-    while at + 16 <= len(data):
+    """Write a capture of `record` several times, one after the other, each of another client."""
+    import numpy as np
+
+    data = np.fromfile(source, np.uint8)
+    whole, places, at = data.tobytes(), [], 24
+    while at + 16 <= len(whole):
         places.append(at)
-        at += 16 + struct.unpack_from("<I", data, at + 8)[0]
-    first_s, last_s = (struct.unpack_from("<I", data, place)[0] for place in (places[0], places[-1]))
+        at += 16 + struct.unpack_from("<I", whole, at + 8)[0]
+    seconds = np.array([struct.unpack_from("<I", whole, place)[0] for place in places])
+    record = np.array(places)
+    ip = record + 16 + 14
+    # The third byte of the client's address, 10.99.0.1, which is 0; and the header's sum, in which it counts.
+    third = np.where(data[ip + 15] == 1, ip + 14, ip + 18)
+    total = 0xFFFF ^ (data[ip + 10].astype(np.int64) << 8 | data[ip + 11])
     with target.open("wb") as file:
-        file.write(data[:24])
-        for _ in range(times):
+        file.write(whole[:24])
+        for number in range(times):
+            data[third] = number
+            moved = total + (number << 8)
+            moved = 0xFFFF ^ (moved & 0xFFFF) + (moved >> 16)
+            data[ip + 10], data[ip + 11] = moved >> 8, moved & 0xFF
+            later = seconds + number * (int(seconds[-1] - seconds[0]) + 60)
+            for byte in range(4):
+                data[record + byte] = later >> 8 * byte & 0xFF
             file.write(memoryview(data)[24:at])
-            for place in places:
-                seconds = struct.unpack_from("<I", data, place)[0]
-                struct.pack_into("<I", data, place, seconds + last_s - first_s + 60)
 
 
 def synthesise(path: Path, packets: int) -> None:
@@ -190,3 +204,10 @@ def _start(namespace: str, *command: str) -> subprocess.Popen[bytes]:
 def _in(namespace: str, *command: str, timeout: float) -> None:
     words = ["ip", "netns", "exec", namespace, *command]
     subprocess.run(words, check=True, capture_output=True, timeout=timeout)
+
+
+if __name__ == "__main__":
+    target, packets = Path(sys.argv[1]), int(sys.argv[2])
+    if not make(target, packets):
+        print("no namespaces, iperf3 or tcpdump here: the capture is synthetic")
+        synthesise(target, packets)

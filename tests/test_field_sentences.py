@@ -14,7 +14,6 @@ from multitracer.diagnosis.field.offered import offered_bps
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.rules import RULES
-from multitracer.layers.tcp.standstill import Standstill
 from multitracer.output.costs import cost_words
 from multitracer.output.digest import LIMITS, digest
 
@@ -451,13 +450,13 @@ def test_what_several_bring_is_no_rate_of_a_link_that_none_shows() -> None:
     assert offered_bps([held, {**held, "index": 1}]) is None
 
 
-def stood(length_s: float, *, before: bool = False) -> dict[int, list[Standstill]]:
-    return {0: [Standstill(0, round(length_s * 1e9), 0, 1, before)]}
+def stood(length_s: float, *, before: bool = False) -> list[Object]:
+    return [{"start": 1.0, "length_s": length_s, "record": 7, "upstream": before}]
 
 
 def test_a_path_that_stood_still_has_the_time_of_what_the_sender_seemed_to_wait_for() -> None:
-    one = entry(bandwidth=0.5, loss_recovery=0.45, full=0.5, lost=(3, 0), unknown=0.05)
-    first, *rest = sentences([one], stood=stood(9.0))
+    facts = {"bandwidth": 0.5, "loss_recovery": 0.45, "full": 0.5, "lost": (3, 0), "unknown": 0.05}
+    first, *rest = sentences([entry(**facts, standstills=stood(9.0))])
     assert (first.kind, first.cost_s) == ("standstill", pytest.approx(9.0))
     assert first.text == (
         "the path, or the receiver's host, stalled for 9.00 s: data was in flight, no ACK came, "
@@ -467,14 +466,14 @@ def test_a_path_that_stood_still_has_the_time_of_what_the_sender_seemed_to_wait_
     # The second of the unknown and eight of the nine of recovery are the standstill's.
     assert costs["loss"] == pytest.approx(1.0)
     assert "unknown" not in costs
-    first, *_ = sentences([one], stood=stood(9.0, before=True))
+    first, *_ = sentences([entry(**facts, standstills=stood(9.0, before=True))])
     assert first.text.startswith("the path before this capture, or the sender's host, stalled for 9.00 s")
 
 
 @pytest.mark.parametrize(("still_s", "first"), [(1.0, "bottleneck"), (8.0, "standstill")])
 def test_a_full_link_is_the_cause_unless_its_path_stood_still_for_long(still_s: float, first: str) -> None:
-    one = entry(bandwidth=0.9, congestion_window=0.1, full=0.9, lost=(3, 0))
-    kinds = [found.kind for found in sentences([one], stood=stood(still_s))]
+    one = entry(bandwidth=0.9, congestion_window=0.1, full=0.9, lost=(3, 0), standstills=stood(still_s))
+    kinds = [found.kind for found in sentences([one])]
     assert kinds[0] == first
     assert {"bottleneck", "standstill"} <= set(kinds)
 

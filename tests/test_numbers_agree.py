@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from support_samples import ROOT, SAMPLES
 
 import multitracer as mt
 from multitracer.cli import diagnosis, render
+from multitracer.cli.terminal import Console
 from multitracer.model.quantities import duration, rate
 from multitracer.output.losses import loss_bounds
 
@@ -26,12 +26,12 @@ NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 def shown(contract: Object) -> str:
     """What the terminal shows of it."""
-    console = Console(file=io.StringIO(), width=4000)
+    printed = io.StringIO()
+    console = Console(file=printed, width=4000)
     diagnosis.answer(contract, console)
     render.summary(contract, console)
     diagnosis.evidence(contract, console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return printed.getvalue()
 
 
 def line(text: str, label: str) -> str:
@@ -218,8 +218,11 @@ def written(entries: list[Object]) -> Iterator[str]:
                 sum(parts[at] for at in range(len(parts)) if mask >> at & 1)
                 for mask in range(1 << len(parts))
             ]
-            for seconds in sums:
-                yield from NUMBER.findall(f"{seconds:,.1f} {duration(seconds)}")
+            # A standstill is taken from what is unknown, then from what the sender seemed to wait for.
+            still = sum(one["length_s"] for one in entry["standstills"] or ())
+            for taken in {0.0, still, max(still - shares["unknown"], 0.0)}:
+                for seconds in (*sums, 2 * still):
+                    yield from NUMBER.findall(f"{seconds - taken:,.1f} {duration(max(seconds - taken, 0))}")
 
 
 def leaves(value: Any) -> Iterator[float]:

@@ -8,7 +8,7 @@ Reference: Paper section 4.3 (duplicate bytes); RFC 6298 section 3 (Karn).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from multitracer.analyzers._needs import QUESTIONS
@@ -37,8 +37,8 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
         counted = known.digest if isinstance(known, Derived) else None
         made = Derived(len(known), lambda at: _describe(measurement, known[at]), origin=known, digest=counted)
         return Result("connections", {"connections": made})
-    judged = _judged(results)
-    found = [_describe(measurement, connection, judged) for connection in known]
+    judged, needless = _judged(results), _needless(results)
+    found = [_describe(measurement, connection, judged, needless) for connection in known]
     return Result("connections", {"connections": found})
 
 
@@ -53,8 +53,21 @@ def _judged(results: Mapping[str, Result]) -> dict[tuple[int, str], list[str]] |
     return found
 
 
+def _needless(results: Mapping[str, Result]) -> dict[tuple[int, str], list[int]]:
+    """Packets that a timer retransmitted although nothing was lost, by connection and direction."""
+    found: dict[tuple[int, str], list[int]] = {}
+    result = results.get("timeouts")
+    for event in [] if result is None or result.inconclusive is not None else result.summary["timeouts"]:
+        if event["verdict"] == "spurious":
+            found.setdefault((event["conn"], event["direction"]), []).append(event["record"])
+    return found
+
+
 def _describe(
-    measurement: Timeline, connection: Connection, judged: Mapping[tuple[int, str], list[str]] | None = None
+    measurement: Timeline,
+    connection: Connection,
+    judged: Mapping[tuple[int, str], list[str]] | None = None,
+    needless: Mapping[tuple[int, str], list[int]] | None = None,
 ) -> dict[str, Any]:
     source = vantage(measurement, connection)
     summary = connection.summaries[source]
@@ -67,6 +80,7 @@ def _describe(
     direction = _DIRECTIONS[connection.data_dir]
     counts = None if judged is None else verdict_counts(judged.get((connection.index, direction), []))
     seen_from_here = one_point(measurement, connection, source)
+    rtt = _rtt_ms(data["rtt"])
     return {
         "index": connection.index,
         "endpoints": [endpoint(*end) for end in connection.endpoints],
@@ -100,7 +114,7 @@ def _describe(
         "arrivals": {"out_of_order": sum(data["arrivals"].values()), **data["arrivals"]},
         "losses": _losses(data, seen_from_here["observation"]),
         "timeouts": dict(data["timeouts"]) if counts is None else counts,
-        "rtt_ms": _rtt_ms(data["rtt"]),
+        "rtt_ms": rtt,
         "data_s": None if (span_ns := data_ns(data)) is None else round(span_ns / 1e9, 6),
         "throughput_bps": _rate_bps(data, data["data_bytes"]),
         "goodput_bps": _rate_bps(data, data["acked_bytes"]),
@@ -111,6 +125,14 @@ def _describe(
         "probe_segments": data["probe_segments"],
         "zero_windows": acks["zero_windows"],
         "window_closures": _closures(measurement, connection, acks["zero_windows"]),
+        "standstills": _standstills(
+            measurement,
+            connection,
+            source,
+            None if rtt is None else rtt["min"],
+            (needless or {}).get((connection.index, direction), ()),
+            seen_from_here["observation"],
+        ),
         "mss": data["mss"],
         "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
@@ -127,6 +149,33 @@ def _closures(m: Timeline, connection: Connection, zero_windows: int) -> WindowC
     from multitracer.layers.tcp.closures import window_closures
 
     return window_closures(m, connection) if zero_windows else {"count": 0, "longest_s": 0.0}
+
+
+def _standstills(
+    m: Timeline,
+    connection: Connection,
+    source: int,
+    base_ms: float | None,
+    needless: Sequence[int],
+    observation: Mapping[str, Any] | None,
+) -> list[dict[str, Any]] | None:
+    """Standstills of the path as one capture shows them; two show them better (`chains`)."""
+    if m.summarised or (m.snd is not None and m.rcv is not None):
+        return None
+    from multitracer.layers.tcp.standstill import standstills
+
+    base_ns = None if base_ms is None else round(base_ms * 1e6)
+    point = m.sources[source].point if observation is None else observation["point"]
+    found = standstills(m, connection, source, base_ns, needless, point=point)
+    return [
+        {
+            "start": round(m.seconds(one.start_ns), 6),
+            "length_s": round(one.length_ns / 1e9, 6),
+            "record": one.record,
+            "upstream": one.before,
+        }
+        for one in found
+    ]
 
 
 def _translated(measurement: Timeline, connection: Connection) -> dict[str, Any]:

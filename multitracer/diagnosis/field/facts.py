@@ -305,6 +305,8 @@ def flow(
         needless=entry.get("needless_retransmissions") or 0,
         kernel_refused=None if kernel is None else kernel.refused,
         acks_lost=losses.get("acks"),
+        stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
+        stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),
         acks=entry["packets"]["received"],
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from multitracer.diagnosis.field.groups import WORTH
 from multitracer.diagnosis.field.kernel import kernel_counts
@@ -13,9 +13,6 @@ from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.model.analysis import Result, summary_of
 from multitracer.model.timeline import Timeline
-
-if TYPE_CHECKING:
-    from multitracer.layers.tcp.standstill import Standstill
 
 Object = Mapping[str, Any]
 
@@ -50,7 +47,6 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     complete = not any(issue.code in _DROPPED for trace in m.traces for issue in trace.issues)
     counts = kernel_counts(m, summary_of(results, "host"))
     command = plot_command(m, None, None)
-    stood = _stalls(m, results, entries)
     found = sentences(
         entries,
         command,
@@ -59,7 +55,6 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         complete=complete,
         syn_timeouts=_syn_timeouts(results),
         unacked_timeouts=_unacked_timeouts(results),
-        stood=stood,
     )
     if not found:
         return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
@@ -74,7 +69,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     from multitracer.diagnosis.findings.behind_chains import said
     from multitracer.diagnosis.findings.stillness import shown
 
-    found = with_hops(m, shown(m, found, stood), summary_of(results, "hops"))
+    found = with_hops(m, shown(m, found, entries), summary_of(results, "hops"))
     every_chain = summary_of(results, "chains").get("chains", [])
     chains = said(m, every_chain)
     found = _with_records(found, [one for one in chains if one.kind in _BEHIND])
@@ -111,17 +106,6 @@ def _unacked_timeouts(results: Mapping[str, Result]) -> dict[int, int]:
         if one["votes"].get("ack_path") == one["verdict"] == "genuine":
             found[one["conn"]] = found.get(one["conn"], 0) + 1
     return found
-
-
-def _stalls(
-    m: Timeline, results: Mapping[str, Result], entries: Sequence[Object]
-) -> Mapping[int, Sequence[Standstill]]:
-    """Standstills of each connection's path, where its segments are there; two captures tell them better."""
-    if m.summarised or (m.snd is not None and m.rcv is not None):
-        return {}
-    from multitracer.diagnosis.findings.stillness import stalls
-
-    return stalls(m, entries, summary_of(results, "timeouts").get("timeouts", []))
 
 
 def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:

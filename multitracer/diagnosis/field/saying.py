@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from multitracer.diagnosis.field.causes import SLOW_START
 from multitracer.diagnosis.field.facts import FULL, Flow, KernelCounts, Object, flow
@@ -12,9 +11,6 @@ from multitracer.diagnosis.field.groups import Group, groups
 from multitracer.diagnosis.field.kernel import contradiction
 from multitracer.diagnosis.field.sentences import queue_words, text
 from multitracer.diagnosis.findings.finding import Finding
-
-if TYPE_CHECKING:
-    from multitracer.layers.tcp.standstill import Standstill
 
 _QUEUE_SAID = ("bottleneck", "queue")
 _OF_LOSS = ("loss", "spurious", "local_drop", "bottleneck", "queue")
@@ -29,7 +25,6 @@ def sentences(
     complete: bool = True,
     syn_timeouts: Mapping[int, int] | None = None,
     unacked_timeouts: Mapping[int, int] | None = None,
-    stood: Mapping[int, Sequence[Standstill]] | None = None,
 ) -> list[Finding]:
     """What limited the connections of these entries, the weightiest cause first.
 
@@ -49,8 +44,6 @@ def sentences(
         How often the timer of a SYN or of a SYN+ACK expired, by connection.
     unacked_timeouts : mapping of int to int, optional
         How often the timer of data expired that had arrived, as every ACK of it was lost, by connection.
-    stood : mapping of int to sequence of Standstill, optional
-        Times in which the path stood still, by connection.
 
     Returns
     -------
@@ -68,8 +61,6 @@ def sentences(
             one,
             syn_timeouts=expired.get(one.index, 0),
             unacked_timeouts=unacked.get(one.index, 0),
-            stalls_s=tuple(still.length_ns / 1e9 for still in (stood or {}).get(one.index, ())),
-            stalled_before=all(still.before for still in (stood or {}).get(one.index, ())),
         )
         for one in known_flows
         if one is not None

@@ -127,9 +127,10 @@ pub struct Timeout {
 
 impl Timeout {
     /// Vote by the time of the answer, against the smallest RTT of the connection. A queue that stood in front of all of
-    /// its RTTs may have drained in the silence: so each copy must have been answered as a needless one, too.
+    /// its RTTs may have drained in the silence: so each copy must have been answered as a
+    /// needless one, too, and the answer must not echo this one.
     pub fn too_early(&self, min_rtt_ns: Option<i64>) -> Vote {
-        if self.syn || !self.shown_needless() {
+        if self.syn || self.eifel == Vote::Genuine || !self.shown_needless() {
             return Vote::Abstains;
         }
         too_early(self.answer_after_ns, min_rtt_ns)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support_segments import Segment, capture
 
+import multitracer as mt
 from multitracer import native
+from multitracer.analyzers import connections
+from multitracer.diagnosis.field.measurement import MOST
+from multitracer.model.timeline import Connection, Timeline
 
 CONNECTIONS = 2500
 """More than twice as many as are held ready."""
@@ -72,3 +77,24 @@ def test_summaries_are_those_of_connections_that_were_never_packed(tmp_path: Pat
     sent = [max(one[way]["data_bytes"] for way in ("forward", "reverse")) for one in entries]
     overview = (min(one["first_ns"] for one in entries), sent.index(max(sent)))
     assert native.overview(packed["connections"]) == overview
+
+
+def test_a_summary_makes_no_entry_of_all_connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is a dict of dozens of values: of 160,000 all of them took ten seconds and 1.5 GB."""
+    seed = random.Random(1)
+    segments = [segment for number in range(CONNECTIONS) for segment in talk(number, seed, orderly=True)]
+    told = [(seed.randrange(1, 2_000_000), *segment[1:]) for segment in segments]
+    path = capture(tmp_path / "many.pcap", told)
+    made: set[int] = set()
+    describe = connections._describe
+
+    def counted(m: Timeline, connection: Connection, *more: Any) -> dict[str, Any]:
+        made.add(connection.index)
+        return describe(m, connection, *more)
+
+    monkeypatch.setattr(connections, "_describe", counted)
+    analysis = mt.analyze(mt.read(path, detail="summary"))
+    few = len(made)
+    assert len(analysis["connections"].summary["connections"]) >= CONNECTIONS
+    assert analysis["diagnosis"].summary["sentences"]
+    assert MOST / 2 < few <= 2 * MOST

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.diagnosis.field.measurement import from_captures
+from multitracer.diagnosis.field.measurement import from_captures, looked_at
 from multitracer.diagnosis.findings import priced
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.whole import (
@@ -95,10 +95,11 @@ def _from_captures(
     found = from_captures(m, results)
     if not found:
         return [], None
-    connections = summary_of(results, "connections").get("connections", [])
+    every = summary_of(results, "connections").get("connections", [])
+    connections = looked_at(m, every)
     if not any(entry["bytes"]["sent"] for entry in connections):
         return found, None
-    broken = [] if m.summarised else unfinished(m, connections, _timeouts(results))
+    broken = [] if m.summarised else unfinished(m, every, _timeouts(results))
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
     chains = [] if m.summarised else summary_of(results, "chains").get("chains", [])
     whole = headline(m, dict(utilization)) if utilization.get("value") is not None else None

@@ -41,7 +41,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         Empty without connections.
     """
     every = summary_of(results, "connections").get("connections", [])
-    entries = _chosen(every)
+    entries = looked_at(m, every)
     if not entries:
         return []
     complete = not any(issue.code in _DROPPED for trace in m.traces for issue in trace.issues)
@@ -121,10 +121,19 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
     }
 
 
+def looked_at(m: Timeline, entries: Sequence[Object]) -> list[Object]:
+    """All of few connections; of many, those that the digest names: entries of a summary are dear to make.
+
+    Parameters
+    ----------
+    m : Timeline
+    entries : sequence of mapping
+        Of ``connections`` (docs/json.md).
+    """
+    return list(entries) if len(entries) <= MOST else m.once("looked_at", lambda: _chosen(entries))
+
+
 def _chosen(entries: Sequence[Object]) -> list[Object]:
-    """All of few connections; of many, those that the digest names."""
-    if len(entries) <= MOST:
-        return list(entries)
     from multitracer.output.digest import digest
 
     places = digest(entries, MOST)

@@ -459,8 +459,8 @@ def test_a_path_that_stood_still_has_the_time_of_what_the_sender_seemed_to_wait_
     first, *rest = sentences([entry(**facts, standstills=stood(9.0))])
     assert (first.kind, first.cost_s) == ("standstill", pytest.approx(9.0))
     assert first.text == (
-        "the path, or the receiver's host, stalled for 9.00 s: data was in flight, no ACK came, "
-        "and then those of what had waited"
+        "the path, or the receiver's host, stalled for 9.00 s: data was in flight and no ACK "
+        "arrived; then that data was acknowledged"
     )
     costs = {found.kind: found.cost_s for found in rest}
     # The second of the unknown and eight of the nine of recovery are the standstill's.

@@ -84,12 +84,8 @@ def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
     """
     if not flow.limits_s:
         return [Cause("unknown", flow.end_s - flow.start_s)]
-    spent = dict(flow.limits_s)
-    if not (flow.retransmissions or flow.lost):
-        # Data out of order, of which nothing was sent again: what the sender made of it is not to be seen.
-        spent["unknown"] += spent["loss_recovery"]
-        spent["loss_recovery"] = 0.0
-    stalled_s = _stalled(flow, spent)
+    spent = dict(flow.waits_s)
+    stalled_s = flow.stalled_s
     if flow.window_fills_link and flow.full_share is not None and flow.full_share >= FULL:
         spent["bandwidth"] += spent["receiver_window"]
         spent["receiver_window"] = 0.0
@@ -105,28 +101,6 @@ def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
     ]
     found = sorted((cause for cause in candidates if cause.seconds > 0), key=lambda cause: -cause.rank_s)
     return found or [Cause("unknown", 0.0)]
-
-
-def _stalled(flow: Flow, spent: dict[str, float]) -> float:
-    """Seconds in which its path stood still; they are taken from what the sender seemed to wait for.
-
-    The shares of limits have no place for it: the sender waited for ACKs, or for its timer, and nobody is the
-    limit of a path on which nothing moves.
-    """
-    stalled_s = sum(flow.stalls_s)
-    left_s = stalled_s
-    for name in (
-        "unknown",
-        "loss_recovery",
-        "congestion_window",
-        "bandwidth",
-        "receiver_window",
-        "application",
-    ):
-        taken_s = min(spent[name], left_s)
-        spent[name] -= taken_s
-        left_s -= taken_s
-    return stalled_s - left_s
 
 
 def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: float) -> list[Cause]:

@@ -20,6 +20,17 @@ ACK_DELAY_MS = 500.0  # the longest that a receiver may withhold an ACK (RFC 929
 """A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
 
 
+_IN_A_STANDSTILL = (
+    "unknown",
+    "loss_recovery",
+    "congestion_window",
+    "bandwidth",
+    "receiver_window",
+    "application",
+)
+"""What a sender seems to wait for while its path stands still, the likeliest first."""
+
+
 @dataclass(frozen=True)
 class KernelCounts:
     """What the sender's kernel counted.
@@ -170,6 +181,32 @@ class Flow:
     unacked_timeouts: int = 0
     stalls_s: tuple[float, ...] = ()
     stalled_before: bool = False
+
+    @property
+    def stalled_s(self) -> float:
+        """Seconds of its time in which its path stood still."""
+        return min(sum(self.stalls_s), sum(self.limits_s.get(name, 0.0) for name in _IN_A_STANDSTILL))
+
+    @property
+    def waits_s(self) -> dict[str, float]:
+        """Seconds by what the sender waited for, without those in which its path stood still.
+
+        The shares of limits have no place for these: the sender waited for ACKs, or for its timer, and nobody
+        is the limit of a path on which nothing moves.
+        """
+        if not self.limits_s:
+            return {}
+        spent = dict(self.limits_s)
+        if not (self.retransmissions or self.lost):
+            # Data out of order, of which nothing was sent again: what the sender made of it does not show.
+            spent["unknown"] += spent["loss_recovery"]
+            spent["loss_recovery"] = 0.0
+        left_s = self.stalled_s
+        for name in _IN_A_STANDSTILL:
+            taken_s = min(spent[name], left_s)
+            spent[name] -= taken_s
+            left_s -= taken_s
+        return spent
 
     @property
     def busy_s(self) -> float:

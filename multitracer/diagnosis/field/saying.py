@@ -13,6 +13,7 @@ from multitracer.diagnosis.field.sentences import queue_words, text
 from multitracer.diagnosis.findings.finding import Finding
 
 _QUEUE_SAID = ("bottleneck", "queue")
+_ITSELF = ("loss", "spurious")
 _OF_LOSS = ("loss", "spurious", "local_drop", "bottleneck", "queue")
 
 
@@ -69,6 +70,7 @@ def sentences(
     # What was lost of a connection is said once: by the first sentence that is about it, else by the first.
     about = any(group.kind in _OF_LOSS for group in found)
     with_losses: set[int] = set()
+    of_their_own = {one.index for group in found if group.kind in _ITSELF for one in group.flows}
     sentences = []
     for place, group in enumerate(found):
         if place and _usual_opening(group):
@@ -76,6 +78,7 @@ def sentences(
             continue
         mine = {one.index for one in group.flows}
         with_loss = (group.kind in _OF_LOSS or (place == 0 and not about)) and not mine <= with_losses
+        with_loss = with_loss and not (group.kind in _QUEUE_SAID and mine <= of_their_own)
         sentences.append(Finding(text(group, with_loss=with_loss), group.cost_s, group.kind, command))
         if with_loss:
             with_losses |= mine

@@ -39,7 +39,7 @@ def text(group: Group, *, with_loss: bool) -> str:
 
 def _recovery(group: Group) -> str:
     """What of the time of a full link went to its losses: the cost of the sentence is theirs."""
-    recovery_s = sum(flow.limits_s.get("loss_recovery", 0.0) for flow in group.flows)
+    recovery_s = sum(flow.waits_s.get("loss_recovery", 0.0) for flow in group.flows)
     if group.kind not in ("bottleneck", "queue") or recovery_s < SAID_S:
         return ""
     return f"; loss recovery took {duration(recovery_s)}{', summed' if len(group.flows) > 1 else ''}"
@@ -255,10 +255,10 @@ def _standstill(group: Group) -> str:
     )
     if all(flow.stalled_before for flow in group.flows):
         where = "the path before this capture, or the sender's host,"
-        seen = "nothing arrived, and then what had been sent before, by its timestamps"
+        seen = "no data arrived, then data with timestamps from the start of the silence"
     else:
         where = "the path, or the receiver's host,"
-        seen = "data was in flight, no ACK came, and then those of what had waited"
+        seen = "data was in flight and no ACK arrived; then that data was acknowledged"
     return f"{where} stalled for {duration(sum(lengths_s))}{times}{_of(group)}: {seen}"
 
 

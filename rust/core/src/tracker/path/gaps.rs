@@ -231,7 +231,8 @@ impl Gaps {
             }
             prompted_ns = at_ns;
         });
-        if !self.heard {
+        let again = seq < high || recovering;
+        if !self.heard && !again {
             self.spend(Wait::Unknown, gap_ns);
             return false;
         }

@@ -139,8 +139,10 @@ def _loss(group: Group) -> str:
 
 def _spurious(group: Group) -> str:
     again = sum(flow.retransmissions for flow in group.flows)
+    needless = any(flow.needless or flow.spurious or flow.unacked_timeouts for flow in group.flows)
+    why = " although no loss of data shows" if needless else "; whether data had been lost does not show"
     return (
-        f"{count(again, 'retransmission')} although no loss of data shows"
+        f"{count(again, 'retransmission')}{why}"
         f"{_acks(group.flows)}{_recoveries(group.flows)}; "
         f"recovery held {_held(group)}"
     )

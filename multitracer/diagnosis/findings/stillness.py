@@ -21,6 +21,11 @@ def shown(m: Timeline, found: Sequence[Finding], entries: Sequence[Object]) -> l
     found : sequence of Finding
     entries : sequence of mapping
         Of ``connections`` (docs/json.md).
+
+    Returns
+    -------
+    list of Finding
+        In their order.
     """
     every = [(entry["source"], one) for entry in entries for one in entry.get("standstills") or ()]
     if not every:

@@ -78,7 +78,11 @@ def standstills(
     needless : sequence of int
         Packets of the capture that a timer retransmitted although nothing was lost.
     point : str or None
-        Where the capture was taken: "snd", "mid" or "rcv".
+        Where the capture was taken: "snd", "mid" or "rcv"; None if that is unknown.
+
+    Returns
+    -------
+    list of Standstill
 
     References
     ----------

@@ -17,10 +17,6 @@ pub(super) const SILENCE_NS: i64 = 180_000_000;
 /// From so many segments on, almost all with PSH, each is a write; and no more than one of so many may have none.
 const WRITES: u32 = 32;
 
-/// Payload that no segment exceeds that is one packet on a usual wire; what does is several, handed to a network interface at
-/// once, of which only the last has PSH.
-const LARGEST: u32 = 9_000;
-
 /// Segments that an ACK of a small window releases at most.
 const RELEASED: u32 = 16;
 
@@ -49,7 +45,7 @@ pub(super) struct Gaps {
     /// Of the last data segment: the buffer was empty behind it, as its PSH says; its payload.
     pushed: bool,
     length: u32,
-    /// Whether any segment had PSH, and how many had none, or more than a full segment's payload.
+    /// Whether any segment had PSH, and how many had none.
     pushes: bool,
     unpushed: u32,
     /// What the sender knew when it sent the last: cumulative ACK and right edge (-1: unknown).
@@ -126,7 +122,7 @@ impl Gaps {
         }
         self.pushed = segment.has(flags::PSH);
         self.pushes |= self.pushed;
-        self.unpushed += u32::from(!self.pushed || segment.length > LARGEST);
+        self.unpushed += u32::from(!self.pushed);
         self.length = segment.length;
     }
 
@@ -204,7 +200,7 @@ impl Gaps {
         // What fills the window to its edge ended there, and not where the application's data did.
         let filled = self.edge >= 0 && self.edge - high < unit;
         let short =
-            unit > 0 && i64::from(self.length) % unit != 0 && !filled || self.writes_each(sent, halves);
+            unit > 0 && i64::from(self.length) % unit != 0 && !filled || self.writes_each(sent, unit, halves);
         let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
         let open = self.edge < 0 || self.edge - high >= 3 * unit.max(1);
@@ -281,8 +277,10 @@ impl Gaps {
 
     /// Whether each segment is a write of its own, as PSH on all of them shows: of a larger write only the last has it. Where
     /// they queue, more of them may wait to be sent.
-    fn writes_each(&self, sent: u32, halves: &Halves) -> bool {
+    fn writes_each(&self, sent: u32, unit: i64, halves: &Halves) -> bool {
+        // Several segments that a network interface divides may all have it.
         sent >= WRITES
+            && i64::from(self.length) <= unit
             && self.unpushed <= sent / WRITES
             && halves.queued_ns() <= 2 * self.usual_ns + halves.base_ns() / 4
     }

@@ -35,15 +35,14 @@ class Standstill:
     ----------
     start_ns, end_ns : int
         As the capture has it: later than at the place where it happened, by the way from there.
-    source, record : int
-        The packet that ended it.
+    record : int
+        The packet of the capture that ended it.
     before : bool
         Whether data had waited on its way to the capture; else data, or its ACK, behind it.
     """
 
     start_ns: int
     end_ns: int
-    source: int
     record: int
     before: bool
 
@@ -128,7 +127,6 @@ def _behind(data: Table, acks: Table, base_ns: int, needless: Sequence[int]) -> 
     pure = (acks["length"][1:] == 0) & (acks["flags"][1:] & (_FIN | _SYN) == 0)
     pure &= np.append(0, ends)[np.searchsorted(data["t_ns"], begin, side="right")] > acked[1:]
     again = _retransmissions(data, ends, needless)
-    answered = np.maximum.accumulate(data["t_ns"])
     found = []
     for at in candidates.tolist():
         start_ns, end_ns = int(begin[at]), int(end[at])
@@ -141,14 +139,12 @@ def _behind(data: Table, acks: Table, base_ns: int, needless: Sequence[int]) -> 
         elif pure[at]:
             # A receiver answers at once what does not come in order (RFC 5681, section 4.2): the last segment
             # that can have arrived by then had been in flight since it was sent.
-            place = int(np.searchsorted(answered, end_ns - base_ns, side="right")) - 1
-            start_ns = max(start_ns, int(answered[place]) + base_ns) if place >= 0 else end_ns
+            place = int(np.searchsorted(data["t_ns"], end_ns - base_ns, side="right")) - 1
+            start_ns = max(start_ns, int(data["t_ns"][place]) + base_ns) if place >= 0 else end_ns
         else:
             continue
         if end_ns - start_ns > least_ns:
-            found.append(
-                Standstill(start_ns, end_ns, int(acks["source"][at]), int(acks["record"][at + 1]), False)
-            )
+            found.append(Standstill(start_ns, end_ns, int(acks["record"][at + 1]), False))
     return found
 
 
@@ -173,9 +169,7 @@ def _before(data: Table, base_ns: int) -> list[Standstill]:
     least_ns = max(STILL_NS, _FACTOR * int(np.median(silent)), _FACTOR * base_ns)
     ended: Flags = (silent > least_ns) & (np.diff(late) >= _STAMPED * silent)
     return [
-        Standstill(
-            int(t_ns[at]), int(t_ns[at + 1]), int(data["source"][at]), int(data["record"][at + 1]), True
-        )
+        Standstill(int(t_ns[at]), int(t_ns[at + 1]), int(data["record"][at + 1]), True)
         for at in np.flatnonzero(ended).tolist()
     ]
 

@@ -6,7 +6,9 @@ Each is loaded when it is first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from multitracer.model.lazy import load_when_used
 
 if TYPE_CHECKING:
     from multitracer.alignment.assemble import align as align
@@ -14,15 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["align", "align_single"]
 
-
 _PLACES = {"align": "multitracer.alignment.assemble", "align_single": "multitracer.alignment.single_capture"}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value: Any = getattr(import_module(_PLACES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = load_when_used(globals(), _PLACES)

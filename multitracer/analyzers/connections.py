@@ -9,6 +9,7 @@ Reference: Paper section 4.3 (duplicate bytes); RFC 6298 section 3 (Karn).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from multitracer.analyzers._needs import QUESTIONS
@@ -37,37 +38,36 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
         counted = known.digest if isinstance(known, Derived) else None
         made = Derived(len(known), lambda at: _describe(measurement, known[at]), origin=known, digest=counted)
         return Result("connections", {"connections": made})
-    judged, needless = _judged(results), _needless(results)
-    found = [_describe(measurement, connection, judged, needless) for connection in known]
+    judged = _timeouts(results)
+    found = [_describe(measurement, connection, judged) for connection in known]
     return Result("connections", {"connections": found})
 
 
-def _judged(results: Mapping[str, Result]) -> dict[tuple[int, str], list[str]] | None:
-    """Verdicts of `timeouts` by connection and direction; None where it has no answer."""
+@dataclass(frozen=True, slots=True)
+class _Timeouts:
+    """What `timeouts` found, by connection and direction."""
+
+    verdicts: dict[tuple[int, str], list[str]]
+    needless: dict[tuple[int, str], list[int]]
+    """Packets that a timer retransmitted although nothing was lost."""
+
+
+def _timeouts(results: Mapping[str, Result]) -> _Timeouts | None:
+    """None where `timeouts` has no answer."""
     result = results.get("timeouts")
     if result is None or result.inconclusive is not None:
         return None
-    found: dict[tuple[int, str], list[str]] = {}
+    found = _Timeouts({}, {})
     for event in result.summary["timeouts"]:
-        found.setdefault((event["conn"], event["direction"]), []).append(event["verdict"])
-    return found
-
-
-def _needless(results: Mapping[str, Result]) -> dict[tuple[int, str], list[int]]:
-    """Packets that a timer retransmitted although nothing was lost, by connection and direction."""
-    found: dict[tuple[int, str], list[int]] = {}
-    result = results.get("timeouts")
-    for event in [] if result is None or result.inconclusive is not None else result.summary["timeouts"]:
+        key = event["conn"], event["direction"]
+        found.verdicts.setdefault(key, []).append(event["verdict"])
         if event["verdict"] == "spurious":
-            found.setdefault((event["conn"], event["direction"]), []).append(event["record"])
+            found.needless.setdefault(key, []).append(event["record"])
     return found
 
 
 def _describe(
-    measurement: Timeline,
-    connection: Connection,
-    judged: Mapping[tuple[int, str], list[str]] | None = None,
-    needless: Mapping[tuple[int, str], list[int]] | None = None,
+    measurement: Timeline, connection: Connection, judged: _Timeouts | None = None
 ) -> dict[str, Any]:
     source = vantage(measurement, connection)
     summary = connection.summaries[source]
@@ -78,7 +78,9 @@ def _describe(
     far = far_end(measurement, connection, source)
     other = connection.summaries[far][_DIRECTIONS[1 - connection.data_dir]]
     direction = _DIRECTIONS[connection.data_dir]
-    counts = None if judged is None else verdict_counts(judged.get((connection.index, direction), []))
+    counts = (
+        None if judged is None else verdict_counts(judged.verdicts.get((connection.index, direction), []))
+    )
     seen_from_here = one_point(measurement, connection, source)
     rtt = _rtt_ms(data["rtt"])
     return {
@@ -130,7 +132,7 @@ def _describe(
             connection,
             source,
             None if rtt is None else rtt["min"],
-            (needless or {}).get((connection.index, direction), ()),
+            () if judged is None else judged.needless.get((connection.index, direction), ()),
             seen_from_here["observation"],
         ),
         "mss": data["mss"],

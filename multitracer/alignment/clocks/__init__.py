@@ -17,9 +17,10 @@ directions).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from multitracer.alignment.clocks.points import ClockLine, Fit, Float, Int, Piece, Points, apply_pieces
+from multitracer.model.lazy import load_when_used
 
 if TYPE_CHECKING:
     from multitracer.alignment.clocks.convex_hull import MAX_SKEW_PPM as MAX_SKEW_PPM
@@ -45,12 +46,4 @@ _PLACES = {
 }
 """What fits is loaded where there are two clocks."""
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value: Any = getattr(import_module(_PLACES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = load_when_used(globals(), _PLACES)

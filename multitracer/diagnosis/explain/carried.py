@@ -39,11 +39,11 @@ def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
         A clause without a full stop, in the order of the packet's life.
     """
     known = framemap.of(m)
-    rows = np.flatnonzero((known.spans["source"] == source) & (known.spans["record"] == record))
-    if not len(rows):
+    row = _span_row(known, source, record)
+    if row is None:
         return
-    span = {name: int(known.spans[name][rows[0]]) for name in known.spans}
-    fate = str(known.spans.words("fate")[rows[0]])
+    span = {name: int(known.spans[name][row]) for name in known.spans}
+    fate = str(known.spans.words("fate")[row])
     mine = known.frames_of(record, source)
     if not len(mine):
         if fate in _FATES:
@@ -84,9 +84,17 @@ def how_lost(m: Timeline, source: int, record: int) -> str:
     record : int
         The packet's number in it, from 1.
     """
-    spans = framemap.of(m).spans
-    rows = np.flatnonzero((spans["source"] == source) & (spans["record"] == record))
-    return _FATES.get(str(spans.words("fate")[rows[0]]), "").rpartition("it was ")[2] if len(rows) else ""
+    known = framemap.of(m)
+    row = _span_row(known, source, record)
+    if row is None:
+        return ""
+    return _FATES.get(str(known.spans.words("fate")[row]), "").rpartition("it was ")[2]
+
+
+def _span_row(known: framemap.FrameMap, source: int, record: int) -> int | None:
+    """The first row of `spans` that is this packet."""
+    rows = np.flatnonzero((known.spans["source"] == source) & (known.spans["record"] == record))
+    return int(rows[0]) if len(rows) else None
 
 
 def _arrival(span: dict[str, int], received: list[int], unit: str) -> Iterator[str]:

@@ -57,6 +57,7 @@ def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", *
         "zero_windows": facts.pop("zero_windows", 0),
         "max_window_bytes": 65_535,
         "handshake": True,
+        "sack": True,
         "closed": "fin",
         "limits": {**limits, "seconds": seconds, "method": "inferred"},
         "observation": {"point": point, "grade": "certain", "evidence": {}},
@@ -73,6 +74,16 @@ def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", *
 
 
 FULL = {"bandwidth": 0.9, "congestion_window": 0.1, "full": 0.93, "rate": 11.6e6}
+
+
+def test_recovery_without_sack() -> None:
+    found, *_ = sentences([entry(**LOSSY, sack=False, again={"fast": 40})])
+    assert found.kind == "loss"
+    assert found.text.endswith("; without SACK it repairs one loss per RTT (RFC 6582)")
+    few, *_ = sentences([entry(**LOSSY, sack=False, again={"fast": 2})])
+    assert "without SACK" not in few.text
+    selective, *_ = sentences([entry(**LOSSY, again={"fast": 40})])
+    assert "without SACK" not in selective.text
 
 
 def test_a_closed_window() -> None:

@@ -83,8 +83,8 @@ class Flow:
     queue_ms : tuple of float or None
         Median and 95th percentile of what the queue added to the RTT.
     base_rtt_ms : float or None
-    shared : bool
-        Whether other connections queue at the same place.
+    shared_with : int
+        Other connections that queue at the same place.
     zero_windows, window_probes, max_window_bytes : int
     sender, receiver : str
         Addresses.
@@ -120,6 +120,8 @@ class Flow:
         ACKs that were lost before the capture, by the IP identifications left out; None if these do not tell.
     acks : int
         Segments that came back.
+    without_sack : bool
+        Whether the handshake shows that SACK is not in use.
     unacked_timeouts : int
         Timeouts of data that had arrived: every ACK of it was lost.
     stalls_s : tuple of float
@@ -154,7 +156,7 @@ class Flow:
     full_share: float | None
     queue_ms: tuple[float, float] | None
     base_rtt_ms: float | None
-    shared: bool
+    shared_with: int
     zero_windows: int
     window_probes: int
     max_window_bytes: int
@@ -178,6 +180,7 @@ class Flow:
     syn_timeouts: int = 0
     acks_lost: int | None = None
     acks: int = 0
+    without_sack: bool = False
     unacked_timeouts: int = 0
     stalls_s: tuple[float, ...] = ()
     stalled_before: bool = False
@@ -207,6 +210,11 @@ class Flow:
             spent[name] -= taken_s
             left_s -= taken_s
         return spent
+
+    @property
+    def shared(self) -> bool:
+        """Whether other connections queue at the same place."""
+        return self.shared_with > 0
 
     @property
     def busy_s(self) -> float:
@@ -321,7 +329,7 @@ def flow(
         rate_exact=bottleneck.get("evidence") != ["queue"],
         queue_ms=None if queue.get("median") is None else (queue["median"], queue["p95"]),
         base_rtt_ms=bottleneck.get("base_rtt_ms"),
-        shared=bool(bottleneck.get("shared_with")),
+        shared_with=bottleneck.get("shared_with") or 0,
         zero_windows=entry["zero_windows"],
         closures=(closed["count"], closed["longest_s"]) if (closed := entry.get("window_closures")) else None,
         window_probes=again["unneeded_probe"] if entry["zero_windows"] else 0,
@@ -345,6 +353,7 @@ def flow(
         stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
         stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),
         acks=entry["packets"]["received"],
+        without_sack=bool(entry["handshake"] and not entry["sack"]),
     )
 
 

@@ -18,6 +18,9 @@ LEAST_ACKS = 3
 LEAST_ACKS_SHARE = 0.01
 """Of so many lost ACKs, and so much of all, on, they are said: the next ACK makes up for most of them."""
 
+FEW = 3
+"""From so many segments by fast retransmit on it is said that one an RTT is slow."""
+
 ALIKE = 1.1
 """Rates that differ by no more are one."""
 
@@ -134,7 +137,9 @@ def _local_drop(group: Group) -> str:
 def _loss(group: Group) -> str:
     flows = group.flows
     said = losses(flows) + _acks(flows) + _recoveries(flows)
-    return f"{said}; loss recovery, and the smaller congestion window behind it, held {_held(group)}"
+    said += f"; loss recovery, and the smaller congestion window behind it, held {_held(group)}"
+    one_a_round_trip = all(flow.without_sack for flow in flows) and sum(flow.fast for flow in flows) >= FEW
+    return f"{said}; without SACK it repairs one loss per RTT (RFC 6582)" if one_a_round_trip else said
 
 
 def _spurious(group: Group) -> str:
@@ -296,17 +301,16 @@ _SAY_LOSS = ("bottleneck", "queue", "idle_receiver_window", "idle_application")
 def _fullness(group: Group) -> str:
     """``: 11.6 Mbit/s, for 93% of the time with data in flight``, ``, shared by 5 connections``."""
     flows = group.flows
+    sharing = max(flow.shared_with for flow in flows) + 1
+    how = f", shared by {count(sharing, 'connection')}" if sharing > 1 else ""
+    if 1 < sharing > len(flows):
+        how += f" (the main limit of {len(flows):,} of them)"
     if len(flows) > 1:
-        shared = sum(flow.shared for flow in flows)
-        how = (
-            f", shared by {count(shared, 'connection')}"
-            if shared > 1
-            else f" for {count(len(flows), 'connection')}"
-        )
+        how = how or f" for {count(len(flows), 'connection')}"
         return f"{how}: {_rates(flows)}{_share_of_time(flows)}"
     (only,) = flows
     about = "" if only.rate_exact else "about "
-    said = "" if only.rate_bps is None else f": {about}{rate(only.rate_bps)} of IP packets"
+    said = how if only.rate_bps is None else f"{how}: {about}{rate(only.rate_bps)} of IP packets"
     if only.full_share is not None:
         said += f"{',' if said else ''} for {_percent(only.full_share)} of the time with data in flight"
     return said

@@ -405,8 +405,8 @@ def _limits(score: Score, run: Run, found: Json) -> None:
             continue
         sums: Counter[str] = Counter()
         for name, share in told.items():
-            # `seconds` is what the shares are of.
-            if isinstance(share, int | float) and name != "seconds":
+            # `seconds` is what the shares are of; the kernel measures from the first data on.
+            if isinstance(share, int | float) and name not in ("seconds", "handshake"):
                 sums[causes.CLASS_OF.get(name, name)] += share  # type: ignore[assignment]
         largest = max(sums, key=lambda name: sums[name]) if sums else NOT_TOLD
         score.limits.append({"allowed": sorted(allowed), "told": largest})

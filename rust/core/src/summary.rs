@@ -52,17 +52,28 @@ pub fn retransmissions(counts: &[u64; CAUSES]) -> u64 {
 
 /// Data segments of one direction that were lost upstream and downstream of the capture.
 ///
-/// Nothing is lost downstream of a capture at the receiver: what arrived there twice was retransmitted needlessly, or
-/// because its ACK was late or lost.
+/// Upstream they are those that were retransmitted, and by the identifications left out also retransmissions that were lost
+/// in their turn, and at the sender what its own queue refused before TCP had counted it as sent. Nothing is lost
+/// downstream of a capture at the receiver: what arrived there twice was retransmitted needlessly, or because its ACK
+/// was late or lost.
 pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
-    let counts = connection.senders_at(direction).arrival_counts();
-    if counts.downstream == 0 {
+    let sender = connection.senders_at(direction);
+    let counts = sender.arrival_counts();
+    let unseen = sender.unseen().unwrap_or(0);
+    if counts.downstream == 0 && unseen <= counts.upstream {
         return [counts.upstream, 0];
     }
     let seen = Observation::of(connection, direction);
-    let at_receiver = seen.point == Some(Point::Receiver) && seen.grade >= Grade::Likely;
-    [counts.upstream, if at_receiver { 0 } else { counts.downstream }]
+    let known = |point: Point| seen.point == Some(point) && seen.grade >= Grade::Likely;
+    let believed = known(Point::Sender) || unseen <= LOST_AGAIN * counts.upstream + FEW;
+    let upstream = if believed { unseen.max(counts.upstream) } else { counts.upstream };
+    [upstream, if known(Point::Receiver) { 0 } else { counts.downstream }]
 }
+
+/// Away from the sender, more identifications left out than so many for each segment known to be lost, and a few, are not
+/// those of retransmissions lost in their turn.
+const LOST_AGAIN: u64 = 2;
+const FEW: u64 = 3;
 
 /// Segments of the other direction without payload, so ACKs, that were lost upstream of the capture, by the IP
 /// identifications left out; `None` if these do not tell.

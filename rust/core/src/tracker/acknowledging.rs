@@ -204,20 +204,20 @@ impl Sender {
     /// What an ACK covers where nothing was lost or reordered so far: when the first and the last of it were sent.
     #[inline]
     fn deliver_in_order(&mut self, ack: i64) -> Option<(i64, i64)> {
-        let (mut sent_ns, mut rack_ns) = (None::<(i64, i64)>, self.rack_ns);
+        let (mut sent_ns, mut newest_ns) = (None::<(i64, i64)>, i64::MIN);
         self.outstanding.acknowledge(ack, |run| {
             let (first, _) = sent_ns.unwrap_or((run.last_ns, 0));
             sent_ns = Some((first, run.last_ns));
-            rack_ns = rack_ns.max(run.last_ns);
+            newest_ns = newest_ns.max(run.last_ns);
         });
-        self.rack_ns = rack_ns;
-        sent_ns
+        self.rack_ns = self.rack_ns.max(newest_ns);
+        sent_ns.map(|sent_ns| answered(sent_ns, newest_ns))
     }
 
     /// The same in general; `None` if any of it was sent more than once.
     fn deliver(&mut self, t_ns: i64, ack: i64, fack: i64, brought: &mut Brought) -> Option<(i64, i64)> {
         let (mut sent_ns, mut retransmitted) = (None::<(i64, i64)>, false);
-        let mut rack_ns = self.rack_ns;
+        let (mut rack_ns, mut newest_ns) = (self.rack_ns, i64::MIN);
         let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
         let (mut late, sacked) = (i64::MAX, &self.sacked);
         let mut arrived = Vec::new();
@@ -230,6 +230,7 @@ impl Sender {
             } else if !run.sacked() {
                 let (first, _) = sent_ns.unwrap_or((run.last_ns, 0));
                 sent_ns = Some((first, run.last_ns));
+                newest_ns = newest_ns.max(run.last_ns);
                 brought.original |= run.end <= recover && sacked.overlap(run.seq, run.end) == 0;
                 // Of a super-segment, part may be known already.
                 if run.seq < fack && sacked.overlap(run.seq, run.seq + 1) == 0 {
@@ -241,7 +242,7 @@ impl Sender {
         self.rack_ns = rack_ns;
         arrived.iter().for_each(|run| self.retransmission_arrived(run));
         self.reordered(late, fack);
-        sent_ns.filter(|_| !retransmitted)
+        sent_ns.filter(|_| !retransmitted).map(|sent_ns| answered(sent_ns, newest_ns))
     }
 
     /// The receiver took the byte of a window probe: it was data.
@@ -267,4 +268,11 @@ impl Sender {
         let rtt_ns = back.checked_mul(tick_ns)?.checked_add(segment.t_ns - last_ns)?;
         (rtt_ns > 0 && back >= 0).then_some(rtt_ns)
     }
+}
+
+/// When the first and the last was sent that an ACK answers, of segments in the order of their bytes. If the newest is
+/// another, it filled a gap: what lies above had arrived before and waited for it, and its ACK is that of the newest.
+#[inline(always)]
+fn answered((first_ns, last_ns): (i64, i64), newest_ns: i64) -> (i64, i64) {
+    if last_ns < newest_ns { (newest_ns, newest_ns) } else { (first_ns, last_ns) }
 }

@@ -75,12 +75,14 @@ impl Sender {
             && self.reacts(t_ns)
     }
 
-    /// A probe is out, and new data was sent after the last ACK: the next one would be scheduled for when the timer of
-    /// the first segment expires, counted from its sending, may not be sent, and the timer takes its place (Linux).
+    /// A probe is out: the next one is scheduled all the same, by the last ACK or new data, may not be sent when it is due,
+    /// and the timer takes its place, counted from the sending of the first segment (Linux, `tcp_send_loss_probe`).
     fn overdue(&self, t_ns: i64, rto_ns: i64, before: Option<&Sent>) -> bool {
+        let by_sending = self.last_out_ns.is_some_and(|last| last > self.timer_start_ns);
+        let by_ack = t_ns - self.timer_start_ns >= 2 * self.rto.srtt_us() * 1000;
         self.probe_out
             && self.state == State::Open
-            && self.last_out_ns.is_some_and(|last| last > self.timer_start_ns)
+            && (by_sending || by_ack)
             && before.is_some_and(|run| t_ns - run.last_ns >= rto_ns / 10 * 9)
     }
 
@@ -210,7 +212,9 @@ impl Sender {
     }
 
     fn enter_loss(&mut self, segment: &Segment, seq: i64, before: Option<&Sent>) {
-        self.learn_from_expiry(segment);
+        if !self.overdue(segment.t_ns, self.rto.rto_us() * 1000, before) {
+            self.learn_from_expiry(segment);
+        }
         self.learn_of_probes(segment);
         let timeout = self.expiry(segment, seq, before);
         self.timeouts.push(timeout);

@@ -174,7 +174,13 @@ impl Sender {
         let segments = self.wire_segments(u32::try_from(right - left).unwrap_or(u32::MAX));
         self.totals.dsacks += 1;
         self.totals.dsack_segments += segments;
-        let Some(history) = &mut self.history else { return };
+        let Some(history) = &mut self.history else {
+            // Of what was sent once the network made two, and may do so again.
+            if self.sent.overlap(left, right) > 0 {
+                self.history.get_or_insert_default().duplicating = true;
+            }
+            return;
+        };
         let sent_again: u64 = self.totals.retransmissions.iter().sum();
         if self.totals.dsack_segments <= sent_again {
             history.undo.reported(right, segments);

@@ -70,6 +70,8 @@ pub struct Books {
     pub(super) arrivals: Vec<Arrival>,
     gaps: BTreeMap<i64, Gap>,
     missing: BTreeMap<i64, i64>,
+    /// How many of all left out never came late.
+    missed: i64,
     recent: VecDeque<Seen>,
     /// Up to where the sender had surely sent by then, although nothing was seen of it.
     pub(super) sent_up_to: i64,
@@ -128,6 +130,13 @@ impl Books {
             self.missing.pop_first();
         }
         self.missing.insert(from, to);
+        self.missed += to - from;
+    }
+
+    /// Packets of this direction that were sent and did not come by, as far as their identifications were left out: those
+    /// with data, if nothing but the direction takes the numbers.
+    pub(super) fn unseen(&self) -> u64 {
+        u64::try_from(self.missed - self.left_out.packets()).unwrap_or(0)
     }
 
     /// Takes an identification from those left out; whether it was one of them.
@@ -136,6 +145,7 @@ impl Books {
         if id >= to {
             return false;
         }
+        self.missed -= packets.min(to - id);
         if from < id {
             self.missing.insert(from, id);
         } else {

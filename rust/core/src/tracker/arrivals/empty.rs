@@ -7,6 +7,9 @@ use crate::tracker::sender::Sender;
 /// Identifications to be judged together before others than this direction's packets can be told from them.
 const ENOUGH: i64 = 8;
 
+/// Where Linux starts (`net.ipv4.ip_default_ttl`).
+const LINUX_TTL: u8 = 64;
+
 /// What was left out right before segments without payload, while no data was missing or unacknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct LeftOut {
@@ -20,7 +23,22 @@ pub(super) struct LeftOut {
     acked_bytes: i64,
 }
 
+impl LeftOut {
+    pub(super) fn packets(&self) -> i64 {
+        self.packets
+    }
+}
+
 impl Sender {
+    /// Segments with data that were sent and never came by, lost retransmissions among them: their identifications were
+    /// left out. `None` if these do not count the packets of this direction alone, as those of Linux do, whose packets
+    /// start with a TTL of 64: other stacks number all packets of the host, or none.
+    pub fn unseen(&self) -> Option<u64> {
+        let linux = (1..=LINUX_TTL).contains(&self.ttl);
+        let books = self.books.as_ref().filter(|_| linux && self.ids.is_alone())?;
+        Some(books.unseen())
+    }
+
     /// A segment without payload whose identification is not the next; it acknowledged so many bytes. Whether others
     /// were left out right before it.
     #[inline(never)]

@@ -28,7 +28,7 @@ pub(super) struct Halves {
     /// An ACK whose timestamp no data has echoed yet: when it passed (-1: none is waited for), and its TSval.
     probe_ns: i64,
     probe_val: u32,
-    /// TSval of the last ACK, if any.
+    /// Newest TSval of any ACK.
     seen_val: Option<u32>,
     echoes: u32,
     /// How late data comes by its sender's clock, at its best and when that was noted; and what the last that was
@@ -131,6 +131,11 @@ impl Halves {
     /// Smallest round trip toward the sender.
     pub fn near_min_ns(&self) -> Option<i64> {
         (self.near_min_ns < i64::MAX).then_some(self.near_min_ns)
+    }
+
+    /// How often each was measured.
+    pub fn measured(&self) -> [u32; 2] {
+        [self.far.samples, self.echoes]
     }
 
     /// Smallest whole round trip, as far as both halves are known.
@@ -236,10 +241,14 @@ impl Halves {
     #[inline(always)]
     pub fn probe(&mut self, segment: &Segment) {
         let Some((val, _)) = segment.options.timestamps else { return };
-        if self.probe_ns < 0 && self.seen_val.is_some_and(|seen| (val.wrapping_sub(seen) as i32) > 0) {
+        let newer = self.seen_val.map(|seen| (val.wrapping_sub(seen) as i32) > 0);
+        if newer == Some(true) && self.probe_ns < 0 {
             (self.probe_ns, self.probe_val) = (segment.t_ns, val);
         }
-        self.seen_val = Some(val);
+        // An ACK that was overtaken is older: what follows it may have passed before with the same TSval.
+        if newer != Some(false) {
+            self.seen_val = Some(val);
+        }
     }
 
     /// Data passes: the echo that was waited for, perhaps. If the application made it

@@ -1,5 +1,6 @@
 //! What limited a sender, as shares of the time that a transfer took.
 
+use super::report::mean_rate;
 use super::{Link, Path};
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;
@@ -75,7 +76,13 @@ pub struct Limits {
     /// How long the link was full: the time that it limited, and what of the receiver window's time it was full too.
     /// `None` if too little was sent.
     pub full_ns: Option<f64>,
+    /// Data came at a constant rate, and that is the pace of the application, not of a link.
+    pub paced: bool,
 }
+
+/// A constant rate within this of the mean is the mean; the application paused for this part of the time.
+const MEAN: f64 = 1.15;
+const PAUSED: f64 = 0.3;
 
 impl Limits {
     /// Of a direction; `None` if it sent no data, or none of it took any time.
@@ -100,6 +107,10 @@ impl Limits {
             }
         }
         limits.ns[Limit::Handshake as usize] = handshake_ns(connection, first_ns) as f64;
+        if let Some(path) = sender.path.as_deref().filter(|path| path.link.is_none()) {
+            let rate = path.trains.constant_rate().or(link.map(|link| link.bytes_per_s as f64));
+            limits.leave_to_application(rate, mean_rate(sender));
+        }
         (limits.total_ns() > 0.0).then_some(limits)
     }
 
@@ -157,6 +168,16 @@ impl Limits {
         self.ns[Limit::Unknown as usize] += missing.max(0.0);
     }
 
+    /// A link that was full between the pauses of the application would have brought less in all than its rate for the
+    /// whole time: a constant rate that is the mean over these pauses too is the pace of the application.
+    fn leave_to_application(&mut self, rate: Option<f64>, mean_rate: f64) {
+        let paused = self.ns[Limit::Application as usize] >= PAUSED * self.total_ns();
+        if paused && rate.is_some_and(|rate| rate <= MEAN * mean_rate) {
+            self.ns[Limit::Application as usize] += std::mem::take(&mut self.ns[Limit::Bandwidth as usize]);
+            (self.full_ns, self.paced) = (None, true);
+        }
+    }
+
     /// The one with most time; of equal ones, the first.
     pub fn dominating(&self) -> Limit {
         let mut most = 0;
@@ -200,4 +221,36 @@ fn handshake_ns(connection: &Connection, first_data_ns: i64) -> i64 {
     }
     let both_ns = first.rtt.first_ns.saturating_add(second.rtt.first_ns);
     if both_ns > 0 { both_ns.min(until_data_ns) } else { until_data_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paused for so many seconds of ten, and the link full for the others.
+    fn paused(seconds: f64) -> Limits {
+        let mut limits = Limits { full_ns: Some((10.0 - seconds) * 1e9), ..Limits::default() };
+        limits.ns[Limit::Application as usize] = seconds * 1e9;
+        limits.ns[Limit::Bandwidth as usize] = (10.0 - seconds) * 1e9;
+        limits
+    }
+
+    #[test]
+    fn a_constant_rate_that_is_the_mean_over_pauses_is_the_application_s() {
+        let mut limits = paused(5.0);
+        limits.leave_to_application(Some(1e6), 0.95e6);
+        assert_eq!(limits.ns[Limit::Application as usize], 10e9);
+        assert_eq!((limits.ns[Limit::Bandwidth as usize], limits.full_ns, limits.paced), (0.0, None, true));
+    }
+
+    #[test]
+    fn a_link_between_pauses_brings_less_than_its_rate_in_all() {
+        for (seconds, rate, mean_rate) in
+            [(5.0, Some(1e6), 0.5e6), (1.0, Some(1e6), 0.95e6), (5.0, None, 0.95e6)]
+        {
+            let mut limits = paused(seconds);
+            limits.leave_to_application(rate, mean_rate);
+            assert_eq!(limits, paused(seconds));
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Where on the path a capture was taken, by all that tells: hops, checksums left to a network card, segments larger
-//! than any on a wire, and how the round trip divides. Never by the last alone with more than a guess.
+//! than any on a wire, what was lost behind it, and how the round trip divides. Never by the last alone with more than a
+//! guess.
 
 use super::report::halves_of;
 use crate::tracker::connection::Connection;
@@ -58,6 +59,10 @@ pub struct Evidence {
     pub large_segments: bool,
     /// Smallest half round trips, nanoseconds: toward the receiver, toward the sender.
     pub halves_ns: [Option<i64>; 2],
+    /// Whether each half was measured so often, the handshake among it, that an answer at its best took the host no time.
+    pub often: [bool; 2],
+    /// Segments that came by and were retransmitted because their receiver had not got them.
+    pub lost_behind: u64,
 }
 
 /// An observation point.
@@ -75,21 +80,35 @@ pub struct Observation {
 const TELLING_NS: i64 = 500_000;
 /// From here on a share of a fiftieth tells more than chance.
 const FAR_NS: i64 = 5_000_000;
+/// A host answers at its best within this, of so many answers; one that never does is farther away.
+const HOST_NS: i64 = 1_000_000;
+const ANSWERS: u32 = 32;
+/// From so many segments on that were lost behind it, a capture was not taken at the receiver: there, the ACK of what came
+/// by passes before the next copy can.
+const LOST_BEHIND: u64 = 3;
 
 impl Observation {
     /// By the direction that carries the bulk of the data, or any.
     pub fn of(connection: &Connection, direction: usize) -> Self {
         let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
         let [far, near] = halves_of(connection, direction);
+        let often = if connection.handshake() { often(data) } else { [false; 2] };
         let evidence = Evidence {
             hops: [hops(data), hops(acks)],
             offloaded: [offloaded(data), offloaded(acks)],
             large_segments: data.segment_size() > 0 && data.largest_segment() > 2 * data.segment_size(),
             halves_ns: [far, near],
+            often,
+            lost_behind: data.arrival_counts().downstream,
         };
         let (point, grade) = judge(&evidence);
         Observation { point, grade, evidence }
     }
+}
+
+/// Whether each half was measured often.
+fn often(data: &Sender) -> [bool; 2] {
+    data.path.as_deref().map_or([false; 2], |path| path.halves.measured().map(|count| count >= ANSWERS))
 }
 
 /// Routers that a packet passed, if it started with one of the usual values.
@@ -114,19 +133,27 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
         [false, true] => votes.push((Point::Receiver, 2)),
         _ => {}
     }
+    // Nothing between an end and this point need count as a router: a bridge, an access point, a mirror port.
+    let away = |half: usize| evidence.often[half] && evidence.halves_ns[half].is_some_and(|ns| ns > HOST_NS);
+    let [beyond_receiver, beyond_sender] = [away(0) || evidence.lost_behind >= LOST_BEHIND, away(1)];
     match evidence.hops {
-        [Some(0), Some(1..)] => votes.push((Point::Sender, 2)),
-        [Some(1..), Some(0)] => votes.push((Point::Receiver, 2)),
+        [Some(0), Some(1..)] if !beyond_sender => votes.push((Point::Sender, 2)),
+        [Some(1..), Some(0)] if !beyond_receiver => votes.push((Point::Receiver, 2)),
         [Some(1..), Some(1..)] => votes.push((Point::Middle, 2)),
         _ => {}
+    }
+    if (beyond_receiver && beyond_sender)
+        || evidence.lost_behind >= LOST_BEHIND && evidence.hops[0] != Some(0)
+    {
+        votes.push((Point::Middle, 2));
     }
     if let [Some(far_ns), Some(near_ns)] = evidence.halves_ns {
         let whole_ns = far_ns.saturating_add(near_ns);
         let extreme = |ns: i64| whole_ns >= FAR_NS && ns <= whole_ns / 50;
         if whole_ns >= TELLING_NS {
-            let vote = if near_ns <= whole_ns / 4 {
+            let vote = if near_ns <= whole_ns / 4 && !beyond_sender {
                 (Point::Sender, 1 + u8::from(extreme(near_ns)))
-            } else if far_ns <= whole_ns / 4 {
+            } else if far_ns <= whole_ns / 4 && !beyond_receiver {
                 (Point::Receiver, 1 + u8::from(extreme(far_ns)))
             } else {
                 (Point::Middle, 1)
@@ -187,6 +214,33 @@ mod tests {
         let evidence = Evidence { hops: [Some(0), Some(3)], offloaded: [false, true], ..Evidence::default() };
         assert_eq!(judged(evidence).0, None);
         assert_eq!(judged(Evidence::default()).0, None);
+    }
+
+    /// No router, and no answer within what a host takes: an access point or a bridge lies between.
+    #[test]
+    fn an_end_that_never_answers_at_once_is_not_here() {
+        let near = Evidence {
+            hops: [Some(0), Some(2)],
+            halves_ns: [Some(36_000_000), Some(4_200_000)],
+            often: [true, true],
+            ..Evidence::default()
+        };
+        assert_eq!(judged(near).0, Some(Point::Middle));
+        let seldom = Evidence { often: [false, false], ..near };
+        assert_eq!(judged(seldom).0, Some(Point::Sender));
+    }
+
+    #[test]
+    fn what_is_lost_behind_a_capture_was_not_lost_behind_its_receiver() {
+        let lossy = Evidence {
+            hops: [Some(1), Some(0)],
+            halves_ns: [Some(200_000), Some(18_000_000)],
+            lost_behind: 20,
+            ..Evidence::default()
+        };
+        assert_eq!(judged(lossy).0, Some(Point::Middle));
+        let clean = Evidence { lost_behind: 0, ..lossy };
+        assert_eq!(judged(clean), (Some(Point::Receiver), Grade::Certain));
     }
 
     #[test]

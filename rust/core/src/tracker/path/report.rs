@@ -89,7 +89,7 @@ fn round_trip(connection: &Connection, direction: usize, observation: &Observati
 }
 
 /// Bytes a second that arrived, over all of the time with data: no link on the way is slower.
-fn mean_rate(data: &Sender) -> f64 {
+pub(super) fn mean_rate(data: &Sender) -> f64 {
     data.data_ns().map_or(0.0, |span_ns| data.acked_bytes() as f64 * 1e9 / span_ns as f64)
 }
 
@@ -106,7 +106,9 @@ fn bottleneck(
     let constant = trains.constant_rate();
     let by_queue = all_ns > 0 && 2 * trains.queued_ns > all_ns;
     let link_bps = link.map(|link| link.bytes_per_s as f64);
+    let paced = limits.is_some_and(|limits| limits.paced);
     let rate = match constant {
+        _ if paced => None,
         _ if path.link.is_some() => link_bps,
         Some(rate) => Some(rate),
         None if by_queue => Some(path.queued_rate().unwrap_or_else(|| trains.queued_rate())),
@@ -122,7 +124,7 @@ fn bottleneck(
         base_ns,
         shared_with: path.shared,
         by_queue,
-        by_rate: constant.is_some() || (link.is_some() && path.link.is_none()),
+        by_rate: !paced && (constant.is_some() || (link.is_some() && path.link.is_none())),
         by_sum: path.link.is_some(),
     }
 }

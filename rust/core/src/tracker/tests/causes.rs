@@ -121,6 +121,27 @@ fn the_last_segment_again_after_two_rtts_is_a_tail_loss_probe() {
     assert!(connections[0].senders[0].timeouts().is_empty());
 }
 
+/// Its probe is out and a second may not be sent: the timer counts from the sending of the head, though an ACK came since.
+#[test]
+fn behind_a_probe_the_timer_counts_from_the_head() {
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    for i in 0..40 {
+        talk.data(200 + 100 * i, 1 + 1000 * i, 1000);
+        talk.ack(220 + 100 * i, 1001 + 1000 * i, &[]);
+    }
+    talk.data(5000, 40_001, 1000);
+    talk.data(5000, 41_001, 1000);
+    talk.data(5045, 42_001, 1000); // new data as a probe
+    talk.ack(5065, 41_001, &[]);
+    talk.data(5225, 41_001, 1000);
+    let (connections, _) = talk.done();
+    let sender = &connections[0].senders[0];
+    assert_eq!(sender.totals().new_data_probes, 1);
+    assert_eq!(causes_of(&connections[0]), [Cause::Timeout]);
+    assert_eq!(sender.timeouts()[0].rto_ns / (10 * MS), 22);
+}
+
 #[test]
 fn a_lost_syn_is_a_timeout() {
     let mut talk = Talk::new(7);

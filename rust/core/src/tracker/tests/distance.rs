@@ -211,3 +211,57 @@ fn where_packets_are_overtaken_for_long_a_round_trip_is_not_enough() {
     // All so late: it may be the round trip that is shorter than it was at first.
     assert_eq!(verdict_after([80, 70, 90, 80, 80, 70, 80, 140]), ArrivalVerdict::Retransmission);
 }
+
+/// What lies above a gap waits for what fills it, and its ACK measures the way of that alone.
+#[test]
+fn the_ack_of_a_filled_gap_measures_what_filled_it() {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    talk.data(1000, 1, 1000);
+    talk.ack(1100, 1001, &[]);
+    talk.data(1200, 2001, 1000);
+    talk.data(1800, 1001, 1000);
+    talk.ack(1900, 3001, &[]);
+    let (connections, _) = talk.done();
+    assert_eq!(connections[0].senders[0].rtt().max_ns, 100 * MS);
+}
+
+/// A report of a duplicate before anything was sent again is of a packet that the network made two of.
+#[test]
+fn what_was_sent_once_and_arrived_twice_was_duplicated_by_the_network() {
+    for reported in [false, true] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        talk.data(1000, 1, 1000);
+        talk.ack(1100, 1001, &[]);
+        if reported {
+            talk.ack(1101, 1001, &[(1, 1001)]);
+        }
+        talk.data(1200, 1001, 1000);
+        talk.data(1800, 1001, 1000);
+        talk.ack(1900, 2001, &[]);
+        talk.ack(1901, 2001, &[(1001, 2001)]);
+        let (connections, _) = talk.done();
+        assert_eq!(connections[0].senders[0].needless(), u64::from(!reported));
+    }
+}
+
+/// Identifications that Linux left out were packets that never came by.
+#[test]
+fn identifications_left_out_count_what_was_not_seen() {
+    for (ttl, unseen) in [(64, Some(3)), (60, Some(3)), (128, None)] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        let mut id = 500;
+        for place in 0..60 {
+            id += if place == 40 { 4 } else { 1 };
+            let mut data = talk.blank(1000 + 100 * place, true);
+            (data.seq, data.ack) = (talk.isn_a + 1 + 1000 * place as u32, talk.isn_b + 1);
+            (data.length, data.ip_id, data.ttl) = (1000, id, ttl);
+            talk.tracker.segment(&data);
+            talk.ack(1050 + 100 * place, 1001 + 1000 * place, &[]);
+        }
+        let (connections, _) = talk.done();
+        assert_eq!(connections[0].senders[0].unseen(), unseen, "TTL {ttl}");
+    }
+}

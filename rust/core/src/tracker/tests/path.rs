@@ -233,6 +233,42 @@ fn halves_are_within_their_bounds() {
     }
 }
 
+/// ACKs of 1000 and 1010 ms pass, those of 990 ms behind them; one of 1010 again is no news, whose echo would be early.
+#[test]
+fn an_ack_that_was_overtaken_makes_no_other_newer() {
+    let mut talk = Talk::new(7);
+    talk.timestamps = true;
+    for place in 0..20 {
+        talk.data(200 + 100 * place, 1 + 1000 * place, 1000);
+        talk.ack(240 + 100 * place, 1001 + 1000 * place, &[]);
+    }
+    let echo = |talk: &mut Talk, t_ms: i64, place: i64, ecr: u32| {
+        let mut data = talk.blank(t_ms, true);
+        (data.seq, data.ack, data.length) = (talk.isn_a + 1 + 1000 * place as u32, talk.isn_b + 1, 1000);
+        data.options.timestamps = Some((t_ms as u32, ecr));
+        talk.tracker.segment(&data);
+    };
+    let ack = |talk: &mut Talk, t_ms: i64, val: u32| {
+        let mut ack = talk.blank(t_ms, false);
+        (ack.seq, ack.ack) = (talk.isn_b + 1, talk.isn_a + 20_001);
+        ack.options.timestamps = Some((val, 0));
+        talk.tracker.segment(&ack);
+    };
+    ack(&mut talk, 3000, 3000);
+    echo(&mut talk, 3050, 20, 3000);
+    ack(&mut talk, 3060, 3060);
+    echo(&mut talk, 3110, 21, 3060);
+    ack(&mut talk, 3120, 3120);
+    ack(&mut talk, 3121, 3130);
+    echo(&mut talk, 3170, 22, 3120);
+    ack(&mut talk, 3172, 3119);
+    ack(&mut talk, 3173, 3130);
+    echo(&mut talk, 3174, 23, 3130);
+    let (connections, _) = talk.done();
+    let told = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    assert_eq!(told.toward_sender.min_ns, Some(50 * MS));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// Whatever limits it, shares come to a whole, and none is negative.

@@ -53,21 +53,25 @@ pub fn retransmissions(counts: &[u64; CAUSES]) -> u64 {
 /// Data segments of one direction that were lost upstream and downstream of the capture.
 ///
 /// Upstream they are those that were retransmitted, and by the identifications left out also retransmissions that were lost
-/// in their turn, and at the sender what its own queue refused before TCP had counted it as sent. Nothing is lost
-/// downstream of a capture at the receiver: what arrived there twice was retransmitted needlessly, or because its ACK
-/// was late or lost.
+/// in their turn. At the sender a run of these is at least one attempt that its own queue refused before TCP had counted it
+/// as sent: of a segment that was to be divided it takes several numbers, and more when it is tried again. Nothing is
+/// lost downstream of a capture at the receiver: what arrived there twice was retransmitted needlessly, or because its
+/// ACK was late or lost.
 pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     let sender = connection.senders_at(direction);
     let counts = sender.arrival_counts();
-    let unseen = sender.unseen().unwrap_or(0);
+    let [unseen, runs] = sender.unseen().unwrap_or_default();
     if counts.downstream == 0 && unseen <= counts.upstream {
         return [counts.upstream, 0];
     }
     let seen = Observation::of(connection, direction);
     let known = |point: Point| seen.point == Some(point) && seen.grade >= Grade::Likely;
-    let believed = known(Point::Sender) || unseen <= LOST_AGAIN * counts.upstream + FEW;
-    let upstream = if believed { unseen.max(counts.upstream) } else { counts.upstream };
-    [upstream, if known(Point::Receiver) { 0 } else { counts.downstream }]
+    let proven = match unseen <= LOST_AGAIN * counts.upstream + FEW {
+        _ if known(Point::Sender) => runs,
+        true => unseen,
+        false => 0,
+    };
+    [proven.max(counts.upstream), if known(Point::Receiver) { 0 } else { counts.downstream }]
 }
 
 /// Away from the sender, more identifications left out than so many for each segment known to be lost, and a few, are not

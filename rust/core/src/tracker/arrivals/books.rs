@@ -70,8 +70,9 @@ pub struct Books {
     pub(super) arrivals: Vec<Arrival>,
     gaps: BTreeMap<i64, Gap>,
     missing: BTreeMap<i64, i64>,
-    /// How many of all left out never came late.
+    /// How many of all left out never came late, and in how many runs.
     missed: i64,
+    missed_runs: u64,
     recent: VecDeque<Seen>,
     /// Up to where the sender had surely sent by then, although nothing was seen of it.
     pub(super) sent_up_to: i64,
@@ -131,12 +132,14 @@ impl Books {
         }
         self.missing.insert(from, to);
         self.missed += to - from;
+        self.missed_runs += 1;
     }
 
     /// Packets of this direction that were sent and did not come by, as far as their identifications were left out: those
-    /// with data, if nothing but the direction takes the numbers.
-    pub(super) fn unseen(&self) -> u64 {
-        u64::try_from(self.missed - self.left_out.packets()).unwrap_or(0)
+    /// with data, if nothing but the direction takes the numbers; and in how many runs.
+    pub(super) fn unseen(&self) -> [u64; 2] {
+        let packets = u64::try_from(self.missed - self.left_out.packets()).unwrap_or(0);
+        [packets, self.missed_runs.min(packets)]
     }
 
     /// Takes an identification from those left out; whether it was one of them.
@@ -150,6 +153,7 @@ impl Books {
             self.missing.insert(from, id);
         } else {
             self.missing.remove(&from);
+            self.missed_runs -= u64::from(id + packets >= to);
         }
         if id + packets < to {
             self.missing.insert(id + packets, to);

@@ -31,9 +31,9 @@ impl LeftOut {
 
 impl Sender {
     /// Segments with data that were sent and never came by, lost retransmissions among them: their identifications were
-    /// left out. `None` if these do not count the packets of this direction alone, as those of Linux do, whose packets
+    /// left out; and in how many runs. `None` if these do not count the packets of this direction alone, as those of Linux do, whose packets
     /// start with a TTL of 64: other stacks number all packets of the host, or none.
-    pub fn unseen(&self) -> Option<u64> {
+    pub fn unseen(&self) -> Option<[u64; 2]> {
         let linux = (1..=LINUX_TTL).contains(&self.ttl);
         let books = self.books.as_ref().filter(|_| linux && self.ids.is_alone())?;
         Some(books.unseen())

@@ -249,7 +249,7 @@ fn what_was_sent_once_and_arrived_twice_was_duplicated_by_the_network() {
 /// Identifications that Linux left out were packets that never came by.
 #[test]
 fn identifications_left_out_count_what_was_not_seen() {
-    for (ttl, unseen) in [(64, Some(3)), (60, Some(3)), (128, None)] {
+    for (ttl, unseen) in [(64, Some([3, 1])), (60, Some([3, 1])), (128, None)] {
         let mut talk = Talk::new(7);
         talk.handshake(true);
         let mut id = 500;

@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 /// Segments that are waited for, and as many that a duplicate may yet be reported of.
 const DOUBTS: usize = 1024;
 
+/// Segments that a delayed ACK acknowledges at most (RFC 5681 section 4.2).
+const DELAYED: usize = 2;
+
 /// A segment that came by again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Doubt {
@@ -94,11 +97,15 @@ impl Sender {
         let later = behind.unanswered.split_off(&ack);
         let covered = std::mem::replace(&mut behind.unanswered, later);
         let top = covered.values().map(|doubt| doubt.end).max().unwrap_or(ack);
+        // A receiver that holds what lies above acknowledges each segment that it was waiting for at once: of many that one
+        // ACK covers, it was waiting for the first alone.
+        let many = !sack && covered.len() > DELAYED;
         let mut arrived = 0;
-        for (seq, doubt) in covered {
+        for (place, (seq, doubt)) in covered.into_iter().enumerate() {
             let too_soon = segment.t_ns.saturating_sub(doubt.t_ns) < far_ns / 10 * 9;
             let older = segment.options.timestamps.zip(doubt.ts_val).is_some_and(|((_, ecr), val)| {
-                !reports && seq <= snd_una && (ecr.wrapping_sub(val) as i32) < 0
+                let first = seq <= snd_una;
+                !reports && (first || many && place > 0) && (ecr.wrapping_sub(val) as i32) < 0
             });
             // More than was sent again: it had waited for the first of it.
             let waiting = !sack && seq > snd_una && ack > top;

@@ -265,3 +265,22 @@ fn identifications_left_out_count_what_was_not_seen() {
         assert_eq!(connections[0].senders[0].unseen(), unseen, "TTL {ttl}");
     }
 }
+
+/// After an expiry without SACK five segments are sent again, one a millisecond. The first alone had been lost: its ACK
+/// covers them all, and echoes its timestamp.
+#[test]
+fn of_what_one_ack_covers_only_the_first_was_waited_for() {
+    let mut talk = between(false, true);
+    for place in 0..10 {
+        talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
+        talk.ack_echo(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[], 1000 + 100 * place);
+    }
+    for place in 10..15 {
+        talk.data(2000 + place, 1 + 1000 * place, 1000);
+    }
+    for place in 10..15 {
+        talk.data(2600 + place, 1 + 1000 * place, 1000);
+    }
+    talk.ack_echo(2610 + BEHIND_MS, 15_001, &[], 2610);
+    assert_eq!(last_cause(talk).1.downstream, 1);
+}

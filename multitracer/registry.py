@@ -28,6 +28,7 @@ PARSERS = {
     "pcap": "multitracer.parsers.pcap:PCAP",
     "pcapng": "multitracer.parsers.pcap:PCAPNG",
     "ftrace": "multitracer.parsers.ftrace:PARSER",
+    "trace-dat": "multitracer.parsers.tracedat:PARSER",
     "ss": "multitracer.parsers.ss:PARSER",
     "counters": "multitracer.parsers.counters:PARSER",
     "tcpprobe": "multitracer.parsers.tcpprobe:PARSER",

@@ -252,7 +252,9 @@ def _application(
     short = short_writes(events)
     order = np.argsort(ours["flow"], kind="stable")
     flows, first = np.unique(ours["flow"][order], return_index=True)
-    for flow, rows in zip(flows.tolist(), np.split(order, first[1:]), strict=True):
+    # np.split makes one part of nothing.
+    groups = np.split(order, first[1:]) if len(first) else []
+    for flow, rows in zip(flows.tolist(), groups, strict=True):
         own = ours.where(rows)
         connections.append(_connection(m, short, own, capture, directions.get(flow)))
     written, read = (ours["kind"] == kind for kind in (0, 1))

@@ -3,8 +3,8 @@
 The samples in ``tests/data/formats/trace-dat`` were recorded by trace-cmd 3.1.6 on Linux 6.18, between two
 network namespaces made for it (10.77.1.1 to 10.77.1.2, veth, tbf 20 Mbit/s, 100,000 bytes), and then cut
 down by `main`: only formats of events that occur, no kernel symbols, no names of processes and machines.
-Pages of events, and the zstd chunks that hold those of version 7, are as recorded. ``tests/data/trace-dat`` holds
-what ``trace-cmd report -t`` printed of them.
+Pages of events, and the zstd chunks that hold those of version 7, are as recorded. ``tests/data/trace-dat``
+holds what ``trace-cmd report -t`` printed of them.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ PARSERS = {
     "pcapng": "multitracer.parsers.pcap:PCAPNG",
     "ftrace": "multitracer.parsers.ftrace:PARSER",
     "trace-dat": "multitracer.parsers.tracedat:PARSER",
+    "retis": "multitracer.parsers.retis:PARSER",
     "ss": "multitracer.parsers.ss:PARSER",
     "counters": "multitracer.parsers.counters:PARSER",
     "tcpprobe": "multitracer.parsers.tcpprobe:PARSER",

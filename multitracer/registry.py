@@ -47,6 +47,7 @@ PARSERS = {
     "rlc": "multitracer.parsers.rlc:PARSER",
     "srsran": "multitracer.parsers.srsran:PARSER",
     "oai": "multitracer.parsers.oai:PARSER",
+    "amarisoft": "multitracer.parsers.amarisoft:PARSER",
     "mobileinsight": "multitracer.parsers.mobileinsight:PARSER",
     "dccp": "multitracer.parsers.dccp:PARSER",
     "dccpprobe": "multitracer.parsers.dccpprobe:PARSER",

@@ -240,6 +240,8 @@ def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
     if trace.source.format == "ss":
         flow = trace.flows[row["flow"]]
         return f":{flow.local_port} " in line and f":{flow.remote_port}" in line
+    if name == "amarisoft":  # a row sums up the blocks of a second, of which the last one is named
+        return "[PHY]" in line
     if name == "retis":
         return str(row["skb"] % (1 << 64)) in line
     if name == "counters":

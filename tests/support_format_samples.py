@@ -6,6 +6,7 @@ Run it (``python tests/support_format_samples.py``) only when a sample has to ch
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import struct
 from pathlib import Path
@@ -338,6 +339,35 @@ def oai_log() -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def amarisoft_log(seconds: int = 24) -> str:
+    """Blocks every 100 ms past midnight; SNR falls, and blocks are damaged, until the cell changes."""
+    lines = ["# lteenb version 2025-09-19, gcc 13.2.0", "# Log file format:"]
+    lines += [
+        "# time layer dir ue_id {cell_id rnti sfn channel:} message",
+        "# Started on 2026-05-18 23:59:50",
+    ]
+    for at in range(seconds * 10):
+        second = (86_390 + at // 10) % 86_400
+        clock = f"{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}.{at % 10}00"
+        cell, far = (1, at) if at < 120 else (2, 0)
+        bad = far % 10 < far // 24
+        where = f"0001 {cell:02x} 4601 {at * 10 % 1024:5d}.3"
+        lines += [
+            f"{clock} [PHY] DL {where} PDSCH: harq=1 k1=4 prb=23:2 symb=1:13 CW0: "
+            f"tb_len={2000 - 10 * far} mod=6 rv_idx=0 retx={int(bad)}",
+            f"{clock} [PHY] UL {where} PUSCH: harq=3 prb=2:4 symb=0:13 CW0: tb_len=110 mod=2 rv_idx=0 retx=0 "
+            f"crc={'KO' if bad else 'OK'} snr={26 - far / 10:.1f} epre=-35.6 ta=0.1",
+            f"{clock} [MAC] UL 0001 {cell:02x} LCID:52 len=6 PAD:len=3",
+        ]
+        if at % 20 == 0:
+            lines.append(
+                f"{clock} [PHY] UL {where} PUCCH: format=2 prb=1 symb=12:2 csi=1 cqi={15 - far // 20} ri=1"
+            )
+        if at == 119:
+            lines += [f"{clock} [RRC] DL 0001 01 DCCH-NR: RRC reconfiguration", "        {", "        }", ""]
+    return "".join(f"{line}\n" for line in lines)
+
+
 def main() -> None:
     """Write all samples."""
     sample = SAMPLES / "link-resets-vj"
@@ -369,6 +399,8 @@ def main() -> None:
         "csv/states.csv": CSV_STATES,
         "csv/frames.csv": CSV_FRAMES,
     }
+    (FOLDER / "amarisoft").mkdir(parents=True, exist_ok=True)
+    (FOLDER / "amarisoft" / "gnb0.log.gz").write_bytes(gzip.compress(amarisoft_log().encode(), 9, mtime=0))
     for name, text in texts.items():
         path = FOLDER / name
         path.parent.mkdir(parents=True, exist_ok=True)

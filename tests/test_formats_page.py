@@ -8,7 +8,8 @@ from pathlib import Path
 from multitracer import registry
 
 PAGES = Path(__file__).parent.parent / "docs" / "formats"
-WITHOUT_TRANSFER = {"pcap", "pcapng", "dccp", "dccpprobe", "bcc", "counters", "ns2", "ns3-ascii", "omnetpp"}
+WITHOUT_TRANSFER = {"pcap", "pcapng", "dccp", "dccpprobe", "bcc", "retis", "counters", "ns2", "ns3-ascii"}
+WITHOUT_TRANSFER |= {"omnetpp"}
 """Captures and simulators' packets, from which connections are told, and logs of single events."""
 
 

@@ -16,6 +16,7 @@ from multitracer import native, registry
 from multitracer.model import schema
 from multitracer.model.errors import ISSUE_KINDS, CorruptTrace, MultiTracerError, UnreadableFile
 from multitracer.model.trace import Trace
+from multitracer.parsers import tracedat
 
 HEAD_BYTES = 1 << 16
 CUTS = 24
@@ -63,6 +64,7 @@ ENDINGS = {
 # Constructed ones (tests/support_format_samples.py), one folder per format.
 CONSTRUCTED = Path(__file__).parent / "data" / "formats"
 CAPTURES = ("pcap", "pcapng", "gsmtap", "wifi")
+BINARY = ("trace-dat",)  # records are events, in order of time; a cut shows wherever it is
 DOCUMENTS = ("iperf3", "ndt7", "pppd", "flowmonitor", "flent")  # records are no lines
 NO_TRACES = (".json", ".md", ".toml", ".err", "SOURCE.txt", ".bin", ".out")
 
@@ -208,7 +210,7 @@ def test_record_resolves_to_the_source(path: Path) -> None:
     trace = parse(path)
     if trace.source.format in DOCUMENTS:
         return  # records are parts of a document
-    lines = [] if trace.source.format in CAPTURES else content(path).decode().splitlines()
+    lines = [] if trace.source.format in CAPTURES else as_lines(path, trace)
     for table in trace.tables.values():
         for at in np.unique(np.linspace(0, len(table) - 1, 50).astype(int)) if len(table) else []:
             row = {name: table[name].tolist()[at] for name in table}
@@ -218,6 +220,13 @@ def test_record_resolves_to_the_source(path: Path) -> None:
                 packet = native.packet(str(path), row["record"])
                 assert packet is not None
                 assert packet.t_ns == row["t_ns"]
+
+
+def as_lines(path: Path, trace: Trace) -> list[str]:
+    """The lines that records number."""
+    if trace.source.format == "trace-dat":
+        return [line.decode() for line in tracedat.lines(str(path))]
+    return content(path).decode().splitlines()
 
 
 def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
@@ -231,6 +240,10 @@ def _tells(trace: Trace, row: dict[str, Any], line: str) -> bool:
     if trace.source.format == "ss":
         flow = trace.flows[row["flow"]]
         return f":{flow.local_port} " in line and f":{flow.remote_port}" in line
+    if name == "amarisoft":  # a row sums up the blocks of a second, of which the last one is named
+        return "[PHY]" in line
+    if name == "retis":
+        return str(row["skb"] % (1 << 64)) in line
     if name == "counters":
         return str(row["value"]) in line and row["name"].rpartition(".")[2] in line
     if "skb" in row:
@@ -285,6 +298,8 @@ def boundaries(path: Path, data: bytes) -> set[int]:
         return _pppd_records(data)
     if expected(path) in DOCUMENTS and path.suffix != ".jsonl":
         return {len(data.rstrip()), len(data)}
+    if expected(path) in BINARY:
+        return {len(data)}
     if expected(path) not in CAPTURES:
         return {at + 1 for at, byte in enumerate(data) if byte == 0x0A}
     order = "<" if data[0] in (0xD4, 0x4D) else ">"

@@ -60,6 +60,52 @@ def test_statistics_of_a_base_station() -> None:
     assert [issue.code for issue in trace.issues] == ["no-date"]
 
 
+def test_blocks_of_amarisofts_base_station() -> None:
+    trace = mt.open_trace(FORMATS / "amarisoft" / "gnb0.log.gz")
+    label, midnight = "UE 0001", 86_390
+    rate = values(trace, "dl_phy_bps", label)
+    assert [t for t, _ in rate] == pytest.approx(
+        [midnight + at + 0.9 for at in range(24)]
+    )  # and past midnight
+    # The first second: ten blocks of 2,000 to 1,910 bytes; in the 11th, four of ten are repeated.
+    assert rate[0][1] == 8 * sum(2000 - 10 * at for at in range(10))
+    assert [value for _, value in values(trace, "dl_harq_repeats", label)][:12:5] == [0, 2, 4]
+    assert [value for _, value in values(trace, "dl_blocks", label)][:12:5] == [10, 8, 6]
+    assert [value for _, value in values(trace, "ul_bler", label)][:12:5] == [0, 0.2, 0.4]
+    assert not values(trace, "dl_bler", label)  # the base station does not know
+    assert values(trace, "ul_snr_db", label)[0][1] == pytest.approx(26 - 0.45)
+    assert [value for _, value in values(trace, "cqi", label)][:4] == [15, 14, 13, 12]
+    assert values(trace, "cell", label) == [(midnight, 1), (midnight + 12, 2)]
+    assert trace.source.details["rrc_messages"] == {"RRC reconfiguration": 1}
+    assert trace.source.details["lines_by_layer"] == {"MAC": 240, "PHY": 492, "RRC": 1}
+    assert [issue.code for issue in trace.issues] == ["no-date"]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("25:00:00.000 [PHY] DL 0001 01 4601 1.3 PDSCH: tb_len=1", "bad-number"),
+        ("no line of this format", "unparsed-line"),
+    ],
+)
+def test_damaged_lines_of_amarisoft_are_counted(line: str, code: str, tmp_path: Path) -> None:
+    good = "10:00:00.000 [PHY] DL 0001 01 4601 1.3 PDSCH: harq=0 CW0: tb_len=100 retx=0\n"
+    strange = "10:00:00.500 [PHY] DL 0001 01 4601 2.3 PDSCH: harq=0 CW0: tb_len=1e9 retx=x crc= snr=nan\n"
+    other = "10:00:00.600 [PHY] DL f000 01 ffff 3.3 PDSCH: harq=si CW0: tb_len=100 crc=OK\n"
+    path = tmp_path / "log"
+    path.write_text(good * 3 + strange + other + line + "\n")
+    trace = mt.open_trace(path)
+    assert values(trace, "dl_phy_bps", "UE 0001") == [(36000.5, 2400)]
+    assert [(issue.code, issue.first_record) for issue in trace.issues] == [(code, 6), ("no-date", 3 + 1 - 3)]
+
+
+def test_a_log_of_amarisoft_without_blocks_says_what_to_log(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("10:00:00.000 [NAS] -  0001 New state : 5GMM-NULL   CM-IDLE\n" * 4)
+    with pytest.raises(CorruptTrace, match=r"phy\.level=info"):
+        mt.open_trace(path)
+
+
 def test_the_log_of_a_modem_is_recognised_by_its_content(tmp_path: Path) -> None:
     path = tmp_path / "log"
     start = 1_700_000_000 * SECOND

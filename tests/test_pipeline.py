@@ -125,7 +125,6 @@ def test_two_claims_are_an_error_with_both_names(tmp_path: Path, made_up: Seen) 
 @pytest.mark.parametrize(
     ("head", "words"),
     [
-        (b"\x17\x08\x44tracing6\0\0\x08\0\0\x10\0\0", "trace-cmd report -t "),
         (b"PERFILE2" + bytes(64), "perf script --ns -i "),
         (b"PK\x03\x04" + bytes(64), "unpack it"),
         (b"a.pcap".ljust(257, b"\0") + b"ustar\x0000", "unpack it"),

@@ -111,7 +111,21 @@ def _directions(m: Timeline, source: int) -> dict[int, tuple[int, int]]:
         for flow, row in zip(flows.tolist(), np.flatnonzero(own)[first].tolist(), strict=True):
             if flow in ours:
                 found.setdefault(flow, (int(table["conn"][row]), int(table["dir"][row])))
-    return found
+    return found or _by_endpoints(m, source, ours)
+
+
+def _by_endpoints(m: Timeline, source: int, ours: set[int]) -> dict[int, tuple[int, int]]:
+    """The same of a log without states of TCP: connections whose addresses and ports no other one has."""
+    if any((m.table(name)["source"] == source).any() for name in ("tcp_states", "kernel_events")):
+        return {}
+    known: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
+    for one in m.connections:
+        first, second = one.endpoints
+        known.setdefault((*first, *second), []).append((one.index, 0))
+        known.setdefault((*second, *first), []).append((one.index, 1))
+    flows = m.traces[source].flows
+    found = {flow: known.get(tuple(flows[flow]), []) for flow in sorted(ours)}
+    return {flow: places[0] for flow, places in found.items() if len(places) == 1}
 
 
 def _ours(m: Timeline, source: int) -> Array:
@@ -252,7 +266,9 @@ def _application(
     short = short_writes(events)
     order = np.argsort(ours["flow"], kind="stable")
     flows, first = np.unique(ours["flow"][order], return_index=True)
-    for flow, rows in zip(flows.tolist(), np.split(order, first[1:]), strict=True):
+    # np.split makes one part of nothing.
+    groups = np.split(order, first[1:]) if len(first) else []
+    for flow, rows in zip(flows.tolist(), groups, strict=True):
         own = ours.where(rows)
         connections.append(_connection(m, short, own, capture, directions.get(flow)))
     written, read = (ours["kind"] == kind for kind in (0, 1))

@@ -64,4 +64,5 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
         return LossBounds(upstream, 0, data + upstream)
     passed_again = max(again["total"] - again.get("inferred", 0) - again.get("handshake", 0), 0)
     needless = entry.get("needless_retransmissions") or 0
-    return LossBounds(upstream, max(passed_again - needless, 0) + open_segments, data + upstream)
+    behind = max(passed_again - needless, 0) + open_segments
+    return LossBounds(upstream, min(behind, data), data + upstream)

@@ -1,4 +1,4 @@
-"""Counters of nstat, tc, ip and ethtool over time (docs/formats/counters.md)."""
+"""Counters of nstat, tc, ip, ethtool and iw over time (docs/formats/counters.md)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from multitracer.model.errors import CorruptTrace, Issue
 from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Source, Trace
+from multitracer.parsers._helpers.stationdump import StationDump
 
 _STAMP = re.compile(rb"(\d{9,10})\.(\d{1,9})\s*")
-_LOOP = re.compile(rb"\d{9,10}\.\d{1,9}[ \t]*\r?\n(\[\{|\[\]|\{\"kernel\"|NIC statistics:)")
+_LOOP = re.compile(
+    rb"\d{9,10}\.\d{1,9}[ \t]*\r?\n(\[\{|\[\]|\{\"kernel\"|NIC statistics:|(?:# iw )?Station [0-9a-f]{2}:)"
+)
 _COUNTS = frozenset(
     {
         "bytes",
@@ -56,7 +59,8 @@ def parse(path: str) -> Trace:
     Names are nstat's for protocols (``TcpRetransSegs``), ``qdisc.<handle>.<name>`` with the words of tc for
     queueing disciplines, ``link.<interface>.<rx|tx>.<name>`` for interfaces, and ``ethtool.<name>`` for what
     the driver counts (``ethtool -S``). A sample holds only what its tool printed: nstat leaves out what is
-    zero.
+    zero. Signals and rates of a Wi-Fi station (``iw``) are `series` of the link, in `Trace.others`; what its
+    driver counts is ``iw.<name>`` here.
     """
     scan = _Scan(path)
     lines = native.Lines(path)
@@ -79,7 +83,25 @@ def parse(path: str) -> Trace:
         last_ns=int(table["t_ns"][-1]),
         details={"counters": len(set(scan.name))},
     )
-    return Trace(source, {"host_counters": table}, issues)
+    return Trace(source, {"host_counters": table}, issues, others=_of_station(path, scan.stations))
+
+
+def _of_station(path: str, stations: StationDump) -> list[Trace]:
+    """What the same samples say of the link; nothing without a Wi-Fi station."""
+    if not len(stations.values):
+        return []
+    series = stations.values.table()
+    source = Source(
+        path=path,
+        format="counters",
+        layer="link",
+        records=len(series),
+        clock="realtime",
+        first_ns=int(series["t_ns"][0]),
+        last_ns=int(series["t_ns"][-1]),
+        details={"stations": sorted(set(series["label"].tolist()))[:20]},
+    )
+    return [Trace(source, {"series": series})]
 
 
 class _Scan:
@@ -88,6 +110,8 @@ class _Scan:
         self._now: int | None = None
         self._bad: dict[str, tuple[int, int, str]] = {}
         self.samples = 0
+        self.stations = StationDump()
+        self._in_station = False
         self.t_ns: list[int] = []
         self.record: list[int] = []
         self.name: list[str] = []
@@ -95,6 +119,7 @@ class _Scan:
 
     def line(self, number: int, line: bytes) -> None:
         text = line.strip()
+        text = text.removeprefix(b"# iw ")  # as `multitracer record` writes it
         if not text or text.startswith(b"#"):
             return
         if stamp := _STAMP.fullmatch(text):
@@ -104,11 +129,16 @@ class _Scan:
                 self._fault("bad-number", number, text)
                 return
             self.samples += 1
+            self._in_station = False
             return
         if self._now is None:
             self._fault("no-timestamp", number, text)
             return
-        if text == _DRIVER:
+        if text == _DRIVER or self.stations.begins(text):
+            self._in_station = text != _DRIVER
+            return
+        if self._in_station and text[:1] not in (b"{", b"["):
+            self._add(number, _whole("", dict(self.stations.line(self._now, number, text))))
             return
         if driver := _DRIVER_COUNT.fullmatch(text):
             name = f"ethtool.{driver[1].decode(errors='replace').strip()}"
@@ -165,7 +195,7 @@ def _whole(prefix: str, counts: dict[str, Any]) -> Iterator[tuple[str, int]]:
 
 PARSER = Parser(
     name="counters",
-    title="loops of nstat -asj, tc -s -j qdisc and ip -s -j link with time stamps (date +%s.%N)",
+    title="loops of nstat -asj, tc -s -j qdisc, ip -s -j link, ethtool, iw with time stamps (date +%s.%N)",
     layer="kernel",
     sniff=sniff,
     parse=parse,

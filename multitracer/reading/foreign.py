@@ -20,11 +20,6 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"5VIEW", "a capture of InfoVista 5View"),
 )
 _OTHERS: tuple[tuple[bytes, int, str], ...] = (
-    (
-        b"\x17\x08\x44tracing",
-        0,
-        "a trace.dat of trace-cmd, which is not read; convert it: trace-cmd report -t {} > {}",
-    ),
     (b"PERFILE2", 0, "a perf.data of perf, which is not read; convert it: perf script --ns -i {} > {}"),
     (b"2ELIFREP", 0, "a perf.data of perf, which is not read; convert it: perf script --ns -i {} > {}"),
     (b"PK\x03\x04", 0, "an archive; unpack it, and name the directory"),

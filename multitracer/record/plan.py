@@ -131,6 +131,8 @@ def _samples(interface: str) -> list[Source]:
     for source, program, package in (("sockets", "ss", "iproute2"), ("qdiscs", "tc", "iproute2")):
         remedy = "" if installed(program) else f"install {package}"
         found.append(Source("counters", source, installed(program), f"{program} every interval", remedy))
+    remedy = "" if installed("ethtool") else "install ethtool"
+    found.append(Source("counters", "driver", installed("ethtool"), f"ethtool -S {interface}", remedy))
     if is_wireless(interface):
         remedy = "" if installed("iw") else "install iw"
         found.append(Source("link", "iw", installed("iw"), f"iw dev {interface} station dump", remedy))

@@ -220,6 +220,56 @@ def test_counters_of_a_loop(tmp_path: Path) -> None:
         counters.parse(str(empty))
 
 
+STATION = """Station 02:11:22:33:44:55 (on wlan0)
+\tinactive time:\t304 ms
+\trx bytes:\t18816
+\ttx retries:\t{retries}
+\ttx failed:\t0
+\tsignal:  \t-{signal} [-55, -54] dBm
+\tsignal avg:\t-60 dBm
+\ttx bitrate:\t{rate}.0 MBit/s VHT-MCS 8 80MHz VHT-NSS 2
+\trx bitrate:\t6.5 MBit/s MCS 0
+\texpected throughput:\t46.875Mbps
+\tauthorized:\tyes
+"""
+
+
+@pytest.mark.parametrize("mark", ["", "# iw "], ids=["as printed", "as recorded"])
+def test_samples_of_a_station(mark: str, tmp_path: Path) -> None:
+    """`iw` among the counters: its signal and rates are of the link, its retries counters of the host."""
+    path, text = tmp_path / "loop", ""
+    for at in range(3):
+        dump = STATION.format(retries=7 * at, signal=50 + at, rate=780 - 100 * at)
+        text += f"{1795000000 + at}.5\n[]\nNIC statistics:\n     rx_no_buffer: {at}\n"
+        text += "".join(f"{mark}{line.strip() if mark else line}\n" for line in dump.splitlines())
+        text += '{"kernel":{"TcpRetransSegs":5}}\n'
+    path.write_text(text)
+    trace = counters.parse(str(path))
+    table = trace.tables["host_counters"]
+    found = list(zip(table["name"].tolist(), table["value"].tolist(), strict=True))
+    assert [value for name, value in found if name == "iw.tx_retries"] == [0, 7, 14]
+    assert [value for name, value in found if name == "ethtool.rx_no_buffer"] == [0, 1, 2]
+    assert found.count(("TcpRetransSegs", 5)) == found.count(("iw.rx_bytes", 18816)) == 3
+    assert not trace.issues
+    (link,) = trace.others
+    assert (link.source.layer, link.source.clock) == ("link", "realtime")
+    series = link.tables["series"]
+    rows = list(zip(series["name"].tolist(), series["value"].tolist(), series["label"].tolist(), strict=True))
+    assert [value for name, value, _ in rows if name == "signal_dbm"] == [-50, -51, -52]
+    assert [value for name, value, _ in rows if name == "tx_bitrate_bps"] == [780e6, 680e6, 580e6]
+    assert ("rx_bitrate_bps", 6.5e6, "02:11:22:33:44:55") in rows
+    assert ("expected_throughput_bps", 46.875e6, "02:11:22:33:44:55") in rows
+    assert {int(one) % 10**9 for one in series["t_ns"]} == {500_000_000}
+    seen = mt.read(path)
+    assert [one.layer for one in seen.sources] == ["kernel", "link"]
+
+
+def test_a_loop_of_stations_alone_is_recognised(tmp_path: Path) -> None:
+    path = tmp_path / "loop"
+    path.write_text(f"1795000000.5\n{STATION.format(retries=1, signal=50, rate=780)}")
+    assert mt.open_trace(path).source.format == "counters"
+
+
 def test_tracepoints_above_and_below_tcp(tmp_path: Path) -> None:
     path = tmp_path / "log.gz"
     line = "  app-7 [001] ..... 5.000001: net_dev_queue: dev=eth0 skbaddr=00000000000000aa len=66\n"

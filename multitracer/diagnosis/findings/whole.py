@@ -70,6 +70,8 @@ def well(m: Timeline, utilization: Summary) -> Finding:
     return Finding(text, 0.0, "well", plot_command(m, None, None))
 
 
+_RST = 0x04
+
 QUIET_S = 1.0
 """What was sent so long before the end of a capture, and was not acknowledged, is not just under way."""
 
@@ -99,7 +101,8 @@ def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary])
         mine = [one for one in mine if acked < one["seq"] <= sent]
         never = f"{sent - acked:,} of {sent:,} bytes were never acknowledged"
         if mine:
-            text = f"the transfer broke off: {never}, and {several(len(mine), 'timeout')} brought no answer"
+            answer = "only a reset" if _reset_after(m, entry, mine[-1]["t"]) else "no answer"
+            text = f"the transfer broke off: {never}, and {several(len(mine), 'timeout')} brought {answer}"
             evidence = tuple((m.sources[m.snd].path, event["record"]) for event in mine if m.snd is not None)
             command = plot_command(m, mine[0]["t"], mine[-1]["t"])
             found.append(Finding(text, 0.0, "unfinished", command, evidence[:12]))
@@ -111,6 +114,15 @@ def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary])
             command = plot_command(m, entry["end"] - waited, entry["end"])
             found.append(Finding(text, 0.0, "unfinished", command))
     return found
+
+
+def _reset_after(m: Timeline, entry: Summary, t: float) -> bool:
+    """Whether the other end reset the connection after a time: its answer to what the timer sent."""
+    segments = m.table("segments")
+    other = 1 if entry["data_direction"] == "forward" else 0
+    mine = (segments["conn"] == entry["index"]) & (segments["dir"] == other)
+    mine &= (segments["flags"] & _RST > 0) & (segments["t_ns"] > m.t0_ns + round(t * 1e9) - 1000)
+    return bool(mine.any())
 
 
 def _unanswered_s(m: Timeline, connection: Connection | None, entry: Summary) -> float | None:

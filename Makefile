@@ -40,7 +40,7 @@ help:
 	@echo "make fuzz-core  run one target of rust/fuzz, TARGET=capture, for FUZZ_SECONDS (nightly compiler, cargo-fuzz)"
 	@echo "make man      write the manual page and the shell completions that wheels install, in packaging/data/"
 	@echo "make licences  check every dependency's licence against the allow-list; WRITE=1 rewrites the texts"
-	@echo "make advisories  known holes in dependencies of both languages (asks the network)"
+	@echo "make advisories  known vulnerabilities in dependencies of both languages (needs the network, or clones)"
 	@echo "make sdist wheel try-wheel sbom  build and check packages in dist/; run the wheel in an empty environment"
 	@echo "make release  all of that as a dry run; TAG=1 makes the tag that the hosted workflow publishes"
 	@echo "make clean    remove everything that was built"
@@ -124,11 +124,17 @@ man: build
 licences: build .venv/dev
 	$(BIN)/python scripts/licences.py $(if $(WRITE),--write)
 
+# RUSTSEC and PYPA: clones of the databases, where the network does not reach the databases themselves.
+ifneq ($(RUSTSEC)$(PYPA),)
+advisories: build .venv/dev
+	$(BIN)/python scripts/advisories.py $(if $(RUSTSEC),--rust "$(RUSTSEC)") $(if $(PYPA),--python "$(PYPA)")
+else
 advisories: build .venv/release
 	@command -v cargo-audit >/dev/null || cargo install cargo-audit --locked
 	cargo audit
 	cargo audit --file rust/fuzz/Cargo.lock
 	$(BIN)/python -m pip_audit --strict --requirement .ci/constraints.txt --no-deps --disable-pip
+endif
 
 sbom: build .venv/dev .venv/release
 	$(BIN)/python scripts/sbom.py dist/multitracer.cdx.json

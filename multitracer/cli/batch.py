@@ -62,7 +62,11 @@ LEAST_SHARE = 0.0005  # of the time; less would be printed as 0.0 %
     help="Flag measurements with this utilization or less.",
 )
 @click.option(
-    "--param", "params", multiple=True, metavar="PATTERN", help=r"Parameter from the names of measurements: 'mtu=(\d+)'."
+    "--param",
+    "params",
+    multiple=True,
+    metavar="PATTERN",
+    help=r"Parameter from the names of measurements: 'mtu=(\d+)'.",
 )
 @click.option("--parameters", "table", metavar="CSV", help="Parameters by measurement: a column 'name'.")
 @click.option(

@@ -179,7 +179,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "bad-timestamp",
         "warning",
-        "A sub-second field of a second or more (carried over), or a time outside 1823 to 2116 (limited to that range).",
+        "A sub-second field of a second or more (carried over), or a time outside 1823 to 2116 (limited).",
         "The writer of the capture is faulty; check the times.",
     ),
     IssueKind(
@@ -198,7 +198,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "unsupported-link-type",
         "error",
         "The capture's link type is not decoded.",
-        "Convert with editcap -T, or capture on another interface; docs/formats/pcap.md lists the link types.",
+        "Convert with editcap -T, or capture on another interface; docs/formats/pcap.md lists the types.",
     ),
     IssueKind(
         "too-many-connections",

@@ -22,28 +22,28 @@ PARALLEL := -n auto --dist loadfile $(if $(DURATIONS),--durations=$(DURATIONS))
   instructions fuzz docs fuzz-core man licences advisories sbom sdist wheel try-wheel release release-ready clean
 
 help:
-	@echo "make demo     build, analyse sample_traces/, write figures and a summary into demo-output/"
+	@echo "make demo     build, analyse sample_traces/, write figures and a summary to demo-output/"
 	@echo "make build    the package with its Rust core, into .venv/"
 	@echo "make test     cargo test, then pytest; the same cases every time"
-	@echo "make check    the fast lane: style, cargo test, what pytest needs no process, browser or kernel for"
-	@echo "make explore  new random cases for MINUTES=60; what fails is kept and tried again by make test"
-	@echo "make samples  measure sample_traces/fleet.toml anew, into remade-samples/ (root, tun, tcpdump)"
-	@echo "make golden   rewrite tests/golden/ from what the code says now; read the difference before committing"
-	@echo "make map      draw the rooms of the package and list them in docs/architecture.md"
+	@echo "make check    the quick checks: style, cargo test, Python tests that need no subprocess, browser or kernel"
+	@echo "make explore  new random cases for MINUTES=60; failing ones are kept and repeated by make test"
+	@echo "make samples  measure sample_traces/fleet.toml anew, in remade-samples/ (root, tun, tcpdump)"
+	@echo "make golden   rewrite tests/golden/ from the current output; read the difference before committing"
+	@echo "make map      draw the diagram of the subpackages and list them in docs/architecture.md"
 	@echo "make lint     ruff, mypy --strict, cargo fmt, cargo clippy"
 	@echo "make format   let ruff and cargo format the code"
 	@echo "make bench    packets per second and memory against tcptrace and tshark"
-	@echo "make bench-rust    decoding, tracking, text scanners, a serial line, each alone (criterion)"
-	@echo "make instructions  hold the instructions a packet takes against those recorded (valgrind)"
-	@echo "make fuzz     damaged files of every format to every command, for FUZZ_SECONDS (180)"
-	@echo "make docs     the documentation as a site, into site/; a broken link fails"
-	@echo "make fuzz-core  one target of rust/fuzz, TARGET=capture, for FUZZ_SECONDS (nightly compiler, cargo-fuzz)"
-	@echo "make man      the manual page and the shell completions that wheels install, in packaging/data/"
-	@echo "make licences  every dependency's licence against the allow-list; WRITE=1 writes the texts anew"
-	@echo "make advisories  known holes in dependencies of both languages (asks the network)"
-	@echo "make sdist wheel try-wheel sbom  packages into dist/, checked; the wheel run in an empty environment"
-	@echo "make release  all of that, dry; TAG=1 makes the tag that the hosted workflow publishes"
-	@echo "make clean    remove everything that was made"
+	@echo "make bench-rust    time decoding, tracking, text scanners and a serial line separately (criterion)"
+	@echo "make instructions  compare instructions per packet with the recorded counts (valgrind)"
+	@echo "make fuzz     give damaged files of every format to every command, for FUZZ_SECONDS (180)"
+	@echo "make docs     build the documentation site in site/; a broken link is an error"
+	@echo "make fuzz-core  run one target of rust/fuzz, TARGET=capture, for FUZZ_SECONDS (nightly compiler, cargo-fuzz)"
+	@echo "make man      write the manual page and the shell completions that wheels install, in packaging/data/"
+	@echo "make licences  check every dependency's licence against the allow-list; WRITE=1 rewrites the texts"
+	@echo "make advisories  known vulnerabilities in dependencies of both languages (needs the network, or clones)"
+	@echo "make sdist wheel try-wheel sbom  build and check packages in dist/; run the wheel in an empty environment"
+	@echo "make release  all of that as a dry run; TAG=1 makes the tag that the hosted workflow publishes"
+	@echo "make clean    remove everything that was built"
 
 demo: build
 	@$(BIN)/python scripts/demo.py sample_traces demo-output
@@ -124,11 +124,17 @@ man: build
 licences: build .venv/dev
 	$(BIN)/python scripts/licences.py $(if $(WRITE),--write)
 
+# RUSTSEC and PYPA: clones of the databases, where the network does not reach the databases themselves.
+ifneq ($(RUSTSEC)$(PYPA),)
+advisories: build .venv/dev
+	$(BIN)/python scripts/advisories.py $(if $(RUSTSEC),--rust "$(RUSTSEC)") $(if $(PYPA),--python "$(PYPA)")
+else
 advisories: build .venv/release
 	@command -v cargo-audit >/dev/null || cargo install cargo-audit --locked
 	cargo audit
 	cargo audit --file rust/fuzz/Cargo.lock
 	$(BIN)/python -m pip_audit --strict --requirement .ci/constraints.txt --no-deps --disable-pip
+endif
 
 sbom: build .venv/dev .venv/release
 	$(BIN)/python scripts/sbom.py dist/multitracer.cdx.json

@@ -96,7 +96,7 @@ def page(group: click.Group, version: str) -> str:
         ".SH EXIT STATUS",
         *paragraphs((group.epilog or "").removeprefix("Exit status: ")),
         ".SH ENVIRONMENT",
-        ".PP\nOptions have variables: MULTITRACER_BATCH_PROCESSES=4 is \\-\\-processes 4 of batch.",
+        ".PP\nVariables can set options: MULTITRACER_BATCH_PROCESSES=4 means \\-\\-processes 4 of batch.",
         *variables(),
         ".SH SEE ALSO\n.BR tcpdump (8),\n.BR tshark (1),\n.BR ss (8)",
     ]

@@ -1,6 +1,6 @@
-"""Draw the rooms of the package and which imports which, and list them in docs/architecture.md: `make map`.
+"""Draw the subpackages (rooms) and which imports which, and list them in docs/architecture.md: `make map`.
 
-The rooms, their first lines and the arrows are read from the source with ast; nothing of the package is
+The subpackages, their first lines and the arrows are read from the source with ast; nothing of the package is
 imported. A room stands one floor above the highest that it imports. Arrows that follow from others are left
 out.
 """
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "multitracer"
 PAGE = ROOT / "docs" / "architecture.md"
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
-BEGIN, END = "<!-- rooms -->", "<!-- end of rooms -->"
+BEGIN, END = "<!-- subpackages -->", "<!-- end of subpackages -->"
 FACE = ("__init__", "__main__")
 
 
@@ -52,7 +52,7 @@ def floors(graph: dict[str, set[str]]) -> dict[str, int]:
 
     def floor(name: str, above: tuple[str, ...] = ()) -> int:
         if name in above:
-            raise SystemExit(f"rooms import each other in a circle: {' -> '.join((*above, name))}")
+            raise SystemExit(f"subpackages import each other in a circle: {' -> '.join((*above, name))}")
         if name not in known:
             known[name] = max((floor(other, (*above, name)) + 1 for other in graph[name]), default=0)
         return known[name]
@@ -79,7 +79,7 @@ def direct(graph: dict[str, set[str]]) -> list[tuple[str, str]]:
 def table(known: dict[str, str], graph: dict[str, set[str]]) -> str:
     """Rooms from the top floor down, as Markdown."""
     height = floors(graph)
-    rows = ["| floor | room | holds | imports |", "|---|---|---|---|"]
+    rows = ["| level | subpackage | contents | imports |", "|---|---|---|---|"]
     for name in sorted(known, key=lambda name: (-height[name], name)):
         what = known[name].rstrip(".").replace("``", "`")
         rows.append(f"| {height[name]} | `{name}` | {what} | {', '.join(sorted(graph[name])) or '-'} |")
@@ -136,7 +136,9 @@ def main() -> None:
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     PAGE.write_text(f"{before}{BEGIN}\n{table(known, graph)}\n{END}{after}", encoding="utf-8")
-    print(f"{len(known)} rooms on {len(set(floors(graph).values()))} floors: {PICTURE.relative_to(ROOT)}")
+    print(
+        f"{len(known)} subpackages on {len(set(floors(graph).values()))} levels: {PICTURE.relative_to(ROOT)}"
+    )
 
 
 if __name__ == "__main__":

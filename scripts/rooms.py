@@ -1,4 +1,4 @@
-"""How orderly the rooms of the package are, in numbers: `python scripts/rooms.py [PACKAGE]`.
+"""How the subpackages (rooms) depend on each other, in numbers: `python scripts/rooms.py [PACKAGE]`.
 
 A room is a folder of the package, or a file that stands loose beside the folders; ``__init__`` and
 ``__main__`` are the package's face and no rooms. A floor is one above the highest that is imported; rooms in
@@ -122,9 +122,9 @@ def main(package: Path) -> None:
         return f" (of {', '.join(str(n) for n in sorted(map(len, groups), reverse=True))})" if groups else ""
 
     print(f"loose files: {len(loose)}")
-    print(f"rooms: {len(rooms)} on {len(set(floors(at_top).values()))} floors by imports at the top of files")
-    print(f"floors by all imports: {len(set(floors(rooms).values()))}")
-    print(f"circles of rooms: {len(knots)}{sizes(knots)}, held by {len(mutual)} imports of files")
+    print(f"subpackages: {len(rooms)} on {len(set(floors(at_top).values()))} levels by imports at the top")
+    print(f"levels by all imports: {len(set(floors(rooms).values()))}")
+    print(f"circles of subpackages: {len(knots)}{sizes(knots)}, held by {len(mutual)} imports of files")
     print(f"circles of files: {len(circles)}{sizes(circles)}")
 
 

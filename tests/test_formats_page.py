@@ -21,7 +21,7 @@ def test_every_format_has_its_page_and_is_listed() -> None:
 
 
 def test_the_table_of_answers_names_every_log() -> None:
-    table = (PAGES / "README.md").read_text().split("## What each answers")[1]
+    table = (PAGES / "README.md").read_text().split("## What each format provides")[1]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")][1:]
     named = {
         word.strip() for cell in cells for word in re.split(r",| \(.*?\)| with a column map| of a link", cell)

@@ -360,5 +360,5 @@ def test_a_figure_that_does_not_exist_is_answered_with_the_nearest() -> None:
 
 @pytest.mark.parametrize("paths", [(["a.pcap", "b.pcap"],), (("a.pcap",),), (7,), (b"a.pcap",)])
 def test_what_is_no_path_is_said(paths: tuple[object, ...]) -> None:
-    with pytest.raises(UsageError, match="a path is text or a Path"):
+    with pytest.raises(UsageError, match="a path must be a str or a Path"):
         mt.read(*paths)  # type: ignore[arg-type]

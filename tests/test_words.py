@@ -19,6 +19,8 @@ PACKAGE = ROOT / "multitracer"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     ROOT / "sample_traces" / "README.md",
+    ROOT / "benchmarks" / "README.md",
+    *sorted((ROOT / "studies").rglob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 

@@ -167,7 +167,7 @@ def _check(path: str, format: Formats) -> None:
         native.forget(path)
         raise UsageError(
             f"{path}: {name} cannot be followed, only captures of TCP ({', '.join(_FORMATS)});"
-            " analyse it without --follow when it is whole"
+            " analyse it without --follow when it is complete"
         )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from multitracer.api.measurement import Measurement
 
 
-@click.command(short_help="Explain why a transfer was slow: the whole answer.")
+@click.command(short_help="Explain why a transfer was slow.")
 @paths_argument
 @format_option
 @conn_option
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 @click.option(
     "--serve",
     is_flag=True,
-    help="With --follow: a page that updates itself, on this machine only; its address is printed.",
+    help="With --follow: serve a page that updates itself, on this machine only; its URL is printed.",
 )
 @click.option(
     "--port",
@@ -110,14 +110,14 @@ def command(
     from multitracer.output.contract import analysis_object
 
     if port is not None and not serve:
-        raise UsageError("--port goes with --serve")
+        raise UsageError("--port needs --serve")
     if serve and not follow:
-        raise UsageError("--serve goes with --follow; multitracer report writes a page of what is whole")
+        raise UsageError("--serve needs --follow; for a complete capture use multitracer report")
     if follow:
         page_port = (port or 0) if serve else None
         measurement = _followed(paths, formats, interval, max_connections, bool(full), as_json, page_port)
     elif interval is not None or max_connections is not None:
-        raise UsageError("--interval and --max-connections go with --follow")
+        raise UsageError("--interval and --max-connections need --follow")
     else:
         measurement = load(paths, formats, "auto" if full is None else "bounded" if full else "summary")
     analysis = analyze(measurement)
@@ -162,7 +162,7 @@ def _followed(
     from multitracer.cli.follow import follow
 
     if len(paths) != 1:
-        raise UsageError("--follow reads one capture; analyse several when they are whole")
+        raise UsageError("--follow reads one capture; analyse several when they are complete")
     return follow(
         paths[0],
         formats=formats,

@@ -19,12 +19,12 @@ def anonymize_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--anonymize-key",
         metavar="FILE",
         type=click.Path(),
-        help="Key of the mapping, for the same addresses in several files; made if there is no such file.",
+        help="Key file: files written with the same key have the same addresses. Created if missing.",
     )(command)
     return click.option(
         "--anonymize",
         is_flag=True,
-        help="Headers only, with other addresses: prefixes in common stay in common, ports stay.",
+        help="Keep headers only and replace addresses, preserving common prefixes; ports are kept.",
     )(command)
 
 

@@ -62,7 +62,11 @@ LEAST_SHARE = 0.0005  # of the time; less would be printed as 0.0 %
     help="Flag measurements with this utilization or less.",
 )
 @click.option(
-    "--param", "params", multiple=True, metavar="PATTERN", help=r"Parameter in the names: 'mtu=(\d+)'."
+    "--param",
+    "params",
+    multiple=True,
+    metavar="PATTERN",
+    help=r"Parameter from the names of measurements: 'mtu=(\d+)'.",
 )
 @click.option("--parameters", "table", metavar="CSV", help="Parameters by measurement: a column 'name'.")
 @click.option(
@@ -106,7 +110,7 @@ LEAST_SHARE = 0.0005  # of the time; less would be printed as 0.0 %
     "fail_on",
     multiple=True,
     metavar="RULE",
-    help="Exit with status 5 if it holds for a measurement: a column of summary.csv ('utilization<95', "
+    help="Exit with status 5 if RULE applies to a measurement: a column of summary.csv ('utilization<95', "
     "'timeouts_spurious>0'), the main cause ('cause=loss'), or, with --baseline, 'slowdown>5' (percent). "
     "Repeatable.",
 )

@@ -120,8 +120,9 @@ def command(
         raise UsageError(
             f"--to {target} cannot be anonymized: only --to pcap can; export that, and convert the copy"
         )
-    if not os.path.isdir(os.path.dirname(output) or "."):
-        raise UsageError(f"-o {output}: the directory {os.path.dirname(output)} does not exist")
+    parent = os.path.dirname(output.rstrip(os.sep))  # "series/" is a directory to be made
+    if not os.path.isdir(parent or "."):
+        raise UsageError(f"-o {output}: the directory {parent} does not exist")
     measurement = load_segments(paths, formats, conn is not None)
     window(measurement, start, end)
     with progress("analysing") as step:

@@ -56,7 +56,7 @@ def list_command(as_json: bool) -> None:
 
 @command.command("run")
 @click.argument("scenario", metavar="SCENARIO")
-@click.option("-o", "--output", required=True, type=click.Path(), help="Directory to make; must not exist.")
+@click.option("-o", "--output", required=True, type=click.Path(), help="Directory to create; must not exist.")
 @click.option("--seed", default=1, show_default=True, help="Seed of all random behaviour of the link.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting. Repeatable.")
 @click.option("--quiet", is_flag=True, help="No progress on the terminal.")

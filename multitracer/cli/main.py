@@ -128,7 +128,7 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
         "auto_envvar_prefix": "MULTITRACER",
     },
     epilog="Exit status: 0 done; 2 usage; 3 nothing readable; 4 data loss (--strict); 5 threshold missed; "
-    "6 no memory, or no room for the output.",
+    "6 out of memory, or output not written.",
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         The exit status: 0 done, 2 usage, 3 nothing readable, 4 data loss under ``--strict``,
-        5 a threshold was missed, 6 no memory or no room for the output, 129 hung up, 130 interrupted,
+        5 a threshold was missed, 6 out of memory or output not written, 129 hung up, 130 interrupted,
         141 the reader of the output went away, 143 terminated.
     """
     if arguments is None:

@@ -25,7 +25,7 @@ _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     context_settings={"ignore_unknown_options": False},
     short_help="Record every layer of this host.",
 )
-@click.option("-o", "--output", type=click.Path(), help="Directory to make; must not exist.")
+@click.option("-o", "--output", type=click.Path(), help="Directory to create; must not exist.")
 @click.option("-i", "--interface", default="", help="Interface; by default that of the default route.")
 @click.option("--filter", "rule", default="", metavar="EXPR", help="Which packets, in pcap-filter syntax.")
 @click.option(
@@ -39,9 +39,14 @@ _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 @click.option(
     "--max-size", default="2G", show_default=True, help="Stop when the recording reaches this size."
 )
-@click.option("--buffer", default="8M", show_default=True, help="Kernel buffers: capture, and trace per CPU.")
+@click.option(
+    "--buffer",
+    default="8M",
+    show_default=True,
+    help="Size of the capture buffer, and of each CPU's trace buffer.",
+)
 @anonymize_options
-@click.option("--dry-run", is_flag=True, help="Only show what would be switched on.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be enabled.")
 @click.option("--quiet", is_flag=True, help="No progress on the terminal.")
 @json_option
 @click.argument("command_line", metavar="[-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)
@@ -131,7 +136,7 @@ def command(
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, interface: str, as_json: bool) -> None:
-    """Show what `multitracer record` can record on this host, and how to get the rest.
+    """Show what `multitracer record` can record on this host, and how to enable the rest.
 
     \b
     sudo multitracer doctor

@@ -62,7 +62,7 @@ def write(analysis: Answers, path: str, *, point: str = "snd") -> tuple[int, int
             _packet(file, packet, interfaces[packet.link_type], said.get(number))
             count += 1
         if not count:
-            raise UnreadableFile(f"{origin}: is not the capture any more that was read")
+            raise UnreadableFile(f"{origin}: has changed since it was read")
     return count, len(said)
 
 

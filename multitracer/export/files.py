@@ -62,7 +62,7 @@ def folder(path: str) -> str:
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{path}: no directory can be made here: {error.strerror or error}") from error
+        raise UsageError(f"{path}: cannot create this directory: {error.strerror or error}") from error
     return path
 
 

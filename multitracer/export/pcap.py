@@ -73,7 +73,7 @@ def write(
     packets = _packets(origin, records)
     first = next(packets, None)
     if first is None:
-        raise UnreadableFile(f"{origin}: is not the capture any more that was read")
+        raise UnreadableFile(f"{origin}: has changed since it was read")
     if mapping is not None and first.link_type not in LINKS:
         raise UsageError(f"{origin}: packets of link type {first.link_type} cannot be anonymized")
     with writing(path, binary=True) as file:

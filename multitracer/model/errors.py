@@ -131,7 +131,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "file-replaced",
         "error",
-        "The file became shorter while it was followed: another was written into its place.",
+        "The file became shorter while it was followed: another file replaced it.",
         "Let the writer make a new file for each capture, and follow the new one.",
     ),
     IssueKind(
@@ -149,7 +149,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "decompression-limit",
         "error",
-        "A compressed file grows beyond the limit; reading stopped there.",
+        "The decompressed size of a file exceeds the limit; reading stopped there.",
         "If the file can be trusted, set MULTITRACER_MAX_RATIO to a larger ratio, or decompress it first.",
     ),
     IssueKind(
@@ -179,7 +179,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "bad-timestamp",
         "warning",
-        "A sub-second field of a second or more (carried over), or a time beyond 1823 to 2116 (held there).",
+        "A sub-second field of a second or more (carried over), or a time outside 1823 to 2116 (limited).",
         "The writer of the capture is faulty; check the times.",
     ),
     IssueKind(
@@ -198,19 +198,19 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "unsupported-link-type",
         "error",
         "The capture's link type is not decoded.",
-        "Convert with editcap -T, or capture on another interface; `multitracer formats` lists the types.",
+        "Convert with editcap -T, or capture on another interface; docs/formats/pcap.md lists the types.",
     ),
     IssueKind(
         "too-many-connections",
         "info",
-        "More connections than segments are kept of: a summary, with the worst and the largest.",
-        "Up to 100,000: --full. Else take some packets out: tcpdump -r FILE -w PART 'host ADDRESS'.",
+        "Too many connections to keep every segment: a summary, with the worst and the largest.",
+        "Up to 100,000 use --full; beyond that, extract a part: tcpdump -r FILE -w PART 'host ADDRESS'.",
     ),
     IssueKind(
         "unopened-encapsulation",
         "warning",
-        "Packets in an encapsulation that is not opened: what they carry is not analysed.",
-        "Capture where the encapsulation has ended, and packets are neither encrypted nor in parts.",
+        "Packets in an encapsulation that is not decoded: their contents are not analysed.",
+        "Capture after the encapsulation is removed, where packets are neither encrypted nor fragmented.",
     ),
     IssueKind(
         "bad-tcp-checksum",
@@ -247,14 +247,14 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "unclear-sequence",
         "warning",
-        "Packet numbers of a simulated connection jump as if they were bytes: offsets are not to be trusted.",
+        "Packet numbers of a simulated connection jump as if they were bytes: offsets are unreliable.",
         "ns-2's two-way agents (FullTcp) count bytes: let them write headers (show_tcphdr_ of the trace).",
     ),
     IssueKind(
         "unknown-verb",
         "info",
         "A link event that this version does not know; kept as an opaque event.",
-        "Nothing to do; the event is in the table with its own words.",
+        "Nothing to do; the event is in the table under its original name.",
     ),
     IssueKind(
         "lost-events",
@@ -319,8 +319,8 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "missing-frames",
         "warning",
-        "By their numbers, frames or PDUs of the link are not in the log.",
-        "Was the log cut, or the logger too slow? What the link itself gave up at a reset never came.",
+        "Sequence numbers show that frames or PDUs of the link are missing from the log.",
+        "Was the log cut, or the logger too slow? Frames that the link gave up at a reset are missing too.",
     ),
     IssueKind(
         "bad-message",
@@ -337,7 +337,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "not-seen",
         "info",
-        "A monitor did not see everything that the link sent; what it missed is not taken for lost.",
+        "A monitor missed frames that the link sent; these do not count as lost.",
         "Put the monitor closer, on the right channel and width, with an antenna for every stream.",
     ),
     IssueKind(
@@ -351,7 +351,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "header-desync",
         "warning",
         "A header decompressor lost its state: TCP headers after this place cannot be restored.",
-        "A frame before it was damaged or lost; without VJ compression (pppd novj) no packet is lost but it.",
+        "An earlier frame was damaged or lost; without VJ compression (pppd novj) only that packet is lost.",
     ),
     # alignment
     IssueKind(
@@ -363,8 +363,8 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "same-link",
         "info",
-        "Frames of a link log are in another log of the same link, too; they are counted once.",
-        "Nothing; give one of them alone to see what it has.",
+        "Frames of a link log are also in another log of the same link; they are counted once.",
+        "Nothing to do; analyse one of them alone to see only its frames.",
     ),
     IssueKind(
         "split-connection",
@@ -388,8 +388,8 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "wide-clock-bound",
         "info",
-        "The clocks of two sources are only known to a wide bound (path asymmetry).",
-        "Order events across these sources only beyond the bound.",
+        "The offset between the clocks of two sources is known only to a wide bound (path asymmetry).",
+        "Times of events in these sources can be compared only beyond the bound.",
     ),
     IssueKind(
         "inconsistent-metadata",
@@ -400,7 +400,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "foreign-flow",
         "info",
-        "A log holds flows that no capture of this measurement has.",
+        "A log contains flows that are in no capture of this measurement.",
         "Nothing to do; they are left out of the analysis.",
     ),
 )

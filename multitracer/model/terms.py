@@ -92,7 +92,7 @@ TERMS = {
         Term(
             "sequence gap",
             "bytes missing below bytes that were seen",
-            "RFC 9293 section 3.8.6.3 (gap in sequence space)",
+            "RFC 5681 section 3.2 (gap in the sequence space)",
         ),
         Term("slow start, ssthresh", "exponential growth of cwnd up to a threshold", "RFC 5681 section 3.1"),
         Term("TCP Fast Open", "data in the SYN", "RFC 7413"),

@@ -40,9 +40,9 @@ def _text(path: str | os.PathLike[str]) -> str:
         text = os.fspath(path)
     except TypeError as error:
         hint = ": unpack it, read(*paths)" if isinstance(path, list | tuple | set) else ""
-        raise UsageError(f"a path is text or a Path, not a {type(path).__name__}{hint}") from error
+        raise UsageError(f"a path must be a str or a Path, not {type(path).__name__}{hint}") from error
     if isinstance(text, bytes):
-        raise UsageError("a path is text or a Path, not bytes: os.fsdecode makes text of it")
+        raise UsageError("a path must be a str or a Path, not bytes: convert it with os.fsdecode")
     return text
 
 

@@ -161,7 +161,7 @@ def claimants(path: str, known: Mapping[str, Parser]) -> list[Parser]:
     first = claims[0]
     if len(claims) > 1 and not all(other.name in first.beside for other in claims[1:]):
         names = " and ".join(parser.name for parser in claims)
-        raise UnknownFormat(f"{path}: claimed by {names}; choose one with --format")
+        raise UnknownFormat(f"{path}: recognised as {names}; choose one with --format")
     return claims
 
 

@@ -69,7 +69,7 @@ def read(path: str) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML ({error}); correct it or move it away") from error
     except RecursionError as error:
-        raise UsageError(f"{path}: arrays or tables in each other too deep; write it flat") from error
+        raise UsageError(f"{path}: arrays or tables are nested too deeply; flatten them") from error
     except ValueError as error:
         raise UsageError(f"{path}: a number has thousands of digits; correct it") from error
     for slip in _slips(settings, os.path.dirname(path)):

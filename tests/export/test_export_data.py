@@ -239,6 +239,13 @@ def test_every_format_by_command_line(run, tmp_path, target):
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".multitracer-")]
 
 
+@pytest.mark.parametrize("target", ["xgraph", "gnuplot", "csv"])
+def test_a_directory_may_be_written_with_a_slash(run, tmp_path, target):
+    done = run("export", VJ, "--to", target, "-o", f"{tmp_path / 'out'}/")
+    assert done.returncode == 0, done.stderr
+    assert any(path.is_file() for path in (tmp_path / "out").iterdir())
+
+
 def test_wrong_requests_are_refused(run, tmp_path):
     for words in (
         ["--to", "xplot", "-k", "nonsense", "-o", tmp_path / "x"],

@@ -73,7 +73,7 @@ def ours(capture: Path, ending: str) -> Counts:
                 continue
             sent = connection[name]
             causes = sent["retransmissions"]
-            counts["retransmitted"] += sum(causes.values()) - causes["unneeded_probe"]
+            counts["retransmitted"] += causes["total"]
             counts["timeouts"] += causes["timeout"]
             counts["fast"] += causes["fast"]
             counts["slow_start"] += causes["slow_start"]

@@ -22,6 +22,7 @@ mod path;
 mod quoted;
 mod recovery;
 mod relay;
+mod repeating;
 mod rtt;
 mod selective;
 mod sender;

@@ -128,6 +128,12 @@ pub(super) fn segment_size(mss: Option<u16>, timestamps: bool) -> u32 {
     mss.map_or(0, |mss| u32::from(mss).saturating_sub(if timestamps { 12 } else { 0 }))
 }
 
+/// Segments on the wire of a captured one, which may be a super-segment: the kernel counts those.
+#[inline(always)]
+pub(super) fn wire_segments(length: u32, segment_size: u32) -> u64 {
+    if segment_size == 0 || length <= segment_size { 1 } else { u64::from(length.div_ceil(segment_size)) }
+}
+
 /// What a finished connection is asked for.
 impl Sender {
     /// Counts.

@@ -1,11 +1,11 @@
 //! What only a connection with losses or reordering has: kept apart, so that one without stays small.
 
+use super::chunked_deque::{ChunkedDeque, Place};
 use super::episode::Episode;
 use super::outcome::{Cause, Reordering, State};
 use super::outstanding::Sent;
 use super::tail::LoneTail;
 use super::undo::{TakenBack, Undo};
-use std::collections::BTreeMap;
 
 /// Sequence numbers sent again that later ACKs can still say something about.
 const REMEMBERED: usize = 1 << 16;
@@ -41,10 +41,12 @@ pub struct History {
     /// Whether this host sends tail loss probes, if it has shown.
     pub(super) probes: Option<bool>,
     pub(super) cap: Cap,
-    /// The latest retransmission of each sequence number: its place in the list of the sender.
-    latest: BTreeMap<i64, u32>,
+    /// The latest retransmission of each sequence number, in their order: that and its place in the list of the sender.
+    latest: ChunkedDeque<(i64, u32)>,
     /// Retransmissions below this sequence number have been answered.
     answered: i64,
+    /// None from there up to this one is left to be.
+    unanswered: i64,
 }
 
 /// What shows that the stack's largest timeout is set low (`tcp_rto_max_ms`, `TCP_RTO_MAX_MS`).
@@ -67,29 +69,52 @@ pub struct Cap {
 impl History {
     /// A segment was sent again: it has this place in the list.
     pub(super) fn remember(&mut self, seq: i64, place: usize) {
-        self.latest.insert(seq, place as u32);
+        let place = place as u32;
+        match self.latest.back() {
+            Some(&(last, _)) if seq <= last => {
+                let at = self.latest.find(|&(known, _)| known < seq);
+                match self.latest.get_mut(at) {
+                    Some(latest) if latest.0 == seq => latest.1 = place,
+                    _ => _ = self.latest.insert(at, (seq, place)),
+                }
+            }
+            _ => self.latest.push_back((seq, place)),
+        }
         self.answered = self.answered.min(seq);
+        self.unanswered = self.unanswered.min(seq);
         if self.latest.len() > REMEMBERED {
-            self.latest.pop_first();
+            self.latest.pop_front();
         }
     }
 
     /// Places of the latest retransmissions that begin in a range.
     pub(super) fn between(&self, left: i64, right: i64) -> impl Iterator<Item = usize> {
-        self.latest.range(left..right.max(left)).map(|(_, &place)| place as usize)
+        let from = (left < right).then(|| self.latest.find(|&(seq, _)| seq < left));
+        from.into_iter().flat_map(move |from| self.until(from, right))
+    }
+
+    /// The same from a place on.
+    fn until(&self, from: Place, right: i64) -> impl Iterator<Item = usize> {
+        self.latest.from(from).take_while(move |(seq, _)| *seq < right).map(|&(_, place)| place as usize)
     }
 
     /// The same for a range and what begins last before it.
     pub(super) fn around(&self, left: i64, right: i64) -> impl Iterator<Item = usize> {
-        let before = self.latest.range(..left).next_back().map(|(_, &place)| place as usize);
-        before.into_iter().chain(self.between(left, right))
+        let from = self.latest.find(|&(seq, _)| seq < left);
+        self.until(self.latest.preceding(from).unwrap_or(from), right)
     }
 
     /// The same for what a cumulative ACK covers and none before did.
     pub(super) fn answered_by(&mut self, ack: i64) -> impl Iterator<Item = usize> {
         let from = self.answered;
         self.answered = from.max(ack);
-        self.between(from, ack)
+        // Most ACKs answer none, and do not look for any.
+        let any = self.unanswered < ack;
+        if any {
+            let next = self.latest.find(|&(seq, _)| seq < ack);
+            self.unanswered = self.latest.get(next).map_or(i64::MAX, |&(seq, _)| seq);
+        }
+        self.between(from, if any { ack } else { from })
     }
 
     /// Whether a run was sent again, not by a probe, and the timer has not expired since (`TCPCB_SACKED_RETRANS`).

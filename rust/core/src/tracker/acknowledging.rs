@@ -219,13 +219,15 @@ impl Sender {
         let (mut sent_ns, mut retransmitted) = (None::<(i64, i64)>, false);
         let mut rack_ns = self.rack_ns;
         let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
-        let (mut late, sacked) = (i64::MAX, &self.sacked);
-        let mut arrived = Vec::new();
-        self.outstanding.acknowledge(ack, |run| {
+        let (mut late, size) = (i64::MAX, self.segment_size());
+        let Sender { outstanding, sacked, history, .. } = self;
+        outstanding.acknowledge(ack, |run| {
             if run.transmissions > 1 {
                 retransmitted = true;
-                if !run.sacked() {
-                    arrived.push(*run);
+                if let Some(history) = history.as_mut()
+                    && !run.sacked()
+                {
+                    history.retransmission_arrived(run, size);
                 }
             } else if !run.sacked() {
                 let (first, _) = sent_ns.unwrap_or((run.last_ns, 0));
@@ -239,7 +241,6 @@ impl Sender {
             rack_ns = rack_ns.max(delivered(run, t_ns, min_rtt_ns));
         });
         self.rack_ns = rack_ns;
-        arrived.iter().for_each(|run| self.retransmission_arrived(run));
         self.reordered(late, fack);
         sent_ns.filter(|_| !retransmitted)
     }

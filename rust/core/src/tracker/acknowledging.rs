@@ -31,10 +31,10 @@ impl Sender {
         self.on_any_ack(segment, ack)
     }
 
-    /// Nothing was lost or reordered so far, and nothing sent to probe.
+    /// Nothing is lost or reordered, as far as it shows, and nothing sent to probe.
     #[inline]
     fn is_undisturbed(&self) -> bool {
-        self.history.is_none() && self.sacked.is_empty() && !self.probe_out && self.probe_byte.is_none()
+        self.is_calm() && self.sacked.is_empty() && !self.probe_out && self.probe_byte.is_none()
     }
 
     /// What [`Sender::on_any_ack`] does with a plain ACK of some of what was sent, while nothing has disturbed.
@@ -44,7 +44,7 @@ impl Sender {
         let rtt_ns = self.measure(segment, ack, sent_ns, None);
         self.moved(segment.t_ns, ack);
         self.note_ack(segment, true);
-        if self.books.is_some() {
+        if self.books.is_some() && (segment.length == 0 || self.history.is_none()) {
             self.note_ask(segment.t_ns);
         }
         AckOutcome { kind: AckKind::Advance, rtt_ns }

@@ -4,6 +4,7 @@ use super::chunked_deque::{ChunkedDeque, Place};
 use super::episode::Episode;
 use super::outcome::{Cause, Reordering, State};
 use super::outstanding::Sent;
+use super::sender::Sender;
 use super::tail::LoneTail;
 use super::undo::{TakenBack, Undo};
 
@@ -47,6 +48,11 @@ pub struct History {
     answered: i64,
     /// None from there up to this one is left to be.
     unanswered: i64,
+    /// Plain ACKs of new data say nothing of what was lost: all that was outstanding when something last disturbed has
+    /// been acknowledged, and every judgement is made.
+    pub(super) calm: bool,
+    /// What had been sent at the first ACK since then; `None` before that.
+    disturbed_up_to: Option<i64>,
 }
 
 /// What shows that the stack's largest timeout is set low (`tcp_rto_max_ms`, `TCP_RTO_MAX_MS`).
@@ -117,8 +123,51 @@ impl History {
         self.between(from, if any { ack } else { from })
     }
 
+    /// Something was sent again, or was judged anew.
+    pub(super) fn disturb(&mut self) {
+        (self.calm, self.disturbed_up_to) = (false, None);
+    }
+
+    /// Whether new data may decide something.
+    #[inline(always)]
+    pub(super) fn awaits_new_data(&self) -> bool {
+        self.taken.is_some() || self.awaits_echo || self.lone_tail.is_some()
+    }
+
+    /// Whether all is over that ACKs can say something about, of what was sent again and the recovery from it.
+    fn is_settled(&self) -> bool {
+        self.unanswered == i64::MAX
+            && !self.just_left
+            && self.lone_tail.is_none()
+            && !self.undo.all_reported()
+            && self.episodes.last().is_none_or(|episode| episode.end_ns.is_some())
+    }
+
     /// Whether a run was sent again, not by a probe, and the timer has not expired since (`TCPCB_SACKED_RETRANS`).
     pub(super) fn is_marked(&self, run: &Sent) -> bool {
         run.transmissions > 1 && run.last_ns >= self.expired_ns && run.last_ns != self.probed_ns
+    }
+}
+
+impl Sender {
+    /// Whether nothing disturbed so far, or all that did is over: an ACK of new data is only that then.
+    #[inline(always)]
+    pub(super) fn is_calm(&self) -> bool {
+        self.history.as_ref().is_none_or(|history| history.calm)
+    }
+
+    /// After an ACK: whether what disturbed is over with it. One with SACK blocks, `selective`, disturbs itself.
+    pub(super) fn calm_down(&mut self, selective: bool) {
+        let over = self.state == State::Open
+            && self.sacked.is_empty()
+            && self.timeouts.last().is_none_or(|last| last.answer_after_ns.is_some() && last.settled)
+            && self.books.as_ref().is_none_or(|books| !books.doubts());
+        let Some(history) = &mut self.history else { return };
+        if selective {
+            history.disturb();
+            return;
+        }
+        let up_to = *history.disturbed_up_to.get_or_insert(self.snd_max);
+        history.calm = over && self.snd_una >= up_to && history.is_settled();
     }
 }

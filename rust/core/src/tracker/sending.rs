@@ -70,7 +70,7 @@ impl Sender {
         } else if !self.reacts(t_ns) {
             self.probe_by_new_data(t_ns, end);
         }
-        if self.history.is_some() {
+        if self.history.as_ref().is_some_and(|history| history.awaits_new_data()) {
             self.new_data_after_loss(segment);
         }
         self.outstanding.send_next(seq, end, t_ns);
@@ -175,6 +175,9 @@ impl Sender {
                 cause: Cause::UnneededProbe,
                 ..SendOutcome::default()
             };
+        }
+        if let Some(history) = &mut self.history {
+            history.disturb();
         }
         let duplicate = self.sent.insert(data, data + length) as u32;
         let arrival = self.note_data(segment, data, duplicate, step, peer);

@@ -45,6 +45,7 @@ impl Sender {
             self.answer_retransmissions(segment, ack, brought, ts_ecr);
         }
         self.take_back(segment, ack, brought, ts_ecr);
+        self.calm_down(segment.options.sack_count > 0);
     }
 
     fn judge_timeouts(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {
@@ -258,6 +259,7 @@ impl Sender {
             return false;
         }
         history.undo.revoke(taken);
+        history.disturb();
         (self.state, self.recover) = (state, recover);
         if let Some(episode) = history.episodes.last_mut() {
             (episode.taken_back, episode.end_ns, episode.end_record) = (TakenBack::No, None, 0);

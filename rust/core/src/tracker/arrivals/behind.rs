@@ -103,6 +103,11 @@ impl Behind {
 }
 
 impl Books {
+    /// Whether an ACK may yet settle what was lost behind this point.
+    pub(in crate::tracker) fn doubts(&self) -> bool {
+        !self.behind.unanswered.0.is_empty()
+    }
+
     fn not_lost_behind(&mut self, segments: u64) {
         self.counts.downstream = self.counts.downstream.saturating_sub(segments);
     }

@@ -42,8 +42,8 @@ pub struct History {
     /// Whether this host sends tail loss probes, if it has shown.
     pub(super) probes: Option<bool>,
     pub(super) cap: Cap,
-    /// The latest retransmission of each sequence number, in their order: that and its place in the list of the sender.
-    latest: ChunkedDeque<(i64, u32)>,
+    /// The latest retransmission of each sequence number, in their order.
+    latest: ChunkedDeque<Latest>,
     /// Retransmissions below this sequence number have been answered.
     answered: i64,
     /// None from there up to this one is left to be.
@@ -53,6 +53,22 @@ pub struct History {
     pub(super) calm: bool,
     /// What had been sent at the first ACK since then; `None` before that.
     disturbed_up_to: Option<i64>,
+}
+
+/// What was sent again last that begins with a sequence number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Latest {
+    pub seq: i64,
+    /// Its place in the list of the sender.
+    place: u32,
+    pub length: u32,
+}
+
+impl Latest {
+    /// Its place in the list of the sender.
+    pub fn place(&self) -> usize {
+        self.place as usize
+    }
 }
 
 /// What shows that the stack's largest timeout is set low (`tcp_rto_max_ms`, `TCP_RTO_MAX_MS`).
@@ -74,17 +90,17 @@ pub struct Cap {
 
 impl History {
     /// A segment was sent again: it has this place in the list.
-    pub(super) fn remember(&mut self, seq: i64, place: usize) {
-        let place = place as u32;
+    pub(super) fn remember(&mut self, seq: i64, place: usize, length: u32) {
+        let latest = Latest { seq, place: place as u32, length };
         match self.latest.back() {
-            Some(&(last, _)) if seq <= last => {
-                let at = self.latest.find(|&(known, _)| known < seq);
+            Some(last) if seq <= last.seq => {
+                let at = self.latest.find(|known| known.seq < seq);
                 match self.latest.get_mut(at) {
-                    Some(latest) if latest.0 == seq => latest.1 = place,
-                    _ => _ = self.latest.insert(at, (seq, place)),
+                    Some(known) if known.seq == seq => *known = latest,
+                    _ => _ = self.latest.insert(at, latest),
                 }
             }
-            _ => self.latest.push_back((seq, place)),
+            _ => self.latest.push_back(latest),
         }
         self.answered = self.answered.min(seq);
         self.unanswered = self.unanswered.min(seq);
@@ -93,32 +109,37 @@ impl History {
         }
     }
 
-    /// Places of the latest retransmissions that begin in a range.
-    pub(super) fn between(&self, left: i64, right: i64) -> impl Iterator<Item = usize> {
-        let from = (left < right).then(|| self.latest.find(|&(seq, _)| seq < left));
+    /// The latest retransmissions that begin in a range.
+    fn latest(&self, left: i64, right: i64) -> impl Iterator<Item = &Latest> {
+        let from = (left < right).then(|| self.latest.find(|latest| latest.seq < left));
         from.into_iter().flat_map(move |from| self.until(from, right))
     }
 
     /// The same from a place on.
-    fn until(&self, from: Place, right: i64) -> impl Iterator<Item = usize> {
-        self.latest.from(from).take_while(move |(seq, _)| *seq < right).map(|&(_, place)| place as usize)
+    fn until(&self, from: Place, right: i64) -> impl Iterator<Item = &Latest> {
+        self.latest.from(from).take_while(move |latest| latest.seq < right)
     }
 
-    /// The same for a range and what begins last before it.
-    pub(super) fn around(&self, left: i64, right: i64) -> impl Iterator<Item = usize> {
-        let from = self.latest.find(|&(seq, _)| seq < left);
+    /// The places of those that begin in a range.
+    pub(super) fn between(&self, left: i64, right: i64) -> impl Iterator<Item = usize> {
+        self.latest(left, right).map(Latest::place)
+    }
+
+    /// Those that begin in a range, and the last before it.
+    pub(super) fn around(&self, left: i64, right: i64) -> impl Iterator<Item = &Latest> {
+        let from = self.latest.find(|latest| latest.seq < left);
         self.until(self.latest.preceding(from).unwrap_or(from), right)
     }
 
-    /// The same for what a cumulative ACK covers and none before did.
+    /// The places of those that a cumulative ACK covers and none before did.
     pub(super) fn answered_by(&mut self, ack: i64) -> impl Iterator<Item = usize> {
         let from = self.answered;
         self.answered = from.max(ack);
         // Most ACKs answer none, and do not look for any.
         let any = self.unanswered < ack;
         if any {
-            let next = self.latest.find(|&(seq, _)| seq < ack);
-            self.unanswered = self.latest.get(next).map_or(i64::MAX, |&(seq, _)| seq);
+            let next = self.latest.find(|latest| latest.seq < ack);
+            self.unanswered = self.latest.get(next).map_or(i64::MAX, |latest| latest.seq);
         }
         self.between(from, if any { ack } else { from })
     }
@@ -158,16 +179,17 @@ impl Sender {
 
     /// After an ACK: whether what disturbed is over with it. One with SACK blocks, `selective`, disturbs itself.
     pub(super) fn calm_down(&mut self, selective: bool) {
-        let over = self.state == State::Open
-            && self.sacked.is_empty()
-            && self.timeouts.last().is_none_or(|last| last.answer_after_ns.is_some() && last.settled)
-            && self.books.as_ref().is_none_or(|books| !books.doubts());
         let Some(history) = &mut self.history else { return };
         if selective {
             history.disturb();
             return;
         }
         let up_to = *history.disturbed_up_to.get_or_insert(self.snd_max);
-        history.calm = over && self.snd_una >= up_to && history.is_settled();
+        history.calm = self.snd_una >= up_to
+            && self.state == State::Open
+            && self.sacked.is_empty()
+            && self.timeouts.last().is_none_or(|last| last.answer_after_ns.is_some() && last.settled)
+            && self.books.as_ref().is_none_or(|books| !books.doubts())
+            && history.is_settled();
     }
 }

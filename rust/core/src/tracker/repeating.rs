@@ -37,7 +37,8 @@ impl Sender {
         if alternative == Cause::Timeout {
             let wide =
                 self.episode == 0 && self.totals.max_flight >= 6 * i64::from(self.segment_size().max(1));
-            let tail = LoneTail::new(self.expiry(segment, seq, before), segments, wide);
+            let place = self.retransmissions.len() as u32;
+            let tail = LoneTail::new(self.expiry(segment, seq, before), place, segments, wide);
             self.history.get_or_insert_default().lone_tail = Some(tail);
         }
         let state_before = self.state;
@@ -56,8 +57,6 @@ impl Sender {
             self.open_episode(segment, seq, cause, trigger);
         }
         let (place, recover) = (self.retransmissions.len(), self.recover);
-        let ts_later = self.later_timestamp(ts_val, before, t_ns);
-        let distinct = self.differs_in_timestamp(ts_val, seq, before, t_ns);
         let history = self.history.get_or_insert_default();
         if !matches!(cause, Cause::TailLossProbe | Cause::Handshake) && !syn {
             history.undo.sent_again(segments, ts_val);
@@ -66,8 +65,27 @@ impl Sender {
             episode.timeouts += 1;
             episode.recover = recover;
         }
-        history.remember(seq, place);
-        self.retransmissions.push(Retransmission {
+        history.remember(seq, place, segment.length);
+        let kept = self.retransmissions.takes_rows(self.sums_up);
+        let row = kept.then(|| self.row(segment, seq, duplicate, (cause, alternative), rto_ns, before));
+        self.retransmissions.push(row);
+        cause
+    }
+
+    /// What a table says of a repetition, before any ACK answers it.
+    fn row(
+        &self,
+        segment: &Segment,
+        seq: i64,
+        duplicate: u32,
+        (cause, alternative): (Cause, Cause),
+        rto_ns: i64,
+        before: Option<&Sent>,
+    ) -> Retransmission {
+        let t_ns = segment.t_ns;
+        let ts_val = segment.options.timestamps.map(|(val, _)| val);
+        let distinct = self.differs_in_timestamp(ts_val, seq, before, t_ns);
+        Retransmission {
             t_ns,
             record: segment.record,
             seq,
@@ -88,9 +106,8 @@ impl Sender {
             answer_record: 0,
             shown_needless: false,
             ts_val: ts_val.filter(|_| distinct),
-            ts_later,
-        });
-        cause
+            ts_later: self.later_timestamp(ts_val, before, t_ns),
+        }
     }
 
     fn why_again(&self, segment: &Segment, seq: i64, end: i64, before: Option<&Sent>) -> (Cause, Cause) {

@@ -2,9 +2,10 @@
 //! response back.
 
 use super::history::History;
-use super::outcome::{AckKind, Retransmission, State};
+use super::outcome::{AckKind, State};
 use super::outstanding::Sent;
 use super::recovery::RECENT;
+use super::rows::Repetitions;
 use super::sender::{Sender, wire_segments};
 use super::timeout::{Vote, eifel};
 use super::undo::{News, TakenBack};
@@ -168,13 +169,12 @@ impl Sender {
             history.undo.reported(right, segments);
         }
         let mut known = false;
-        for place in history.around(left, right) {
-            if let Some(row) = self.retransmissions.get_mut(place)
-                && row.seq < right
-                && left < row.seq + i64::from(row.length)
-            {
+        for latest in history.around(left, right) {
+            if left < latest.seq + i64::from(latest.length) {
                 known = true;
-                if !history.duplicating {
+                if let Some(row) = self.retransmissions.get_mut(latest.place())
+                    && !history.duplicating
+                {
                     row.dsack = Vote::Spurious;
                 }
             }
@@ -279,7 +279,7 @@ impl History {
     }
 
     /// A SACK block answers what it covers; what it echoes is the timestamp of something before it.
-    pub(super) fn answer_by_sack(&self, rows: &mut [Retransmission], segment: &Segment, run: &Sent) {
+    pub(super) fn answer_by_sack(&self, rows: &mut Repetitions, segment: &Segment, run: &Sent) {
         for place in self.between(run.seq, run.end) {
             if let Some(row) = rows.get_mut(place)
                 && row.answer_after_ns.is_none()

@@ -17,7 +17,7 @@ fn main() {
     let (info, tracker) = if options.iter().any(|o| o == "beside") {
         track_beside(keep_segments, |relay| capture::read(path, relay, &mut issues))
     } else {
-        let mut tracker = if keep_segments { Tracker::new(true) } else { Tracker::compacting() };
+        let mut tracker = if keep_segments { Tracker::new(true) } else { Tracker::summing_up() };
         (capture::read(path, &mut tracker, &mut issues), tracker)
     };
     let info = info.expect("a readable capture");

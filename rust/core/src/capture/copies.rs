@@ -22,6 +22,8 @@
 use crate::segment::{Address, Segment, flags::SYN};
 
 const PLACES: usize = 1 << 15;
+/// Places of so many identifications that follow each other lie together.
+const SIDE_BY_SIDE: u16 = 32;
 const DIRECTIONS: usize = 2048;
 
 /// Between two points of a host a packet may wait in a queue.
@@ -77,9 +79,13 @@ impl Copies {
         let (hops, place) = match segment.ip_id {
             0 if is_of_one_time(segment) => (u32::from(segment.ttl), hash),
             0 => (0, hash),
-            // Packets that share an identification meet in one place, where the later one puts out the earlier.
-            // Mixed, as where places of two directions only lie apart, all packets meet if one does.
-            id => (u32::from(segment.ttl), mix(direction, u64::from(id))),
+            // Packets that share an identification meet in one place, where the later one puts out the earlier. Those
+            // that follow each other lie side by side, where the cache holds the place of the next. Further ones are
+            // mixed: if places of two directions only lay apart, all packets would meet where one does.
+            id => {
+                let near = mix(direction, u64::from(id / SIDE_BY_SIDE));
+                (u32::from(segment.ttl), near ^ u64::from(id % SIDE_BY_SIDE))
+            }
         };
         // Never 0, which means that a place is free.
         let point = ((point ^ hops << 24).wrapping_mul(0x9e37_79b1) >> 16) as u16 | 1;

@@ -9,9 +9,6 @@ use crate::issue::Issues;
 use crate::segment::Segment;
 use crate::tracker::Tracker;
 
-/// Segments after which rows that nobody asked for are given up.
-const SWEEP: u64 = 1 << 20;
-
 /// What is known so far.
 pub(super) struct Live {
     pub(super) tracker: Tracker,
@@ -30,7 +27,7 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new(limits: Limits) -> Self {
         Live {
-            tracker: if limits.keep_segments { Tracker::new(true) } else { Tracker::compacting() },
+            tracker: if limits.keep_segments { Tracker::new(true) } else { Tracker::summing_up() },
             segments: 0,
             before: Vec::new(),
             resting: Vec::new(),
@@ -47,9 +44,6 @@ impl Live {
         self.segments += 1;
         if self.limits.keep_segments {
             return;
-        }
-        if self.segments.is_multiple_of(SWEEP) {
-            self.tracker.forget_rows();
         }
         if self.tracker.connections().len() > self.limits.connections {
             self.make_room();

@@ -31,10 +31,10 @@ impl Sender {
         self.on_any_ack(segment, ack)
     }
 
-    /// Nothing was lost or reordered so far, and nothing sent to probe.
+    /// Nothing is lost or reordered, as far as it shows, and nothing sent to probe.
     #[inline]
     fn is_undisturbed(&self) -> bool {
-        self.history.is_none() && self.sacked.is_empty() && !self.probe_out && self.probe_byte.is_none()
+        self.is_calm() && self.sacked.is_empty() && !self.probe_out && self.probe_byte.is_none()
     }
 
     /// What [`Sender::on_any_ack`] does with a plain ACK of some of what was sent, while nothing has disturbed.
@@ -44,7 +44,7 @@ impl Sender {
         let rtt_ns = self.measure(segment, ack, sent_ns, None);
         self.moved(segment.t_ns, ack);
         self.note_ack(segment, true);
-        if self.books.is_some() {
+        if self.books.is_some() && (segment.length == 0 || self.history.is_none()) {
             self.note_ask(segment.t_ns);
         }
         AckOutcome { kind: AckKind::Advance, rtt_ns }
@@ -219,13 +219,15 @@ impl Sender {
         let (mut sent_ns, mut retransmitted) = (None::<(i64, i64)>, false);
         let (mut rack_ns, mut newest_ns) = (self.rack_ns, i64::MIN);
         let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
-        let (mut late, sacked) = (i64::MAX, &self.sacked);
-        let mut arrived = Vec::new();
-        self.outstanding.acknowledge(ack, |run| {
+        let (mut late, size) = (i64::MAX, self.segment_size());
+        let Sender { outstanding, sacked, history, .. } = self;
+        outstanding.acknowledge(ack, |run| {
             if run.transmissions > 1 {
                 retransmitted = true;
-                if !run.sacked() {
-                    arrived.push(*run);
+                if let Some(history) = history.as_mut()
+                    && !run.sacked()
+                {
+                    history.retransmission_arrived(run, size);
                 }
             } else if !run.sacked() {
                 let (first, _) = sent_ns.unwrap_or((run.last_ns, 0));
@@ -240,7 +242,6 @@ impl Sender {
             rack_ns = rack_ns.max(delivered(run, t_ns, min_rtt_ns));
         });
         self.rack_ns = rack_ns;
-        arrived.iter().for_each(|run| self.retransmission_arrived(run));
         self.reordered(late, fack);
         sent_ns.filter(|_| !retransmitted).map(|sent_ns| answered(sent_ns, newest_ns))
     }

@@ -16,6 +16,11 @@ pub struct Place {
     offset: usize,
 }
 
+impl Place {
+    /// Of the first item.
+    pub const FIRST: Place = Place { chunk: 0, offset: 0 };
+}
+
 /// Items in order. No chunk of `rest` is empty, nor is `head` unless all is.
 #[derive(Debug, Clone)]
 pub struct ChunkedDeque<T> {
@@ -121,6 +126,27 @@ impl<T> ChunkedDeque<T> {
     #[inline]
     pub fn following(&self, at: Place) -> Place {
         self.settled(Place { offset: at.offset + 1, ..at })
+    }
+
+    /// The place before one, unless that is the first.
+    #[inline]
+    pub fn preceding(&self, at: Place) -> Option<Place> {
+        if at.offset > 0 {
+            return Some(Place { offset: at.offset - 1, ..at });
+        }
+        let chunk = at.chunk.checked_sub(1)?;
+        Some(Place { chunk, offset: self.chunk(chunk)?.len().checked_sub(1)? })
+    }
+
+    /// The items from a place on.
+    #[inline]
+    pub fn from(&self, at: Place) -> impl Iterator<Item = &T> {
+        let mut next = at;
+        std::iter::from_fn(move || {
+            let item = self.get(next)?;
+            next = self.following(next);
+            Some(item)
+        })
     }
 
     /// The item at a place.
@@ -240,6 +266,9 @@ mod tests {
                 let place = runs.find(|&other| other < key);
                 let index = plain.partition_point(|&other| other < key);
                 prop_assert_eq!(runs.get(place), plain.get(index));
+                prop_assert!(runs.from(place).eq(&plain[index..]));
+                let before = runs.preceding(place).and_then(|place| runs.get(place));
+                prop_assert_eq!(before, index.checked_sub(1).map(|index| &plain[index]));
                 match action {
                     0 => prop_assert_eq!(runs.pop_front(), (!plain.is_empty()).then(|| plain.remove(0))),
                     1 if index < plain.len() => {

@@ -10,7 +10,8 @@ use super::connection::Connection;
 use super::fields::{Fields, MaybeTime, Time, Walk, walk_over};
 use super::flow::Endpoint;
 use super::history::History;
-use super::outcome::{Retransmission, State, Totals};
+use super::outcome::{State, Totals};
+use super::rows::Repetitions;
 use super::rtt::RttStatistics;
 use super::sender::Sender;
 use super::sequence::Unwrapper;
@@ -112,6 +113,7 @@ impl Fields for Sender {
             rtt,
             timeouts: _,        // in `Beside`
             retransmissions: _, // in `Beside`
+            sums_up: _,         // as all do that are held
             mss,
             window_scale,
             window_shift,
@@ -176,7 +178,7 @@ fn walk_head<W: Walk>(walk: &mut W, first_ns: &mut i64, last_ns: &mut i64, endpo
 #[derive(Debug, Clone, Default)]
 struct Beside {
     timeouts: Vec<Timeout>,
-    retransmissions: Vec<Retransmission>,
+    retransmissions: Repetitions,
     history: Option<Box<History>>,
     books: Option<Box<Books>>,
 }
@@ -231,7 +233,7 @@ impl Packed {
             sender.history.is_some()
                 || sender.books.is_some()
                 || !sender.timeouts.is_empty()
-                || !sender.retransmissions.is_empty()
+                || sender.retransmissions.len() > 0
         };
         let beside = connection
             .senders
@@ -252,16 +254,6 @@ impl Packed {
         let (mut first_ns, mut last_ns, mut endpoints) = (0, 0, [NOBODY; 2]);
         walk_head(&mut Reader::new(&self.bytes), &mut first_ns, &mut last_ns, &mut endpoints);
         (last_ns, endpoints)
-    }
-
-    /// Give up its rows of the retransmissions table.
-    pub(super) fn forget_rows(&mut self) {
-        for beside in self.beside.iter_mut().flat_map(|both| both.iter_mut()) {
-            beside.retransmissions = Vec::new();
-            if let Some(books) = &mut beside.books {
-                books.forget_rows();
-            }
-        }
     }
 
     /// The connection, in the place of another.

@@ -36,6 +36,8 @@ pub struct ConnectionStore {
     places: Vec<Place>,
     /// How many are held ready before some are packed; `None`: all.
     limit: Option<usize>,
+    /// No tables will be asked for.
+    sums_up: bool,
     /// How many were unpacked since some were packed.
     unpacked: usize,
     /// Whether places changed since that was asked last.
@@ -81,6 +83,11 @@ impl ConnectionStore {
     /// One that packs what is not heard of for longest.
     pub(super) fn compacting() -> Self {
         ConnectionStore { limit: Some(READY), ..ConnectionStore::default() }
+    }
+
+    /// The same for a summary.
+    pub(super) fn summing_up() -> Self {
+        ConnectionStore { sums_up: true, ..ConnectionStore::compacting() }
     }
 
     /// Number of connections.
@@ -129,6 +136,7 @@ impl ConnectionStore {
                 self.ready.len() - 1
             }
         };
+        self.ready[place].sum_up(self.sums_up);
         self.places.push(Place::Ready(place as u32));
         (number, place)
     }
@@ -150,6 +158,7 @@ impl ConnectionStore {
             std::mem::replace(&mut self.places[number as usize], Place::Ready(place as u32))
         {
             packed.unpack_into(&mut self.ready[place]);
+            self.ready[place].sum_up(self.sums_up);
             self.numbers[place] = number;
             self.unpacked += 1;
             self.woken = true;
@@ -178,21 +187,6 @@ impl ConnectionStore {
         match self.places.get(number) {
             Some(Place::Packed(packed, _)) => packed.head(),
             _ => self.with(number, |connection| (connection.last_ns, connection.endpoints)),
-        }
-    }
-
-    /// Give up the rows of the retransmissions table.
-    pub(super) fn forget_rows(&mut self) {
-        for sender in self.ready.iter_mut().flat_map(|connection| &mut connection.senders) {
-            sender.retransmissions = Vec::new();
-            if let Some(books) = &mut sender.books {
-                books.forget_rows();
-            }
-        }
-        for place in &mut self.places {
-            if let Place::Packed(packed, _) = place {
-                packed.forget_rows();
-            }
         }
     }
 
@@ -375,6 +369,11 @@ impl Connection {
             new.sacked.empty();
         }
         *self = fresh;
+    }
+
+    /// Whether tables will be asked for.
+    fn sum_up(&mut self, yes: bool) {
+        self.senders.iter_mut().for_each(|sender| sender.sums_up = yes);
     }
 
     /// Bytes acknowledged that the capture never saw, although it saw both directions.

@@ -52,7 +52,7 @@ pub struct Episode {
 
 impl Episode {
     /// That of an expiry that was recognised afterwards.
-    pub(super) fn of_lone_tail(tail: &LoneTail, number: u32, place: usize) -> Self {
+    pub(super) fn of_lone_tail(tail: &LoneTail, number: u32) -> Self {
         let timeout = &tail.timeout;
         Episode {
             number,
@@ -67,7 +67,7 @@ impl Episode {
             end_record: timeout.answer_record,
             timeouts: 1,
             taken_back: TakenBack::No,
-            first: place as u32,
+            first: tail.place,
         }
     }
 }

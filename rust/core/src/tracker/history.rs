@@ -1,11 +1,12 @@
 //! What only a connection with losses or reordering has: kept apart, so that one without stays small.
 
+use super::chunked_deque::{ChunkedDeque, Place};
 use super::episode::Episode;
 use super::outcome::{Cause, Reordering, State};
 use super::outstanding::Sent;
+use super::sender::Sender;
 use super::tail::LoneTail;
 use super::undo::{TakenBack, Undo};
-use std::collections::BTreeMap;
 
 /// Sequence numbers sent again that later ACKs can still say something about.
 const REMEMBERED: usize = 1 << 16;
@@ -41,10 +42,33 @@ pub struct History {
     /// Whether this host sends tail loss probes, if it has shown.
     pub(super) probes: Option<bool>,
     pub(super) cap: Cap,
-    /// The latest retransmission of each sequence number: its place in the list of the sender.
-    latest: BTreeMap<i64, u32>,
+    /// The latest retransmission of each sequence number, in their order.
+    latest: ChunkedDeque<Latest>,
     /// Retransmissions below this sequence number have been answered.
     answered: i64,
+    /// None from there up to this one is left to be.
+    unanswered: i64,
+    /// Plain ACKs of new data say nothing of what was lost: all that was outstanding when something last disturbed has
+    /// been acknowledged, and every judgement is made.
+    pub(super) calm: bool,
+    /// What had been sent at the first ACK since then; `None` before that.
+    disturbed_up_to: Option<i64>,
+}
+
+/// What was sent again last that begins with a sequence number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Latest {
+    pub seq: i64,
+    /// Its place in the list of the sender.
+    place: u32,
+    pub length: u32,
+}
+
+impl Latest {
+    /// Its place in the list of the sender.
+    pub fn place(&self) -> usize {
+        self.place as usize
+    }
 }
 
 /// What shows that the stack's largest timeout is set low (`tcp_rto_max_ms`, `TCP_RTO_MAX_MS`).
@@ -66,34 +90,106 @@ pub struct Cap {
 
 impl History {
     /// A segment was sent again: it has this place in the list.
-    pub(super) fn remember(&mut self, seq: i64, place: usize) {
-        self.latest.insert(seq, place as u32);
+    pub(super) fn remember(&mut self, seq: i64, place: usize, length: u32) {
+        let latest = Latest { seq, place: place as u32, length };
+        match self.latest.back() {
+            Some(last) if seq <= last.seq => {
+                let at = self.latest.find(|known| known.seq < seq);
+                match self.latest.get_mut(at) {
+                    Some(known) if known.seq == seq => *known = latest,
+                    _ => _ = self.latest.insert(at, latest),
+                }
+            }
+            _ => self.latest.push_back(latest),
+        }
         self.answered = self.answered.min(seq);
+        self.unanswered = self.unanswered.min(seq);
         if self.latest.len() > REMEMBERED {
-            self.latest.pop_first();
+            self.latest.pop_front();
         }
     }
 
-    /// Places of the latest retransmissions that begin in a range.
+    /// The latest retransmissions that begin in a range.
+    fn latest(&self, left: i64, right: i64) -> impl Iterator<Item = &Latest> {
+        let from = (left < right).then(|| self.latest.find(|latest| latest.seq < left));
+        from.into_iter().flat_map(move |from| self.until(from, right))
+    }
+
+    /// The same from a place on.
+    fn until(&self, from: Place, right: i64) -> impl Iterator<Item = &Latest> {
+        self.latest.from(from).take_while(move |latest| latest.seq < right)
+    }
+
+    /// The places of those that begin in a range.
     pub(super) fn between(&self, left: i64, right: i64) -> impl Iterator<Item = usize> {
-        self.latest.range(left..right.max(left)).map(|(_, &place)| place as usize)
+        self.latest(left, right).map(Latest::place)
     }
 
-    /// The same for a range and what begins last before it.
-    pub(super) fn around(&self, left: i64, right: i64) -> impl Iterator<Item = usize> {
-        let before = self.latest.range(..left).next_back().map(|(_, &place)| place as usize);
-        before.into_iter().chain(self.between(left, right))
+    /// Those that begin in a range, and the last before it.
+    pub(super) fn around(&self, left: i64, right: i64) -> impl Iterator<Item = &Latest> {
+        let from = self.latest.find(|latest| latest.seq < left);
+        self.until(self.latest.preceding(from).unwrap_or(from), right)
     }
 
-    /// The same for what a cumulative ACK covers and none before did.
+    /// The places of those that a cumulative ACK covers and none before did.
     pub(super) fn answered_by(&mut self, ack: i64) -> impl Iterator<Item = usize> {
         let from = self.answered;
         self.answered = from.max(ack);
-        self.between(from, ack)
+        // Most ACKs answer none, and do not look for any.
+        let any = self.unanswered < ack;
+        if any {
+            let next = self.latest.find(|latest| latest.seq < ack);
+            self.unanswered = self.latest.get(next).map_or(i64::MAX, |latest| latest.seq);
+        }
+        self.between(from, if any { ack } else { from })
+    }
+
+    /// Something was sent again, or was judged anew.
+    pub(super) fn disturb(&mut self) {
+        (self.calm, self.disturbed_up_to) = (false, None);
+    }
+
+    /// Whether new data may decide something.
+    #[inline(always)]
+    pub(super) fn awaits_new_data(&self) -> bool {
+        self.taken.is_some() || self.awaits_echo || self.lone_tail.is_some()
+    }
+
+    /// Whether all is over that ACKs can say something about, of what was sent again and the recovery from it.
+    fn is_settled(&self) -> bool {
+        self.unanswered == i64::MAX
+            && !self.just_left
+            && self.lone_tail.is_none()
+            && !self.undo.all_reported()
+            && self.episodes.last().is_none_or(|episode| episode.end_ns.is_some())
     }
 
     /// Whether a run was sent again, not by a probe, and the timer has not expired since (`TCPCB_SACKED_RETRANS`).
     pub(super) fn is_marked(&self, run: &Sent) -> bool {
         run.transmissions > 1 && run.last_ns >= self.expired_ns && run.last_ns != self.probed_ns
+    }
+}
+
+impl Sender {
+    /// Whether nothing disturbed so far, or all that did is over: an ACK of new data is only that then.
+    #[inline(always)]
+    pub(super) fn is_calm(&self) -> bool {
+        self.history.as_ref().is_none_or(|history| history.calm)
+    }
+
+    /// After an ACK: whether what disturbed is over with it. One with SACK blocks, `selective`, disturbs itself.
+    pub(super) fn calm_down(&mut self, selective: bool) {
+        let Some(history) = &mut self.history else { return };
+        if selective {
+            history.disturb();
+            return;
+        }
+        let up_to = *history.disturbed_up_to.get_or_insert(self.snd_max);
+        history.calm = self.snd_una >= up_to
+            && self.state == State::Open
+            && self.sacked.is_empty()
+            && self.timeouts.last().is_none_or(|last| last.answer_after_ns.is_some() && last.settled)
+            && self.books.as_ref().is_none_or(|books| !books.doubts())
+            && history.is_settled();
     }
 }

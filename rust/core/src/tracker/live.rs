@@ -40,11 +40,6 @@ impl Tracker {
         }
         kept
     }
-
-    /// Give up the rows of the retransmissions table, which grow with what is sent again; the counts stay.
-    pub fn forget_rows(&mut self) {
-        self.connections.forget_rows();
-    }
 }
 
 impl Connection {

@@ -22,6 +22,8 @@ mod path;
 mod quoted;
 mod recovery;
 mod relay;
+mod repeating;
+mod rows;
 mod rtt;
 mod selective;
 mod sender;
@@ -81,6 +83,11 @@ impl Tracker {
     /// Without the segments table, and with connections packed that nothing is heard of.
     pub fn compacting() -> Self {
         Tracker { connections: ConnectionStore::compacting(), ..Tracker::default() }
+    }
+
+    /// The same for a summary: of what is sent again, or arrives out of order, only the counts are kept.
+    pub fn summing_up() -> Self {
+        Tracker { connections: ConnectionStore::summing_up(), ..Tracker::default() }
     }
 
     /// All connections in order of their first segment, and the segments table if it was asked for.

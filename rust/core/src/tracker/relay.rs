@@ -74,7 +74,7 @@ pub fn track_beside<R>(keep_segments: bool, produce: impl FnOnce(&mut Relay) -> 
             drop(back.send(Batch::new(BATCH)));
         }
         let tracking = scope.spawn(move || {
-            let mut tracker = if keep_segments { Tracker::new(true) } else { Tracker::compacting() };
+            let mut tracker = if keep_segments { Tracker::new(true) } else { Tracker::summing_up() };
             while let Ok(mut batch) = work.recv() {
                 batch.deliver(&mut tracker);
                 batch.clear();

@@ -26,7 +26,7 @@ impl Sender {
         self.totals.sack_segments += 1;
         let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
         let (mut fresh, mut first_sent_ns) = (false, None::<i64>);
-        let (in_loss, mut arrived, mut added) = (self.state == State::Loss, Vec::new(), Vec::new());
+        let (in_loss, size, mut late) = (self.state == State::Loss, self.segment_size(), i64::MAX);
         let mut outer = None::<(i64, i64)>;
         for (index, &(left, right)) in blocks.iter().enumerate().rev() {
             let left = space.unwrap(left, ack.max(self.snd_una));
@@ -42,18 +42,22 @@ impl Sender {
                 continue;
             }
             outer = Some((left, right));
-            let (outstanding, rack_ns) = (&mut self.outstanding, &mut self.rack_ns);
-            self.sacked.insert_with(left.max(ack), right, |l, r| {
+            let Sender { outstanding, sacked, rack_ns, history, retransmissions, .. } = self;
+            sacked.insert_with(left.max(ack), right, |l, r| {
                 fresh = true;
-                if l < fack || in_loss {
-                    added.push((l, r));
+                if (l < fack || in_loss) && outstanding.at(l).is_some_and(|run| run.transmissions == 1) {
+                    late = late.min(l);
+                    brought.original |= r <= recover;
                 }
             });
             if fresh {
                 outstanding.sack(left, right, |run| {
                     *rack_ns = (*rack_ns).max(delivered(run, segment.t_ns, min_rtt_ns));
                     if run.transmissions > 1 {
-                        arrived.push(*run);
+                        if let Some(history) = history.as_mut() {
+                            history.retransmission_arrived(run, size);
+                            history.answer_by_sack(retransmissions, segment, run);
+                        }
                     } else {
                         first_sent_ns =
                             Some(first_sent_ns.map_or(run.last_ns, |first| first.min(run.last_ns)));
@@ -62,17 +66,6 @@ impl Sender {
             }
         }
         brought.fresh_sack = fresh;
-        for run in &arrived {
-            self.retransmission_arrived(run);
-            self.answer_by_sack(segment, run.seq, run.end);
-        }
-        let mut late = i64::MAX;
-        for (left, right) in added {
-            if self.outstanding.at(left).is_some_and(|run| run.transmissions == 1) {
-                late = late.min(left);
-                brought.original |= right <= recover;
-            }
-        }
         let judged = self.state != State::Loss || self.history.as_ref().is_some_and(|h| h.undo.is_open());
         if judged {
             self.reordered(late, fack);

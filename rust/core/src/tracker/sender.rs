@@ -7,6 +7,7 @@ use super::interval::IntervalSet;
 use super::outcome::{CAUSES, Cause, Reordering, Retransmission, State, Totals};
 use super::outstanding::Outstanding;
 use super::path::Path;
+use super::rows::Repetitions;
 use super::rtt::{RtoEstimator, RttStatistics};
 use super::sequence::Unwrapper;
 use super::timeout::Timeout;
@@ -20,7 +21,9 @@ pub struct Sender {
     pub(super) totals: Totals,
     pub(super) rtt: RttStatistics,
     pub(super) timeouts: Vec<Timeout>,
-    pub(super) retransmissions: Vec<Retransmission>,
+    pub(super) retransmissions: Repetitions,
+    /// No table of retransmissions or arrivals will be asked for.
+    pub(super) sums_up: bool,
     /// The other side's window for this direction: raw field of its last segment, and its scale.
     pub(super) mss: Option<u16>,
     pub(super) window_scale: Option<u8>,
@@ -128,6 +131,12 @@ pub(super) fn segment_size(mss: Option<u16>, timestamps: bool) -> u32 {
     mss.map_or(0, |mss| u32::from(mss).saturating_sub(if timestamps { 12 } else { 0 }))
 }
 
+/// Segments on the wire of a captured one, which may be a super-segment: the kernel counts those.
+#[inline(always)]
+pub(super) fn wire_segments(length: u32, segment_size: u32) -> u64 {
+    if segment_size == 0 || length <= segment_size { 1 } else { u64::from(length.div_ceil(segment_size)) }
+}
+
 /// What a finished connection is asked for.
 impl Sender {
     /// Counts.
@@ -145,12 +154,13 @@ impl Sender {
         &self.rto
     }
 
-    /// Every segment that carried bytes sent before.
+    /// Every segment that carried bytes sent before; of a tracker that sums up, the first few.
     pub fn retransmissions(&self) -> &[Retransmission] {
-        &self.retransmissions
+        self.retransmissions.kept()
     }
 
-    /// Data segments that are retransmissions, reordered or there twice, as this point saw them.
+    /// Data segments that are retransmissions, reordered or there twice, as this point saw them; of a tracker that sums
+    /// up, the last few.
     pub fn arrivals(&self) -> &[Arrival] {
         self.books.as_ref().map_or(&[], |books| books.arrivals())
     }
@@ -186,7 +196,7 @@ impl Sender {
 
     /// What the retransmissions of an episode come to; `min_rtt_ns` is the smallest RTT of the connection.
     pub fn findings(&self, episode: &Episode, min_rtt_ns: Option<i64>) -> Findings {
-        let rows = self.retransmissions.get(episode.first as usize..).unwrap_or_default();
+        let rows = self.retransmissions().get(episode.first as usize..).unwrap_or_default();
         let at = self.timeouts.partition_point(|timeout| timeout.record < episode.record);
         let timer = self.timeouts.get(at).filter(|timeout| timeout.record == episode.record);
         Findings::of(rows.iter().take_while(|row| row.episode == episode.number), min_rtt_ns, timer)

@@ -18,6 +18,8 @@ const SLOW_START: u64 = 2;
 pub struct LoneTail {
     /// The expiry that it is, if it is one.
     pub timeout: Timeout,
+    /// Its place in the list of the sender.
+    pub place: u32,
     /// Segments that were sent again, on the wire.
     pub segments: u64,
     /// The congestion window had been so wide that a probe would leave more than two segments of it.
@@ -30,8 +32,8 @@ pub struct LoneTail {
 
 impl LoneTail {
     /// A segment sent again.
-    pub fn new(timeout: Timeout, segments: u64, wide: bool) -> Self {
-        LoneTail { timeout, segments, wide, burst: 0, released_ns: None }
+    pub fn new(timeout: Timeout, place: u32, segments: u64, wide: bool) -> Self {
+        LoneTail { timeout, place, segments, wide, burst: 0, released_ns: None }
     }
 
     /// Sent once more without any answer: a doubled timer says that the first was an expiry too.

@@ -135,14 +135,17 @@ impl Sender {
             return;
         }
         history.probes = Some(cause == Cause::TailLossProbe);
-        let Some(place) = self.retransmissions.iter().rposition(|row| row.record == record) else { return };
-        let row = &mut self.retransmissions[place];
-        (row.cause, row.alternative) = (cause, Cause::None);
+        let mut row = self.retransmissions.get_mut(tail.place as usize);
+        if let Some(row) = &mut row {
+            (row.cause, row.alternative) = (cause, Cause::None);
+        }
         if cause == Cause::Timeout {
             self.episode += 1;
-            row.episode = self.episode;
+            if let Some(row) = row {
+                row.episode = self.episode;
+            }
             history.corrections.push((record, cause));
-            history.episodes.push(Episode::of_lone_tail(tail, self.episode, place));
+            history.episodes.push(Episode::of_lone_tail(tail, self.episode));
             self.totals.retransmissions[Cause::TailLossProbe as usize] -= tail.segments;
             self.totals.retransmissions[Cause::Timeout as usize] += tail.segments;
             let at = self.timeouts.partition_point(|other| other.record < record);

@@ -106,7 +106,7 @@ impl Undo {
     /// What an ACK takes back.
     pub fn on_ack(&mut self, news: &News) -> TakenBack {
         let delayed = self.is_delayed(news.ts_ecr);
-        let all_reported = self.marker.is_some() && self.unreported == 0;
+        let all_reported = self.all_reported();
         let may = all_reported || delayed;
         let found = match news.state {
             State::Recovery if news.recovered => {
@@ -164,6 +164,11 @@ impl Undo {
         if taken == TakenBack::Frto {
             self.does_frto = Some(false);
         }
+    }
+
+    /// Whether every retransmission of the recovery was reported as a duplicate.
+    pub fn all_reported(&self) -> bool {
+        self.marker.is_some() && self.unreported == 0
     }
 
     /// Whether there is a recovery that may be taken back.

@@ -1,10 +1,12 @@
 //! What ACKs say, afterwards, of what was sent again: whether it had been needed, and whether the stack takes its
 //! response back.
 
+use super::history::History;
 use super::outcome::{AckKind, State};
 use super::outstanding::Sent;
 use super::recovery::RECENT;
-use super::sender::Sender;
+use super::rows::Repetitions;
+use super::sender::{Sender, wire_segments};
 use super::timeout::{Vote, eifel};
 use super::undo::{News, TakenBack};
 use crate::segment::Segment;
@@ -44,6 +46,7 @@ impl Sender {
             self.answer_retransmissions(segment, ack, brought, ts_ecr);
         }
         self.take_back(segment, ack, brought, ts_ecr);
+        self.calm_down(segment.options.sack_count > 0);
     }
 
     fn judge_timeouts(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {
@@ -154,20 +157,6 @@ impl Sender {
         }
     }
 
-    /// A SACK block answers what it covers; what it echoes is the timestamp of something before it.
-    pub(super) fn answer_by_sack(&mut self, segment: &Segment, left: i64, right: i64) {
-        let Some(history) = &self.history else { return };
-        for place in history.between(left, right) {
-            if let Some(row) = self.retransmissions.get_mut(place)
-                && row.answer_after_ns.is_none()
-                && row.seq + i64::from(row.length) <= right
-            {
-                row.answer_after_ns = Some(segment.t_ns - row.t_ns);
-                row.answer_record = segment.record;
-            }
-        }
-    }
-
     /// These bytes arrived twice (RFC 2883). Where that happens to bytes that were sent once, the network duplicates
     /// packets, and it says nothing of what was sent again (RFC 3708 section 3).
     pub(super) fn on_dsack(&mut self, segment: &Segment, left: i64, right: i64) {
@@ -186,13 +175,12 @@ impl Sender {
             history.undo.reported(right, segments);
         }
         let mut known = false;
-        for place in history.around(left, right) {
-            if let Some(row) = self.retransmissions.get_mut(place)
-                && row.seq < right
-                && left < row.seq + i64::from(row.length)
-            {
+        for latest in history.around(left, right) {
+            if left < latest.seq + i64::from(latest.length) {
                 known = true;
-                if !history.duplicating {
+                if let Some(row) = self.retransmissions.get_mut(latest.place())
+                    && !history.duplicating
+                {
                     row.dsack = Vote::Spurious;
                 }
             }
@@ -209,16 +197,6 @@ impl Sender {
             }
         }
         self.arrived_twice(left, right, segments);
-    }
-
-    /// A run that was sent again is known to have arrived: it is no longer on its way.
-    pub(super) fn retransmission_arrived(&mut self, run: &Sent) {
-        let segments = self.wire_segments((run.end - run.seq) as u32) as u32;
-        if let Some(history) = &mut self.history
-            && history.is_marked(run)
-        {
-            history.retrans_out = history.retrans_out.saturating_sub(segments);
-        }
     }
 
     fn take_back(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {
@@ -287,10 +265,35 @@ impl Sender {
             return false;
         }
         history.undo.revoke(taken);
+        history.disturb();
         (self.state, self.recover) = (state, recover);
         if let Some(episode) = history.episodes.last_mut() {
             (episode.taken_back, episode.end_ns, episode.end_record) = (TakenBack::No, None, 0);
         }
         true
+    }
+}
+
+impl History {
+    /// A run that was sent again is known to have arrived: it is no longer on its way. `segment_size` is that of its
+    /// sender.
+    pub(super) fn retransmission_arrived(&mut self, run: &Sent, segment_size: u32) {
+        if self.is_marked(run) {
+            let segments = wire_segments((run.end - run.seq) as u32, segment_size) as u32;
+            self.retrans_out = self.retrans_out.saturating_sub(segments);
+        }
+    }
+
+    /// A SACK block answers what it covers; what it echoes is the timestamp of something before it.
+    pub(super) fn answer_by_sack(&self, rows: &mut Repetitions, segment: &Segment, run: &Sent) {
+        for place in self.between(run.seq, run.end) {
+            if let Some(row) = rows.get_mut(place)
+                && row.answer_after_ns.is_none()
+                && row.seq + i64::from(row.length) <= run.end
+            {
+                row.answer_after_ns = Some(segment.t_ns - row.t_ns);
+                row.answer_record = segment.record;
+            }
+        }
     }
 }

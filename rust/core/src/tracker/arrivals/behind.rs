@@ -7,8 +7,8 @@
 
 use super::books::Books;
 use crate::segment::Segment;
+use crate::tracker::chunked_deque::{ChunkedDeque, Place};
 use crate::tracker::sender::Sender;
-use std::collections::BTreeMap;
 
 /// Segments that are waited for, and as many that a duplicate may yet be reported of.
 const DOUBTS: usize = 1024;
@@ -19,6 +19,7 @@ const DELAYED: usize = 2;
 /// A segment that came by again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Doubt {
+    seq: i64,
     end: i64,
     t_ns: i64,
     ts_val: Option<u32>,
@@ -26,41 +27,90 @@ struct Doubt {
     segments: u64,
 }
 
-/// What came by again, by its first byte, while it can still turn out that the copy before had arrived.
+/// What came by again, in the order of its first byte, while it can still turn out that the copy before had arrived.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Behind {
-    unanswered: BTreeMap<i64, Doubt>,
-    answered: BTreeMap<i64, Doubt>,
+    unanswered: Doubts,
+    answered: Doubts,
 }
 
-impl Behind {
-    fn add(&mut self, seq: i64, mut doubt: Doubt) {
-        for before in [self.unanswered.remove(&seq), self.answered.remove(&seq)].into_iter().flatten() {
-            doubt.segments = doubt.segments.saturating_add(before.segments);
+/// At most [`DOUBTS`], no two of which begin with the same byte.
+#[derive(Debug, Clone, Default)]
+struct Doubts(ChunkedDeque<Doubt>);
+
+impl Doubts {
+    /// Removes what begins with a byte; how many segments it stands for.
+    fn remove(&mut self, seq: i64) -> u64 {
+        if self.0.back().is_none_or(|last| last.seq < seq) {
+            return 0;
         }
-        if self.unanswered.len() >= DOUBTS {
-            self.unanswered.pop_first();
+        let at = self.0.find(|doubt| doubt.seq < seq);
+        match self.0.get(at) {
+            Some(&Doubt { seq: found, segments, .. }) if found == seq => {
+                self.0.remove(at);
+                segments
+            }
+            _ => 0,
         }
-        self.unanswered.insert(seq, doubt);
     }
 
-    /// So many of what was taken for lost had arrived twice.
+    /// Adds one that begins with a byte that no other begins with; where there are too many, the first leaves.
+    fn add(&mut self, doubt: Doubt) {
+        if self.0.len() >= DOUBTS {
+            self.0.pop_front();
+        }
+        if self.0.back().is_none_or(|last| last.seq < doubt.seq) {
+            self.0.push_back(doubt);
+        } else {
+            let at = self.0.find(|other| other.seq < doubt.seq);
+            self.0.insert(at, doubt);
+        }
+    }
+
+    /// So many segments of these bytes had arrived twice; how many of them had been taken for lost.
     fn reported(&mut self, left: i64, right: i64, segments: u64) -> u64 {
+        let mut at = self.0.find(|doubt| doubt.seq < left);
+        let before = self.0.preceding(at);
+        let reaches = |place| self.0.get(place).is_some_and(|doubt| doubt.end > left);
+        // One that begins with the very byte is the last that may reach into them.
+        let begins = self.0.get(at).is_some_and(|doubt| doubt.seq == left);
+        if let Some(before) = before.filter(|&place| !begins && reaches(place)) {
+            at = before;
+        }
         let mut taken = 0;
-        for doubts in [&mut self.answered, &mut self.unanswered] {
-            let begin = doubts.range(..=left).next_back().filter(|(_, doubt)| doubt.end > left);
-            let begin = begin.map_or(left, |(&seq, _)| seq);
-            for (_, doubt) in doubts.range_mut(begin..right) {
-                let part = doubt.segments.min(segments - taken);
-                doubt.segments -= part;
-                taken += part;
-            }
+        while let Some(doubt) = self.0.get_mut(at)
+            && doubt.seq < right
+        {
+            let part = doubt.segments.min(segments - taken);
+            doubt.segments -= part;
+            taken += part;
+            at = self.0.following(at);
         }
         taken
     }
 }
 
+impl Behind {
+    fn add(&mut self, mut doubt: Doubt) {
+        for doubts in [&mut self.unanswered, &mut self.answered] {
+            doubt.segments = doubt.segments.saturating_add(doubts.remove(doubt.seq));
+        }
+        self.unanswered.add(doubt);
+    }
+
+    /// So many of what was taken for lost had arrived twice.
+    fn reported(&mut self, left: i64, right: i64, segments: u64) -> u64 {
+        let taken = self.answered.reported(left, right, segments);
+        taken + self.unanswered.reported(left, right, segments - taken)
+    }
+}
+
 impl Books {
+    /// Whether an ACK may yet settle what was lost behind this point.
+    pub(in crate::tracker) fn doubts(&self) -> bool {
+        !self.behind.unanswered.0.is_empty()
+    }
+
     fn not_lost_behind(&mut self, segments: u64) {
         self.counts.downstream = self.counts.downstream.saturating_sub(segments);
     }
@@ -76,7 +126,7 @@ impl Sender {
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let books = self.books.get_or_insert_default();
         books.counts.downstream += segments;
-        books.behind.add(seq, Doubt { end, t_ns: segment.t_ns, ts_val, segments });
+        books.behind.add(Doubt { seq, end, t_ns: segment.t_ns, ts_val, segments });
     }
 
     /// An ACK advances from `snd_una`, with a report of duplicates or without.
@@ -90,33 +140,33 @@ impl Sender {
         let far_ns = self.rtt.min().unwrap_or(0);
         let sack = self.sack_permitted;
         let Some(books) = &mut self.books else { return };
-        let behind = &mut books.behind;
-        if behind.unanswered.first_key_value().is_none_or(|(&seq, _)| seq >= ack) {
+        let Behind { unanswered, answered } = &mut books.behind;
+        if unanswered.0.front().is_none_or(|doubt| doubt.seq >= ack) {
             return;
         }
-        let later = behind.unanswered.split_off(&ack);
-        let covered = std::mem::replace(&mut behind.unanswered, later);
-        let top = covered.values().map(|doubt| doubt.end).max().unwrap_or(ack);
+        let covered = || unanswered.0.from(Place::FIRST).take_while(|doubt| doubt.seq < ack);
+        // With SACK nobody asks.
+        let top = if sack { ack } else { covered().map(|doubt| doubt.end).max().unwrap_or(ack) };
         // A receiver that holds what lies above acknowledges each segment that it was waiting for at once: of many that one
         // ACK covers, it was waiting for the first alone.
-        let many = !sack && covered.len() > DELAYED;
-        let mut arrived = 0;
-        for (place, (seq, doubt)) in covered.into_iter().enumerate() {
+        let many = !sack && covered().nth(DELAYED).is_some();
+        let (mut arrived, mut first) = (0, true);
+        while unanswered.0.front().is_some_and(|doubt| doubt.seq < ack)
+            && let Some(doubt) = unanswered.0.pop_front()
+        {
+            let Doubt { seq, .. } = doubt;
             let too_soon = segment.t_ns.saturating_sub(doubt.t_ns) < far_ns / 10 * 9;
             let older = segment.options.timestamps.zip(doubt.ts_val).is_some_and(|((_, ecr), val)| {
-                let first = seq <= snd_una;
-                !reports && (first || many && place > 0) && (ecr.wrapping_sub(val) as i32) < 0
+                !reports && (seq <= snd_una || many && !first) && (ecr.wrapping_sub(val) as i32) < 0
             });
             // More than was sent again: it had waited for the first of it.
             let waiting = !sack && seq > snd_una && ack > top;
             if too_soon || older || waiting {
                 arrived += doubt.segments;
             } else if sack {
-                if behind.answered.len() >= DOUBTS {
-                    behind.answered.pop_first();
-                }
-                behind.answered.insert(seq, doubt);
+                answered.add(doubt);
             }
+            first = false;
         }
         books.not_lost_behind(arrived);
     }

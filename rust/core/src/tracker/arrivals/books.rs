@@ -6,6 +6,7 @@ use super::cause::Call;
 use super::empty::LeftOut;
 use super::verdict::{Arrival, ArrivalVerdict};
 use crate::tracker::CAUSES;
+use crate::tracker::rows::Arrivals;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Data segments whose numbers are remembered.
@@ -67,7 +68,7 @@ impl ArrivalCounts {
 #[derive(Debug, Clone, Default)]
 pub struct Books {
     pub(super) counts: ArrivalCounts,
-    pub(super) arrivals: Vec<Arrival>,
+    pub(super) arrivals: Arrivals,
     gaps: BTreeMap<i64, Gap>,
     missing: BTreeMap<i64, i64>,
     /// How many of all left out never came late, and in how many runs.
@@ -95,20 +96,14 @@ pub struct Books {
 }
 
 impl Books {
-    /// Every arrival that is not the next.
+    /// Every arrival that is not the next, or the latest of them.
     pub fn arrivals(&self) -> &[Arrival] {
-        &self.arrivals
+        self.arrivals.kept()
     }
 
     /// What they come to.
     pub fn counts(&self) -> ArrivalCounts {
         self.counts
-    }
-
-    /// Give up the rows; what they come to stays.
-    pub(in crate::tracker) fn forget_rows(&mut self) {
-        self.arrivals = Vec::new();
-        self.recent.iter_mut().for_each(|seen| seen.arrival = None);
     }
 
     pub(super) fn open_gap(&mut self, seq: i64, gap: Gap) {
@@ -190,22 +185,21 @@ impl Books {
     /// When the last copy of a byte came, if that was a retransmission, although it is the only one that was seen.
     pub(super) fn sent_again_at(&self, seq: i64) -> Option<i64> {
         let copy = self.copy_of(seq)?;
-        let row = self.arrivals.get(copy.arrival? as usize)?;
+        let row = self.arrivals.get(copy.arrival?)?;
         (row.verdict == ArrivalVerdict::Retransmission).then_some(copy.t_ns)
     }
 
     /// What filled a gap there, longer ago.
     fn filler_of(&self, seq: i64) -> Option<Seen> {
-        let rows = self.arrivals.iter().enumerate().rev().take(RECENT);
-        let (place, row) =
-            rows.into_iter().find(|(_, row)| row.fresh && row.seq <= seq && seq < row.end())?;
+        let mut rows = self.arrivals.backwards().take(RECENT);
+        let (place, row) = rows.find(|(_, row)| row.fresh && row.seq <= seq && seq < row.end())?;
         Some(Seen {
             seq: row.seq,
             end: row.end(),
             t_ns: row.t_ns,
             id: None,
             ts_val: None,
-            arrival: u32::try_from(place).ok(),
+            arrival: Some(place),
         })
     }
 

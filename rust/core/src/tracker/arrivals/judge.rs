@@ -5,6 +5,7 @@ use super::verdict::ArrivalVerdict::{NetworkDuplicate, Reordered, Retransmission
 use super::verdict::{Arrival, ArrivalVerdict, Evidence};
 use crate::segment::Segment;
 use crate::tracker::outcome::State;
+use crate::tracker::rows::HANDSHAKE;
 use crate::tracker::rtt::RTO_INITIAL_US;
 use crate::tracker::sender::Sender;
 
@@ -12,8 +13,6 @@ use crate::tracker::sender::Sender;
 pub(super) const DUPACK_THRESHOLD: usize = 3;
 /// No stack in wide use fires its retransmission timer sooner.
 pub(super) const TIMER_NS: i64 = 180_000_000;
-/// Copies of a SYN that are looked at.
-const SYN_COPIES: usize = 8;
 /// Of round trips shorter than two ticks of the usual clock a timestamp does not tell the copies apart.
 const TICKS_NS: i64 = 2_000_000;
 
@@ -29,7 +28,7 @@ impl Sender {
     /// unless the ACK answers an earlier copy, which a timer of a second makes unlikely.
     fn handshake_again_ns(&self) -> Option<i64> {
         let copies =
-            self.retransmissions.iter().take(SYN_COPIES).take_while(|row| row.length == 0 && row.seq <= 0);
+            self.retransmissions().iter().take(HANDSHAKE).take_while(|row| row.length == 0 && row.seq <= 0);
         copies
             .filter_map(|row| row.answer_after_ns)
             .last()
@@ -217,7 +216,7 @@ impl Sender {
             };
         };
         let next_to_it = books.is_last(&copy);
-        let filled = copy.arrival.and_then(|place| books.arrivals.get(place as usize));
+        let filled = copy.arrival.and_then(|place| books.arrivals.get(place));
         if next_to_it && since_ns < loop_ns.max(TICKS_NS) {
             // Behind a retransmission comes what it stood for, where packets are overtaken more often than doubled.
             let stood_for =

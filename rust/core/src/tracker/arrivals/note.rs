@@ -110,7 +110,7 @@ impl Sender {
     fn original_came(&mut self, seq: i64) {
         let Some(books) = &mut self.books else { return };
         let copy = books.copy_of(seq).and_then(|copy| copy.arrival);
-        if let Some(row) = copy.and_then(|place| books.arrivals.get(place as usize))
+        if let Some(row) = copy.and_then(|place| books.arrivals.get(place))
             && row.fresh
             && row.verdict == ArrivalVerdict::Retransmission
         {
@@ -178,7 +178,7 @@ impl Sender {
         if verdict == ArrivalVerdict::Retransmission {
             cause = self.cause_of_arrival(&Surroundings::of(self, segment, seq, peer).in_order(in_order));
         }
-        let acked = seq + i64::from(segment.length) <= self.snd_una;
+        let (acked, sums_up) = (seq + i64::from(segment.length) <= self.snd_una, self.sums_up);
         let books = self.books.get_or_insert_default();
         if !in_order {
             books.counts.verdicts[verdict as usize] += 1;
@@ -187,19 +187,21 @@ impl Sender {
             books.counts.inferred[cause as usize] += segments;
             books.counts.upstream += segments;
         }
-        books.arrivals.push(Arrival {
-            t_ns: segment.t_ns,
-            record: segment.record,
-            seq,
-            length: segment.length,
-            segments: u32::try_from(segments).unwrap_or(u32::MAX),
-            verdict,
-            evidence,
-            cause,
-            in_order,
-            fresh,
-        });
-        let place = books.arrivals.len() as u32 - 1;
+        let place = books.arrivals.push(
+            sums_up,
+            Arrival {
+                t_ns: segment.t_ns,
+                record: segment.record,
+                seq,
+                length: segment.length,
+                segments: u32::try_from(segments).unwrap_or(u32::MAX),
+                verdict,
+                evidence,
+                cause,
+                in_order,
+                fresh,
+            },
+        );
         if verdict == ArrivalVerdict::Retransmission && !fresh && !acked {
             self.suspect_behind(segment, seq, segments);
         }
@@ -234,7 +236,7 @@ impl Sender {
     /// The verdict of an earlier arrival put right by what followed.
     pub(super) fn correct_arrival(&mut self, place: u32, verdict: ArrivalVerdict, evidence: Evidence) {
         let Some(books) = &mut self.books else { return };
-        let Some(row) = books.arrivals.get_mut(place as usize) else { return };
+        let Some(row) = books.arrivals.get_mut(place) else { return };
         if row.verdict == verdict || row.in_order {
             return;
         }

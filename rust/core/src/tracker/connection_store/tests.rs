@@ -69,10 +69,53 @@ fn compacting_changes_nothing() {
     assert!(packs > usize::from(CONNECTIONS) / 4, "{packs} packed");
     assert_eq!(found, expected);
     assert_eq!(other_issues, issues);
-    assert!(expected.iter().any(|told| told.contains("retransmissions: [Retransmission")));
+    assert!(expected.iter().any(|told| told.contains("kept: [Retransmission")));
     assert_eq!(packed.overview(), ready.overview());
     let unpacked: Vec<String> = packed.into_vec().iter().map(|c| format!("{c:?}")).collect();
     assert_eq!(unpacked, expected);
+}
+
+/// What is said of a connection besides rows.
+fn sums(connection: &Connection) -> String {
+    let of = |sender: &Sender| {
+        let judged = (sender.arrival_counts(), sender.needless(), sender.lost_again(), sender.taken_back());
+        let found = (sender.timeouts().to_vec(), sender.episodes().len(), sender.reordering());
+        format!("{:?} {judged:?} {found:?} {:?}", sender.totals(), sender.retransmission_counts())
+    };
+    format!("{:?} {:?}", connection.senders.each_ref().map(of), connection.timeout_verdicts(0))
+}
+
+/// Without rows all that is counted and judged is the same, packed or not, and few of them are kept.
+#[test]
+fn a_summary_needs_no_rows() {
+    let (mut all, mut summed) = (Tracker::new(false), Tracker::summing_up());
+    for round in 0..20 {
+        for port in 0..2000 {
+            for step in 1..=37 {
+                let mut segment = segment(step, 1000 + port);
+                segment.t_ns += i64::from(round) * 4_000_000_000;
+                if round == 0 || (step > 3 && port < 30) {
+                    all.segment(&segment);
+                    summed.segment(&segment);
+                }
+            }
+        }
+    }
+    let (all, _) = all.conclude(&mut Issues::default());
+    let (summed, _) = summed.conclude(&mut Issues::default());
+    let mut most = [0; 4];
+    for number in 0..all.len() {
+        let rows = |connection: &Connection| {
+            let sender = connection.senders_at(0);
+            [sender.retransmissions().len(), sender.arrivals().len()]
+        };
+        let (expected, [again, arrivals]) =
+            all.with(number, |connection| (sums(connection), rows(connection)));
+        let (found, [few, latest]) = summed.with(number, |connection| (sums(connection), rows(connection)));
+        assert_eq!(found, expected);
+        most = [most[0].max(again), most[1].max(arrivals), most[2].max(few), most[3].max(latest)];
+    }
+    assert!(most[0] > 300 && most[1] > 300 && most[2] < 10 && most[3] < 200, "{most:?}");
 }
 
 /// A place may then hold an older connection of the same flow, whose segments they are not.

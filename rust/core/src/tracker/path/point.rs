@@ -61,7 +61,7 @@ pub struct Evidence {
     pub halves_ns: [Option<i64>; 2],
     /// Whether each half was measured so often, the handshake among it, that an answer at its best took the host no time.
     pub often: [bool; 2],
-    /// Segments that came by and were retransmitted because their receiver had not got them.
+    /// Segments that came by and were retransmitted because their receiver had not got them, as SACK shows.
     pub lost_behind: u64,
 }
 
@@ -83,9 +83,11 @@ const FAR_NS: i64 = 5_000_000;
 /// A host answers at its best within this, of so many answers; one that never does is farther away.
 const HOST_NS: i64 = 1_000_000;
 const ANSWERS: u32 = 32;
-/// From so many segments on that were lost behind it, a capture was not taken at the receiver: there, the ACK of what came
-/// by passes before the next copy can.
+/// From so many segments on that were lost behind it, a capture was not taken at the receiver: there, SACK reports what
+/// came by before the next copy can. If answers come sooner than this, its host may have discarded them (RFC 7323 section 5,
+/// PAWS; a full buffer).
 const LOST_BEHIND: u64 = 3;
+const OWN_NS: i64 = 200_000;
 
 impl Observation {
     /// By the direction that carries the bulk of the data, or any.
@@ -99,7 +101,7 @@ impl Observation {
             large_segments: data.segment_size() > 0 && data.largest_segment() > 2 * data.segment_size(),
             halves_ns: [far, near],
             often,
-            lost_behind: data.arrival_counts().downstream,
+            lost_behind: if data.sack_permitted { data.arrival_counts().downstream } else { 0 },
         };
         let (point, grade) = judge(&evidence);
         Observation { point, grade, evidence }
@@ -135,7 +137,9 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
     }
     // Nothing between an end and this point need count as a router: a bridge, an access point, a mirror port.
     let away = |half: usize| evidence.often[half] && evidence.halves_ns[half].is_some_and(|ns| ns > HOST_NS);
-    let [beyond_receiver, beyond_sender] = [away(0) || evidence.lost_behind >= LOST_BEHIND, away(1)];
+    let lost_behind =
+        evidence.lost_behind >= LOST_BEHIND && evidence.halves_ns[0].is_some_and(|ns| ns > OWN_NS);
+    let [beyond_receiver, beyond_sender] = [away(0) || lost_behind, away(1)];
     match evidence.hops {
         [Some(0), Some(1..)] if !beyond_sender => votes.push((Point::Sender, 2)),
         [Some(1..), Some(0)] if !beyond_receiver => votes.push((Point::Receiver, 2)),
@@ -234,13 +238,15 @@ mod tests {
     fn what_is_lost_behind_a_capture_was_not_lost_behind_its_receiver() {
         let lossy = Evidence {
             hops: [Some(1), Some(0)],
-            halves_ns: [Some(200_000), Some(18_000_000)],
+            halves_ns: [Some(300_000), Some(18_000_000)],
             lost_behind: 20,
             ..Evidence::default()
         };
         assert_eq!(judged(lossy).0, Some(Point::Middle));
         let clean = Evidence { lost_behind: 0, ..lossy };
         assert_eq!(judged(clean), (Some(Point::Receiver), Grade::Certain));
+        let discarded = Evidence { halves_ns: [Some(20_000), Some(18_000_000)], ..lossy };
+        assert_eq!(judged(discarded), (Some(Point::Receiver), Grade::Certain));
     }
 
     #[test]

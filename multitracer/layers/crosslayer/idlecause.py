@@ -10,7 +10,9 @@ import numpy as np
 
 from multitracer.layers.crosslayer.dozing import held_back
 from multitracer.layers.link.resetlog import handshakes
+from multitracer.layers.onepoint import one_point
 from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderState
+from multitracer.layers.vantage import vantage
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.table import Table
@@ -20,6 +22,9 @@ PROBE_RTT_CWND = 4
 """Segments to which BBR reduces cwnd for 200 ms, each ten seconds, to see the RTT of an empty queue."""
 
 PROBE_RTT_LOSS_NS = 1_000_000_000
+
+LEAST_APPLICATION = 0.01
+"""Share of a transfer's time from which on an application paused at all."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class Reasons:
         self.states = states
         self.resets = [(one.start_ns, one.end_ns or one.start_ns) for one in handshakes(m)]
         self.chains: dict[tuple[int, int], tuple[str, str]] = {}
+        self.paused: dict[int, bool] = {}
         self.timeouts = _table(results, "timeouts")
         self.drops = _table(results, "local_drops")
         self.held_back = held_back(m, _table(results, "flow_control"))
@@ -103,6 +109,21 @@ class Reasons:
         sizes = rows["mss"][rows["mss"] > 0]
         size = int(sizes[-1]) if len(sizes) else int(state.data["length"].max())
         return outstanding > (cwnd - 1) * size
+
+    def application_paused(self, state: SenderState) -> bool:
+        """Whether the application can have had nothing to send while data was in flight.
+
+        Without a kernel's log, what limited the connection as its capture shows it (`onepoint`) must have
+        some of the application: a phase is judged by itself, and a sender that paces looks like one that waits.
+        """
+        kernel = self._kernel.rows(state.connection.index, state.connection.data_dir)
+        if len(kernel):
+            return True
+        index = state.connection.index
+        if index not in self.paused:
+            limits = one_point(self.m, state.connection, vantage(self.m, state.connection))["limits"]
+            self.paused[index] = limits is None or limits["application"] > LEAST_APPLICATION
+        return self.paused[index]
 
     def probes_rtt(self, state: SenderState, span_ns: tuple[int, int], lost_ns: int | None) -> bool:
         """Whether the kernel held cwnd at BBR's four segments in a phase, far below what it had been.
@@ -209,10 +230,13 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[i
     if edge is not None and edge - nxt < length:
         return "receiver_window", f"{nxt - una} bytes in flight, window open for {max(edge - nxt, 0)} more"
     # What no ACK released may have waited for one: a tail loss probe may carry new data (RFC 8985, 7.3).
-    if una >= nxt or not (clocked or reasons.had_data(state, start_ns, wake_ns, nxt - una)):
+    if una >= nxt:
         return "application", f"no data until {reasons.seconds(wake_ns)}, though TCP could have sent"
-    if state.had_room(start_ns, length) and not reasons.had_data(state, start_ns, wake_ns, nxt - una):
-        return "application", f"no data until {reasons.seconds(wake_ns)}, though cwnd had room"
+    if reasons.application_paused(state) and not reasons.had_data(state, start_ns, wake_ns, nxt - una):
+        if not clocked:
+            return "application", f"no data until {reasons.seconds(wake_ns)}, though TCP could have sent"
+        if state.had_room(start_ns, length):
+            return "application", f"no data until {reasons.seconds(wake_ns)}, though cwnd had room"
     lost_ns = state.last_retransmission(start_ns)
     if reasons.probes_rtt(state, span_ns, lost_ns):
         return "probe_rtt", f"{nxt - una} bytes in flight, cwnd {PROBE_RTT_CWND} without a loss (ProbeRTT)"

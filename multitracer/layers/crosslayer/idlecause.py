@@ -114,7 +114,8 @@ class Reasons:
         """Whether the application can have had nothing to send while data was in flight.
 
         Without a kernel's log, what limited the connection as its capture shows it (`onepoint`) must have
-        some of the application: a phase is judged by itself, and a sender that paces looks like one that waits.
+        some of the application. A phase is judged by itself, and a sender that paces looks like one that
+        waits.
         """
         kernel = self._kernel.rows(state.connection.index, state.connection.data_dir)
         if len(kernel):

@@ -144,14 +144,19 @@ impl Books {
             return false;
         }
         self.missed -= packets.min(to - id);
-        if from < id {
+        let (before, behind) = (from < id, id + packets < to);
+        if before {
             self.missing.insert(from, id);
         } else {
             self.missing.remove(&from);
-            self.missed_runs -= u64::from(id + packets >= to);
         }
-        if id + packets < to {
+        if behind {
             self.missing.insert(id + packets, to);
+        }
+        match (before, behind) {
+            (true, true) => self.missed_runs += 1,
+            (false, false) => self.missed_runs = self.missed_runs.saturating_sub(1),
+            _ => {}
         }
         true
     }

@@ -146,9 +146,7 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
         [Some(1..), Some(1..)] => votes.push((Point::Middle, 2)),
         _ => {}
     }
-    if (beyond_receiver && beyond_sender)
-        || evidence.lost_behind >= LOST_BEHIND && evidence.hops[0] != Some(0)
-    {
+    if (beyond_receiver && beyond_sender) || lost_behind && evidence.hops[0] != Some(0) {
         votes.push((Point::Middle, 2));
     }
     if let [Some(far_ns), Some(near_ns)] = evidence.halves_ns {

@@ -138,8 +138,9 @@ def _loss(group: Group) -> str:
     flows = group.flows
     said = losses(flows) + _acks(flows) + _recoveries(flows)
     said += f"; loss recovery, and the smaller congestion window behind it, held {_held(group)}"
+    # RFC 6582 section 3.2, step 3: a partial ACK brings the next retransmission.
     one_a_round_trip = all(flow.without_sack for flow in flows) and sum(flow.fast for flow in flows) >= FEW
-    return f"{said}; without SACK it repairs one loss per RTT (RFC 6582)" if one_a_round_trip else said
+    return f"{said}; without SACK it repairs one loss per RTT" if one_a_round_trip else said
 
 
 def _spurious(group: Group) -> str:

@@ -61,7 +61,7 @@ impl PathReport {
         let link = path.and_then(Path::full_link);
         let limits = Limits::on(connection, direction, link);
         let bottleneck = path.zip(round_trip).map(|(path, rtt)| {
-            bottleneck(path, link, &rtt, limits.as_ref(), mean_rate(connection.senders_at(direction)))
+            bottleneck(path, link, &rtt, limits.as_ref(), connection.senders_at(direction))
         });
         PathReport { round_trip, limits, bottleneck, observation }
     }
@@ -93,12 +93,23 @@ pub(super) fn mean_rate(data: &Sender) -> f64 {
     data.data_ns().map_or(0.0, |span_ns| data.acked_bytes() as f64 * 1e9 / span_ns as f64)
 }
 
+/// Bytes a second that a link can have carried that was full for so long, if it carried nothing else: what was sent in all, in
+/// that time. A rate that is known to the width of a bucket is put right by it.
+fn most_rate(path: &Path, limits: &Limits, sender: &Sender) -> Option<f64> {
+    let full_ns = limits.full_ns.filter(|_| path.shared.unwrap_or(0) == 0 && path.link.is_none())?;
+    let full = limits.full_share().is_some_and(|share| share >= MOSTLY_FULL);
+    full.then(|| sender.totals().data_bytes as f64 * 1e9 / full_ns)
+}
+
+/// Share of the time with data in flight from which on a full link carried nearly all.
+const MOSTLY_FULL: f64 = 0.95;
+
 fn bottleneck(
     path: &Path,
     link: Option<Link>,
     rtt: &RoundTrip,
     limits: Option<&Limits>,
-    mean_rate: f64,
+    sender: &Sender,
 ) -> Bottleneck {
     let trains = &path.trains;
     let all_ns = trains.all_ns;
@@ -114,11 +125,13 @@ fn bottleneck(
         None if by_queue => Some(path.queued_rate().unwrap_or_else(|| trains.queued_rate())),
         None => link_bps,
     };
+    let mean_rate = mean_rate(sender);
+    let most = limits.and_then(|limits| most_rate(path, limits, sender)).unwrap_or(f64::INFINITY);
     let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
     let base_ns = rtt.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
     let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64).max(0.0);
     Bottleneck {
-        rate_bps: rate.map(|rate| rate.max(mean_rate) * 8.0 * packets),
+        rate_bps: rate.map(|rate| rate.min(most).max(mean_rate) * 8.0 * packets),
         full_share: limits.and_then(Limits::full_share),
         standing_queue_ns: rtt.median_ns.zip(rtt.p95_ns).map(|(m, p)| (over(m), over(p))),
         base_ns,

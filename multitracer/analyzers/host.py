@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.host.calls import away, blocked_ns, calls as calls_of, short_writes, starved
+from multitracer.layers.host.counted import change, folder, is_lone_host, receiving
 from multitracer.layers.host.local import addresses, of
 from multitracer.layers.host.packets import Elsewhere, dropped, ways
 from multitracer.layers.host.segments import join
@@ -81,6 +81,7 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
         "drops_elsewhere": _elsewhere(events, elsewhere, reasons),
         "qdisc": _qdisc(m, source, packets, reasons),
         "device": _device(events, packets),
+        "receiving": receiving(m, source),
         "application": _application(m, events, calls, capture, directions),
         "retransmissions": _retransmissions(m, source, events, _ours(m, source)),
         "lost_events": _lost(m, source),
@@ -131,7 +132,7 @@ def _by_endpoints(m: Timeline, source: int, ours: set[int]) -> dict[int, tuple[i
 def _ours(m: Timeline, source: int) -> Array:
     """Flows of the kernel's log that are this host's: the kernel logs other network namespaces, too."""
     flows = m.traces[source].flows
-    local = addresses(m.settings, m.sources[source].path) if _is_lone_host(m, source) else frozenset()
+    local = addresses(m.settings, m.sources[source].path) if is_lone_host(m, source) else frozenset()
     kept = [at for at, flow in enumerate(flows) if not local or flow.local_address in local]
     return np.array(kept, dtype=np.int64)
 
@@ -170,7 +171,7 @@ def _capture(m: Timeline, source: int, point: str | None) -> int | None:
     captures = [i for i, one in enumerate(m.sources) if one.layer == "tcp"]
     if len(captures) == 1:
         return captures[0]
-    beside = [i for i in captures if _folder(m, i) == _folder(m, source)]
+    beside = [i for i in captures if folder(m, i) == folder(m, source)]
     if len(beside) == 1:
         return beside[0]
     same = [i for i in captures if m.sources[i].point == point and point is not None]
@@ -213,7 +214,7 @@ def _qdisc(m: Timeline, source: int, packets: Table, reasons: list[str]) -> dict
     median, tail = np.percentile(waits, (50, 95)) if len(waits) else (None, None)
     passed = (packets["start_ns"] >= 0) & (packets["queue_ns"] >= 0) & (packets["dequeue_ns"] < 0)
     lost = sum(count for name, count in _drops(packets, reasons).items() if name.startswith("QDISC_"))
-    counted = _change(m, source, "qdisc.", ".drops")
+    counted = change(m, source, "qdisc.", ".drops")
     return {
         "packets": len(waits),
         "median_s": _seconds(median),
@@ -339,7 +340,7 @@ def _absences(m: Timeline, what: str, spans: list[tuple[int, int]] | None) -> di
 def _retransmissions(m: Timeline, source: int, events: Table, ours: Array) -> dict[str, Any]:
     """Segments that TCP sent again: by tracepoints, and by the kernel's counters for the whole host."""
     again = (events["kind"] == _KIND["retransmit"]) & np.isin(events["flow"], ours)
-    sent, failed = (_change(m, source, name) for name in ("TcpRetransSegs", "TcpExtTCPRetransFail"))
+    sent, failed = (change(m, source, name) for name in ("TcpRetransSegs", "TcpExtTCPRetransFail"))
     return {
         "events": int(np.count_nonzero(again & (events["value"] == 0))),
         "failed": int(np.count_nonzero(again & (events["value"] != 0))),
@@ -348,51 +349,12 @@ def _retransmissions(m: Timeline, source: int, events: Table, ours: Array) -> di
     }
 
 
-def _change(m: Timeline, source: int, begin: str, end: str = "") -> int | None:
-    """By how much a counter of this host grew over the recording; None if it is not there."""
-    counters = m.table("host_counters")
-    if not len(counters) or not _is_lone_host(m, source):
-        return None
-    mine = [at for at in range(len(m.sources)) if _folder(m, at) == _folder(m, source)]
-    counters = counters.where(np.isin(counters["source"], mine))
-    if not len(counters):
-        return None
-    names = counters["name"]
-    if end:
-        found = [
-            name for name in dict.fromkeys(names.tolist()) if name.startswith(begin) and name.endswith(end)
-        ]
-        # A discipline counts what its children drop, too: the root alone is asked.
-        found = found[:1]
-    else:
-        found = [begin]
-    if not found or not len(names):
-        return None
-    values = counters["value"][names == found[0]]
-    if not len(values):
-        # nstat leaves out what is zero.
-        return 0 if not end else None
-    first = counters["t_ns"][names == found[0]][0]
-    zero = not end and first > counters["t_ns"][0]
-    return int(values[-1]) - (0 if zero else int(values[0]))
-
-
-def _is_lone_host(m: Timeline, source: int) -> bool:
-    """Whether the counters of the measurement can only be of this host."""
-    kernels = [int(value) for value in np.unique(m.table("host_events")["source"])]
-    return [one for one in kernels if _folder(m, one) == _folder(m, source)] == [source]
-
-
-def _folder(m: Timeline, source: int) -> str:
-    return os.path.dirname(m.sources[source].path)
-
-
 def _lost(m: Timeline, source: int) -> int:
     """Events that the kernel could not keep, by the log's marks or the recorder's count."""
     marks = sum(issue.count for issue in m.traces[source].issues if issue.code == "lost-events")
     recorded = of(m.settings, m.sources[source].path).get("record", {})
     said = recorded.get("lost_events", 0) if isinstance(recorded, Mapping) else 0
-    return max(marks, said if isinstance(said, int) and _is_lone_host(m, source) else 0)
+    return max(marks, said if isinstance(said, int) and is_lone_host(m, source) else 0)
 
 
 def _seconds(value: Any) -> float | None:

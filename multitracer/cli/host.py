@@ -48,6 +48,19 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
     drops = [f"{count:,} {reason}" for reason, count in one["drops"].items()]
     by_tc = "" if queue["dropped_by_tc"] is None else f"; the queue's own count: {queue['dropped_by_tc']:,}"
     yield "Dropped", (", ".join(drops) or "no packets") + by_tc
+    received = one["receiving"]
+    softnet = received["softnet"]
+    before = [
+        f"{received[name]:,} {counter}"
+        for name, counter in (("backlog_drops", "TCPBacklogDrop"), ("receive_queue_drops", "TCPRcvQDrop"))
+        if received[name]
+    ]
+    if softnet is not None:
+        squeezed = words.count(softnet["time_squeeze"], "round")
+        cpus = f"{softnet['dropped']:,} dropped by CPUs (softnet), {squeezed} of receiving left packets"
+        before.insert(0, cpus)
+    if before:
+        yield "Receiving", ", ".join(before)
     if one["lost_events"]:
         lost = words.count(one["lost_events"], "event")
         yield "Lost", f"{lost} of the kernel's log: all counts are lower bounds"

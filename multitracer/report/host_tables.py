@@ -65,8 +65,26 @@ def _layers(one: Object) -> Iterator[tuple[str, str, str]]:
     if device["busy"]:
         busy = duration(device["busy_s"]) if device["busy_s"] is not None else "unknown"
         yield "driver", "refusals", f"{device['busy']:,}, no packet taken for {busy}"
+    for layer, what, number in before_reading(one):
+        yield layer, what, number
     for reason, number in one["drops"].items():
         yield "drops", reason, f"{number:,}"
+
+
+def before_reading(one: Object) -> Iterator[tuple[str, str, str]]:
+    """Layer, quantity and value of what counters show between driver and receive queue."""
+    received = one["receiving"]
+    softnet = received["softnet"]
+    if softnet is not None:
+        busy = "" if softnet["cpu_busy"] is None else f"; CPU too busy: {softnet['cpu_busy']}"
+        yield "receiving", "dropped, input queue of a CPU full", f"{softnet['dropped']:,}{busy}"
+        yield "receiving", "rounds that left packets", f"{softnet['time_squeeze']:,}"
+    for name, words in (
+        ("backlog_drops", "dropped, backlog of a socket full"),
+        ("receive_queue_drops", "dropped, no memory for the receive queue"),
+    ):
+        if received[name]:
+            yield "receiving", words, f"{received[name]:,}"
 
 
 def _absences(hosts: list[Any]) -> Markup:

@@ -121,6 +121,9 @@ def test_a_slow_reader(tmp_path: Path) -> None:
     assert host["point"] == "rcv"
     assert host["application"]["bytes_read"] == 600_000
     assert host["application"]["read_away_s"] > 0.5
+    # This kernel's CPUs received at least what the interface did, and the reader's delay is no CPU's.
+    assert host["receiving"]["softnet"]["processed"] >= host["device"]["packets_received"]
+    assert host["receiving"]["softnet"]["cpu_busy"] is None
 
 
 def test_both_hosts_of_a_transfer(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from multitracer.layers.host.counted import change, folder, is_lone_host, receiv
 from multitracer.layers.host.local import addresses, of
 from multitracer.layers.host.packets import Elsewhere, dropped, ways
 from multitracer.layers.host.segments import join
+from multitracer.layers.host.waiting import waiting
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import HOST_CALLS, HOST_KINDS, HOST_PACKETS
 from multitracer.model.table import Array, Table
@@ -81,6 +82,9 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
         "drops_elsewhere": _elsewhere(events, elsewhere, reasons),
         "qdisc": _qdisc(m, source, packets, reasons),
         "device": _device(events, packets),
+        "waiting": waiting(
+            packets, m.table("segments"), events, calls, lambda conn, way: _begun(m, conn, way)
+        ),
         "receiving": receiving(m, source),
         "application": _application(m, events, calls, capture, directions),
         "retransmissions": _retransmissions(m, source, events, _ours(m, source)),
@@ -303,12 +307,8 @@ def _connection(
     if capture is not None and conn >= 0:
         own = m.flow(conn, sends, capture)
         acks = own.where(own["ack"] > 0)
-        begun = [
-            any(bool(one[direction]["syn"]) for one in m.connections[conn].summaries.values())
-            for direction in ("forward", "reverse")
-        ]
-        unread = away(reads, acks["t_ns"], acks["ack"] - 1, begun[1 - sends])
-        if begun[sends]:
+        unread = away(reads, acks["t_ns"], acks["ack"] - 1, _begun(m, conn, 1 - sends))
+        if _begun(m, conn, sends):
             data = own.where(own["length"] > 0)
             unwritten = starved(writes, data["t_ns"], data["seq"] + data["length"] - 1)
     return {
@@ -321,6 +321,12 @@ def _connection(
         **_absences(m, "write", unwritten),
         **_absences(m, "read", unread),
     }
+
+
+def _begun(m: Timeline, conn: int, direction: int) -> bool:
+    """Whether a capture has the first byte of a direction."""
+    name = ("forward", "reverse")[direction]
+    return any(bool(one[name]["syn"]) for one in m.connections[conn].summaries.values())
 
 
 def _absences(m: Timeline, what: str, spans: list[tuple[int, int]] | None) -> dict[str, Any]:

@@ -9,6 +9,12 @@ from multitracer.cli import words
 
 Object = Mapping[str, Any]
 
+_WAITS = {
+    "send_buffer": "in the send buffer",
+    "qdisc": "in the queue",
+    "device": "before the driver",
+    "receive_queue": "in the receive queue",
+}
 _ENDS = {"snd": "data sender", "rcv": "data receiver"}
 
 
@@ -39,6 +45,11 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
         nearly = "" if p95 == most else f"95% less than {p95}, "
         packets = words.count(queue["packets"], "packet")
         yield "Queue", f"{packets} waited {median} (median), {nearly}at most {most}"
+    shares = {name: found["share"] for name, found in one["waiting"].items() if found["share"] is not None}
+    if shares:
+        parts = ", ".join(f"{share:.1%} {_WAITS[name]}" for name, share in shares.items())
+        unknown = sum(found["unknown"] for found in one["waiting"].values())
+        yield "Data waited", parts + (f" ({words.count(unknown, 'time')} unknown)" if unknown else "")
     sent = words.count(device["packets_sent"], "packet")
     yield (
         "Device",

@@ -9,6 +9,13 @@ from multitracer.report.markup import Markup, join
 from multitracer.report.page_text import count, duration
 from multitracer.report.sortable import Row, at, sortable, span
 
+WAITS = {
+    "send_buffer": "data in the send buffer",
+    "qdisc": "data in the queueing discipline",
+    "device": "data before the driver",
+    "receive_queue": "data in the receive queue",
+}
+
 Object = Mapping[str, Any]
 
 _HOSTS = {"snd": "data sender", "rcv": "data receiver"}
@@ -65,6 +72,13 @@ def _layers(one: Object) -> Iterator[tuple[str, str, str]]:
     if device["busy"]:
         busy = duration(device["busy_s"]) if device["busy_s"] is not None else "unknown"
         yield "driver", "refusals", f"{device['busy']:,}, no packet taken for {busy}"
+    for name, words in WAITS.items():
+        waited = one["waiting"][name]
+        if waited["packets"]:
+            part = "" if waited["share"] is None else f"{waited['share']:.1%} of all waiting; "
+            unknown = f"; {waited['unknown']:,} unknown" if waited["unknown"] else ""
+            middle = f"median {duration(waited['median_s'])}, longest {duration(waited['max_s'])}"
+            yield "waiting", words, f"{part}{count(waited['packets'], 'packet')}, {middle}{unknown}"
     for layer, what, number in before_reading(one):
         yield layer, what, number
     for reason, number in one["drops"].items():

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from support_host import events
 from support_samples import SAMPLES
 
 import multitracer as mt
@@ -23,24 +24,6 @@ from multitracer.plots.plot import PlotOptions
 from multitracer.record.packetsocket import PcapngWriter
 from multitracer.record.session import ports_of
 from multitracer.report.host_tables import host_tables
-
-
-def events(*rows: tuple) -> Table:
-    """Rows of ``(kind, t_us, skb, other columns)``."""
-    filled = [
-        {
-            "kind": schema.HOST_KINDS.index(kind),
-            "t_ns": t_us * 1000,
-            "record": at + 1,
-            "skb": skb,
-            "cpu": 0,
-            **more,
-        }
-        for at, (kind, t_us, skb, more) in enumerate(rows)
-    ]
-    absent = {"sk": -1, "flow": -1, "length": -1, "value": -1, "extra": -1, "name": -1, "pid": 5, "source": 0}
-    names = schema.HOST_EVENTS.by_name
-    return Table(schema.HOST_EVENTS, {name: [{**absent, **row}[name] for row in filled] for name in names})
 
 
 def test_one_address_serves_two_packets() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.host.calls import away, blocked_ns, calls as calls_of, short_writes, starved
 from multitracer.layers.host.counted import change, folder, is_lone_host, receiving
-from multitracer.layers.host.local import addresses, of
+from multitracer.layers.host.local import addresses, calls_logged, of
 from multitracer.layers.host.packets import Elsewhere, dropped, ways
 from multitracer.layers.host.segments import join
 from multitracer.layers.host.waiting import waiting
@@ -58,7 +58,7 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
     point = _point(m, directions) or about.point
     capture = _capture(m, source, point)
     segments = None
-    unmatched = 0
+    unmatched = ambiguous = 0
     if capture is not None:
         every = m.table("segments")
         rows = np.flatnonzero(every["source"] == capture)
@@ -66,7 +66,7 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
         outgoing = _outgoing(segments, directions)
         known = outgoing >= 0
         own = segments.where(known)
-        packets = join(packets, own, outgoing[known] == 1)
+        packets, ambiguous = join(packets, own, outgoing[known] == 1)
         joined = packets["capture"]
         unmatched = int(np.count_nonzero(known)) - len(np.unique(joined[joined >= 0]))
         packets = packets.replace(
@@ -86,12 +86,13 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
             packets, m.table("segments"), events, calls, lambda conn, way: _begun(m, conn, way)
         ),
         "receiving": receiving(m, source),
-        "application": _application(m, events, calls, capture, directions),
+        "application": _application(m, events, calls, capture, directions, calls_logged(m, source, events)),
         "retransmissions": _retransmissions(m, source, events, _ours(m, source)),
         "lost_events": _lost(m, source),
         "unjoined": {
             "packets": int(np.count_nonzero((packets["capture"] < 0) & _on_wire(packets))),
             "segments": unmatched if capture is not None else None,
+            "ambiguous": ambiguous if capture is not None else None,
             "cut_in_queue": elsewhere.uncut,
             "of_other_interfaces": elsewhere.foreign,
             "calls": int(np.count_nonzero(calls["conn"] < 0)),
@@ -263,8 +264,12 @@ def _application(
     calls: Table,
     capture: int | None,
     directions: Mapping[int, tuple[int, int]],
+    logged: tuple[bool, bool],
 ) -> dict[str, Any]:
-    """Calls of the connections of the captures; of all sockets where there is no capture."""
+    """Calls of the connections of the captures; of all sockets where there is no capture.
+
+    Numbers of writes, or of reads, are None where the log does not have such calls.
+    """
     wanted = calls["conn"] >= 0 if capture is not None else calls["flow"] >= 0
     ours = calls.where(wanted)
     connections = []
@@ -277,7 +282,7 @@ def _application(
         own = ours.where(rows)
         connections.append(_connection(m, short, own, capture, directions.get(flow)))
     written, read = (ours["kind"] == kind for kind in (0, 1))
-    return {
+    found = {
         "writes": int(np.count_nonzero(written)),
         "reads": int(np.count_nonzero(read)),
         "bytes_written": int(ours["length"][written].sum()),
@@ -288,8 +293,14 @@ def _application(
             for key in ("write_away_s", "read_away_s")
             for known in [[one[key] for one in connections if one[key] is not None]]
         },
-        "connections": connections,
     }
+    return {**_known(found, logged), "connections": [_known(one, logged) for one in connections]}
+
+
+def _known(found: dict[str, Any], logged: tuple[bool, bool]) -> dict[str, Any]:
+    """Without what is of writes, or of reads, where those are not logged."""
+    absent = [word for word, there in zip(("writ", "read"), logged, strict=True) if not there]
+    return {key: None if any(word in key for word in absent) else value for key, value in found.items()}
 
 
 def _connection(

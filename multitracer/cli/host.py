@@ -32,6 +32,8 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
         ("Written", application["writes"], application["bytes_written"]),
         ("Read", application["reads"], application["bytes_read"]),
     ):
+        if count is None:
+            yield what, "unknown: calls were not recorded"
         if count:
             verb = "write" if what == "Written" else "read"
             away = application[f"{verb}_away_s"]
@@ -47,9 +49,9 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
         yield "Queue", f"{packets} waited {median} (median), {nearly}at most {most}"
     shares = {name: found["share"] for name, found in one["waiting"].items() if found["share"] is not None}
     if shares:
-        parts = ", ".join(f"{share:.1%} {_WAITS[name]}" for name, share in shares.items())
+        layers = ", ".join(f"{share:.1%} {_WAITS[name]}" for name, share in shares.items())
         unknown = sum(found["unknown"] for found in one["waiting"].values())
-        yield "Data waited", parts + (f" ({words.count(unknown, 'time')} unknown)" if unknown else "")
+        yield "Data waited", layers + (f" ({words.count(unknown, 'time')} unknown)" if unknown else "")
     sent = words.count(device["packets_sent"], "packet")
     yield (
         "Device",
@@ -78,3 +80,5 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
     apart = one["unjoined"]
     if apart["segments"]:
         yield "Not joined", f"{words.count(apart['segments'], 'captured segment')} without its packet"
+    if apart["ambiguous"]:
+        yield "Ambiguous", f"{words.count(apart['ambiguous'], 'packet')} joined by order alone"

@@ -47,6 +47,8 @@ def _layers(one: Object) -> Iterator[tuple[str, str, str]]:
         one[name] for name in ("application", "qdisc", "device", "retransmissions")
     )
     for verb, size, past in (("write", "bytes_written", "written"), ("read", "bytes_read", "read")):
+        if application[f"{verb}s"] is None:
+            yield "application", past, "unknown: calls were not recorded"
         if application[f"{verb}s"]:
             calls = count(application[f"{verb}s"], "call")
             yield "application", past, f"{application[size]:,} bytes in {calls}"

@@ -164,7 +164,7 @@ def _receiving(m: Timeline, one: Object) -> Finding | None:
 
 def _application(m: Timeline, one: Object, what: str, span_s: float) -> Finding | None:
     """An application that was away while TCP had nothing to send, or data to give."""
-    most = max((entry[_BYTES[what]] for entry in one["application"]["connections"]), default=0)
+    most = max((entry[_BYTES[what]] or 0 for entry in one["application"]["connections"]), default=0)
     away = [
         entry
         for entry in one["application"]["connections"]

@@ -37,6 +37,10 @@ def calls_logged(m: Timeline, source: int, events: Table) -> tuple[bool, bool]:
         The kernel's log.
     events : Table
         `host_events` of it.
+
+    Returns
+    -------
+    writes, reads : bool
     """
     record = of(m.settings, m.sources[source].path).get("record")
     enabled = record.get("tracepoints") if isinstance(record, Mapping) else None

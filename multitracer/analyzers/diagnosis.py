@@ -45,6 +45,7 @@ _OTHERS_OWN = (
     "air_slow",
     "host_queue",
     "host_busy",
+    "host_receiving",
     "host_writer",
     "host_reader",
     "multipath",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,9 +9,11 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.host.calls import away, blocked_ns, calls as calls_of, short_writes, starved
-from multitracer.layers.host.local import addresses, of
+from multitracer.layers.host.counted import change, folder, is_lone_host, receiving
+from multitracer.layers.host.local import addresses, calls_logged, of
 from multitracer.layers.host.packets import Elsewhere, dropped, ways
 from multitracer.layers.host.segments import join
+from multitracer.layers.host.waiting import waiting
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import HOST_CALLS, HOST_KINDS, HOST_PACKETS
 from multitracer.model.table import Array, Table
@@ -57,7 +58,7 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
     point = _point(m, directions) or about.point
     capture = _capture(m, source, point)
     segments = None
-    unmatched = 0
+    unmatched = ambiguous = 0
     if capture is not None:
         every = m.table("segments")
         rows = np.flatnonzero(every["source"] == capture)
@@ -65,7 +66,7 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
         outgoing = _outgoing(segments, directions)
         known = outgoing >= 0
         own = segments.where(known)
-        packets = join(packets, own, outgoing[known] == 1)
+        packets, ambiguous = join(packets, own, outgoing[known] == 1)
         joined = packets["capture"]
         unmatched = int(np.count_nonzero(known)) - len(np.unique(joined[joined >= 0]))
         packets = packets.replace(
@@ -81,12 +82,17 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
         "drops_elsewhere": _elsewhere(events, elsewhere, reasons),
         "qdisc": _qdisc(m, source, packets, reasons),
         "device": _device(events, packets),
-        "application": _application(m, events, calls, capture, directions),
+        "waiting": waiting(
+            packets, m.table("segments"), events, calls, lambda conn, way: _begun(m, conn, way)
+        ),
+        "receiving": receiving(m, source),
+        "application": _application(m, events, calls, capture, directions, calls_logged(m, source, events)),
         "retransmissions": _retransmissions(m, source, events, _ours(m, source)),
         "lost_events": _lost(m, source),
         "unjoined": {
             "packets": int(np.count_nonzero((packets["capture"] < 0) & _on_wire(packets))),
             "segments": unmatched if capture is not None else None,
+            "ambiguous": ambiguous if capture is not None else None,
             "cut_in_queue": elsewhere.uncut,
             "of_other_interfaces": elsewhere.foreign,
             "calls": int(np.count_nonzero(calls["conn"] < 0)),
@@ -131,7 +137,7 @@ def _by_endpoints(m: Timeline, source: int, ours: set[int]) -> dict[int, tuple[i
 def _ours(m: Timeline, source: int) -> Array:
     """Flows of the kernel's log that are this host's: the kernel logs other network namespaces, too."""
     flows = m.traces[source].flows
-    local = addresses(m.settings, m.sources[source].path) if _is_lone_host(m, source) else frozenset()
+    local = addresses(m.settings, m.sources[source].path) if is_lone_host(m, source) else frozenset()
     kept = [at for at, flow in enumerate(flows) if not local or flow.local_address in local]
     return np.array(kept, dtype=np.int64)
 
@@ -170,7 +176,7 @@ def _capture(m: Timeline, source: int, point: str | None) -> int | None:
     captures = [i for i, one in enumerate(m.sources) if one.layer == "tcp"]
     if len(captures) == 1:
         return captures[0]
-    beside = [i for i in captures if _folder(m, i) == _folder(m, source)]
+    beside = [i for i in captures if folder(m, i) == folder(m, source)]
     if len(beside) == 1:
         return beside[0]
     same = [i for i in captures if m.sources[i].point == point and point is not None]
@@ -213,7 +219,7 @@ def _qdisc(m: Timeline, source: int, packets: Table, reasons: list[str]) -> dict
     median, tail = np.percentile(waits, (50, 95)) if len(waits) else (None, None)
     passed = (packets["start_ns"] >= 0) & (packets["queue_ns"] >= 0) & (packets["dequeue_ns"] < 0)
     lost = sum(count for name, count in _drops(packets, reasons).items() if name.startswith("QDISC_"))
-    counted = _change(m, source, "qdisc.", ".drops")
+    counted = change(m, source, "qdisc.", ".drops")
     return {
         "packets": len(waits),
         "median_s": _seconds(median),
@@ -258,8 +264,12 @@ def _application(
     calls: Table,
     capture: int | None,
     directions: Mapping[int, tuple[int, int]],
+    logged: tuple[bool, bool],
 ) -> dict[str, Any]:
-    """Calls of the connections of the captures; of all sockets where there is no capture."""
+    """Calls of the connections of the captures; of all sockets where there is no capture.
+
+    Numbers of writes, or of reads, are None where the log does not have such calls.
+    """
     wanted = calls["conn"] >= 0 if capture is not None else calls["flow"] >= 0
     ours = calls.where(wanted)
     connections = []
@@ -272,7 +282,7 @@ def _application(
         own = ours.where(rows)
         connections.append(_connection(m, short, own, capture, directions.get(flow)))
     written, read = (ours["kind"] == kind for kind in (0, 1))
-    return {
+    found = {
         "writes": int(np.count_nonzero(written)),
         "reads": int(np.count_nonzero(read)),
         "bytes_written": int(ours["length"][written].sum()),
@@ -283,8 +293,14 @@ def _application(
             for key in ("write_away_s", "read_away_s")
             for known in [[one[key] for one in connections if one[key] is not None]]
         },
-        "connections": connections,
     }
+    return {**_known(found, logged), "connections": [_known(one, logged) for one in connections]}
+
+
+def _known(found: dict[str, Any], logged: tuple[bool, bool]) -> dict[str, Any]:
+    """Without what is of writes, or of reads, where those are not logged."""
+    absent = [word for word, there in zip(("writ", "read"), logged, strict=True) if not there]
+    return {key: None if any(word in key for word in absent) else value for key, value in found.items()}
 
 
 def _connection(
@@ -302,12 +318,8 @@ def _connection(
     if capture is not None and conn >= 0:
         own = m.flow(conn, sends, capture)
         acks = own.where(own["ack"] > 0)
-        begun = [
-            any(bool(one[direction]["syn"]) for one in m.connections[conn].summaries.values())
-            for direction in ("forward", "reverse")
-        ]
-        unread = away(reads, acks["t_ns"], acks["ack"] - 1, begun[1 - sends])
-        if begun[sends]:
+        unread = away(reads, acks["t_ns"], acks["ack"] - 1, _begun(m, conn, 1 - sends))
+        if _begun(m, conn, sends):
             data = own.where(own["length"] > 0)
             unwritten = starved(writes, data["t_ns"], data["seq"] + data["length"] - 1)
     return {
@@ -320,6 +332,12 @@ def _connection(
         **_absences(m, "write", unwritten),
         **_absences(m, "read", unread),
     }
+
+
+def _begun(m: Timeline, conn: int, direction: int) -> bool:
+    """Whether a capture has the first byte of a direction."""
+    name = ("forward", "reverse")[direction]
+    return any(bool(one[name]["syn"]) for one in m.connections[conn].summaries.values())
 
 
 def _absences(m: Timeline, what: str, spans: list[tuple[int, int]] | None) -> dict[str, Any]:
@@ -339,7 +357,7 @@ def _absences(m: Timeline, what: str, spans: list[tuple[int, int]] | None) -> di
 def _retransmissions(m: Timeline, source: int, events: Table, ours: Array) -> dict[str, Any]:
     """Segments that TCP sent again: by tracepoints, and by the kernel's counters for the whole host."""
     again = (events["kind"] == _KIND["retransmit"]) & np.isin(events["flow"], ours)
-    sent, failed = (_change(m, source, name) for name in ("TcpRetransSegs", "TcpExtTCPRetransFail"))
+    sent, failed = (change(m, source, name) for name in ("TcpRetransSegs", "TcpExtTCPRetransFail"))
     return {
         "events": int(np.count_nonzero(again & (events["value"] == 0))),
         "failed": int(np.count_nonzero(again & (events["value"] != 0))),
@@ -348,51 +366,12 @@ def _retransmissions(m: Timeline, source: int, events: Table, ours: Array) -> di
     }
 
 
-def _change(m: Timeline, source: int, begin: str, end: str = "") -> int | None:
-    """By how much a counter of this host grew over the recording; None if it is not there."""
-    counters = m.table("host_counters")
-    if not len(counters) or not _is_lone_host(m, source):
-        return None
-    mine = [at for at in range(len(m.sources)) if _folder(m, at) == _folder(m, source)]
-    counters = counters.where(np.isin(counters["source"], mine))
-    if not len(counters):
-        return None
-    names = counters["name"]
-    if end:
-        found = [
-            name for name in dict.fromkeys(names.tolist()) if name.startswith(begin) and name.endswith(end)
-        ]
-        # A discipline counts what its children drop, too: the root alone is asked.
-        found = found[:1]
-    else:
-        found = [begin]
-    if not found or not len(names):
-        return None
-    values = counters["value"][names == found[0]]
-    if not len(values):
-        # nstat leaves out what is zero.
-        return 0 if not end else None
-    first = counters["t_ns"][names == found[0]][0]
-    zero = not end and first > counters["t_ns"][0]
-    return int(values[-1]) - (0 if zero else int(values[0]))
-
-
-def _is_lone_host(m: Timeline, source: int) -> bool:
-    """Whether the counters of the measurement can only be of this host."""
-    kernels = [int(value) for value in np.unique(m.table("host_events")["source"])]
-    return [one for one in kernels if _folder(m, one) == _folder(m, source)] == [source]
-
-
-def _folder(m: Timeline, source: int) -> str:
-    return os.path.dirname(m.sources[source].path)
-
-
 def _lost(m: Timeline, source: int) -> int:
     """Events that the kernel could not keep, by the log's marks or the recorder's count."""
     marks = sum(issue.count for issue in m.traces[source].issues if issue.code == "lost-events")
     recorded = of(m.settings, m.sources[source].path).get("record", {})
     said = recorded.get("lost_events", 0) if isinstance(recorded, Mapping) else 0
-    return max(marks, said if isinstance(said, int) and _is_lone_host(m, source) else 0)
+    return max(marks, said if isinstance(said, int) and is_lone_host(m, source) else 0)
 
 
 def _seconds(value: Any) -> float | None:

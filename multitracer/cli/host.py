@@ -9,6 +9,12 @@ from multitracer.cli import words
 
 Object = Mapping[str, Any]
 
+_WAITS = {
+    "send_buffer": "in the send buffer",
+    "qdisc": "in the queue",
+    "device": "before the driver",
+    "receive_queue": "in the receive queue",
+}
 _ENDS = {"snd": "data sender", "rcv": "data receiver"}
 
 
@@ -26,6 +32,8 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
         ("Written", application["writes"], application["bytes_written"]),
         ("Read", application["reads"], application["bytes_read"]),
     ):
+        if count is None:
+            yield what, "unknown: calls were not recorded"
         if count:
             verb = "write" if what == "Written" else "read"
             away = application[f"{verb}_away_s"]
@@ -39,6 +47,11 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
         nearly = "" if p95 == most else f"95% less than {p95}, "
         packets = words.count(queue["packets"], "packet")
         yield "Queue", f"{packets} waited {median} (median), {nearly}at most {most}"
+    shares = {name: found["share"] for name, found in one["waiting"].items() if found["share"] is not None}
+    if shares:
+        layers = ", ".join(f"{share:.1%} {_WAITS[name]}" for name, share in shares.items())
+        unknown = sum(found["unknown"] for found in one["waiting"].values())
+        yield "Data waited", layers + (f" ({words.count(unknown, 'time')} unknown)" if unknown else "")
     sent = words.count(device["packets_sent"], "packet")
     yield (
         "Device",
@@ -48,9 +61,24 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
     drops = [f"{count:,} {reason}" for reason, count in one["drops"].items()]
     by_tc = "" if queue["dropped_by_tc"] is None else f"; the queue's own count: {queue['dropped_by_tc']:,}"
     yield "Dropped", (", ".join(drops) or "no packets") + by_tc
+    received = one["receiving"]
+    softnet = received["softnet"]
+    before = [
+        f"{received[name]:,} {counter}"
+        for name, counter in (("backlog_drops", "TCPBacklogDrop"), ("receive_queue_drops", "TCPRcvQDrop"))
+        if received[name]
+    ]
+    if softnet is not None:
+        squeezed = words.count(softnet["time_squeeze"], "round")
+        cpus = f"{softnet['dropped']:,} dropped by CPUs (softnet), {squeezed} of receiving left packets"
+        before.insert(0, cpus)
+    if before:
+        yield "Receiving", ", ".join(before)
     if one["lost_events"]:
         lost = words.count(one["lost_events"], "event")
         yield "Lost", f"{lost} of the kernel's log: all counts are lower bounds"
     apart = one["unjoined"]
     if apart["segments"]:
         yield "Not joined", f"{words.count(apart['segments'], 'captured segment')} without its packet"
+    if apart["ambiguous"]:
+        yield "Ambiguous", f"{words.count(apart['ambiguous'], 'packet')} joined by order alone"

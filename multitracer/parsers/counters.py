@@ -1,4 +1,4 @@
-"""Counters of nstat, tc, ip, ethtool and iw over time (docs/formats/counters.md)."""
+"""Counters of nstat, tc, ip, ethtool, iw and softnet_stat over time (docs/formats/counters.md)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from multitracer.parsers._helpers.stationdump import StationDump
 
 _STAMP = re.compile(rb"(\d{9,10})\.(\d{1,9})\s*")
 _LOOP = re.compile(
-    rb"\d{9,10}\.\d{1,9}[ \t]*\r?\n(\[\{|\[\]|\{\"kernel\"|NIC statistics:|(?:# iw )?Station [0-9a-f]{2}:)"
+    rb"\d{9,10}\.\d{1,9}[ \t]*\r?\n(\[\{|\[\]|\{\"kernel\"|NIC statistics:|(?:[0-9a-f]{8} ){8}"
+    rb"|(?:# iw )?Station [0-9a-f]{2}:)"
 )
 _COUNTS = frozenset(
     {
@@ -36,6 +37,10 @@ _COUNTS = frozenset(
 _LIMIT = 1 << 63
 """What a column can hold: counts, and times until 2262."""
 _DRIVER = b"NIC statistics:"
+_SOFTNET = re.compile(rb"[0-9a-f]{8}(?: [0-9a-f]{8}){8,30}")
+# Columns of softnet_stat (Linux net/core/net-procfs.c); the twelfth came with 5.10, and the CPU behind it.
+_SOFTNET_COLUMNS = {"processed": 0, "dropped": 1, "time_squeeze": 2, "flow_limit": 10, "backlog": 11}
+_SOFTNET_CPU = 12
 _DRIVER_COUNT = re.compile(rb"([^:]{1,100}(?::[^:]{1,100})?):\s*(\d{1,20})")
 
 
@@ -57,10 +62,11 @@ def parse(path: str) -> Trace:
     Notes
     -----
     Names are nstat's for protocols (``TcpRetransSegs``), ``qdisc.<handle>.<name>`` with the words of tc for
-    queueing disciplines, ``link.<interface>.<rx|tx>.<name>`` for interfaces, and ``ethtool.<name>`` for what
-    the driver counts (``ethtool -S``). A sample holds only what its tool printed: nstat leaves out what is
-    zero. Signals and rates of a Wi-Fi station (``iw``) are `series` of the link, in `Trace.others`; what its
-    driver counts is ``iw.<name>`` here.
+    queueing disciplines, ``link.<interface>.<rx|tx>.<name>`` for interfaces, ``ethtool.<name>`` for what the
+    driver counts (``ethtool -S``), and ``softnet.<cpu>.<name>`` for what a CPU received
+    (``/proc/net/softnet_stat``; a value equal to the one before is left out). A sample holds only what its
+    tool printed: nstat leaves out what is zero. Signals and rates of a Wi-Fi station (``iw``) are `series`
+    of the link, in `Trace.others`; what its driver counts is ``iw.<name>`` here.
     """
     scan = _Scan(path)
     lines = native.Lines(path)
@@ -112,6 +118,8 @@ class _Scan:
         self.samples = 0
         self.stations = StationDump()
         self._in_station = False
+        self._cpu = 0
+        self._softnet: dict[str, int] = {}
         self.t_ns: list[int] = []
         self.record: list[int] = []
         self.name: list[str] = []
@@ -130,6 +138,7 @@ class _Scan:
                 return
             self.samples += 1
             self._in_station = False
+            self._cpu = 0
             return
         if self._now is None:
             self._fault("no-timestamp", number, text)
@@ -139,6 +148,9 @@ class _Scan:
             return
         if self._in_station and text[:1] not in (b"{", b"["):
             self._add(number, _whole("", dict(self.stations.line(self._now, number, text))))
+            return
+        if _SOFTNET.fullmatch(text):
+            self._add(number, self._of_cpu([int(word, 16) for word in text.split()]))
             return
         if driver := _DRIVER_COUNT.fullmatch(text):
             name = f"ethtool.{driver[1].decode(errors='replace').strip()}"
@@ -160,6 +172,17 @@ class _Scan:
             self.record.append(number)
             self.name.append(name)
             self.value.append(value)
+
+    def _of_cpu(self, values: list[int]) -> list[tuple[str, int]]:
+        """What changed on a CPU since the sample before; without its number, lines are CPUs in order."""
+        cpu = values[_SOFTNET_CPU] if len(values) > _SOFTNET_CPU else self._cpu
+        self._cpu += 1
+        found = {
+            f"softnet.{cpu}.{name}": values[at] for name, at in _SOFTNET_COLUMNS.items() if at < len(values)
+        }
+        changed = [(name, value) for name, value in found.items() if self._softnet.get(name) != value]
+        self._softnet.update(found)
+        return changed
 
     def _fault(self, code: str, number: int, line: bytes) -> None:
         count, first, detail = self._bad.get(code, (0, number, line[:100].decode(errors="replace")))

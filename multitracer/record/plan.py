@@ -11,6 +11,7 @@ from typing import Any
 from multitracer.record import tracing
 from multitracer.record.host import installed, interface_index, is_wireless
 from multitracer.record.packetsocket import open_socket
+from multitracer.record.sampling import SOFTNET
 from multitracer.record.system import words_of
 
 LAYERS = ("application", "tcp", "qdisc", "device", "drops")
@@ -127,6 +128,7 @@ def _samples(interface: str) -> list[Source]:
     found = [
         Source("counters", "protocols", os.path.exists("/proc/net/snmp"), "/proc/net/snmp, netstat (nstat)"),
         Source("counters", "interface", True, "/proc/net/dev"),
+        Source("counters", "softnet", os.path.exists(SOFTNET), SOFTNET),
     ]
     for source, program, package in (("sockets", "ss", "iproute2"), ("qdiscs", "tc", "iproute2")):
         remedy = "" if installed(program) else f"install {package}"

@@ -1,7 +1,8 @@
 """Counters of the host, once per interval: sockets (ss), protocols, queueing disciplines, the interface.
 
 Written as the tools print them, so that a loop in a shell makes the same files: a line with the Unix time,
-then ``ss -tinmOH``, or one line of JSON each of ``nstat -asj``, ``tc -s -j qdisc`` and ``ip -s -j link``.
+then ``ss -tinmOH``, or one line of JSON each of ``nstat -asj``, ``tc -s -j qdisc`` and ``ip -s -j link``,
+and the lines of ``/proc/net/softnet_stat``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from multitracer.linux.counters import parse_counters
 from multitracer.record.host import installed, is_wireless, json_of
 
 _SHARE = 0.2  # of one CPU's time, at most: what takes longer is done less often
+SOFTNET = "/proc/net/softnet_stat"
 _STATISTICS = ("bytes", "packets", "errors", "dropped")
 
 
@@ -88,6 +90,7 @@ def counters(interface: str) -> Callable[[BinaryIO], None]:
             lines.append(json_of(["tc", "-s", "-j", "qdisc", "show", "dev", interface]))
         stamp = time.time_ns()
         text = [json.dumps(line, separators=(",", ":")) for line in lines]
+        text += softnet_lines()
         if has_ethtool:
             text += _driver(interface)
         if has_iw:
@@ -124,6 +127,15 @@ def protocol_counters() -> dict[str, int]:
         with open(f"/proc/thread-self/net/{name}", encoding="ascii") as file:
             found.update(parse_counters(file.read()))
     return {name: value for name, value in found.items() if value}
+
+
+def softnet_lines() -> list[str]:
+    """What each CPU received from drivers, a line each, of all interfaces; empty without it."""
+    try:
+        with open(SOFTNET, encoding="ascii") as file:
+            return file.read().splitlines()
+    except OSError:
+        return []
 
 
 def interface_counters(interface: str) -> dict[str, Any]:

@@ -363,12 +363,28 @@ class _Session:
                 "problems": self._outcome.problems,
             },
             **self._facts,
+            "capture": self._observed(),
             "sources": sources,
         }
         path = os.path.join(self._folder, SETTINGS)
         with open(f"{path}.new", "w", encoding="utf-8") as file:
             file.write(toml.document(data))
         os.replace(f"{path}.new", path)
+
+    def _observed(self) -> dict[str, Any] | None:
+        """Where the capture was taken: at this host, whose end of a connection has one of the addresses.
+
+        Which end sends the data is not known before it is analysed, and may differ between connections.
+        """
+        if self._capture is None:
+            return None
+        interface = self._facts["interface"]
+        return {
+            "file": self._capture.name,
+            "observation_point": "this host",
+            "interface": interface["name"],
+            "addresses": interface["addresses"],
+        }
 
     def abort(self) -> None:
         """Stop whatever runs; files stay."""

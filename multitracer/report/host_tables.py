@@ -9,6 +9,13 @@ from multitracer.report.markup import Markup, join
 from multitracer.report.page_text import count, duration
 from multitracer.report.sortable import Row, at, sortable, span
 
+WAITS = {
+    "send_buffer": "data in the send buffer",
+    "qdisc": "data in the queueing discipline",
+    "device": "data before the driver",
+    "receive_queue": "data in the receive queue",
+}
+
 Object = Mapping[str, Any]
 
 _HOSTS = {"snd": "data sender", "rcv": "data receiver"}
@@ -40,6 +47,8 @@ def _layers(one: Object) -> Iterator[tuple[str, str, str]]:
         one[name] for name in ("application", "qdisc", "device", "retransmissions")
     )
     for verb, size, past in (("write", "bytes_written", "written"), ("read", "bytes_read", "read")):
+        if application[f"{verb}s"] is None:
+            yield "application", past, "unknown: calls were not recorded"
         if application[f"{verb}s"]:
             calls = count(application[f"{verb}s"], "call")
             yield "application", past, f"{application[size]:,} bytes in {calls}"
@@ -65,8 +74,33 @@ def _layers(one: Object) -> Iterator[tuple[str, str, str]]:
     if device["busy"]:
         busy = duration(device["busy_s"]) if device["busy_s"] is not None else "unknown"
         yield "driver", "refusals", f"{device['busy']:,}, no packet taken for {busy}"
+    for name, words in WAITS.items():
+        waited = one["waiting"][name]
+        if waited["packets"]:
+            part = "" if waited["share"] is None else f"{waited['share']:.1%} of all waiting; "
+            unknown = f"; {waited['unknown']:,} unknown" if waited["unknown"] else ""
+            middle = f"median {duration(waited['median_s'])}, longest {duration(waited['max_s'])}"
+            yield "waiting", words, f"{part}{count(waited['packets'], 'packet')}, {middle}{unknown}"
+    for layer, what, number in before_reading(one):
+        yield layer, what, number
     for reason, number in one["drops"].items():
         yield "drops", reason, f"{number:,}"
+
+
+def before_reading(one: Object) -> Iterator[tuple[str, str, str]]:
+    """Layer, quantity and value of what counters show between driver and receive queue."""
+    received = one["receiving"]
+    softnet = received["softnet"]
+    if softnet is not None:
+        busy = "" if softnet["cpu_busy"] is None else f"; CPU too busy: {softnet['cpu_busy']}"
+        yield "receiving", "dropped, input queue of a CPU full", f"{softnet['dropped']:,}{busy}"
+        yield "receiving", "rounds that left packets", f"{softnet['time_squeeze']:,}"
+    for name, words in (
+        ("backlog_drops", "dropped, backlog of a socket full"),
+        ("receive_queue_drops", "dropped, no memory for the receive queue"),
+    ):
+        if received[name]:
+            yield "receiving", words, f"{received[name]:,}"
 
 
 def _absences(hosts: list[Any]) -> Markup:

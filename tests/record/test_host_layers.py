@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from support_host import events
 from support_samples import SAMPLES
 
 import multitracer as mt
 from multitracer import registry
+from multitracer.cli.host import lines as host_lines
 from multitracer.diagnosis.explain import explain
 from multitracer.layers.host import calls
 from multitracer.layers.host.packets import dropped, ways
+from multitracer.layers.host.segments import join
 from multitracer.model import schema, toml
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.table import Table
@@ -23,24 +27,6 @@ from multitracer.plots.plot import PlotOptions
 from multitracer.record.packetsocket import PcapngWriter
 from multitracer.record.session import ports_of
 from multitracer.report.host_tables import host_tables
-
-
-def events(*rows: tuple) -> Table:
-    """Rows of ``(kind, t_us, skb, other columns)``."""
-    filled = [
-        {
-            "kind": schema.HOST_KINDS.index(kind),
-            "t_ns": t_us * 1000,
-            "record": at + 1,
-            "skb": skb,
-            "cpu": 0,
-            **more,
-        }
-        for at, (kind, t_us, skb, more) in enumerate(rows)
-    ]
-    absent = {"sk": -1, "flow": -1, "length": -1, "value": -1, "extra": -1, "name": -1, "pid": 5, "source": 0}
-    names = schema.HOST_EVENTS.by_name
-    return Table(schema.HOST_EVENTS, {name: [{**absent, **row}[name] for row in filled] for name in names})
 
 
 def test_one_address_serves_two_packets() -> None:
@@ -115,6 +101,30 @@ def test_a_drop_behind_a_packet_that_was_sent_is_of_another_interface() -> None:
         ["QDISC_DROP"],
     )
     assert (np.count_nonzero(dropped(table)), elsewhere.drops.tolist()) == (0, [2])
+
+
+def _joined(sent_us: list[int], captured_us: list[int], lengths: list[int]) -> tuple[list[int], int]:
+    """Rows of segments by packet, and how many joins are ambiguous."""
+    log = events(
+        *[
+            ("start_xmit", t_us, 10 + at, {"length": length + 14, "value": 14})
+            for at, (t_us, length) in enumerate(zip(sent_us, lengths, strict=True))
+        ]
+    )
+    packets, _ = ways(log, [])
+    columns = {"t_ns": [t_us * 1000 for t_us in captured_us], "ip_length": lengths[: len(captured_us)]}
+    segments = Table.filled(schema.SEGMENTS, len(captured_us), columns)
+    found, ambiguous = join(packets, segments, np.ones(len(segments), dtype=bool))
+    return found["capture"].tolist(), ambiguous
+
+
+def test_joins_that_only_the_order_decides_are_counted() -> None:
+    usual = [100 * at for at in range(8)]
+    assert _joined(usual, [t_us + 2 for t_us in usual], [1500] * 8) == (list(range(8)), 0)
+    late = [*usual[:5], 620, 640, 700]  # the capture stamps one when the next has been sent already
+    assert _joined(usual, late, [1500] * 8) == (list(range(8)), 2)
+    assert _joined(usual, late, [1500, 1400] * 4) == (list(range(8)), 0)
+    assert _joined([0, 100], [], [1500, 1500]) == ([-1, -1], 0)
 
 
 def test_a_write_that_blocks() -> None:
@@ -317,6 +327,32 @@ def test_a_packet_s_way_through_its_host_is_told_from_the_application_down() -> 
     told = [line["text"] for line in explain(analysis, None, None, 4).lines if line["about"] == "host"]
     words = ("the application wrote", "5 segments in one packet", "queueing discipline", "the driver had it")
     assert [word in text for word, text in zip(words, told, strict=True)] == [True] * 4
+
+
+def test_calls_that_were_not_recorded_are_unknown(tmp_path: Path) -> None:
+    """Not 0 writes: a kernel without the tracepoints of calls, and one on which nothing was read."""
+    path = tmp_path / "r"
+    shutil.copytree(SAMPLES / "host-queue", path)
+    whole = mt.analyze(mt.read(path), only=["host"]).results["host"].summary["application"]
+    assert (whole["writes"], whole["reads"]) == (5, 0)
+    log = gzip.decompress((path / "kernel.trace.gz").read_bytes()).splitlines(keepends=True)
+    left = [line for line in log if b" sock_send_length:" not in line and b" sock_recv_length:" not in line]
+    (path / "kernel.trace.gz").write_bytes(gzip.compress(b"".join(left)))
+    settings = path / "measurement.toml"
+    text = settings.read_text()
+    settings.write_text(text.replace('"sock/sock_send_length", "sock/sock_recv_length", ', ""))
+    analysis = mt.analyze(mt.read(path))
+    summary = analysis.results["host"].summary
+    application = summary["application"]
+    assert {key: value for key, value in application.items() if value is not None} == {"connections": []}
+    told = dict(host_lines(summary))
+    assert told["Written"] == told["Read"] == "unknown: calls were not recorded"
+    assert "unknown: calls were not recorded" in str(host_tables(summary))
+    assert summary["waiting"]["send_buffer"]["packets"] == 0
+    assert summary["waiting"]["send_buffer"]["unknown"] > 0
+    settings.write_text(text.replace('"sock/sock_recv_length", ', ""))
+    application = mt.analyze(mt.read(path), only=["host"]).results["host"].summary["application"]
+    assert (application["writes"], application["reads"], application["read_away_s"]) == (0, None, None)
 
 
 def test_the_page_has_what_the_host_did() -> None:

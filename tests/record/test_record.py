@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,17 @@ def test_retransmissions_are_those_of_the_kernel(tmp_path: Path) -> None:
     assert found.results["host"].summary["drops_elsewhere"]["QDISC_DROP"] > 0
     unjoined = found.results["host"].summary["unjoined"]
     assert unjoined["segments"] == 0
+    packets = found.results["host"].tables["host_packets"]
+    assert unjoined["ambiguous"] <= 0.05 * np.count_nonzero(packets["capture"] >= 0)
+    settings = tomllib.loads((tmp_path / "r" / "measurement.toml").read_text())
+    capture = settings["capture"]
+    assert (tmp_path / "r" / capture["file"]).exists()
+    assert capture["observation_point"] == "this host"
+    assert capture["interface"] == net.device
+    assert "10.91.0.1" in capture["addresses"]
+    waiting = found.results["host"].summary["waiting"]
+    assert sum(one["share"] or 0 for one in waiting.values()) == pytest.approx(1, abs=1e-5)
+    assert waiting["send_buffer"]["packets"] > 0 == waiting["send_buffer"]["unknown"]
 
 
 def test_a_slow_writer_and_its_calls(tmp_path: Path) -> None:
@@ -121,6 +133,9 @@ def test_a_slow_reader(tmp_path: Path) -> None:
     assert host["point"] == "rcv"
     assert host["application"]["bytes_read"] == 600_000
     assert host["application"]["read_away_s"] > 0.5
+    # This kernel's CPUs received at least what the interface did, and the reader's delay is no CPU's.
+    assert host["receiving"]["softnet"]["processed"] >= host["device"]["packets_received"]
+    assert host["receiving"]["softnet"]["cpu_busy"] is None
 
 
 def test_both_hosts_of_a_transfer(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sentences about a recorded host: drops in its own queue, waiting in it, slow writers and readers."""
+"""Sentences about a recorded host: drops, queue, CPUs too busy to receive, slow writers, slow readers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from multitracer.diagnosis.findings.finding import (
     several,
     transfer_spans,
 )
+from multitracer.layers.host.counted import drop_records
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.intervals import total
 from multitracer.model.quantities import duration
@@ -63,6 +64,7 @@ def hosts(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
                 _drops(m, one, results),
                 _queue(m, one),
                 _busy(m, one, span_s),
+                _receiving(m, one),
                 _application(m, one, "write", span_s),
                 _application(m, one, "read", span_s),
             )
@@ -128,9 +130,41 @@ def _busy(m: Timeline, one: Object, span_s: float) -> Finding | None:
     return Finding(text, 0.0, "host_busy", plot_command(m, None, None))
 
 
+def _receiving(m: Timeline, one: Object) -> Finding | None:
+    """Packets dropped before TCP took them; a CPU is to blame only where it also left packets unreceived."""
+    received = one["receiving"]
+    softnet = received["softnet"] or {"dropped": 0, "cpu_busy": None}
+    parts = []
+    if softnet["dropped"]:
+        parts.append(
+            f"{_whose(one)} dropped {several(softnet['dropped'], 'packet')} before TCP: the input queue of a "
+            "CPU was full (softnet, all interfaces)"
+        )
+        if softnet["cpu_busy"] is not None:
+            busy = "was too busy" if softnet["cpu_busy"] == "certain" else "was probably too busy"
+            rounds = several(softnet["time_squeeze"], "time")
+            parts.append(
+                f"receiving stopped {rounds} with packets left: the CPU {busy} ({softnet['cpu_busy']})"
+            )
+    for name, counter, what in (
+        ("backlog_drops", "TCPBacklogDrop", "the backlog of a socket in use by a call was full"),
+        ("receive_queue_drops", "TCPRcvQDrop", "a socket had no memory left for its receive queue"),
+    ):
+        if received[name]:
+            dropped = f"dropped {several(received[name], 'packet')}"
+            who = f"{_whose(one)} {dropped}" if not parts else f"it {dropped}"
+            parts.append(f"{who} in TCP: {what} ({counter}, all connections)")
+    if not parts:
+        return None
+    source = next(i for i, file in enumerate(m.sources) if file.path == one["source"])
+    evidence = tuple(drop_records(m, source)[:MOST_EVIDENCE])
+    text = "; ".join(parts)
+    return Finding(text, 0.0, "host_receiving", plot_command(m, None, None), evidence)
+
+
 def _application(m: Timeline, one: Object, what: str, span_s: float) -> Finding | None:
     """An application that was away while TCP had nothing to send, or data to give."""
-    most = max((entry[_BYTES[what]] for entry in one["application"]["connections"]), default=0)
+    most = max((entry[_BYTES[what]] or 0 for entry in one["application"]["connections"]), default=0)
     away = [
         entry
         for entry in one["application"]["connections"]

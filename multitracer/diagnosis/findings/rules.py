@@ -335,6 +335,15 @@ RULES = {
         "from each refusal (net_dev_xmit with an error) to the next packet that it took",
         "Linux include/trace/events/net.h",
     ),
+    "host_receiving": SentenceRule(
+        "Dropped before the receive queue",
+        "counters of a host show packets dropped because the input queue of a CPU, the backlog of a "
+        "socket or its receive queue was full; a busy CPU is named where receiving also stopped with packets "
+        "left",
+        "growth of dropped and time_squeeze of each CPU (/proc/net/softnet_stat): certain if both grew "
+        "between the same two samples, likely if at other times; growth of TCPBacklogDrop and TCPRcvQDrop",
+        "Linux net/core/net-procfs.c, net/core/dev.c",
+    ),
     "host_writer": SentenceRule(
         "A slow writer",
         f"for {_percent(hosts.AWAY_SHARE)} of the transfer all that was written had been sent, and the "

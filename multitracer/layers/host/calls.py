@@ -56,6 +56,61 @@ def _begins(events: Table) -> tuple[Array, Array]:
     return began, wanted
 
 
+def copies(events: Table, calls: Table) -> dict[str, Array]:
+    """When writes copied bytes into their sockets.
+
+    Parameters
+    ----------
+    events : Table
+        `host_events` of one source.
+    calls : Table
+        Its `host_calls`, joined to connections, in order of time.
+
+    Returns
+    -------
+    dict of str to array
+        ``conn``, ``dir``, ``t_ns``, and ``place``: bytes of the connection's direction in front of what was
+        copied then; ascending for each direction. The end of a call stands for copies that are not logged.
+    """
+    writes = calls.where((calls["kind"] == 0) & (calls["length"] > 0) & (calls["conn"] >= 0))
+    before = np.zeros(len(writes), dtype=np.int64)
+    flow = writes["conn"].astype(np.int64) * 2 + writes["dir"]
+    for one in np.unique(flow).tolist():
+        own = flow == one
+        before[own] = np.cumsum(writes["length"][own]) - writes["length"][own]
+    rows, ends, wanted = _copying(events)
+    order = np.argsort(writes["record"], kind="stable")
+    records = writes["record"][order]
+    at = np.minimum(np.searchsorted(records, events["record"][ends]), max(len(records) - 1, 0))
+    known = records[at] == events["record"][ends] if len(records) else np.zeros(len(rows), dtype=bool)
+    call = order[at[known]] if len(records) else at[known]
+    done = wanted[known] - events["length"][rows[known]]
+    unseen = np.setdiff1d(np.arange(len(writes)), call)
+    call = np.concatenate((call, unseen))
+    place = before[call] + np.concatenate((done, np.zeros(len(unseen), dtype=np.int64)))
+    t_ns = np.concatenate((events["t_ns"][rows[known]], writes["t_ns"][unseen]))
+    order = np.lexsort((t_ns, place))
+    return {
+        "conn": writes["conn"][call][order],
+        "dir": writes["dir"][call][order],
+        "t_ns": t_ns[order],
+        "place": place[order],
+    }
+
+
+def _copying(events: Table) -> tuple[Array, Array, Array]:
+    """Rows of `sendmsg` whose call has ended, of the `send` that ended it, and what that call wanted."""
+    began, wanted = _begins(events)
+    rows = np.flatnonzero(np.isin(events["kind"], (_KIND["send"], _KIND["sendmsg"])) & (events["pid"] > 0))
+    rows = rows[np.argsort(events["pid"][rows], kind="stable")]
+    ends = np.flatnonzero(began[rows] >= 0)
+    at = np.searchsorted(ends, np.arange(len(rows)), side="left")
+    inside = (events["kind"][rows] == _KIND["sendmsg"]) & (at < len(ends))
+    copying, closing = rows[inside], rows[ends[at[inside]]] if len(ends) else rows[inside]
+    same = events["pid"][copying] == events["pid"][closing]
+    return copying[same], closing[same], wanted[closing[same]]
+
+
 def short_writes(events: Table) -> Array:
     """Records, ascending, of calls that took less than was to be written, or nothing (EAGAIN)."""
     _, wanted = _begins(events)

@@ -6,6 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from multitracer.model import schema
+from multitracer.model.table import Table
+from multitracer.model.timeline import Timeline
+
 
 def of(settings: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """What measurement.toml says of the host of a file: where there are several, of that of its directory."""
@@ -21,3 +25,28 @@ def addresses(settings: Mapping[str, Any], path: str) -> frozenset[str]:
     interface = of(settings, path).get("interface")
     known = interface.get("addresses") if isinstance(interface, Mapping) else None
     return frozenset(str(one) for one in known) if isinstance(known, list) else frozenset()
+
+
+def calls_logged(m: Timeline, source: int, events: Table) -> tuple[bool, bool]:
+    """Whether writes, and reads, of applications are in a host's log: enabled when it was recorded, or seen.
+
+    Parameters
+    ----------
+    m : Timeline
+    source : int
+        The kernel's log.
+    events : Table
+        `host_events` of it.
+
+    Returns
+    -------
+    writes, reads : bool
+    """
+    record = of(m.settings, m.sources[source].path).get("record")
+    enabled = record.get("tracepoints") if isinstance(record, Mapping) else None
+    names = enabled if isinstance(enabled, list) else []
+    writes, reads = (
+        f"sock/sock_{name}_length" in names or bool((events["kind"] == schema.HOST_KINDS.index(name)).any())
+        for name in ("send", "recv")
+    )
+    return writes, reads

@@ -14,8 +14,8 @@ _ROUNDS = 8
 _LEAST_IP = 46  # Ethernet pads shorter packets; the tracepoint counts the padding
 
 
-def join(packets: Table, segments: Table, outgoing: Array) -> Table:
-    """`packets` with `capture`, `seq`, `conn` and `dir` of the segment that each of them is.
+def join(packets: Table, segments: Table, outgoing: Array) -> tuple[Table, int]:
+    """Join packets to the segments that they are.
 
     Parameters
     ----------
@@ -26,12 +26,23 @@ def join(packets: Table, segments: Table, outgoing: Array) -> Table:
     outgoing : array of bool
         By segment, whether this host sent it.
 
+    Returns
+    -------
+    Table
+        `packets` with `capture`, `seq`, `conn` and `dir`.
+    int
+        Ambiguous joins: another segment of the same direction and length was at least as close to the usual
+        distance in time. There the order decided, and that no segment is two packets.
+
     Notes
     -----
     The capture sees a packet right before the driver does, and one that comes right before the stack. Of the
     segments of a packet's length it is the one closest to the usual distance in time; one segment is at most
-    one packet, and packets of one length keep their order.
+    one packet, and packets of one length keep their order. No event of the device or of a queueing discipline
+    has a sequence number, an IP ID, or the socket of what is sent. TCP's events have the address of its own
+    copy, and a clone with another address goes down.
     """
+    ambiguous = 0
     capture = np.full(len(packets), -1, dtype=np.int64)
     for direction, t_ns in ((0, packets["start_ns"]), (1, packets["receive_ns"])):
         rows = np.flatnonzero((packets["way"] == direction) & (t_ns >= 0))
@@ -47,12 +58,46 @@ def join(packets: Table, segments: Table, outgoing: Array) -> Table:
             segments["t_ns"][other],
         )
         capture[rows[found >= 0]] = other[found[found >= 0]]
+        ambiguous += _ambiguous(found, t_ns[rows], lengths, segments["t_ns"][other])
     known = capture >= 0
     at = capture[known]
     columns = {name: packets[name].copy() for name in ("conn", "dir", "seq")}
     for name, column in columns.items():
         column[known] = segments[name][at]
-    return packets.replace(capture=capture, **columns)
+    return packets.replace(capture=capture, **columns), ambiguous
+
+
+def _ambiguous(found: Array, t_ns: Array, other_length: Array, other_t_ns: Array) -> int:
+    """Joined packets for which another segment of the length is at least as close to the usual distance.
+
+    Parameters
+    ----------
+    found : array of int
+        By packet, the place of its segment; -1 if it has none.
+    t_ns : array of int
+        When the packet was handed over.
+    other_length, other_t_ns : array of int
+        Bytes and time of every segment of the direction.
+    """
+    rows = np.flatnonzero(found >= 0)
+    if not len(rows):
+        return 0
+    mine = found[rows]
+    apart = t_ns[rows] - other_t_ns[mine]
+    usual = int(np.median(apart))
+    order = np.lexsort((other_t_ns, other_length))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    closer = np.zeros(len(rows), dtype=bool)
+    # Segments of a length are in order of time: if any is as close, a neighbour is.
+    for step in (-1, 1):
+        at = place[mine] + step
+        there = (at >= 0) & (at < len(order))
+        beside = order[np.clip(at, 0, len(order) - 1)]
+        there &= other_length[beside] == other_length[mine]
+        distance = np.abs(t_ns[rows] - other_t_ns[beside] - usual)
+        closer |= there & (distance <= np.abs(apart - usual))
+    return int(np.count_nonzero(closer))
 
 
 def _match(length: Array, t_ns: Array, other_length: Array, other_t_ns: Array) -> Array:

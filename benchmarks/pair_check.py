@@ -58,6 +58,14 @@ class Packet:
         return (self.seq, self.ack, self.flags, self.size, self.stamps, self.ip_id)
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a packet between the captures, and between which ends it was."""
+
+    verdict: str
+    ends: tuple[tuple[bytes, int], tuple[bytes, int]]
+
+
 def main() -> int:
     """Match, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -83,10 +91,13 @@ def read(path: Path) -> list[Packet]:
     with path.open("rb") as handle:
         reader = dpkt.pcap.UniversalReader(handle)
         link = reader.datalink()
-        for record, (stamp, data) in enumerate(reader, 1):
-            packet = _tcp(record, round(float(stamp) * 1e6) * 1000, link, data)
-            if packet is not None:
-                found.append(packet)
+        try:
+            for record, (stamp, data) in enumerate(reader, 1):
+                packet = _tcp(record, round(float(stamp) * 1e6) * 1000, link, data)
+                if packet is not None:
+                    found.append(packet)
+        except dpkt.NeedData:
+            pass  # the file ends in a record
     return found
 
 
@@ -151,15 +162,14 @@ def directions(packets: list[list[Packet]], there: dict[int, int]) -> dict[Any, 
     return {ends: middle[ends] > middle[ends[::-1]] for ends in middle if ends[::-1] in middle}
 
 
-def losses(
+def verdicts(
     packets: list[list[Packet]],
     there: dict[int, int],
     toward: dict[Any, bool],
-    analysis: Any,
     paths: tuple[Path, ...],
-) -> int:
-    """Packets lost between the captures, by this matching and by the program: how many verdicts differ."""
-    mine: dict[tuple[str, int], str] = {}
+) -> dict[tuple[str, int], Verdict]:
+    """What became of each data packet of the capture nearer to its sender, by its file and record."""
+    mine: dict[tuple[str, int], Verdict] = {}
     back = {other: place for place, other in there.items()}
     for near, known in ((0, there), (1, back)):
         flows = {ends for ends, first in toward.items() if first == (near == 0)}
@@ -184,8 +194,20 @@ def losses(
                 verdict = "arrived"
             else:
                 verdict = seen.verdict(packet, far_ends.get(packet.ends, packet.ends))
-            mine[paths[near].name, packet.record] = verdict
-    theirs, certain = _told(analysis)
+            mine[paths[near].name, packet.record] = Verdict(verdict, packet.ends)
+    return mine
+
+
+def losses(
+    packets: list[list[Packet]],
+    there: dict[int, int],
+    toward: dict[Any, bool],
+    analysis: Any,
+    paths: tuple[Path, ...],
+) -> int:
+    """Packets lost between the captures, by this matching and by the program: how many verdicts differ."""
+    mine = {key: one.verdict for key, one in verdicts(packets, there, toward, paths).items()}
+    theirs, certain = program_verdicts(analysis)
     differ: Counter[str] = Counter()
     shown = 0
     for key, verdict in sorted(mine.items()):
@@ -246,7 +268,7 @@ class _Seen:
         return "lost"
 
 
-def _told(analysis: Any) -> tuple[dict[tuple[str, int], str], bool | None]:
+def program_verdicts(analysis: Any) -> tuple[dict[tuple[str, int], str], bool | None]:
     """The program's verdicts by capture and record: in its table are packets that did not arrive whole."""
     answer = analysis["losses"]
     if answer.inconclusive:

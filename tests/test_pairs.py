@@ -133,6 +133,24 @@ def test_bound_serves_the_flow_and_not_the_file(tmp_path: Path) -> None:
     assert inside == clock.uncertainty_ns < outside
 
 
+def test_bound_serves_the_flow_and_not_other_packets(tmp_path: Path) -> None:
+    """Datagrams an hour before and behind the connection are no part of what the bound serves."""
+    near, far = sample(NAME, "snd.pcap"), sample(NAME, "rcv.pcap")
+    (begin, data), (end, _) = far[0], far[-1]
+    datagram = data[:9] + b"\x11" + data[10:]
+    paths = [
+        written(tmp_path / "near.pcap", near),
+        written(tmp_path / "far.pcap", [(begin - 3600, datagram), *far, (end + 3600, datagram)]),
+    ]
+    for order in (paths, paths[::-1]):
+        clock = next(one for one in measured(*order).clocks if one.grade != "reference")
+        assert clock.uncertainty_ns == plain_bound(tmp_path)
+        assert clock.evidence["covers_records"] == [2, len(far) + 1]
+        outside, inside = clock.uncertainty_at(1), clock.uncertainty_at(2)
+        assert outside is not None
+        assert inside == clock.uncertainty_ns < outside
+
+
 @pytest.mark.parametrize("same_names", [True, False])
 def test_proxy_that_splits_the_connection(tmp_path: Path, same_names: bool) -> None:
     near, far = sample(NAME, "snd.pcap"), sample(NAME, "rcv.pcap")

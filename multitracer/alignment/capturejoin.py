@@ -15,6 +15,7 @@ from multitracer.alignment.state import AlignmentState
 from multitracer.model.table import Array
 
 _MOST = 0.5  # share of the matches that must stay when connections are left out
+_NEARLY_ALL = 0.1  # of their connections' length, what a file lasts longer without being more than they are
 
 
 def join(state: AlignmentState) -> None:
@@ -122,15 +123,17 @@ def _shared(state: AlignmentState, a: int, b: int, matches: Matches) -> _Shared:
 def _span(state: AlignmentState, b: int, conns: Array) -> tuple[tuple[int, int], list[int] | None]:
     """From when to when a capture has the connections that it shares, and its records then.
 
-    The bound serves these: what else is in the file, hours before or after, must not widen it. None instead
-    of the records if that is all of the file.
+    The bound serves these: what else is in the file, hours before or after, must not widen it, whether it is
+    TCP or not. None instead of the records if they last for nearly all of the file.
     """
     own = state.own[b]
     mine = np.isin(own["conn"], conns)
-    if mine.all():
-        return state.span(b), None
     t_ns, record = own["t_ns"][mine], own["record"][mine]
-    return (int(t_ns.min()), int(t_ns.max())), [int(record.min()), int(record.max())]
+    first, last = int(t_ns.min()), int(t_ns.max())
+    begin, end = state.span(b)
+    if mine.all() and (end - begin) - (last - first) <= _NEARLY_ALL * (last - first):
+        return (begin, end), None
+    return (first, last), [int(record.min()), int(record.max())]
 
 
 def _drift_outside(state: AlignmentState, b: int, fitted: Fit, span: tuple[int, int]) -> int:

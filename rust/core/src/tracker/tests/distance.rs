@@ -284,3 +284,19 @@ fn of_what_one_ack_covers_only_the_first_was_waited_for() {
     talk.ack_echo(2610 + BEHIND_MS, 15_001, &[], 2610);
     assert_eq!(last_cause(talk).1.downstream, 1);
 }
+
+/// Of a retransmission only the echoed timestamp measures; one that is older than any that was sent measures nothing.
+#[test]
+fn an_echo_of_nothing_that_was_sent_is_no_sample() {
+    let mut talk = Talk::new(7);
+    talk.timestamps = true;
+    for place in 0..20 {
+        talk.data(100_000 + 100 * place, 1 + 1000 * place, 1000);
+        talk.ack_echo(100_040 + 100 * place, 1001 + 1000 * place, &[], 100_000 + 100 * place);
+    }
+    talk.data(102_000, 20_001, 1000);
+    talk.data(102_400, 20_001, 1000);
+    talk.ack_echo(102_440, 21_001, &[], 17);
+    let (connections, _) = talk.done();
+    assert!(connections[0].senders[0].rto.srtt_us() < 60_000);
+}

@@ -9,8 +9,7 @@ Reference: Paper section 4.3 (duplicate bytes); RFC 6298 section 3 (Karn).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.onepoint import one_point
@@ -43,8 +42,7 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     return Result("connections", {"connections": found})
 
 
-@dataclass(frozen=True, slots=True)
-class _Timeouts:
+class _Timeouts(NamedTuple):
     """What `timeouts` found, by connection and direction."""
 
     verdicts: dict[tuple[int, str], list[str]]

@@ -27,5 +27,5 @@ def test_the_limits_of_the_capture_have_a_say_without_a_kernel_log(
     reasons: Any = object.__new__(idlecause.Reasons)
     reasons.m, reasons.paused = None, {}
     reasons.__dict__["_kernel"] = SimpleNamespace(rows=lambda conn, direction: kernel_rows)
-    state: Any = SimpleNamespace(connection=SimpleNamespace(index=0, data_dir=0))
+    state: Any = SimpleNamespace(connection=SimpleNamespace(index=0, data_dir=0, summaries={0: {}}))
     assert reasons.application_paused(state) is paused

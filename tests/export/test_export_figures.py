@@ -69,7 +69,7 @@ def test_a_failed_file_leaves_nothing(tmp_path):
     assert target.read_text() == "old"
     with pytest.raises(UsageError, match="cannot be written"), files.writing(str(tmp_path / "no" / "x")):
         pass
-    with pytest.raises(UsageError, match="no directory"):
+    with pytest.raises(UsageError, match="cannot create this directory"):
         files.folder(str(target))
 
 

@@ -118,7 +118,7 @@ class Reasons:
         waits.
         """
         kernel = self._kernel.rows(state.connection.index, state.connection.data_dir)
-        if len(kernel):
+        if len(kernel) or not state.connection.summaries:
             return True
         index = state.connection.index
         if index not in self.paused:

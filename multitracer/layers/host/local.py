@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer.model import schema
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 
@@ -42,6 +41,8 @@ def calls_logged(m: Timeline, source: int, events: Table) -> tuple[bool, bool]:
     -------
     writes, reads : bool
     """
+    from multitracer.model import schema
+
     record = of(m.settings, m.sources[source].path).get("record")
     enabled = record.get("tracepoints") if isinstance(record, Mapping) else None
     names = enabled if isinstance(enabled, list) else []

@@ -66,7 +66,7 @@ pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     }
     let seen = Observation::of(connection, direction);
     let known = |point: Point| seen.point == Some(point) && seen.grade >= Grade::Likely;
-    let proven = match unseen <= LOST_AGAIN * counts.upstream + FEW {
+    let proven = match unseen <= LOST_AGAIN * counts.upstream {
         _ if known(Point::Sender) => runs,
         true => unseen,
         false => 0,
@@ -74,10 +74,9 @@ pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     [proven.max(counts.upstream), if known(Point::Receiver) { 0 } else { counts.downstream }]
 }
 
-/// Away from the sender, more identifications left out than so many for each segment known to be lost, and a few, are not
-/// those of retransmissions lost in their turn.
+/// Away from the sender, more identifications left out than so many for each segment known to be lost are not those of
+/// retransmissions lost in their turn: an ACK may have had them.
 const LOST_AGAIN: u64 = 2;
-const FEW: u64 = 3;
 
 /// Segments of the other direction without payload, so ACKs, that were lost upstream of the capture, by the IP
 /// identifications left out; `None` if these do not tell.

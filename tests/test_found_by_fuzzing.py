@@ -123,3 +123,20 @@ def test_a_time_beyond_every_column_is_none(tmp_path: Path, run: Run) -> None:
     issues = {one["code"]: (one["count"], one["first_record"]) for one in json.loads(done.stdout)["issues"]}
     assert issues["bad-number"] == (1, 3)
     assert issues["no-timestamp"] == (1, 4)
+
+
+STATES = """time,local,remote,cwnd_bytes,srtt_ms,ssthresh,mss
+1795249751.5,10.0.0.1:1000,10.0.0.2:80,14480,1e308,,1448
+1795249752.5,10.0.0.1:1000,10.0.0.2:80,14480,40,,1448
+"""
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_number_beyond_every_number_is_left_out(tmp_path: Path) -> None:
+    """A time of 1e308 ms is no number in nanoseconds."""
+    import multitracer as mt
+
+    path = tmp_path / "states.csv"
+    path.write_text(STATES, encoding="ascii")
+    table = mt.open_trace(str(path)).tables["tcp_states"]
+    assert table["srtt_ns"].tolist() == [-1, 40_000_000]

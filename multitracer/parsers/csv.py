@@ -143,10 +143,12 @@ def _values(
     for name, rows, values in parts:
         state = csvcolumns.state_of(name, units, path) if flows else None
         if state is None:
-            others.append((name, rows, values * _scale(name, units, path)))
+            with np.errstate(over="ignore"):
+                others.append((name, rows, values * _scale(name, units, path)))
             continue
         known = place[rows] >= 0
-        rows, values = rows[known], values[known] * state.factor
+        with np.errstate(over="ignore"):  # beyond any number is not sane either
+            rows, values = rows[known], values[known] * state.factor
         if state.per_mss:
             values = values / (mss or np.nan)
         column = states.setdefault(state.column, np.full(len(used), -1, dtype=np.int64))

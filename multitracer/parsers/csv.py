@@ -142,13 +142,13 @@ def _values(
     others: list[tuple[str, Array, Array]] = []
     for name, rows, values in parts:
         state = csvcolumns.state_of(name, units, path) if flows else None
+        with np.errstate(over="ignore"):  # what is beyond any number is not sane either
+            values = values * (_scale(name, units, path) if state is None else state.factor)
         if state is None:
-            with np.errstate(over="ignore"):
-                others.append((name, rows, values * _scale(name, units, path)))
+            others.append((name, rows, values))
             continue
         known = place[rows] >= 0
-        with np.errstate(over="ignore"):  # beyond any number is not sane either
-            rows, values = rows[known], values[known] * state.factor
+        rows, values = rows[known], values[known]
         if state.per_mss:
             values = values / (mss or np.nan)
         column = states.setdefault(state.column, np.full(len(used), -1, dtype=np.int64))

@@ -66,10 +66,12 @@ pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     }
     let seen = Observation::of(connection, direction);
     let known = |point: Point| seen.point == Some(point) && seen.grade >= Grade::Likely;
-    let proven = match unseen <= LOST_AGAIN * counts.upstream {
-        _ if known(Point::Sender) => runs,
-        true => unseen,
-        false => 0,
+    let proven = if known(Point::Sender) {
+        runs
+    } else if unseen <= LOST_AGAIN * counts.upstream {
+        unseen
+    } else {
+        0
     };
     [proven.max(counts.upstream), if known(Point::Receiver) { 0 } else { counts.downstream }]
 }

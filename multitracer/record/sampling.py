@@ -41,26 +41,32 @@ class Sampler(threading.Thread):
         self._interval_s = interval_s
         self._take = take
         self._end = threading.Event()
+        self._took_s = 0.0
         self.samples = 0
         self.failed = ""
 
+    def start(self) -> None:
+        """Take the first sample, and go on beside the caller: what it does next lies between two samples."""
+        self._once()
+        super().start()
+
     def run(self) -> None:
-        """Sample until the end: at its start, at its end, and in between."""
+        """Sample in between, and at the end."""
         while not self.failed:
-            began = time.monotonic()
-            self._once()
-            took = time.monotonic() - began
-            if self._end.wait(max(self._interval_s - took, took * (1 / _SHARE - 1))):
+            if self._end.wait(max(self._interval_s - self._took_s, self._took_s * (1 / _SHARE - 1))):
                 break
+            self._once()
         self._once()
 
     def _once(self) -> None:
+        began = time.monotonic()
         try:
             self._take(self._file)
             self._file.flush()
             self.samples += 1
-        except OSError as error:
-            self.failed = error.strerror or str(error)
+        except (OSError, subprocess.SubprocessError) as error:
+            self.failed = getattr(error, "strerror", None) or str(error)
+        self._took_s = time.monotonic() - began
 
     def finish(self) -> None:
         """Take the last sample and close the file."""

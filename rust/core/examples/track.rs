@@ -15,7 +15,7 @@ fn main() {
     let start = Instant::now();
     let path = Path::new(&path);
     let (info, tracker) = if options.iter().any(|o| o == "beside") {
-        track_beside(keep_segments, |relay| capture::read(path, relay, &mut issues))
+        track_beside(keep_segments, |relay| capture::read(path, relay, &mut issues)).expect("a thread")
     } else {
         let mut tracker = if keep_segments { Tracker::new(true) } else { Tracker::summing_up() };
         (capture::read(path, &mut tracker, &mut issues), tracker)

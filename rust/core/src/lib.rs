@@ -33,5 +33,6 @@ pub mod rlp;
 pub mod segment;
 pub mod summary;
 pub mod text;
+pub mod threads;
 pub mod tracker;
 pub mod wifi;

@@ -1,5 +1,6 @@
 //! Captures: one call reads, decodes and tracks; what comes back are plain dictionaries and NumPy columns.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +11,7 @@ use multitracer_core::tracker::{
     Columns, Connection, ConnectionStore, MultipathRow, QuotedError, covered_before, track_beside,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -36,6 +37,9 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 
 pub(crate) fn error_to_python(error: ReadError) -> PyErr {
     match error {
+        ReadError::Io(error) if error.kind() == ErrorKind::OutOfMemory => {
+            PyMemoryError::new_err(error.to_string())
+        }
         ReadError::Io(error) => PyOSError::new_err((error.raw_os_error(), error.to_string())),
         ReadError::Cancelled => PyKeyboardInterrupt::new_err(()),
         other => PyValueError::new_err(other.to_string()),
@@ -74,7 +78,8 @@ fn read_and_track(paths: &[PathBuf], keep_segments: bool, skip: &[u64], progress
         }
         let mut sink = capture::Without { sink: relay, records: skip };
         capture::read_parts(paths, &mut sink, &mut issues, Some(progress))
-    });
+    })
+    .map_err(|error| (0, error.into()))?;
     let info = info?;
     let (icmp_errors, multipath) = (tracker.take_icmp_errors(), tracker.take_multipath());
     let (connections, columns) = tracker.conclude(&mut issues);

@@ -35,8 +35,10 @@ impl Following {
 #[pymethods]
 impl Following {
     #[new]
-    fn new(path: PathBuf, keep_segments: bool, connections: usize) -> Self {
-        Following(Some(Follow::begin(path, Limits { keep_segments, connections: connections.max(1) })))
+    fn new(path: PathBuf, keep_segments: bool, connections: usize) -> PyResult<Self> {
+        let limits = Limits { keep_segments, connections: connections.max(1) };
+        let follow = Follow::begin(path, limits).map_err(|error| error_to_python(error.into()))?;
+        Ok(Following(Some(follow)))
     }
 
     /// Wait for the end, so many seconds at most; whether it has come. Signals are answered meanwhile.

@@ -1,11 +1,13 @@
 //! Work that may be long: on a thread of its own, without the interpreter lock, ended by Ctrl-C.
 
+use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use multitracer_core::input::Progress;
-use pyo3::exceptions::PyValueError;
+use multitracer_core::threads;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 /// How often the watching thread looks for Ctrl-C and reports progress.
@@ -24,13 +26,13 @@ pub(crate) fn watched<T: Send>(
         // A receiver is not Sync, which letting go of the interpreter asks for; nobody else takes this lock.
         let wait = Mutex::new(wait);
         // Nobody waits any more only if this thread's owner has ended, and then nobody misses the result.
-        scope.spawn(move || drop(done.send(work())));
+        threads::beside(scope, move || drop(done.send(work())))?;
         loop {
             match py.detach(|| {
                 wait.lock().map_or(Err(mpsc::RecvTimeoutError::Disconnected), |w| w.recv_timeout(WATCH))
             }) {
-                Ok(outcome) => return Some(outcome),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+                Ok(outcome) => return Ok(Some(outcome)),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     let bytes = progress.bytes_read.load(Ordering::Relaxed);
                     let reported = report.map_or(Ok(()), |report| report.call1((bytes,)).map(drop));
@@ -41,7 +43,8 @@ pub(crate) fn watched<T: Send>(
                 }
             }
         }
-    });
+    })
+    .map_err(|error: io::Error| PyMemoryError::new_err(error.to_string()))?;
     match (interrupted, outcome) {
         (Some(error), _) => Err(error),
         (None, Some(outcome)) => Ok(outcome),

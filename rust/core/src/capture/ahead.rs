@@ -4,6 +4,8 @@ use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
+use crate::threads;
+
 /// Bytes in a block: large enough that the system call is lost in the noise, small enough to stay in the cache.
 pub(super) const BLOCK: usize = 256 * 1024;
 /// Room before the bytes of a block, for what was left of the block before.
@@ -22,17 +24,20 @@ pub(super) struct Ahead {
 
 impl Ahead {
     /// Read on another thread, which ends when all is read or nobody takes it any more.
+    ///
+    /// # Errors
+    /// There is no thread.
     pub(super) fn begin<'scope, 'p: 'scope>(
         scope: &'scope Scope<'scope, '_>,
         mut reader: Box<dyn Read + Send + 'p>,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let (sender, full) = sync_channel::<Block>(BLOCKS);
         let (empty, receiver) = sync_channel::<Vec<u8>>(BLOCKS);
         for _ in 1..BLOCKS {
             // There is room for all of them.
             drop(empty.send(vec![0; ROOM + BLOCK]));
         }
-        scope.spawn(move || {
+        threads::beside(scope, move || {
             while let Ok(mut buffer) = receiver.recv() {
                 let mut filled = 0;
                 let end = fill(&mut *reader, &mut buffer[ROOM..ROOM + BLOCK], &mut filled);
@@ -45,8 +50,8 @@ impl Ahead {
                     Err(error) => return drop(sender.send(Err(error))),
                 }
             }
-        });
-        Ahead { full, empty }
+        })?;
+        Ok(Ahead { full, empty })
     }
 
     /// The next block; `None` at the end.

@@ -56,7 +56,7 @@ impl<'p> Source<'p> {
         let worth_it = opened.size.is_some_and(|size| size >= WORTH_A_THREAD);
         let mut source = Self::of(opened, progress);
         if worth_it && let Supply::Reader(reader) = source.supply {
-            source.supply = Supply::Ahead(Ahead::begin(scope, reader));
+            source.supply = Supply::Ahead(Ahead::begin(scope, reader)?);
         }
         Ok(source)
     }

@@ -3,6 +3,7 @@
 //! Memory is in proportion to connections and bounded by [`Limits`]; what is said in the end of a capture within
 //! them is what is said of the same bytes in a file.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use crate::capture::{self, CaptureInfo, Gauge, ReadError};
 use crate::issue::Issues;
+use crate::threads;
 use crate::tracker::Tracker;
 
 mod live;
@@ -53,20 +55,24 @@ type Reading = (Result<CaptureInfo, ReadError>, Issues);
 
 impl Follow {
     /// Begin to read a pipe, `-`, or a file that grows.
-    pub fn begin(path: PathBuf, limits: Limits) -> Self {
+    ///
+    /// # Errors
+    /// There is no thread to read it.
+    pub fn begin(path: PathBuf, limits: Limits) -> io::Result<Self> {
         let gauge = Arc::new(Gauge::default());
         let live = Arc::new(Mutex::new(Live::new(limits)));
         let ended = Arc::new(Ended::default());
         let reading = {
             let (gauge, live, end) = (Arc::clone(&gauge), Arc::clone(&live), AtEnd(Arc::clone(&ended)));
-            thread::spawn(move || {
+            let work = move || {
                 let _end = end;
                 let mut issues = Issues::default();
                 let info = capture::follow(&path, &mut live::Shared(&live), &mut issues, &gauge);
                 (info, issues)
-            })
+            };
+            thread::Builder::new().spawn(work).map_err(threads::refused)?
         };
-        Follow { gauge, live, ended, reading: Some(reading) }
+        Ok(Follow { gauge, live, ended, reading: Some(reading) })
     }
 
     /// Wait for the end, no longer than this; whether it has come.

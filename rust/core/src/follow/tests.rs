@@ -34,7 +34,7 @@ fn at_once(path: &Path, keep_segments: bool) -> (CaptureInfo, Vec<String>, Issue
 /// What is said of the same bytes when they come in pieces.
 fn in_pieces(path: &Path, bytes: &[u8], limits: Limits) -> (CaptureInfo, Vec<String>, Issues) {
     let mut file = std::fs::File::create(path).unwrap();
-    let follow = Follow::begin(path.to_owned(), limits);
+    let follow = Follow::begin(path.to_owned(), limits).unwrap();
     for piece in bytes.chunks(bytes.len() / 3 + 1) {
         file.write_all(piece).unwrap();
         while follow.snapshot(3).bytes_read < file.metadata().unwrap().len() {
@@ -89,7 +89,7 @@ fn many(ports: u16) -> Vec<u8> {
 fn what_is_silent_for_longest_is_forgotten() {
     let path = scratch("many");
     std::fs::write(&path, many(50)).unwrap();
-    let follow = Follow::begin(path.clone(), Limits { keep_segments: false, connections: 8 });
+    let follow = Follow::begin(path.clone(), Limits { keep_segments: false, connections: 8 }).unwrap();
     follow.stop();
     assert!(follow.wait(Duration::from_secs(60)));
     let snapshot = follow.snapshot(3);
@@ -122,7 +122,7 @@ fn of_many_that_are_packed_all_are_counted() {
     let pair = records.len() / usize::from(PORTS);
     file.write_all(header).unwrap();
     let limits = Limits { keep_segments: false, connections: 5000 };
-    let follow = Follow::begin(path.clone(), limits);
+    let follow = Follow::begin(path.clone(), limits).unwrap();
     let (mut segments, mut active) = (0, 0);
     // The first thousand once more after some were given up: of those that were not kept, new connections.
     for part in [0..2500, 2500..4900, 1000..2000, 4900..6000, 5000..6000, 0..1000] {
@@ -163,7 +163,7 @@ fn a_connection_goes_on_after_others_were_forgotten() {
     // The last connection once more: its segments must find it.
     let last = bytes[bytes.len() - 156..].to_vec();
     std::fs::write(&path, [bytes, last].concat()).unwrap();
-    let follow = Follow::begin(path.clone(), Limits { keep_segments: false, connections: 19 });
+    let follow = Follow::begin(path.clone(), Limits { keep_segments: false, connections: 19 }).unwrap();
     follow.stop();
     let Followed { tracker, .. } = follow.finish().unwrap();
     tracker.connections().with(tracker.connections().len() - 1, |connection| {
@@ -177,7 +177,7 @@ fn a_connection_goes_on_after_others_were_forgotten() {
 fn a_file_that_is_replaced_is_said() {
     let path = scratch("replaced");
     std::fs::write(&path, many(3)).unwrap();
-    let follow = Follow::begin(path.clone(), MANY);
+    let follow = Follow::begin(path.clone(), MANY).unwrap();
     while follow.snapshot(0).records < 6 {
         assert!(!follow.wait(Duration::from_millis(5)));
     }
@@ -192,7 +192,7 @@ fn a_file_that_is_replaced_is_said() {
 fn what_is_dropped_ends() {
     let path = scratch("dropped");
     std::fs::write(&path, many(1)).unwrap();
-    let follow = Follow::begin(path.clone(), MANY);
+    let follow = Follow::begin(path.clone(), MANY).unwrap();
     let gauge = Arc::clone(&follow.gauge);
     drop(follow);
     assert_eq!(Arc::strong_count(&gauge), 1);
@@ -203,7 +203,7 @@ fn what_is_dropped_ends() {
 fn what_is_no_capture_is_an_error() {
     let path = scratch("nonsense");
     std::fs::write(&path, "no capture at all, but long enough to be one").unwrap();
-    let follow = Follow::begin(path.clone(), MANY);
+    let follow = Follow::begin(path.clone(), MANY).unwrap();
     assert!(follow.wait(Duration::from_secs(60)));
     assert!(matches!(follow.finish(), Err(ReadError::NotPcap(_))));
     std::fs::remove_file(&path).unwrap();

@@ -6,6 +6,8 @@
 use super::Tracker;
 use crate::capture::{Batch, IcmpError, Sink};
 use crate::segment::Segment;
+use crate::threads;
+use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -66,14 +68,20 @@ impl Sink for Relay {
 }
 
 /// Let `produce` fill a tracker that works on a thread of its own.
-pub fn track_beside<R>(keep_segments: bool, produce: impl FnOnce(&mut Relay) -> R) -> (R, Tracker) {
+///
+/// # Errors
+/// There is no thread.
+pub fn track_beside<R>(
+    keep_segments: bool,
+    produce: impl FnOnce(&mut Relay) -> R,
+) -> io::Result<(R, Tracker)> {
     thread::scope(|scope| {
         let (full, work) = sync_channel::<Batch>(BATCHES);
         let (back, empty) = sync_channel::<Batch>(BATCHES);
         for _ in 0..BATCHES {
             drop(back.send(Batch::new(BATCH)));
         }
-        let tracking = scope.spawn(move || {
+        let tracking = threads::beside(scope, move || {
             let mut tracker = if keep_segments { Tracker::new(true) } else { Tracker::summing_up() };
             while let Ok(mut batch) = work.recv() {
                 batch.deliver(&mut tracker);
@@ -81,7 +89,7 @@ pub fn track_beside<R>(keep_segments: bool, produce: impl FnOnce(&mut Relay) -> 
                 drop(back.try_send(batch));
             }
             tracker
-        });
+        })?;
         let mut relay = Relay { filling: Batch::new(BATCH), full, empty };
         let produced = produce(&mut relay);
         if !relay.filling.is_empty() {
@@ -89,7 +97,7 @@ pub fn track_beside<R>(keep_segments: bool, produce: impl FnOnce(&mut Relay) -> 
         }
         drop(relay);
         match tracking.join() {
-            Ok(tracker) => (produced, tracker),
+            Ok(tracker) => Ok((produced, tracker)),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
@@ -125,7 +133,8 @@ mod tests {
         for segments in [0, 1, most - 1, most, most + 1, 7 * most + 3] {
             let bytes = capture(segments);
             let (info, tracker) =
-                track_beside(true, |relay| read_from(bytes.as_slice(), relay, &mut Issues::default(), None));
+                track_beside(true, |relay| read_from(bytes.as_slice(), relay, &mut Issues::default(), None))
+                    .unwrap();
             let (_, columns) = tracker.finish(&mut Issues::default());
             let records = columns.expect("segments were asked for").record;
             assert_eq!(info.expect("a capture").tcp_segments, u64::from(segments));
@@ -155,7 +164,8 @@ mod tests {
             relay.batch(&mut batch);
             assert!(batch.is_empty());
             segments[15..].iter().for_each(|segment| relay.segment(segment));
-        });
+        })
+        .unwrap();
         let (_, columns) = tracker.finish(&mut Issues::default());
         let records = columns.expect("segments were asked for").record;
         assert_eq!(records, (1..=3 * BATCH as i64).collect::<Vec<_>>());

@@ -61,7 +61,7 @@ def verdict_sentences(retransmissions: Table, row: int) -> Iterator[tuple[str, s
     decided = f"; packet {answer:,} answered it" if answer else ""
     reasons = {
         "spurious": f"it was spurious: an earlier copy had arrived{decided}",
-        "genuine": f"it was needed: the ACK answers this transmission{decided}",
+        "genuine": f"it was needed: the ACK acknowledges this transmission{decided}",
         "inconclusive": f"no ACK shows whether it was needed{decided}",
     }
     yield "verdict", reasons[verdict], answer

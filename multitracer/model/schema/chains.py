@@ -82,7 +82,7 @@ LOAD = Schema(
         _CONN,
         _RECORD,
         Column("rtt_ns", "int64", "ns", "the sample"),
-        Column("delay_ns", "int64", "ns", "queueing delay: RTT less the smallest RTT", "Paper 3.3, 5.2"),
+        Column("delay_ns", "int64", "ns", "queueing delay: RTT less the minimum RTT", "Paper 3.3, 5.2"),
         Column("load", "int64", "bytes", "payload sent and not acknowledged", "Paper 3.3"),
         Column("queue", "int64", "bytes", "of it, beyond the BDP", "Paper 3.3"),
         Column("drain_ns", "int64", "ns", "time that the bottleneck needs for that queue"),

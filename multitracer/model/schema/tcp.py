@@ -106,7 +106,7 @@ RETRANSMISSIONS = Schema(
         Column("alternative", "int8", "", "the other cause that the same packets would have", "", CAUSES),
         Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
-        Column("too_early", "int8", "", "vote by an answer sooner than the smallest RTT", "Paper 5.4", VOTES),
+        Column("too_early", "int8", "", "vote by an ACK sooner than the minimum RTT", "Paper 5.4", VOTES),
         Column(
             "verdict", "int8", "", "spurious: an earlier copy had arrived", "RFC 3522 1, Paper 5.4", VERDICTS
         ),
@@ -159,7 +159,7 @@ EPISODES = Schema(
         Column("receiver", "int8", "", "vote by the receiver's capture on the first", "Paper 5.4", VOTES),
         Column("eifel", "int8", "", "votes by echoed timestamps together", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "votes by duplicate SACKs together", "RFC 2883, 3708", VOTES),
-        Column("too_early", "int8", "", "votes by answers sooner than the smallest RTT", "Paper 5.4", VOTES),
+        Column("too_early", "int8", "", "votes by ACKs sooner than the minimum RTT", "Paper 5.4", VOTES),
         Column("ack_path", "int8", "", "genuine: a timer, as all ACKs were lost", "Paper 5.3", VOTES),
         Column("verdict", "int8", "", "the votes together", "RFC 3522 1, Paper 5.4", VERDICTS),
         Column("undone", "int8", "", "how a Linux sender takes it back", "RFC 4015, 5682", UNDONE),
@@ -191,7 +191,7 @@ TIMEOUTS = Schema(
         Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
         Column("frto", "int8", "", "vote by ACKs of data that was not retransmitted", "RFC 5682", VOTES),
-        Column("too_early", "int8", "", "vote by an ACK sooner than the smallest RTT", "Paper 5.4", VOTES),
+        Column("too_early", "int8", "", "vote by an ACK sooner than the minimum RTT", "Paper 5.4", VOTES),
         Column("receiver", "int8", "", "vote by the receiver's capture", "Paper 5.4", VOTES),
         Column(
             "ack_path", "int8", "", "genuine: the data arrived, all its ACKs were lost", "Paper 5.3", VOTES
@@ -302,7 +302,7 @@ TCP_STATES = Schema(
         Column("unacked", "int32", "packets", "in flight; -1 if absent"),
         Column("retrans_total", "int32", "packets", "retransmitted so far; -1 if absent"),
         Column("notsent", "int64", "bytes", "in the send buffer, not yet sent; -1 if absent"),
-        Column("min_rtt_ns", "int64", "ns", "smallest RTT; -1 if absent"),
+        Column("min_rtt_ns", "int64", "ns", "minimum RTT; -1 if absent"),
         Column("backoff", "int16", "", "timer backoff exponent; -1 if absent"),
         Column("busy_ns", "int64", "ns", "time with data in flight; -1 if absent"),
         Column("rwnd_limited_ns", "int64", "ns", "time limited by the receiver window; -1 if absent"),

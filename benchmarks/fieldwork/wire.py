@@ -280,5 +280,6 @@ def halves(
     return Halves(there[0] + back[0], there[len(there) // 2] + back[len(back) // 2])
 
 
-def _name(packet: Packet) -> tuple[Key, int, int, int, int]:
-    return packet.key, packet.ip_id, packet.seq, packet.ack, packet.length
+def _name(packet: Packet) -> tuple[Key, int, int, int, bool]:
+    # Not its length: a super-segment at one tap is its first segment at the next.
+    return packet.key, packet.ip_id, packet.seq, packet.ack, packet.length > 0

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -23,17 +22,10 @@ from typing import Any
 
 import generate
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from support_chromium import chromium, launched
+
 READY_MS = 120_000
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 EXTENT = "document.getElementById('shown').textContent"
 
 
@@ -72,14 +64,12 @@ def main() -> None:
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
+    program = chromium()
+    if program is None:
         sys.exit("bench_page: chromium is not installed")
     print(f"{'packets':>12}{'report s':>10}{'peak MB':>9}{'page MB':>9}{'first s':>9}{'zoom ms':>9}")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        context = driver.chromium.launch_persistent_context(
-            Path(folder) / "profile", executable_path=chromium, args=FLAGS
-        )
+        context = launched(driver, program, Path(folder) / "profile")
         for count in options.packets:
             capture, page = Path(folder) / "transfer.pcap", Path(folder) / "page.html"
             generate.write(capture, options.kind, count, jitter=True)  # regular times would pack to nothing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,18 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support_chromium import chromium, launched
 from support_samples import PATIENCE_S
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 WAIT_MS = 1000 * PATIENCE_S
 
 
@@ -38,13 +28,11 @@ class Noticed:
 def browser(profile: Path) -> Iterator[Any]:
     """Chromium with a fresh profile; skips the test where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
+    program = chromium()
+    if program is None:
         pytest.skip("chromium is not installed")
     with playwright.sync_playwright() as driver:
-        context = driver.chromium.launch_persistent_context(
-            profile, executable_path=chromium, args=FLAGS, viewport={"width": 1200, "height": 900}
-        )
+        context = launched(driver, program, profile, viewport={"width": 1200, "height": 900})
         context.set_default_timeout(WAIT_MS)
         yield context
         context.close()

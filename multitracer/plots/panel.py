@@ -71,7 +71,7 @@ Role = Literal[
     "goodput",
     "delay",
     "delay_back",
-    "bound",
+    "min_rtt",
     "histogram",
     "range",
     "dimension",
@@ -335,8 +335,10 @@ class Panel:
         if high <= low:
             high = low + max(1.0, abs(low) * 1e-3)
         margin = 0.05 * (high - low)
-        if any(series.kind == "bars" for series in self.series):
-            margin *= 2.0  # words stand on bars
+        worded = any(len(pieces.texts) > 1 and any(pieces.texts) for pieces in self.pieces)
+        worded |= sum(pieces.ends == "dimension" and any(pieces.texts) for pieces in self.pieces) > 1
+        if worded or any(series.kind == "bars" for series in self.series):
+            margin *= 2.0  # words stand on bars, and over and under lines
         return (low if self.zero and low == 0.0 else low - margin), high + margin
 
 

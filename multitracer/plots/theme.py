@@ -110,7 +110,7 @@ def _looks(ink: str, link: str, rcv_ack: str, flight: str) -> dict[Role, Look]:
         "goodput": Look(GREEN, dash="dashed", width=1.6),
         "delay": Look(link, "o", 3.0),
         "delay_back": Look(ORANGE, "D", 2.8),
-        "bound": Look(GREY, alpha=0.25),
+        "min_rtt": Look(ink, dash="dotted", width=1.2, alpha=0.75),
         "histogram": Look(link, alpha=0.85),
         "range": Look(ink, "s", 4.0, width=1.6),
         "dimension": Look(VERMILION, width=1.2),

@@ -97,7 +97,15 @@ def _packets(selection: Selection, packets: Table) -> list[Pieces]:
     since = np.where(lost["queue_ns"] >= 0, lost["queue_ns"], lost["drop_ns"])
     x, y, x_end, y_end = _line(selection, lost, since, lost["drop_ns"], ("TCP", "queue"))
     up = _line(selection, refused, refused["receive_ns"], refused["drop_ns"], ("driver", "TCP"))
+    # Later ones are drawn over earlier ones: no drop is hidden.
     return [
+        Pieces(
+            "came",
+            "rcv_data",
+            *_line(selection, came, came["receive_ns"], came["receive_ns"], ("driver", "TCP")),
+            label="packet received",
+            details=_details(came),
+        ),
         Pieces(
             "enter",
             "packet_path",
@@ -131,13 +139,6 @@ def _packets(selection: Selection, packets: Table) -> list[Pieces]:
             *(*up[:3], up[3] + 0.5),
             label="received packet dropped by this host",
             details=_details(refused),
-        ),
-        Pieces(
-            "came",
-            "rcv_data",
-            *_line(selection, came, came["receive_ns"], came["receive_ns"], ("driver", "TCP")),
-            label="packet received",
-            details=_details(came),
         ),
     ]
 

@@ -64,7 +64,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         low = float(seconds.min()) * size
         x = np.array([max(window[0], float(series[0].x[0])), float(series[0].x[-1])])
         label = f"min RTT: {low:,.3g} {unit}"
-        series.append(Series("TcpSnd_min_rtt", "bound", x, np.full(2, low), kind="line", label=label))
+        series.append(Series("TcpSnd_min_rtt", "min_rtt", x, np.full(2, low), kind="line", label=label))
     panel = Panel("rtt", Axis("RTT", unit), tuple(series), tuple(_timeouts(selection, results)), zero=True)
     notes = []
     if len(states) == 0 or not np.any(states["rto_ns"] >= 0):

@@ -115,9 +115,10 @@ def _throughput(rows: Sequence[Mapping[str, Any]], percent: Any) -> Panel | None
     classes = np.unique(percent[usable])
     low = np.array([np.nanmin(rates[percent == one]) for one in classes])
     high = np.array([np.nanmax(rates[percent == one]) for one in classes])
-    x = classes.astype(np.float64)
+    several = low < high  # one measurement has no range
+    x, low, high = classes[several].astype(np.float64), low[several], high[several]
     label = "range at one utilization"
-    ranges = Pieces("range", "range", x, low, x, high, ends="dimension", label=label)
+    ranges = [Pieces("range", "range", x, low, x, high, ends="dimension", label=label)] if len(x) else []
     each = Series(
         "throughput", "range", percent[usable].astype(np.float64), rates[usable], label="each measurement"
     )
@@ -125,7 +126,13 @@ def _throughput(rows: Sequence[Mapping[str, Any]], percent: Any) -> Panel | None
     each = Series("throughput", "range", each.x[order], each.y[order], label="each measurement")
     apart = base.far_apart(rates[usable].tolist())
     return Panel(
-        "throughput", Axis("Goodput", unit), (each,), pieces=(ranges,), height=0.6, zero=not apart, log=apart
+        "throughput",
+        Axis("Goodput", unit),
+        (each,),
+        pieces=tuple(ranges),
+        height=0.6,
+        zero=not apart,
+        log=apart,
     )
 
 

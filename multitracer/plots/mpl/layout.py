@@ -186,9 +186,10 @@ def _fit_axes(canvas: Canvas) -> None:
         if panel.lanes:
             continue
         room = canvas.pixels(axes)[1] * 72.0 / float(canvas.mpl.dpi) + canvas.pt(BETWEEN)
-        for smaller in (1.0, 0.85, 0.7):
-            lines = wrapped(drawable(str(panel.y), 60), room, size * smaller, most=3)
-            if not lines[-1].endswith("\N{HORIZONTAL ELLIPSIS}") and len(lines) <= 2:
+        words = drawable(str(panel.y), 60)
+        for smaller in (1.0, 0.85, 0.7, 0.6):
+            lines = wrapped(words, room, size * smaller, most=3)
+            if len(lines) <= 2 and " ".join(lines) == words:  # neither cut nor broken within a word
                 break
         axes.yaxis.label.set(text="\n".join(lines), fontsize=size * smaller, multialignment="center")
 

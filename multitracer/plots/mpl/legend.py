@@ -135,25 +135,38 @@ def columns(blocks: Sequence[Sequence[Row]], count: int, width: float, size: flo
     list of list of list of Row
         By column, block and entry; `count` columns at most.
     """
-    everything = [(index, row) for index, block in enumerate(blocks) for row in block]
-    heights = [len(_lines(row, width, size)) * LINE + SPACING for _, row in everything]
-    most = sum(heights) / count + 0.5 * LINE
+    heights = [[len(_lines(row, width, size)) * LINE + SPACING for row in block] for block in blocks]
+    total = sum(map(sum, heights)) + AIR * len(blocks)
+    most = total / count
+    # The lowest height at which no more columns are needed.
+    while len(found := _dealt(blocks, heights, most)) > count:
+        most += 0.25 * LINE
+    return found
+
+
+def _dealt(
+    blocks: Sequence[Sequence[Row]], heights: Sequence[Sequence[float]], most: float
+) -> list[list[list[Row]]]:
+    """Columns no higher than `most` (in sizes of the letters), unless an entry alone is."""
     found: list[list[list[Row]]] = [[]]
     used, at = 0.0, -1
-    for position, ((index, row), tall) in enumerate(zip(everything, heights, strict=True)):
-        # No heading stands alone at the foot of a column.
-        needed = tall + (heights[position + 1] if row.entry is None else 0.0)
-        if used and used + needed > most and len(found) < count:
-            found.append([])
-            used, at = 0.0, -1
-            if row.entry is not None and (heading := blocks[index][0]).entry is None:
-                found[-1].append([heading])
-                used, at = LINE + SPACING, index
-        if index != at:
-            found[-1].append([])
-            at = index
-        found[-1][-1].append(row)
-        used += tall
+    for index, (block, tall) in enumerate(zip(blocks, heights, strict=True)):
+        for position, row in enumerate(block):
+            # No heading stands alone at the foot of a column.
+            needed = sum(tall[position : position + (2 if row.entry is None else 1)])
+            needed += AIR if used and index != at else 0.0
+            if used and used + needed > most:
+                found.append([])
+                used, at = 0.0, -1
+                if row.entry is not None and block[0].entry is None:
+                    found[-1].append([block[0]])
+                    used, at = tall[0], index
+            if index != at:
+                used += AIR if used else 0.0
+                found[-1].append([])
+                at = index
+            found[-1][-1].append(row)
+            used += tall[position]
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from multitracer.plots.drawable_text import FONT, drawable
 from multitracer.plots.fold import Floats
 from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.mpl.label_placement import LabelPlacement
-from multitracer.plots.mpl.text import text_width
+from multitracer.plots.mpl.text import text_width, wrapped
 from multitracer.plots.panel import Panel, Pieces
 
 if TYPE_CHECKING:
@@ -21,6 +21,15 @@ RASTER = 4_000  # pieces from which they become an image inside SVG and PDF
 FINE = 2  # columns and rows per pixel
 WORDED = 400  # pieces of one kind from which words could only hide each other
 TEXT_POINTS = 9.0
+LONG = 24  # letters from which words may take several lines
+
+
+class Box(NamedTuple):
+    """Words in lines, with their width and the height of a line in pixels."""
+
+    lines: list[str]
+    wide: float
+    line: float
 
 
 def draw_pieces(canvas: Canvas, panel: Panel, axes: Axes) -> None:
@@ -151,17 +160,62 @@ def _taken(canvas: Canvas, panel: Panel, axes: Axes) -> LabelPlacement:
     return placement
 
 
-def _steps(ends: tuple[float, ...], wide: float, tall: float) -> list[tuple[float, float]]:
-    """Places for the words of a line, as distances from its middle, the best first."""
+def _steps(ends: tuple[float, ...], middle: float, box: Box, across: float) -> list[tuple[float, float]]:
+    """Places for the words of a line: distances from its middle (at `middle` of `across`), the best first."""
     long, high = abs(ends[2] - ends[0]), abs(ends[3] - ends[1])
-    lifts = [side * tall * lift for lift in (1.0, 2.2, 3.4) for side in (1, -1)]
+    wide, more = box.wide, (len(box.lines) - 1) * box.line / 2
+    lifts = [side * (box.line * lift + more) for lift in (0.85, 1.8, 2.8) for side in (1, -1)]
     if high > long:
-        beside = [(side * (wide / 2 + 8), 0.0) for side in (1, -1)]
+        heights = (0.0, 0.25 * high, -0.25 * high, 0.4 * high, -0.4 * high)
+        beside = [(side * (wide / 2 + 8), height) for height in heights for side in (1, -1)]
         return [*beside, *((0.0, lift) for lift in lifts)]
-    # Over or under it: in its middle, from its begin on, up to its end; or beyond an end.
+    # Over or under it: in its middle, from its beginning on, up to its end; or beyond an end.
     aligned = [0.0, (wide - long) / 2 + 8, (long - wide) / 2 - 8]
+    inside = [min(max(step, wide / 2 + 2 - middle), across - wide / 2 - 2 - middle) for step in aligned]
     beyond = [(side * ((long + wide) / 2 + 8), 0.0) for side in (1, -1)]
-    return [*((across, lift) for lift in lifts for across in aligned), *beyond]
+    return [*((step, lift) for lift in lifts for step in inside), *beyond]
+
+
+def _boxes(canvas: Canvas, words: str) -> list[Box]:
+    """Words in one line; long ones also in two and three."""
+    line = canvas.points(TEXT_POINTS) * 1.2
+    whole = text_width(words, TEXT_POINTS)
+    found: list[Box] = []
+    for count in (1, 2, 3) if len(words) >= LONG else (1,):
+        lines = [words] if count == 1 else wrapped(words, whole / count * 1.2, TEXT_POINTS, most=count)
+        if " ".join(lines) == words and not any(lines == one.lines for one in found):
+            wide = max(text_width(one, TEXT_POINTS) for one in lines)
+            found.append(Box(lines, canvas.points(wide) + 4, line))
+    return found
+
+
+def _placed(
+    placement: LabelPlacement,
+    boxes: list[Box],
+    ends: tuple[float, ...],
+    middle: tuple[float, float],
+    across: float,
+    *,
+    must: bool,
+) -> tuple[Box, tuple[float, float]] | None:
+    """A box and its distance from the middle of a line; what `must` be shown covers others if it has to."""
+    tries = [[(box, step) for step in _steps(ends, middle[0], box, across)] for box in boxes]
+    # Rather across a line of the panel's height than in more lines; across data only at last.
+    orders = [(some, over_rules, False) for some in tries for over_rules in (False, True)]
+    if must:
+        orders += [(some, True, True) for some in tries]
+    for some, over_rules, over_data in orders:
+        for box, (x, y) in some:
+            if placement.take(
+                middle[0] + x,
+                middle[1] + y,
+                box.wide,
+                box.line * len(box.lines),
+                over_data=over_data,
+                over_rules=over_rules,
+            ):
+                return box, (x, y)
+    return tries[0][0] if must else None
 
 
 def _words(
@@ -176,7 +230,6 @@ def _words(
 
     look = canvas.theme.looks[pieces.role]
     halo = [withStroke(linewidth=canvas.pt(3.0), foreground=canvas.theme.ground)]
-    tall = canvas.points(TEXT_POINTS)
     pixel = 72.0 / float(canvas.mpl.dpi)
     across, up = canvas.pixels(axes)
     for index, (x, y, x_end, y_end) in zip(seen.tolist(), ends.tolist(), strict=True):
@@ -185,33 +238,15 @@ def _words(
         words = drawable(pieces.texts[index], 60)
         if not words:
             continue
-        wide = canvas.points(text_width(words, TEXT_POINTS)) + 4
         middle = (min(max((x + x_end) / 2, 0), across), min(max((y + y_end) / 2, 0), up))
-        tries = _steps((x, y, x_end, y_end), wide, tall)
-        # Rather across a line of the panel's height than across data.
-        for over_rules, over_data in ((False, False), (True, False), (True, True)):
-            place = next(
-                (
-                    step
-                    for step in tries
-                    if placement.take(
-                        middle[0] + step[0],
-                        middle[1] + step[1],
-                        wide,
-                        tall * 1.2,
-                        over_data=over_data,
-                        over_rules=over_rules,
-                    )
-                ),
-                None,
-            )
-            if place is not None or (over_rules and pieces.ends != "dimension"):
-                break
-        if place is None and pieces.ends != "dimension":
+        boxes = _boxes(canvas, words)
+        must = pieces.ends == "dimension"
+        found = _placed(placement, boxes, (x, y, x_end, y_end), middle, across, must=must)
+        if found is None:
             continue
-        step = place if place is not None else tries[0]
+        box, step = found
         text = axes.annotate(
-            words,
+            "\n".join(box.lines),
             (middle[0], middle[1]),
             xycoords="axes pixels",
             xytext=(step[0] * pixel, step[1] * pixel),
@@ -225,5 +260,6 @@ def _words(
             fontfamily=FONT,
             parse_math=False,
             zorder=6.5,
+            linespacing=1.05,
             path_effects=halo,
         )

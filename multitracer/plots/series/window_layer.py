@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,11 +36,15 @@ def window_panel(selection: Selection) -> Panel | None:
         return None
     tops = [float(s.y.max()) for s in found if s.role in ("cwnd", "flight")]
     room = ROOM * max(tops) if tops else np.inf
-    fitted = tuple(
-        s if float(np.median(s.y)) <= room else Series(**{**vars(s), "in_limits": False}) for s in found
-    )
+    fitted = tuple(s if float(np.median(s.y)) <= room else _beyond(s) for s in found)
     marks = tuple(_zero_windows(fitted))
     return Panel("window", Axis("Window", "bytes"), fitted, marks, height=0.42, zero=True)
+
+
+def _beyond(series: Series) -> Series:
+    """A curve that may leave the panel: its label has its value."""
+    label = f"{series.name}: mostly above (median {float(np.median(series.y)):,.0f})"
+    return replace(series, label=label, in_limits=False)
 
 
 def _zero_windows(series: tuple[Series, ...]) -> Iterator[Marks]:

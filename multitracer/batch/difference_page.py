@@ -8,7 +8,7 @@ from multitracer.batch.difference import Difference
 from multitracer.batch.page import Cell, page, table
 from multitracer.model import quantities
 from multitracer.report.markup import Markup, join, tag
-from multitracer.report.page_text import duration, micro, spelled
+from multitracer.report.page_text import duration, micro
 
 
 def difference_page(found: Difference) -> str:
@@ -100,11 +100,11 @@ def _factors(found: Difference) -> Markup:
         return Markup("")
     rows = [
         (
-            spelled(one.metric),
-            (one.before, f"{one.before:,.6g}"),
-            (one.after, f"{one.after:,.6g}"),
-            (one.difference, f"{one.difference:+,.4g}"),
-            f"{one.low:+,.4g} to {one.high:+,.4g}",
+            words.metric(one.metric),
+            (one.before, micro(words.value(one.metric, one.before))),
+            (one.after, micro(words.value(one.metric, one.after))),
+            (one.difference, micro(words.value(one.metric, one.difference, change=True))),
+            micro(words.metric_interval(one)),
             "changed" if one.sure else "no change shown",
         )
         for one in found.factors

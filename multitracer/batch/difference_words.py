@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from multitracer.batch.comparison import Change
 from multitracer.batch.difference import CauseChange, Difference, Set
 from multitracer.model import quantities
 from multitracer.model.quantities import count
 
 _MICRO = "us"
+PAIRS = 6
+"""Fewest pairs of which a test can show a difference: 2 of their 64 arrangements are 3%."""
 
 
 def headline(found: Difference) -> str:
@@ -54,8 +57,36 @@ def method(found: Difference) -> str:
     )
     if found.low_s is None:
         return words
-    test = "" if found.p_value is None else f" Permutation test of equal times: p = {found.p_value:.2g}."
+    sets = ", as two sets" if found.paired and found.before.measurements < PAIRS else ""
+    test = (
+        "" if found.p_value is None else f" Permutation test of equal times{sets}: p = {found.p_value:.2g}."
+    )
     return f"{words} Compared {how}; 95% intervals by bootstrap over measurements.{test}"
+
+
+def metric(name: str) -> str:
+    """The name of a metric as people say it; its values have the unit."""
+    for unit in ("_bps", "_ms", "_s"):
+        name = name.removesuffix(unit)
+    return name.replace("_", " ")
+
+
+def value(name: str, number: float, *, change: bool = False) -> str:
+    """A value of a metric in the unit that its name has; a `change` has a sign."""
+    sign = "" if not change else "-" if number < 0 else "+" if number > 0 else ""
+    number = abs(number) if change else number
+    if name.endswith("_bps"):
+        return sign + (quantities.rate(number) if number else "0")
+    if name.endswith(("_ms", "_s")):
+        return sign + quantities.duration(number / (1e3 if name.endswith("_ms") else 1.0), _MICRO)
+    if name == "utilization" or name.endswith("_share"):
+        return f"{sign}{100 * number:.3g}%"
+    return f"{sign}{number:,.6g}" if abs(number) < 1e6 else f"{sign}{number:,.0f}"
+
+
+def metric_interval(one: Change) -> str:
+    """``+1.2 to +1.9``, with units."""
+    return f"{value(one.metric, one.low, change=True)} to {value(one.metric, one.high, change=True)}"
 
 
 def signed(seconds: float) -> str:

@@ -196,11 +196,11 @@ def _changes(changes: Sequence[Change] | None) -> Markup:
         return tag("p", "No metric with two measurements or more in both sets.")
     rows = [
         (
-            spelled(one.metric),
-            (one.before, f"{one.before:,.6g} (n={one.n_before:,})"),
-            (one.after, f"{one.after:,.6g} (n={one.n_after:,})"),
-            (one.difference, f"{one.difference:+,.4g}"),
-            (one.low, f"{one.low:+,.4g} to {one.high:+,.4g}"),
+            words.metric(one.metric),
+            (one.before, f"{micro(words.value(one.metric, one.before))} (n={one.n_before:,})"),
+            (one.after, f"{micro(words.value(one.metric, one.after))} (n={one.n_after:,})"),
+            (one.difference, micro(words.value(one.metric, one.difference, change=True))),
+            (one.low, micro(words.metric_interval(one))),
             "in pairs" if one.paired else "as sets",
             "changed" if one.sure else "no change shown",
         )

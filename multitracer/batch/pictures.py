@@ -9,7 +9,6 @@ from multitracer.batch.study import SIZE, Pivot, study_figure
 from multitracer.model.errors import UsageError
 from multitracer.plots.figures.utilization import build_rows
 from multitracer.plots.panel import Figure
-from multitracer.plots.theme import THEMES
 from multitracer.report.markup import Markup, tag
 from multitracer.report.stills import png_uri
 
@@ -35,16 +34,13 @@ def study_chart(study: Pivot) -> Markup:
 
 
 def picture(figure: Figure, words: str) -> Markup:
-    """A figure as images: the page shows that of its theme."""
-    images = [
-        tag(
-            "img",
-            src=png_uri(figure, name, SIZE, DPI),
-            alt=words,
-            class_=f"{name}-only",
-            width=str(round(SIZE[0] * DPI)),
-            height=str(round(SIZE[1] * DPI)),
-        )
-        for name in THEMES
-    ]
-    return tag("figure", images)
+    """A figure as an image, which a dark page turns dark."""
+    image = tag(
+        "img",
+        src=png_uri(figure, "light", SIZE, DPI),
+        alt=words,
+        class_="still",
+        width=str(round(SIZE[0] * DPI)),
+        height=str(round(SIZE[1] * DPI)),
+    )
+    return tag("figure", image)

@@ -56,7 +56,10 @@ def print_difference(found: Difference) -> None:
         factors = table("=metric", "#before", "#after", "#95% interval of the difference")
         for one in changed[:SHOWN]:
             factors.add_row(
-                one.metric, f"{one.before:,.6g}", f"{one.after:,.6g}", f"{one.low:+,.4g} to {one.high:+,.4g}"
+                words.metric(one.metric),
+                words.value(one.metric, one.before),
+                words.value(one.metric, one.after),
+                words.metric_interval(one),
             )
         console.print(factors)
     if found.settings:

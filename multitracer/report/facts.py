@@ -12,7 +12,7 @@ from multitracer.output import costs
 from multitracer.output.costs import SAID_S
 from multitracer.output.evidence import records
 from multitracer.output.order import reading_order
-from multitracer.report.page_text import spelled
+from multitracer.report.page_text import portable, spelled
 
 Object = Mapping[str, Any]
 Stretch = tuple[float, float]
@@ -73,7 +73,7 @@ def _fact(contract: Object, sentence: Object) -> Fact:
         f"{text[:1].upper()}{text[1:]}.",
         _places(contract, sentence),
         records(sentence["evidence"]),
-        str(sentence["command"] or ""),
+        portable(shlex.split(str(sentence["command"] or ""))),
         kind,
         (float(low_s), float(high_s)),
     )

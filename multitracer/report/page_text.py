@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterable
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from multitracer.model import quantities
@@ -24,6 +27,17 @@ def micro(text: str) -> str:
 def share(part: float) -> str:
     """A share in percent."""
     return f"{100 * part:.1f}%"
+
+
+def portable(words: Iterable[str]) -> str:
+    """A command of a page, for a shell: of an absolute path only the name, as a page leaves its machine."""
+    return shlex.join(_name(word) for word in words)
+
+
+def _name(word: str) -> str:
+    if not (PurePosixPath(word).is_absolute() or PureWindowsPath(word).is_absolute()):
+        return word
+    return PureWindowsPath(word).name or word
 
 
 def spelled(name: Any) -> str:

@@ -22,7 +22,7 @@ from multitracer.report.explanations import explanations
 from multitracer.report.facts import facts
 from multitracer.report.interactive import MOST_POINTS, Interactive, interactive
 from multitracer.report.markup import Markup, clean, data_block, join, tag
-from multitracer.report.page_text import micro
+from multitracer.report.page_text import micro, portable
 from multitracer.report.sections import diagnosis, figures, headline, subtitle
 from multitracer.report.stills import reset_gaps
 from multitracer.report.tables import sources, tables
@@ -164,7 +164,7 @@ def _points(analysis: Answers, contract: Object, most_explanations: int) -> Obje
             }
             for source in analysis.measurement.sources
         ],
-        "explain": clean(shlex.join(["multitracer", "explain", *shown])),
+        "explain": clean(portable(["multitracer", "explain", *shown])),
         "explanations": {
             key: [clean(micro(word)) for word in words]
             for key, words in (

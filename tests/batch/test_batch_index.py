@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support_page import browser, opened
 
 from multitracer.batch.comparison import compare
@@ -89,6 +90,21 @@ def test_a_phone_shows_every_cell_with_its_name(tmp_path: Path) -> None:
         page.click("#measurements thead th:nth-child(3) button")
         assert cell.inner_text() == "50.0%", "headings sort on a phone, too"
         assert noticed.errors == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_histogram_is_shown_once(tmp_path: Path, scheme: str) -> None:
+    page_file = tmp_path / "index.html"
+    page_file.write_text(index_page(batch_of(0.99, 0.5), [], None), encoding="utf-8")
+    with (
+        browser(tmp_path / "profile") as context,
+        opened(context, page_file, color_scheme=scheme) as (page, _),
+    ):
+        for inverted in (scheme == "dark", scheme == "light"):
+            assert page.locator("figure img:visible").count() == 1
+            turned = page.locator("figure img").evaluate("(one) => getComputedStyle(one).filter")
+            assert ("invert" in turned) is inverted
+            page.click("#theme")
 
 
 def test_what_broke_off_or_stalled_is_flagged() -> None:

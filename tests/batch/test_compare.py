@@ -16,6 +16,7 @@ from hypothesis import given, strategies as st
 from support_samples import SAMPLES
 
 import multitracer as mt
+from multitracer.batch import difference_words as words
 from multitracer.batch.budget import CAUSES, budgets
 from multitracer.batch.difference import LEVEL, Difference, difference
 from multitracer.batch.difference_page import difference_page
@@ -187,6 +188,36 @@ def test_permutation_test_against_every_arrangement(paired: bool) -> None:
     found = compared(old, new)
     assert found.paired is paired
     assert found.p_value == pytest.approx(expected)
+
+
+def test_pairs_that_are_too_few_for_a_test_are_tested_as_sets() -> None:
+    def five(prefix: str, seconds: float, spread: float) -> list[dict[str, Any]]:
+        return [row(f"{prefix}{n}", seconds + spread * n, bandwidth=1.0) for n in range(5)]
+
+    found = compared(five("r", 10, 0.1), five("r", 20, 0.1))
+    assert (found.paired, found.verdict) == (True, "slower")
+    assert found.p_value == pytest.approx(2 / math.comb(10, 5))
+    assert "as two sets: p = 0.0079" in words.method(found)
+    # Pairs that differ among each other by more than the change: sets do not show it, nor that there is none.
+    assert compared(five("r", 10, 5.0), five("r", 10.5, 5.0)).verdict == "too few runs"
+
+
+@pytest.mark.parametrize(
+    ("metric", "number", "change", "said"),
+    [
+        ("goodput_bps", 4_650_610.0, False, "4.65 Mbit/s"),
+        ("goodput_bps", -1_946_000.0, True, "-1.95 Mbit/s"),
+        ("rtt_base_ms", 34.842, False, "34.8 ms"),
+        ("duration_s", 0.25, True, "+250 ms"),
+        ("utilization", 0.958285, False, "95.8%"),
+        ("received_share", -0.02, True, "-2%"),
+        ("duplicate_bytes", 39_214.0, True, "+39,214"),
+        ("retransmissions", 0.0, True, "0"),
+    ],
+)
+def test_values_of_metrics_have_units(metric: str, number: float, change: bool, said: str) -> None:
+    assert words.value(metric, number, change=change) == said
+    assert not words.metric(metric).endswith(("bps", " ms", " s"))
 
 
 def test_equal_sets_are_seldom_called_different() -> None:

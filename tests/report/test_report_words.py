@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from support_samples import Run
 
 from multitracer.report.facts import facts
+from multitracer.report.page_text import portable
 from multitracer.report.sortable import MOST_ROWS, Row, sortable, whole
 
 
@@ -91,6 +93,30 @@ def test_the_command_writes_one_file(run: Run, samples: Path, tmp_path: Path) ->
     assert "<title>&lt;Tuesday&gt; · MultiTracer</title>" in text
     assert "default-src &#x27;none&#x27;" in text
     assert "unsafe-eval" not in text.split("</head>")[0]
+
+
+def test_no_path_of_the_machine_is_on_the_page(run: Run, samples: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "home of someone" / "run 7"
+    shutil.copytree(samples / "link-resets-vj", folder)
+    done = run("report", folder.resolve(), "-o", tmp_path / "report.html")
+    assert done.returncode == 0
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "home of someone" not in text
+    assert "multitracer plot &#x27;run 7&#x27; --from" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plot", "/data/run 7/snd.pcap", "--from", "3"], "plot snd.pcap --from 3"),
+        (["plot", "C:\\data\\snd.pcap"], "plot snd.pcap"),
+        (["plot", "runs/7", "-o", "a b.png"], "plot runs/7 -o 'a b.png'"),
+        (["plot", "/"], "plot /"),
+        ([], ""),
+    ],
+)
+def test_commands_of_a_page_name_files_without_their_folder(words: list[str], said: str) -> None:
+    assert portable(words) == said
 
 
 def test_a_log_without_segments_or_frames_has_a_page_without_a_figure(

@@ -68,11 +68,11 @@ def metric(name: str) -> str:
     """The name of a metric as people say it; its values have the unit."""
     for unit in ("_bps", "_ms", "_s"):
         name = name.removesuffix(unit)
-    return name.replace("_", " ")
+    return name.replace("_", " ").replace("rtt", "RTT")
 
 
 def value(name: str, number: float, *, change: bool = False) -> str:
-    """A value of a metric in the unit that its name has; a `change` has a sign."""
+    """A value of a metric in the unit of its name; a `change` has a sign, and is in points if of percent."""
     sign = "" if not change else "-" if number < 0 else "+" if number > 0 else ""
     number = abs(number) if change else number
     if name.endswith("_bps"):
@@ -80,7 +80,7 @@ def value(name: str, number: float, *, change: bool = False) -> str:
     if name.endswith(("_ms", "_s")):
         return sign + quantities.duration(number / (1e3 if name.endswith("_ms") else 1.0), _MICRO)
     if name == "utilization" or name.endswith("_share"):
-        return f"{sign}{100 * number:.3g}%"
+        return f"{sign}{100 * number:.3g}{' points' if change else '%'}"
     return f"{sign}{number:,.6g}" if abs(number) < 1e6 else f"{sign}{number:,.0f}"
 
 

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from support_page import browser, opened
 
+from multitracer.batch.budget import budgets
 from multitracer.batch.comparison import compare
+from multitracer.batch.difference import difference
+from multitracer.batch.difference_page import difference_page
 from multitracer.batch.find import Unread
 from multitracer.batch.index import index_page
 from multitracer.batch.outcome import Batch, flag_rule
@@ -128,3 +131,21 @@ def test_numbers_without_a_browser() -> None:
     assert "<img src=x" not in text
     assert "script-src &#x27;sha256-" in text
     assert [one["name"][:2] for one in batch_of(0.9, 0.2, 0.96).flagged] == ["01", "00"]
+
+
+@pytest.mark.parametrize("width", [800, 1400])
+def test_no_table_of_a_comparison_goes_beyond_the_page(tmp_path: Path, width: int) -> None:
+    def side(prefix: str, share: float) -> list[dict[str, Any]]:
+        limits = {"limit_bandwidth": share, "limit_loss_recovery": 1 - share, "limits_method": "inferred"}
+        facts = {"bytes": 641_374, "duration_s": 2.0 - share, "limits_s": 2.0 - share, "rtt_base_ms": 35.0}
+        return [limits | facts | {"name": f"{prefix}{n}", "retransmissions": n} for n in range(5)]
+
+    found = difference(budgets(side("a", 0.9)), budgets(side("b", 0.2)), ("before", "after"))
+    page_file = tmp_path / "compare.html"
+    page_file.write_text(difference_page(found), encoding="utf-8")
+    with browser(tmp_path / "profile") as context, opened(context, page_file) as (page, _):
+        page.set_viewport_size({"width": width, "height": 800})
+        beyond = (
+            "() => [...document.querySelectorAll('.scroll')].map((one) => one.scrollWidth - one.clientWidth)"
+        )
+        assert page.evaluate(beyond) == [0, 0]

@@ -210,7 +210,7 @@ def test_pairs_that_are_too_few_for_a_test_are_tested_as_sets() -> None:
         ("rtt_base_ms", 34.842, False, "34.8 ms"),
         ("duration_s", 0.25, True, "+250 ms"),
         ("utilization", 0.958285, False, "95.8%"),
-        ("received_share", -0.02, True, "-2%"),
+        ("received_share", -0.02, True, "-2 points"),
         ("duplicate_bytes", 39_214.0, True, "+39,214"),
         ("retransmissions", 0.0, True, "0"),
     ],

@@ -72,7 +72,16 @@ def metric(name: str) -> str:
 
 
 def value(name: str, number: float, *, change: bool = False) -> str:
-    """A value of a metric in the unit of its name; a `change` has a sign, and is in points if of percent."""
+    """A value of a metric in the unit of its name; a `change` has a sign, and is in points if of percent.
+
+    Parameters
+    ----------
+    name : str
+        Of the metric, as a column of the summary.
+    number : float
+    change : bool
+        Whether it is a difference of two values.
+    """
     sign = "" if not change else "-" if number < 0 else "+" if number > 0 else ""
     number = abs(number) if change else number
     if name.endswith("_bps"):

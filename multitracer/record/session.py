@@ -262,25 +262,31 @@ class _Session:
             signals.wait(left)
             if signals.requested:
                 return "signal"
-            if self._command is not None and self._command.poll() is not None:
-                return "command"
+            ended = self._command is not None and self._command.poll() is not None
             seconds = time.monotonic() - began
+            sizes = self._sizes()
+            # First what went wrong: the command may have ended in the same step, or because of it.
+            if trouble := self._trouble(sizes):
+                return trouble
+            if ended:
+                return "command"
             if options.duration_s is not None and seconds >= options.duration_s:
                 return "time"
-            sizes = self._sizes()
-            if sum(sizes.values()) >= options.max_bytes:
-                self._outcome.problems.append(
-                    f"ended at {options.max_bytes:,} bytes (--max-size); record shorter, or filter"
-                )
-                return "size"
-            if shutil.disk_usage(self._folder).free < _reserve(self._folder):
-                self._outcome.problems.append("ended because the disk is nearly full")
-                return "disk"
-            if not self._alive():
-                return "failure"
             if progress is not None:
                 lost = self._tracing.lost() if self._tracing is not None else 0
                 progress(Progress(seconds, sizes, lost))
+
+    def _trouble(self, sizes: Mapping[str, int]) -> str:
+        """Why the recording cannot go on, as in `Outcome.ended_by`; "" if it can."""
+        if sum(sizes.values()) >= self._options.max_bytes:
+            self._outcome.problems.append(
+                f"ended at {self._options.max_bytes:,} bytes (--max-size); record shorter, or filter"
+            )
+            return "size"
+        if shutil.disk_usage(self._folder).free < _reserve(self._folder):
+            self._outcome.problems.append("ended because the disk is nearly full")
+            return "disk"
+        return "" if self._alive() else "failure"
 
     def _alive(self) -> bool:
         if self._tracing is not None and not self._tracing.reading:

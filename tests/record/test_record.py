@@ -234,6 +234,21 @@ def test_a_full_disk_ends_it_and_what_is_there_reads(tmp_path: Path) -> None:
         subprocess.run(["umount", str(small)], check=True)
 
 
+def test_a_command_that_fills_the_disk_and_ends_does_not_hide_it(tmp_path: Path) -> None:
+    """The command's end and the full disk are seen in the same step: what went wrong is said."""
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(small)], check=True)
+    try:
+        with network() as net:
+            fill = f"head -c 8000000 /dev/zero > {small}/filling; true"
+            said = net.record(str(small / "r"), "--json", "--", "sh", "-c", fill)
+            outcome = json.loads(said.stdout)
+            assert outcome["ended_by"] in ("disk", "failure"), said
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
 def test_an_overrun_is_counted(tmp_path: Path) -> None:
     """A buffer that is too small loses events, and the number bounds what may be said."""
     with network() as net, net.server():

@@ -169,7 +169,7 @@ def test_a_capture_in_the_middle_of_the_path_has_rates(shared: Path) -> None:
     contract = mt.analyze(mt.read(shared / "everyday" / "slow-reader" / "mid.pcap.gz")).to_dict()
     (one,) = contract["connections"]
     assert one["goodput_bps"] * one["data_s"] / 8 == pytest.approx(one["bytes"]["acked"], rel=1e-3)
-    assert "needless by DSACK" in told(contract, "idle_receiver_window")
+    assert "needless" in told(contract, "idle_receiver_window")
 
 
 @pytest.mark.parametrize("name", ["r017", "r043"])

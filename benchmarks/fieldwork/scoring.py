@@ -63,6 +63,8 @@ class Score:
         "timeout", "fast", "probe" (told: "unknown" too); None where the truth is not known.
     losses_true : tuple of int
         Upstream at least, at most, downstream at least, at most.
+    needless_true, needless_told : int or None
+        Retransmissions here of which an earlier copy reached the other end.
     halves : list
         For each half: smallest delay there and back (ms), the bound told, and whether it holds.
     limits : list
@@ -91,6 +93,8 @@ class Score:
     causes_told: dict[str, int] | None = None
     losses_true: tuple[int, int, int, int] | None = None
     losses_told: tuple[int, int] | None = None
+    needless_true: int | None = None
+    needless_told: int | None = None
     halves: list[Json] = field(default_factory=list)
     limits: list[Json] = field(default_factory=list)
     kinds: Json | None = None
@@ -179,6 +183,7 @@ def _score(run: Run, point: str, variant: str, folder: Path, with_others: bool) 
     connections = found["connections"]
     _totals(score, run, connections)
     _losses(score, run, connections)
+    _needless(score, run, connections)
     _halves(score, run, connections)
     _limits(score, run, found)
     if with_others and variant == "as it is":
@@ -322,6 +327,18 @@ def _losses(score: Score, run: Run, connections: Sequence[Json]) -> None:
             score.misses.append(
                 f"losses told {up} and {down}, were {before} (at most {score.losses_true[1]}) and {after}"
             )
+
+
+def _needless(score: Score, run: Run, connections: Sequence[Json]) -> None:
+    score.needless_true = score.needless_told = 0
+    for connection in connections:
+        key = _key_of(connection, run)
+        if key is not None:
+            direction = run.found[key]
+            score.needless_true += direction.needless(score.point, _ends(run, direction)[1])
+            score.needless_told += connection["needless_retransmissions"]
+    if score.needless_told != score.needless_true:
+        score.misses.append(f"needless retransmissions {score.needless_told}, were {score.needless_true}")
 
 
 def _ends(run: Run, direction: Direction) -> tuple[str, str]:

@@ -13,6 +13,7 @@ NOT_TOLD = "not told"
 _GROUP = ("point", "IP IDs", "timestamps", "captures")
 _SUMS = ("tshark: told, were none", "tcptrace: retransmitted", "tcptrace: out of order")
 _LOSSES = ("lossy sides right", "losses before: right", "too many", "behind: right", "too many")
+_NEEDLESS = ("needless: right", "too many")
 _VERDICTS = (RETRANSMISSION, REORDERED, DUPLICATE)
 
 
@@ -109,7 +110,7 @@ def _others(scores: Sequence[Json]) -> list[list[str]]:
 
 
 def _totals(scores: Sequence[Json]) -> list[list[str]]:
-    rows = [[*_GROUP, "number right", "told", "were", "timeout or fast right", *_LOSSES]]
+    rows = [[*_GROUP, "number right", "told", "were", "timeout or fast right", *_LOSSES, *_NEEDLESS]]
     for point, ids, stamps, chosen in _grouped(scores):
         counted = [s for s in chosen if s["told"] is not None]
         exact = sum(s["resent"][0] <= s["told"] <= s["resent"][1] for s in counted)
@@ -124,6 +125,7 @@ def _totals(scores: Sequence[Json]) -> list[list[str]]:
                 f"{sum(s['resent'][0] for s in counted):,}",
                 _cause(chosen),
                 *_losses(chosen),
+                *_needless(chosen),
             ]
         )
     return rows
@@ -162,6 +164,17 @@ def _losses(chosen: Sequence[Json]) -> list[str]:
         _share(after, after_all),
         str(after_wrong),
     ]
+
+
+def _needless(chosen: Sequence[Json]) -> list[str]:
+    right = total = wrong = 0
+    for score in chosen:
+        true, told = score.get("needless_true"), score.get("needless_told")
+        if true is not None and told is not None:
+            total += true
+            right += min(true, told)
+            wrong += max(0, told - true)
+    return [_share(right, total), str(wrong)]
 
 
 def _causes(scores: Sequence[Json]) -> list[list[str]]:

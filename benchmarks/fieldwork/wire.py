@@ -122,9 +122,29 @@ class Direction:
             sent.data and seen in sent.points and not_seen not in sent.points for sent in self.sent.values()
         )
 
+    def needless(self, point: str, end: str) -> int:
+        """Retransmissions of data that a capture holds, and of all of whose bytes earlier copies reached `end`."""
+        arrived: list[tuple[int, int]] = []
+        count = 0
+        for sent in self.sent.values():
+            if sent.data and sent.retransmission and point in sent.points:
+                count += _covered(arrived, sent.seq, sent.seq + sent.length)
+            if end in sent.points:
+                arrived.append((sent.seq, sent.seq + sent.length))
+        return count
+
     def retransmitted(self, point: str) -> int:
         """Retransmissions (with data or FIN) that a capture holds, each once."""
         return sum(sent.retransmission and point in sent.points for sent in self.sent.values())
+
+
+def _covered(ranges: Iterable[tuple[int, int]], left: int, right: int) -> bool:
+    """Whether ranges, in any order, hold every byte from `left` to `right`."""
+    for begin, end in sorted(one for one in ranges if one[0] < right and one[1] > left):
+        if begin > left:
+            return False
+        left = max(left, end)
+    return left >= right
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ class Flow:
     wire_segments : int
         Data segments on the wire, with those known to be lost before the capture.
     needless : int
-        Segments retransmitted that the receiver reports to have had before (DSACK).
+        Segments retransmitted of which an earlier copy had reached the receiver.
     kernel_refused : int or None
         Retransmissions that the sender's own queue refused, by the kernel's counter.
     closures : tuple of int and float, or None

@@ -92,13 +92,13 @@ def _no_loss(flows: tuple[Flow, ...]) -> str:
 
 
 def _needless(flows: tuple[Flow, ...], again: int) -> str:
-    """``; 3 of 43 retransmissions were needless (DSACK)``."""
+    """``; 3 of 43 retransmissions were needless``: an earlier copy of the data had arrived."""
     needless = min(sum(flow.needless for flow in flows), again)
     if not needless:
         return ""
     if needless == again:
-        return ", needless by DSACK" if again == 1 else ", all of them needless by DSACK"
-    return f"; {needless:,} of {count(again, 'retransmission')} {_were(needless)} needless by DSACK"
+        return ", needless" if again == 1 else ", all of them needless"
+    return f"; {needless:,} of {count(again, 'retransmission')} {_were(needless)} needless"
 
 
 def _bottleneck(group: Group) -> str:

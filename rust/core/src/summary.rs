@@ -76,6 +76,24 @@ pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     [proven.max(counts.upstream), if known(Point::Receiver) { 0 } else { counts.downstream }]
 }
 
+/// Segments of one direction that were sent again although an earlier copy had reached the receiver.
+///
+/// At the receiver's own capture these are all of which two copies came by. Elsewhere the receiver says so: by SACK, by
+/// DSACK (RFC 2883; not where the network duplicates packets, RFC 3708 section 3), by an ACK sooner than the second copy
+/// can have been answered, or with a timestamp older than that of the second copy (RFC 3522).
+pub fn needless(connection: &Connection, direction: usize) -> u64 {
+    let sender = connection.senders_at(direction);
+    let (counts, reported) = (sender.arrival_counts(), sender.needless());
+    let mut found = counts.needless.max(reported);
+    if counts.doubled > found {
+        let seen = Observation::of(connection, direction);
+        if seen.point == Some(Point::Receiver) && seen.grade >= Grade::Likely {
+            found = counts.doubled;
+        }
+    }
+    found.min(retransmissions(&sender.retransmission_counts()))
+}
+
 /// Away from the sender, more identifications left out than so many for each segment known to be lost are not those of
 /// retransmissions lost in their turn: an ACK may have had them.
 const LOST_AGAIN: u64 = 2;

@@ -2,7 +2,7 @@
 
 use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, EntryContext, path_object};
-use multitracer_core::summary::{Closed, RoundTrips, acks_lost, losses, retransmissions};
+use multitracer_core::summary::{Closed, RoundTrips, acks_lost, losses, needless, retransmissions};
 use multitracer_core::tracker::{CAUSES, Connection, ConnectionStore, Limit, Sender, TakenBack};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
@@ -208,7 +208,7 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "duplicate_acks"), totals.duplicate_acks)?;
     d.set_item(intern!(py, "sack_segments"), totals.sack_segments)?;
     d.set_item(intern!(py, "dsacks"), totals.dsacks)?;
-    d.set_item(intern!(py, "needless"), sender.needless())?;
+    d.set_item(intern!(py, "needless"), needless(connection, direction))?;
     d.set_item(intern!(py, "zero_windows"), totals.zero_windows)?;
     d.set_item(intern!(py, "window_updates"), totals.window_updates)?;
     d.set_item(intern!(py, "ece"), totals.ece)?;

@@ -5,7 +5,7 @@
 
 use super::number::{push_int, push_rounded};
 use super::path::push_path;
-use crate::summary::{Closed, RoundTrips, acks_lost, losses, retransmissions};
+use crate::summary::{Closed, RoundTrips, acks_lost, losses, needless, retransmissions};
 use crate::tracker::{ArrivalVerdict, CAUSES, Cause, Connection, ConnectionStore, Endpoint, Sender};
 use std::fmt::Write;
 
@@ -122,7 +122,7 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     push_rate(out, data, data.acked_bytes() as f64);
     for (key, count) in [
         (",\n      \"duplicate_acks\": ", sent.duplicate_acks),
-        (",\n      \"needless_retransmissions\": ", data.needless()),
+        (",\n      \"needless_retransmissions\": ", needless(connection, direction)),
         (",\n      \"out_of_order\": ", sent.out_of_order),
         (",\n      \"damaged_segments\": ", sent.corrupted),
         (",\n      \"probe_segments\": ", sent.probe_segments),

@@ -111,20 +111,26 @@ impl Books {
         !self.behind.unanswered.0.is_empty()
     }
 
+    /// The copy before had arrived: so many segments were sent again needlessly.
     fn not_lost_behind(&mut self, segments: u64) {
         self.counts.downstream = self.counts.downstream.saturating_sub(segments);
+        self.counts.needless += segments;
     }
 }
 
 impl Sender {
-    /// Data passes that came by before and is not acknowledged: the copy before was lost, as far as it shows yet.
+    /// Data passes that came by before: unless it is acknowledged by now, the copy before was lost, as far as it shows
+    /// yet.
     pub(super) fn suspect_behind(&mut self, segment: &Segment, seq: i64, segments: u64) {
         let end = seq + i64::from(segment.length);
-        if self.sacked.overlap(seq, end) == end - seq {
-            return;
-        }
+        let arrived = end <= self.snd_una || self.sacked.overlap(seq, end) == end - seq;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let books = self.books.get_or_insert_default();
+        books.counts.doubled += segments;
+        if arrived {
+            books.counts.needless += segments;
+            return;
+        }
         books.counts.downstream += segments;
         books.behind.add(Doubt { seq, end, t_ns: segment.t_ns, ts_val, segments });
     }

@@ -55,6 +55,10 @@ pub struct ArrivalCounts {
     pub upstream: u64,
     /// Segments sent again that had come by this point and were lost behind it, or their ACKs were.
     pub downstream: u64,
+    /// Segments sent again although an earlier copy is known to have reached the receiver.
+    pub needless: u64,
+    /// Segments of which two copies that the sender made came by.
+    pub doubled: u64,
 }
 
 impl ArrivalCounts {

@@ -115,6 +115,7 @@ impl Sender {
             && row.verdict == ArrivalVerdict::Retransmission
         {
             books.counts.upstream = books.counts.upstream.saturating_sub(u64::from(row.segments));
+            books.counts.doubled += u64::from(row.segments);
         }
     }
 
@@ -178,7 +179,7 @@ impl Sender {
         if verdict == ArrivalVerdict::Retransmission {
             cause = self.cause_of_arrival(&Surroundings::of(self, segment, seq, peer).in_order(in_order));
         }
-        let (acked, sums_up) = (seq + i64::from(segment.length) <= self.snd_una, self.sums_up);
+        let sums_up = self.sums_up;
         let books = self.books.get_or_insert_default();
         if !in_order {
             books.counts.verdicts[verdict as usize] += 1;
@@ -202,7 +203,7 @@ impl Sender {
                 fresh,
             },
         );
-        if verdict == ArrivalVerdict::Retransmission && !fresh && !acked {
+        if verdict == ArrivalVerdict::Retransmission && !fresh {
             self.suspect_behind(segment, seq, segments);
         }
         place

@@ -1,6 +1,7 @@
 //! Why something was sent again, and where it had been lost, from a point that is not at the sender.
 
 use super::*;
+use crate::summary::needless;
 
 const BEFORE_MS: i64 = 100;
 const BEHIND_MS: i64 = 20;
@@ -110,8 +111,8 @@ fn without_sack_fast_recovery_repeats_only_the_first() {
     assert_eq!(causes, [Cause::Fast, Cause::SlowStart]);
 }
 
-/// A segment comes by twice, and this ACK comes so long after the second.
-fn twice(sack: bool, answer_ms: i64, blocks: &[(i64, i64)]) -> u64 {
+/// A segment comes by twice, and this ACK comes so long after the second: lost behind this point, sent again needlessly.
+fn twice(sack: bool, answer_ms: i64, blocks: &[(i64, i64)]) -> [u64; 2] {
     let mut talk = between(sack, false);
     for place in 0..10 {
         talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
@@ -120,15 +121,20 @@ fn twice(sack: bool, answer_ms: i64, blocks: &[(i64, i64)]) -> u64 {
     talk.data(2000, 10_001, 1000);
     talk.data(2600, 10_001, 1000);
     talk.ack(2600 + answer_ms, 11_001, blocks);
-    last_cause(talk).1.downstream
+    behind(talk)
+}
+
+fn behind(talk: Talk) -> [u64; 2] {
+    let (connections, _) = talk.done();
+    [connections[0].senders[0].arrival_counts().downstream, needless(&connections[0], 0)]
 }
 
 #[test]
 fn what_came_by_twice_was_lost_behind_unless_it_shows_that_it_was_not() {
-    assert_eq!(twice(true, BEHIND_MS, &[]), 1);
-    assert_eq!(twice(false, BEHIND_MS, &[]), 1);
-    assert_eq!(twice(false, BEHIND_MS / 2, &[]), 0);
-    assert_eq!(twice(true, BEHIND_MS, &[(10_001, 11_001)]), 0);
+    assert_eq!(twice(true, BEHIND_MS, &[]), [1, 0]);
+    assert_eq!(twice(false, BEHIND_MS, &[]), [1, 0]);
+    assert_eq!(twice(false, BEHIND_MS / 2, &[]), [0, 1]);
+    assert_eq!(twice(true, BEHIND_MS, &[(10_001, 11_001)]), [0, 1]);
 }
 
 #[test]
@@ -136,7 +142,37 @@ fn what_the_receiver_had_reported_was_not_lost() {
     let mut talk = between(true, false);
     all_but(&mut talk, 20, 12, true);
     talk.data(1300, 15_001, 1000);
-    assert_eq!(last_cause(talk).1.downstream, 0);
+    assert_eq!(behind(talk), [0, 1]);
+}
+
+/// What is acknowledged already when it comes by again had arrived, too.
+#[test]
+fn what_was_acknowledged_was_sent_again_needlessly() {
+    let mut talk = between(true, false);
+    talk.data(1000, 1, 1000);
+    talk.ack(1000 + BEHIND_MS, 1001, &[]);
+    talk.data(1000 + BEHIND_MS + 10, 1, 1000);
+    assert_eq!(behind(talk), [0, 1]);
+}
+
+/// At the receiver both copies came by. The network duplicates packets, so that its DSACK says nothing.
+#[test]
+fn at_the_receiver_two_copies_are_one_too_many() {
+    for (answer_ms, found) in [(0, 1), (20, 0)] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        for place in 0..60 {
+            let at_ms = 1000 + 200 * place;
+            talk.data(at_ms, 1 + 1000 * place, 1000);
+            talk.ack(at_ms + answer_ms, 1001 + 1000 * place, &[]);
+        }
+        talk.ack(12_900, 60_001, &[(1, 1001)]);
+        talk.data(13_000, 60_001, 1000);
+        talk.data(13_400, 60_001, 1000);
+        talk.ack(13_400 + answer_ms.max(1) * 9, 61_001, &[]);
+        let (connections, _) = talk.done();
+        assert_eq!(needless(&connections[0], 0), found, "answers after {answer_ms} ms");
+    }
 }
 
 #[test]
@@ -150,7 +186,7 @@ fn an_old_echo_answers_the_first_copy() {
         talk.data(2000, 10_001, 1000);
         talk.data(2600, 10_001, 1000);
         talk.ack_echo(2600 + BEHIND_MS, 11_001, &[], echo_ms);
-        assert_eq!(last_cause(talk).1.downstream, lost, "echo of {echo_ms}");
+        assert_eq!(behind(talk), [lost, 1 - lost], "echo of {echo_ms}");
     }
 }
 

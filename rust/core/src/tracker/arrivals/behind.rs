@@ -23,8 +23,10 @@ struct Doubt {
     end: i64,
     t_ns: i64,
     ts_val: Option<u32>,
-    /// Taken for lost.
+    /// Taken for lost: of every copy but the first.
     segments: u64,
+    /// Of the last copy.
+    last: u64,
 }
 
 /// What came by again, in the order of its first byte, while it can still turn out that the copy before had arrived.
@@ -132,7 +134,7 @@ impl Sender {
             return;
         }
         books.counts.downstream += segments;
-        books.behind.add(Doubt { seq, end, t_ns: segment.t_ns, ts_val, segments });
+        books.behind.add(Doubt { seq, end, t_ns: segment.t_ns, ts_val, segments, last: segments });
     }
 
     /// An ACK advances from `snd_una`, with a report of duplicates or without.
@@ -167,10 +169,15 @@ impl Sender {
             });
             // More than was sent again: it had waited for the first of it.
             let waiting = !sack && seq > snd_una && ack > top;
-            if too_soon || older || waiting {
-                arrived += doubt.segments;
-            } else if sack {
-                answered.add(doubt);
+            // That some copy before the last had arrived does not tell which.
+            let known = match (waiting, too_soon || older) {
+                (true, _) => doubt.segments,
+                (false, true) => doubt.last.min(doubt.segments),
+                (false, false) => 0,
+            };
+            arrived += known;
+            if sack && known < doubt.segments {
+                answered.add(Doubt { segments: doubt.segments - known, ..doubt });
             }
             first = false;
         }

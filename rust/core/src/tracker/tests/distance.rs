@@ -145,6 +145,21 @@ fn what_the_receiver_had_reported_was_not_lost() {
     assert_eq!(behind(talk), [0, 1]);
 }
 
+/// Of three copies, one before the last had arrived: the second or the first.
+#[test]
+fn an_early_answer_clears_only_the_last_copy() {
+    let mut talk = between(true, false);
+    for place in 0..10 {
+        talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
+        talk.ack(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[]);
+    }
+    for t_ms in [2000, 2300, 2600] {
+        talk.data(t_ms, 10_001, 1000);
+    }
+    talk.ack(2600 + BEHIND_MS / 2, 11_001, &[]);
+    assert_eq!(behind(talk), [1, 1]);
+}
+
 /// What is acknowledged already when it comes by again had arrived, too.
 #[test]
 fn what_was_acknowledged_was_sent_again_needlessly() {

@@ -180,7 +180,7 @@ def _traffic(alone: Sequence[Row], cross: Sequence[Row], rows: Sequence[Row]) ->
             fall(busy) or fall(lossy_busy),
             "in the lab the other traffic is a second connection over the same queue and air, 4,000 bytes every three "
             "seconds. It takes two fifths of the throughput at any packet size and does not turn their order. Losses by length do "
-            "(\"Figure 3a, packets, measured\")",
+            '("Figure 3a, packets, measured")',
         ),
         Finding(
             "Figure 3b, reason",

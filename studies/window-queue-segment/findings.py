@@ -107,8 +107,9 @@ def _conclusions(both: Sequence[Simulator]) -> list[Finding]:
             "2 cases",
             each(
                 both,
-                lambda one: "fairest "
-                + " and ".join(f"window {w} queue {q}" for w, q in sorted(fairest(one)[:2])),
+                lambda one: (
+                    "fairest " + " and ".join(f"window {w} queue {q}" for w, q in sorted(fairest(one)[:2]))
+                ),
             ),
             all(set(fairest(one)[:2]) == {(2000, 32000), (2000, 64000)} for one in both),
             "by the mean of Jain's index over segments, flavours and runs",

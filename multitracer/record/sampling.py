@@ -2,7 +2,7 @@
 
 Written as the tools print them, so that a loop in a shell makes the same files: a line with the Unix time,
 then ``ss -tinmOH``, or one line of JSON each of ``nstat -asj``, ``tc -s -j qdisc`` and ``ip -s -j link``,
-and the lines of ``/proc/net/softnet_stat``.
+the lines of ``/proc/net/softnet_stat``, and what ``ethtool``, ``iw`` or ``mmcli`` say of the link.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 from multitracer.linux.counters import parse_counters
 from multitracer.record.host import installed, is_wireless, json_of
+from multitracer.record.modem import Asking
 
 _SHARE = 0.2  # of one CPU's time, at most: what takes longer is done less often
 SOFTNET = "/proc/net/softnet_stat"
@@ -84,8 +85,15 @@ def sockets(file: BinaryIO) -> None:
     file.write(stamp + said.stdout)
 
 
-def counters(interface: str) -> Callable[[BinaryIO], None]:
-    """One sample of protocols, queueing disciplines and the interface, for a `Sampler`."""
+def counters(interface: str, asking: Asking | None = None) -> Callable[[BinaryIO], None]:
+    """One sample of protocols, queueing disciplines, the interface and its link, for a `Sampler`.
+
+    Parameters
+    ----------
+    interface : str
+    asking : Asking, optional
+        The cellular modem behind the interface.
+    """
     has_tc = installed("tc")
     has_ethtool = installed("ethtool")
     has_iw = is_wireless(interface) and installed("iw")
@@ -101,6 +109,8 @@ def counters(interface: str) -> Callable[[BinaryIO], None]:
             text += _driver(interface)
         if has_iw:
             text += [f"# iw {line}" for line in _station(interface)]
+        if asking is not None:
+            text += asking.lines()
         head = f"{stamp // 1_000_000_000}.{stamp % 1_000_000_000:09d}"
         file.write("\n".join([head, *text, ""]).encode())
 

@@ -11,7 +11,7 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.host.calls import away, blocked_ns, calls as calls_of, short_writes, starved
 from multitracer.layers.host.counted import change, folder, is_lone_host, receiving
 from multitracer.layers.host.local import addresses, calls_logged, of
-from multitracer.layers.host.packets import Elsewhere, dropped, ways
+from multitracer.layers.host.packets import Elsewhere, dropped, dropped_by_driver, refused, ways
 from multitracer.layers.host.segments import join
 from multitracer.layers.host.waiting import waiting
 from multitracer.model.analysis import Analyzer, Result
@@ -235,13 +235,14 @@ def _device(events: Table, packets: Table) -> dict[str, Any]:
     """What the driver took and gave."""
     sent = (packets["way"] == 0) & (packets["start_ns"] >= 0)
     came = packets["way"] == 1
-    busy = (events["kind"] == _KIND["xmit"]) & (events["value"] != 0)
+    busy = refused(events)
     return {
         "packets_sent": int(np.count_nonzero(sent)),
         "segments_sent": int(packets["segments"][sent].sum()),
         "bytes_sent": int(np.maximum(packets["length"][sent], 0).sum()),
         "packets_received": int(np.count_nonzero(came)),
         "bytes_received": int(np.maximum(packets["length"][came], 0).sum()),
+        "dropped": int(np.count_nonzero(dropped_by_driver(events))),
         "busy": int(np.count_nonzero(busy)),
         "busy_s": _seconds(_busy_ns(packets, events["t_ns"][busy])),
     }

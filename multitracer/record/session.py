@@ -29,7 +29,7 @@ HEADERS = 128
 """Bytes kept of each packet by default: all headers with their options, and little of what users sent."""
 
 _STEP_S = 0.2
-_SAMPLE_S = 0.02  # a sample is of so much time after its stamp, at most
+_SAMPLE_S = 0.02  # a sample is of so much time after its stamp, or as long as the slowest took
 _RESERVE_BYTES = 16 << 20  # left free on the disk
 
 
@@ -355,9 +355,11 @@ class _Session:
                 "clock_offset_s": offset_ns / 1e9,
                 "clock_uncertainty_s": (error_ns + 1000) / 1e9,
             }
-        # One clock, but ss and tc take their time after the stamp.
+        # One clock, but ss and tc take their time after the stamp: on a busy host, longer.
+        longest_s = {one.name: one.longest_s for one in self._samplers}
         for name in (COUNTERS_LOG, SOCKETS_LOG):
-            sources[name] = {"clock_offset_s": 0.0, "clock_uncertainty_s": _SAMPLE_S}
+            bound_s = round(max(_SAMPLE_S, longest_s.get(name, 0.0)), 3)
+            sources[name] = {"clock_offset_s": 0.0, "clock_uncertainty_s": bound_s}
         data: Mapping[str, Any] = {
             "record": {
                 "started_unix_s": self._began_ns / 1e9,

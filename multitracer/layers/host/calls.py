@@ -9,7 +9,7 @@ from multitracer.model.table import Array, Table
 
 _KIND = {name: code for code, name in enumerate(schema.HOST_KINDS)}
 AWAY_NS = 10_000_000
-"""A reader that leaves data in the socket for less is not away: it is scheduled."""
+"""An application that leaves a socket alone for less is not away: it is being scheduled."""
 
 
 def calls(events: Table) -> Table:

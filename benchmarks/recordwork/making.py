@@ -17,7 +17,8 @@ from typing import Any
 _TRANSFER = Path(__file__).with_name("transfer.py")
 _PORT = 5001
 _WRITES, _READS = "sendto,write,sendmsg", "recvfrom,read,recvmsg"
-_RETURNED = re.compile(r"= (\d+)$")
+_RETURNED = re.compile(r"= (\d+) <(\d+\.\d+)>$")
+_SOCKET = re.compile(r"<TCP:\[[^\]]*:(\d+)->")
 _SECONDS = 3.0
 _HTB = ("class", "add", "dev", "mta0", "parent", "1:", "classid", "1:10", "htb", "burst", "16k")
 _BELOW = ("dev", "mta0", "parent", "1:10", "handle", "10:")
@@ -112,23 +113,41 @@ def make(folder: Path, wanted: dict[str, Any]) -> None:
 def _recorded(folder: Path, name: str, interface: str, calls: str, argv: list[str]) -> list[str]:
     """A command that is recorded into a directory, and whose calls strace writes beside it."""
     recorder = (sys.executable, "-m", "multitracer", "record", "--quiet", "-i", interface)
-    tracer = ("strace", "-f", "-yy", "-o", str(folder / f"{name}.calls"), "-e", f"trace={calls}", "-s", "0")
+    tracer = (
+        "strace",
+        "-f",
+        "-yy",
+        "-ttt",
+        "-T",
+        "-o",
+        str(folder / f"{name}.calls"),
+        "-e",
+        f"trace={calls}",
+        "-s",
+        "0",
+    )
     return [*recorder, "-o", str(folder / name), "--", *tracer, *argv]
 
 
-def _calls(path: Path) -> list[int]:
-    """Bytes of each call on a TCP socket, as strace saw them return."""
-    found: list[int] = []
-    open_calls: dict[str, bool] = {}
+def _calls(path: Path) -> list[dict[str, Any]]:
+    """Each call on a TCP socket that returned bytes: its own port, begin, end and bytes, as strace saw it."""
+    found: list[dict[str, Any]] = []
+    open_calls: dict[str, tuple[int, float]] = {}
     for line in path.read_text(errors="replace").splitlines():
-        pid, _, call = line.partition(" ")
-        if "<TCP:[" in call:
-            open_calls[pid] = call.endswith("<unfinished ...>")
-            ended = not open_calls[pid]
-        else:
-            ended = "resumed>" in call and open_calls.pop(pid, False)
-        if ended and (size := _RETURNED.search(call)):
-            found.append(int(size[1]))
+        words = line.split(None, 2)
+        if len(words) < 3:
+            continue
+        pid, at, call = words
+        began = (0, 0.0)
+        if socket := _SOCKET.search(call):
+            began = (int(socket[1]), float(at))
+            if call.endswith("<unfinished ...>"):
+                open_calls[pid] = began
+        elif "resumed>" in call:
+            began = open_calls.pop(pid, began)
+        if began[0] and (size := _RETURNED.search(call)):
+            end_s = round(began[1] + float(size[2]), 6)
+            found.append({"port": began[0], "begin_s": began[1], "end_s": end_s, "bytes": int(size[1])})
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ def score(folder: Path) -> Score:
     connections = analysis.results["connections"].summary["connections"]
     calls = analysis.results["host"].tables["host_calls"]
     writes = calls["length"][(calls["kind"] == 0) & (calls["conn"] >= 0) & (calls["length"] > 0)]
+    written = [call["bytes"] for call in truth["writes"]]
     captured = sum(one["retransmissions"]["total"] for one in connections)
     return {
         "run": folder.name,
@@ -32,9 +34,9 @@ def score(folder: Path) -> Score:
         "lost_events": host["lost_events"],
         "drops": [host["qdisc"]["dropped"], truth["qdisc"]["drops"]],
         "retransmitted": [captured, truth["retransmitted"]],
-        "writes": [len(writes), len(truth["writes"])],
-        "bytes_written": [int(writes.sum()), sum(truth["writes"])],
-        "same_writes": sorted(writes.tolist()) == sorted(truth["writes"]),
+        "writes": [len(writes), len(written)],
+        "bytes_written": [int(writes.sum()), sum(written)],
+        "same_writes": sorted(writes.tolist()) == sorted(written),
         **_receiver(folder, truth),
         "unjoined_segments": host["unjoined"]["segments"],
         "uncut": host["unjoined"]["cut_in_queue"],
@@ -57,7 +59,7 @@ def _receiver(folder: Path, truth: Score) -> Score:
     paths = [source.path for source in analysis.measurement.sources]
     own = calls["source"] == paths.index(receiver["source"])
     reads = calls["length"][own & (calls["kind"] == 1) & (calls["conn"] >= 0) & (calls["length"] > 0)]
-    wanted = [size for size in truth["reads"] if size > 0]
+    wanted = [call["bytes"] for call in truth["reads"] if call["bytes"] > 0]
     (clock,) = (
         one for one in analysis.measurement.clocks if paths[one.source].endswith("receiver/capture.pcap")
     )
@@ -73,7 +75,12 @@ def _receiver(folder: Path, truth: Score) -> Score:
 
 
 def _limits(connections: list[dict[str, Any]], truth: Score) -> float | None:
-    """The largest distance, in points, of the application's and the window's shares from tcp_info."""
+    """The largest distance, in points, of the application's and the window's shares from the truth.
+
+    The window's is tcp_info's. To it, a connection is busy while anything is unacknowledged, also where the
+    application has written nothing more: the application's share is at least the time that is not busy, and
+    at most the time between calls of strace.
+    """
     found = []
     by_port = {one["port"]: one for one in truth["tcp_info"]}
     for one in connections:
@@ -82,10 +89,16 @@ def _limits(connections: list[dict[str, Any]], truth: Score) -> float | None:
         if told is None or info is None or told["method"] != "kernel":
             continue
         span_us = told["seconds"] * 1e6
-        application = 1 - (info["busy_us"] - info["sndbuf_limited_us"]) / span_us - told["handshake"]
-        found.append(abs(told["application"] - max(application, 0)))
+        least = max(1 - (info["busy_us"] - info["sndbuf_limited_us"]) / span_us - told["handshake"], 0.0)
+        most = max(least, _between_calls_s(truth["writes"], port) * 1e6 / span_us)
+        found.append(max(least - told["application"], told["application"] - most, 0.0))
         found.append(abs(told["receiver_window"] - info["rwnd_limited_us"] / span_us))
     return round(100 * max(found), 2) if found else None
+
+
+def _between_calls_s(writes: list[dict[str, Any]], port: int) -> float:
+    own = sorted((one["begin_s"], one["end_s"]) for one in writes if one["port"] == port)
+    return sum(max(begin - end, 0.0) for (_, end), (begin, _) in pairwise(own))
 
 
 def _queue(packets: Table, segments: Table, truth: Score) -> dict[str, float] | None:
@@ -162,7 +175,7 @@ def table(found: list[Score]) -> list[str]:
     lines.append(_row("clock of the receiver's capture inside its bound", "one clock", len(clocks), wrong))
     known = [one for one in found if one["limits_off"] is not None]
     far = {one["run"]: f"{one['limits_off']} points" for one in known if one["limits_off"] > _POINTS}
-    lines.append(_row(f"limits within {_POINTS} points", "tcp_info", len(known), far))
+    lines.append(_row(f"limits within {_POINTS} points", "tcp_info, strace", len(known), far))
     timed = {one["run"]: one["queue_off_us"] for one in found if one["queue_off_us"]}
     for what, against, key in (
         ("between departures", "bytes over rate", "median_off"),

@@ -19,6 +19,7 @@ from multitracer.diagnosis.explain import explain
 from multitracer.layers.host import calls
 from multitracer.layers.host.packets import dropped, dropped_by_driver, refused, ways
 from multitracer.layers.host.segments import join
+from multitracer.layers.host.sockets import unwritten
 from multitracer.layers.logged.flows import uncaptured
 from multitracer.model import schema, toml
 from multitracer.model.errors import CorruptTrace
@@ -429,3 +430,36 @@ def test_sockets_of_other_network_namespaces_are_no_transfers_of_a_recording(tmp
     settings = path / "measurement.toml"
     settings.write_text(settings.read_text().replace("addresses", "# addresses"))
     assert logged() == ["172.17.0.2"]
+
+
+def test_time_with_nothing_written_is_the_applications_however_busy_the_kernel(tmp_path: Path) -> None:
+    """To the kernel a connection is busy while anything is unacknowledged; the writes tell more."""
+    path = tmp_path / "r"
+    shutil.copytree(SAMPLES / "host-queue", path)
+    m = mt.read(path)
+    spans = unwritten(m, m.connections[0])
+    assert spans is not None
+    analysis = mt.analyze(m)
+    away_s = analysis.results["host"].summary["application"]["write_away_s"]
+    nothing_s = sum(end - begin for begin, end in spans) / 1e9
+    assert away_s <= nothing_s < 1.2 * away_s
+    limits = analysis.results["connections"].summary["connections"][0]["limits"]
+    assert limits["application"] * limits["seconds"] == pytest.approx(nothing_s, rel=0.08)
+    # With writes missing, the kernel's count and the capture are all there is.
+    settings = path / "measurement.toml"
+    settings.write_text(settings.read_text().replace("lost_events = 0", "lost_events = 7"))
+    m = mt.read(path)
+    assert unwritten(m, m.connections[0]) is None
+    fewer = mt.analyze(m).results["connections"].summary["connections"][0]["limits"]
+    assert fewer["application"] < limits["application"] - 0.03
+
+
+def test_writes_that_do_not_add_up_to_what_was_sent_show_no_time_without_any(tmp_path: Path) -> None:
+    """TLS in the kernel sends more than is written."""
+    path = tmp_path / "r"
+    shutil.copytree(SAMPLES / "host-queue", path)
+    log = path / "kernel.trace.gz"
+    text = gzip.decompress(log.read_bytes()).replace(b"length = 400000", b"length = 390000")
+    log.write_bytes(gzip.compress(text))
+    m = mt.read(path)
+    assert unwritten(m, m.connections[0]) is None

@@ -29,8 +29,9 @@ impl Sender {
             return (Retransmission, Evidence::InTurn);
         }
         // Where packets overtake each other all the time, a path that stands still delays what it holds.
-        let stood_ns = if books.shuffles() { books.longest_pause_since(gap.t_ns) } else { 0 };
-        if lag_ns - stood_ns < loop_ns {
+        let stood_ns = books.longest_pause_since(gap.t_ns);
+        let stood = stood_ns >= loop_ns / 2 * 3 && books.shuffles();
+        if lag_ns < loop_ns || stood && lag_ns - stood_ns < loop_ns {
             return (Reordered, Evidence::TooSoon);
         }
         if lag_ns < loop_ns.saturating_mul(2) && books.overtakes_for_long() {
@@ -42,9 +43,12 @@ impl Sender {
         if books.recovery.is_some_and(|(up_to, _)| seq < up_to && self.snd_una < up_to) {
             return (Retransmission, Evidence::DuplicateAcks);
         }
-        // SACK calls for it a little after the first segment above (RFC 8985), else the third does.
-        let needed = if self.sack_permitted { 1 } else { DUPACK_THRESHOLD };
-        match books.nth_since(gap.t_ns, needed) {
+        // With SACK the first segment above triggers it, where packets are overtaken a quarter of an RTT later (RFC 8985
+        // section 6.2), else the third does.
+        let nth_ns = |n: usize| books.nth_since(gap.t_ns, n);
+        let wait_ns = if books.responses.overtakes() { loop_ns / 4 } else { 0 };
+        let by_time_ns = nth_ns(1).filter(|_| self.sack_permitted).map(|first_ns| first_ns + wait_ns);
+        match [by_time_ns, nth_ns(DUPACK_THRESHOLD)].into_iter().flatten().min() {
             Some(called_ns) if segment.t_ns - called_ns >= loop_ns => {
                 (Retransmission, Evidence::DuplicateAcks)
             }

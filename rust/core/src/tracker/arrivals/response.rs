@@ -49,6 +49,13 @@ pub(super) struct Responses {
     least_ns: Option<i64>,
 }
 
+impl Responses {
+    /// Whether the network certainly overtakes packets, however long the RTT is.
+    pub(super) fn overtakes(&self) -> bool {
+        self.answered || self.at_once > ENOUGH
+    }
+}
+
 impl Sender {
     /// What could have been sent in answer to something that passed here takes at least this long to pass in its turn;
     /// `None` where no round trip of the path before this point was seen.

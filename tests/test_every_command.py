@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from support_every_format import FORMATS, samples
 
+import multitracer as mt
 from multitracer import registry
 from multitracer.cli.export import FORMATS as TARGETS
 from multitracer.cli.main import main
+from multitracer.model.errors import UsageError
+from multitracer.plots.plot import Subject, build
 
 CAPTURES = ("pcap", "pcapng", "gsmtap", "wifi", "rlc", "dccp")
 ALWAYS: dict[str, tuple[str, ...]] = {
@@ -98,6 +102,16 @@ def test_an_answer_or_a_reason(
             assert len(err.splitlines()) == 1, path
         if command == "explain" and name in ("pcap", "pcapng"):
             assert status == 0, (path, err)
+
+
+@pytest.mark.parametrize("name", registry.PARSERS)
+def test_every_kind_of_figure_or_a_reason(name: str, files: list[tuple[str, Path]]) -> None:
+    for path in of_format(files, name):
+        analysis = mt.analyze(mt.read(path))
+        subject = Subject(path.name, analysis.measurement, analysis.results)
+        for kind, plot in registry.plots().items():
+            with suppress(UsageError):
+                assert build(plot, [subject]).panels, (path, kind)
 
 
 @pytest.mark.parametrize("name", registry.PARSERS)

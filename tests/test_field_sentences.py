@@ -415,13 +415,129 @@ def test_no_link_is_said_to_be_full_that_was_not() -> None:
     assert "full" not in said.replace("filled", "")
 
 
-@pytest.mark.parametrize(("base_ms", "only_queues"), [(50.0, True), (500.0, False)])
-def test_a_window_that_only_lengthens_the_queue_is_said_to(base_ms: float, only_queues: bool) -> None:
-    """65,535 bytes are seven times what 1.5 Mbit/s and 50 ms hold, and less than what they hold at 500 ms."""
-    found = flow(entry(0, receiver_window=1.0, full=1.0, rate=1.5e6, base=base_ms, queue=(60.0, 70.0)))
+@pytest.mark.parametrize(
+    ("rtt_ms", "zero_windows", "kind"),
+    [(350.0, 0, "queue"), (350.0, 3, "idle_receiver_window"), (60.0, 0, "idle_receiver_window")],
+)
+def test_a_window_that_keeps_a_full_link_filled_is_not_its_limit(
+    rtt_ms: float, zero_windows: int, kind: str
+) -> None:
+    """65,535 bytes are seven times what 1.5 Mbit/s and 50 ms hold, and all in flight at an RTT of 350 ms.
+
+    At an RTT of 60 ms most of it is not: what the reader does not take is no queue.
+    """
+    facts: Any = {
+        "unique": 3_600_000,
+        "queue": (rtt_ms - 50, rtt_ms - 40),
+        "zero_windows": zero_windows,
+        "window_closures": {"count": zero_windows, "longest_s": 0.1, "total_s": 0.1 * zero_windows},
+    }
+    found = flow(entry(0, receiver_window=1.0, full=1.0, rate=1.5e6, base=50.0, **facts))
     assert found is not None
+    assert causes(found)[0].kind == kind
     (said,) = (text(group, with_loss=False) for group in groups([found]))
-    assert said.endswith("a larger window would only lengthen its queue") == only_queues
+    assert ("a larger one would only lengthen the queue" in said) == (kind == "queue")
+
+
+@pytest.mark.parametrize(
+    ("full", "inferred", "kind"),
+    [(0.0, 0, "loss"), (0.9, 0, "local_drop"), (0.0, 40, "local_drop")],
+)
+def test_numbers_that_a_host_skips_are_no_drops_of_its_queue(full: float, inferred: int, kind: str) -> None:
+    """A queue that refuses segments is full; what fills a gap at the sender had been refused, too."""
+    facts: Any = {"congestion_window": 1 - full, "bandwidth": full, "full": full, "rate": 1e7}
+    again = {"again": {"fast": 10 + inferred}, "inferred": inferred}
+    found = flow(entry(0, point="snd", lost=(77, 7), **facts, **again))
+    assert found is not None
+    assert causes(found)[0].kind == kind
+    assert found.lost == (7 if kind == "loss" else 84)
+
+
+def test_one_drop_of_its_queue_is_not_what_lost_the_others() -> None:
+    facts: Any = {"loss_recovery": 0.8, "congestion_window": 0.2, "again": {"fast": 64}, "inferred": 1}
+    for lost, kind in (((1, 63), "loss"), ((40, 24), "local_drop")):
+        found = flow(entry(0, point="snd", lost=lost, **facts))
+        assert found is not None
+        assert causes(found)[0].kind == kind
+
+
+def test_a_trifle_beside_a_transfer_is_not_told() -> None:
+    """An instant of a control connection says nothing of why the other was slow; 19 seconds do."""
+    bulk = entry(0, **FULL)
+    for seconds, said in ((0.02, False), (19.0, True)):
+        control = entry(1, seconds, unique=185, application=1.0)
+        kinds = [one.kind for one in sentences([bulk, control]) if one.text]
+        assert ("idle_application" in kinds) == said
+
+
+SMALL_WINDOW: Any = {"receiver_window": 0.9, "congestion_window": 0.1, "base": 200.0, "queue": (10.0, 12.0)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        # 312 kB/s at an RTT of 210 ms are all of 65,535 bytes; 31 kB/s are a tenth.
+        ({"unique": 6_240_000}, "the receiver's small window: it was full for 18.0 of 20.0 s"),
+        ({"unique": 624_000}, "the receiver, whose application read slowly: its window was full"),
+        ({"unique": 3_700_000}, "the receiver: its window was full"),
+        (
+            {"zero_windows": 40, "window_closures": {"count": 40, "longest_s": 0.3, "total_s": 9.0}},
+            "the receiver, whose application read slowly: its window was closed or full",
+        ),
+        (
+            {"zero_windows": 9, "window_closures": {"count": 1, "longest_s": 12.0, "total_s": 12.0}},
+            "the receiver, whose application stopped reading: its window was closed or full",
+        ),
+        (
+            {
+                "unique": 6_240_000,
+                "zero_windows": 1,
+                "window_closures": {"count": 1, "longest_s": 0.01, "total_s": 0.01},
+            },
+            "the receiver's small window: it was full for 18.0 of 20.0 s",
+        ),
+    ],
+)
+def test_what_kept_a_receiver_s_window_small(facts: Any, words: str) -> None:
+    (said, *_) = sentences([entry(0, **SMALL_WINDOW | facts)])
+    assert said.text.startswith(f"limited by {words}"), said.text
+
+
+def test_a_small_window_says_what_it_allows() -> None:
+    (said, *_) = sentences([entry(0, unique=6_240_000, **SMALL_WINDOW)])
+    assert "(at most 65,535 bytes, which is 2.5 Mbit/s at an RTT of 210 ms)" in said.text
+
+
+def test_of_requests_and_responses_it_is_said_who_waited_for_whom() -> None:
+    """The capture is the server's: a request takes the RTT of 50 ms, and the client's pause before it."""
+    asked = {
+        "requests": 11,
+        "count": 11,
+        "client_sends_data": False,
+        "request_wait_s": 10.5,
+        "response_wait_s": 2.2,
+    }
+    rtt = {"toward_receiver": {"min_ms": 50.0}, "toward_sender": {"min_ms": 0.0}}
+    (said, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=rtt)])
+    assert (
+        "11 requests and responses, one at a time: the client (10.0.0.2) took 10.00 s between a response "
+        "and its next request, the server 2.20 s to respond, round trips 500 ms, in all" in said.text
+    )
+    (unknown, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=None)])
+    assert "requests" not in unknown.text
+
+
+@pytest.mark.parametrize(("fast", "kind"), [(14, "spurious"), (0, "idle_handshake_slow_start")])
+def test_a_window_that_needless_retransmissions_left_small_is_theirs(fast: int, kind: str) -> None:
+    """Slow start of 1,000 segments takes eight RTTs at most."""
+    facts: Any = {"congestion_window": 0.8, "loss_recovery": 0.2, "base": 50.0, "queue": (1.0, 2.0)}
+    found = flow(entry(0, **facts, again={"fast": fast}))
+    assert found is not None
+    first, *rest = causes(found)
+    assert first.kind == kind
+    if fast:
+        assert first.seconds > 19
+        assert [one.kind for one in rest] == ["idle_handshake_slow_start"]
 
 
 def test_a_handshake_that_waited_for_a_timer_says_so() -> None:

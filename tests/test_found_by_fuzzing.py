@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support_samples import Run
+from click.testing import CliRunner
+from support_samples import PATIENCE_S, SAMPLES, Run
 
+from multitracer.alignment.clocks.skew import slope_of_centre
+from multitracer.batch.guard import _line
+from multitracer.cli.main import group
 from multitracer.diagnosis.findings import logs as findings
+from multitracer.model.errors import UsageError
 
 PING = """\
 PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.
@@ -140,3 +148,90 @@ def test_a_number_beyond_every_number_is_left_out(tmp_path: Path) -> None:
     path.write_text(STATES, encoding="ascii")
     table = mt.open_trace(str(path)).tables["tcp_states"]
     assert table["srtt_ns"].tolist() == [-1, 40_000_000]
+
+
+EVENTS = (("--name", "x"), ("--until", "nan"), ("--from", "2", "--until", "1"))
+
+
+@pytest.mark.parametrize("words", EVENTS, ids=" ".join)
+@pytest.mark.parametrize("form", ["--json", "--layer=tcp"])
+def test_events_that_are_refused_print_nothing(words: tuple[str, ...], form: str, run: Run) -> None:
+    done = run("events", SAMPLES / "backoff", *words, form)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("first", "last", "is_all"), [("-1e308", "1e308", True), ("1e300", "1e308", False)])
+def test_times_beyond_every_time(first: str, last: str, is_all: bool, run: Run) -> None:
+    found = [
+        run("events", SAMPLES / "backoff", *words) for words in ((), (f"--from={first}", f"--until={last}"))
+    ]
+    assert [done.returncode for done in found] == [0, 0], found[1].stderr
+    assert found[1].stdout == (found[0].stdout if is_all else found[0].stdout.partition("\n")[0] + "\n")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [1e9 / 7, 0.1, 1.7e9 / 3])
+def test_a_slope_of_points_at_one_time_is_none(value: float) -> None:
+    """The mean of equal numbers is not always that number."""
+    slope, _ = slope_of_centre(np.full(7, value), np.arange(7.0))
+    assert slope == 0.0
+
+
+def test_rates_of_logs_alone_are_refused(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "mm.log"
+    path.write_text(TIMELESS[2][1].format("1700000000000"), encoding="ascii")
+    done = run("plot", path, "-k", "layer-rates", "-o", tmp_path / "figure.png")
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+NO_NUMBERS = (
+    ("report", "--fold", "nan", "-o", "page.html"),
+    ("plot", "--fold", "inf", "-o", "figure.png"),
+    ("plot", "--offset", "9" * 30, "-o", "figure.png"),
+    ("explain", "--conn", "0", "--at", "1e308"),
+    ("analyze", "--min-utilization", "nan"),
+    ("analyze", "--follow", "--interval", "nan"),
+    ("analyze", "--follow", "--interval", "1e308"),
+    ("batch", "--time-limit", "nan", "-o", "out"),
+    ("batch", "--fail-on", "utilization<nan", "-o", "out"),
+)
+
+
+@pytest.mark.parametrize("words", NO_NUMBERS, ids=" ".join)
+def test_options_that_are_no_sensible_number(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Such a threshold would never be missed, such a length takes no place in a figure."""
+    done = CliRunner().invoke(group, [words[0], str(SAMPLES / "backoff" / "snd.pcap"), *words[1:]])
+    assert isinstance(done.exception, UsageError) or (done.exit_code == 2 and "is not" in done.output), (
+        done.exception
+    )
+
+
+def test_a_fold_of_the_shortest_time_is_a_figure(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "figure.svg"
+    done = run("plot", SAMPLES / "backoff", "--fold", "1e-300", "-o", path)
+    assert done.returncode == 0, done.stderr
+    assert path.stat().st_size
+
+
+def test_any_number_of_connections_is_kept() -> None:
+    with open(SAMPLES / "backoff" / "snd.pcap", "rb") as capture:
+        done = subprocess.run(
+            [sys.executable, "-m", "multitracer", "analyze", "-", "--follow", "--max-connections", "9" * 30],
+            stdin=capture,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_wait_of_months_is_one_wait() -> None:
+    """More milliseconds than 32 bits count are no time for the system."""
+    reading, writing = os.pipe()
+    os.write(writing, b"{}\n")
+    with open(reading, "rb", buffering=0) as pipe:
+        assert _line(pipe, 1e8) == b"{}\n"
+    os.close(writing)

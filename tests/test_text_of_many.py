@@ -13,6 +13,7 @@ import multitracer as mt
 from multitracer.api import pipeline
 from multitracer.cli import render
 from multitracer.model.derived import Derived
+from multitracer.output import unanswered
 from multitracer.report import view
 
 
@@ -50,10 +51,10 @@ def test_what_is_not_answered_is_the_same_for_few_and_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contract = mt.analyze(mt.read(flood(tmp_path / "flood.pcap", 50), detail="summary")).to_dict()
-    told = render.unanswered(contract)
+    told = unanswered.unanswered(contract)
     assert "goodput" in told or "goodput" not in contract["inconclusive"]
-    monkeypatch.setattr(render, "LOOKED_AT", 10)
-    assert render.unanswered(contract) == told
+    monkeypatch.setattr(unanswered, "LOOKED_AT", 10)
+    assert unanswered.unanswered(contract) == told
 
 
 def test_a_page_of_too_many_connections_says_so_and_is_small(

@@ -31,6 +31,7 @@ CLASS_OF = {
 """Keys of the program's `limits`; the kernel cannot tell the three of the network apart."""
 _NEAR = 0.15
 _FULL = 0.75
+_FILLED = 0.9
 _STILL = 0.2
 _STANDING_MS, _STANDING_TIMES = 30.0, 3.0
 
@@ -39,15 +40,17 @@ def data_seconds(captured: Sequence[Packet], direction: Direction) -> float:
     """First data to the acknowledgement of the last of it, at the sender's capture."""
     times = [packet.t_ns for packet in captured if packet.key == direction.key and packet.length > 0]
     answers = [packet for packet in captured if packet.reverse == direction.key]
+    # `isn` is the number of the first byte: a SYN is before it.
     ends = [
         packet.seq + packet.length + (packet.flags & FIN)
         for packet in captured
-        if packet.key == direction.key
+        if packet.key == direction.key and (packet.length > 0 or packet.flags & FIN)
     ]
     if not times or not answers:
         return 0.0
     goal = max((end - direction.isn) % 2**32 for end in ends)
-    acked = [packet.t_ns for packet in answers if (packet.ack - direction.isn) % 2**32 >= goal]
+    # A SYN of the other end acknowledges nothing yet.
+    acked = [packet.t_ns for packet in answers if goal <= (packet.ack - direction.isn) % 2**32 < 2**31]
     return (min(acked, default=answers[-1].t_ns) - times[0]) / 1e9
 
 
@@ -131,6 +134,7 @@ def kinds(
     local: bool,
     rtts_ms: tuple[float, float],
     still_share: float = 0.0,
+    lost: bool = True,
 ) -> set[str]:
     """Kinds of a diagnosis' first sentence that the truth allows; empty: not judged.
 
@@ -150,23 +154,29 @@ def kinds(
         Median and smallest round trip of the sender's kernel.
     still_share : float
         Of the data's time, that in which a hop delivered nothing, by the scenario.
+    lost : bool
+        Any packet with data was lost between both ends.
     """
     allowed: set[str] = set()
     if APPLICATION in limits:
         allowed.add("idle_application")
+    full = {"bottleneck"}
+    median, smallest = rtts_ms
+    if median - smallest >= _STANDING_MS and median >= _STANDING_TIMES * smallest:
+        full.add("queue")
     if WINDOW in limits:
         allowed.add("idle_receiver_window")
+        # A larger window would have gained nothing: the link carried all that it can.
+        allowed |= full if full_share >= _FILLED else set()
     if NETWORK not in limits:
         return allowed
     if local:
         allowed.add("local_drop")
     if full_share >= _FULL:
-        allowed.add("bottleneck")
-        median, smallest = rtts_ms
-        if median - smallest >= _STANDING_MS and median >= _STANDING_TIMES * smallest:
-            allowed.add("queue")
+        allowed |= full
     if resent_share > 0 and not local and (full_share < 0.9 or resent_share > 0.01):
         allowed |= {"loss", "idle_timeout_wait", "idle_recovery_stall", "spurious_timeouts", "ack_loss"}
+        allowed |= set() if lost else {"spurious"}
     if still_share >= _STILL:
         allowed.add("standstill")
     if not allowed:

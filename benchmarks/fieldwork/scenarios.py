@@ -6,7 +6,7 @@ or over a path with a queue of the kernel in front. "writers": an application wh
 together than the RTT, and bulk transfers over the same paths in writes of the same sizes. Axes are drawn
 independently of each other (transport: congestion control, SACK, timestamps, segment size, offload;
 impairments: each absent in half of the runs or so), so that every pair of values meets in a campaign of some
-hundreds. No draw looks at a result.
+hundreds. No draw looks at a result. A fourth family, "matrix", draws nothing (`fieldwork.matrix`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from fieldwork.matrix import matrix_run
+
 Table = dict[str, Any]
 
-FAMILIES = ("path", "everyday", "writers")
+FAMILIES = ("path", "everyday", "writers", "matrix")
 _LIMIT_S = 20.0
 
 
 def scenario(family: str, seed: int, number: int) -> Table:
     """The table of run `number` of a campaign, as a scenario file holds it."""
+    if family == "matrix":
+        return matrix_run(number)
     rng = random.Random(f"field {family} {seed} {number}")
     table = _transport(rng)
     if family == "path":

@@ -451,8 +451,9 @@ def _main_cause(score: Score, run: Run, found: Json, limits: set[str], seconds: 
     with gzip.open(run.path / "ss.log.gz", "rt") as log:
         rtts_ms = causes.kernel_rtts_ms(log.read())
     still = causes.paused_s(settings, seconds)
+    lost = any(direction.lost(*_ends(run, direction)) for direction in run.found.values())
     allowed = (
-        causes.kinds(run.truth, limits, full, resent / max(1, sent), local, rtts_ms, still / seconds)
+        causes.kinds(run.truth, limits, full, resent / max(1, sent), local, rtts_ms, still / seconds, lost)
         if limits and seconds > 0
         else set()
     )

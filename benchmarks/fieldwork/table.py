@@ -26,6 +26,7 @@ def tables(scores: Sequence[Json], markdown: bool = False) -> str:
         ("Retransmissions counted, their cause, losses before and behind the point", _totals(scores)),
         ("Half round trips inside their bounds; dominating limit; kind of the main cause", _causes(scores)),
         ("Main cause by what the run was", _families(scores)),
+        *[("The everyday matrix, each capture", rows) for rows in [_each(scores)] if rows],
     ]
     return "\n".join(f"{_title(title, markdown)}\n\n{_drawn(rows, markdown)}\n" for title, rows in parts)
 
@@ -216,6 +217,34 @@ def _families(scores: Sequence[Json]) -> list[list[str]]:
             ]
         )
     return rows
+
+
+def _each(scores: Sequence[Json]) -> list[list[str]]:
+    """A line for each run of the matrix, with all its points, and one with the sums; empty without any."""
+    chosen = [s for s in scores if s["run"].rpartition("/")[2].startswith("matrix-")]
+    chosen = [s for s in chosen if s["variant"] == "as it is"]
+    rows = []
+    sums: Counter[str] = Counter()
+    for run in dict.fromkeys(score["run"] for score in chosen):
+        mine = {score["point"]: score for score in chosen if score["run"] == run}
+        cells = []
+        for score in mine.values():
+            low, high = score["resent"]
+            cause = score["kinds"]["told"] in score["kinds"]["allowed"]
+            count = low <= score["told"] <= high
+            true = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+            sums["captures"] += 1
+            sums["right"] += cause and count
+            told = f"{score['kinds']['told']}{'' if cause else ' (wrong)'}"
+            cells.append(f"{told}, {score['told']:,}" + ("" if count else f" (of {true})"))
+        rows.append([next(iter(mine.values()))["family"].removeprefix("matrix: "), *cells])
+    if not rows:
+        return []
+    rows.append([f"right: {sums['right']} of {sums['captures']}", "", "", ""])
+    return [
+        ["transfer", *(f"{point}: main cause, retransmissions" for point in ("snd", "mid", "rcv"))],
+        *rows,
+    ]
 
 
 def _grouped(scores: Sequence[Json]) -> Iterable[tuple[str, bool, bool, list[Json]]]:

@@ -16,7 +16,9 @@ from typing import Any
 
 _TRANSFER = Path(__file__).with_name("transfer.py")
 _PORT = 5001
-_RETURNED = re.compile(r"= (\d+)$")
+_WRITES, _READS = "sendto,write,sendmsg", "recvfrom,read,recvmsg"
+_RETURNED = re.compile(r"= (\d+) <(\d+\.\d+)>$")
+_SOCKET = re.compile(r"<TCP:\[[^\]]*:(\d+)->")
 _SECONDS = 3.0
 _HTB = ("class", "add", "dev", "mta0", "parent", "1:", "classid", "1:10", "htb", "burst", "16k")
 _BELOW = ("dev", "mta0", "parent", "1:10", "handle", "10:")
@@ -51,11 +53,12 @@ def draw(seed: int) -> dict[str, Any]:
         "read_bytes": 32_768 if reader else 262_144,
         "read_pause_s": rng.choice((0.03, 0.06)) if reader else 0.0,
         "receive_buffer": 65_536 if reader else 0,
+        "both": rng.random() < 0.5,
     }
 
 
 def make(folder: Path, wanted: dict[str, Any]) -> None:
-    """One run: ``recording/`` and ``truth.json``.
+    """One run: ``recording/``, with both hosts also ``receiver/``, and ``truth.json``.
 
     Raises
     ------
@@ -67,19 +70,18 @@ def make(folder: Path, wanted: dict[str, Any]) -> None:
     partial.mkdir(parents=True)
     with network(wanted) as (a, b, r):
         wanted = {**wanted, "address": "10.92.0.2", "result": str(partial / "tcp_info.json")}
-        serving = [*inside(b), sys.executable, str(_TRANSFER), "serve", json.dumps(wanted)]
-        server = subprocess.Popen(serving, stdout=subprocess.PIPE)
+        serving = [sys.executable, str(_TRANSFER), "serve", json.dumps(wanted)]
+        if wanted["both"]:
+            serving = _recorded(partial, "receiver", "mtb0", _READS, serving)
+        server = subprocess.Popen([*inside(b), *serving], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert server.stdout is not None
         try:
-            server.stdout.readline()
+            if server.stdout.readline() != b"ready\n":
+                raise RuntimeError(f"the receiver did not start: {server.communicate()[1].decode()}")
             before = _kernel(a)
+            sending = [sys.executable, str(_TRANSFER), "send", json.dumps(wanted)]
             said = subprocess.run(
-                [
-                    *(*inside(a), sys.executable, "-m", "multitracer", "record", "--quiet", "-i", "mta0"),
-                    *("-o", str(partial / "recording"), "--", "strace", "-f", "-yy", "-o"),
-                    *(str(partial / "calls"), "-e", "trace=sendto,write,sendmsg", "-s", "0"),
-                    *(sys.executable, str(_TRANSFER), "send", json.dumps(wanted)),
-                ],
+                [*inside(a), *_recorded(partial, "recording", "mta0", _WRITES, sending)],
                 capture_output=True,
                 text=True,
                 timeout=120,
@@ -87,38 +89,65 @@ def make(folder: Path, wanted: dict[str, Any]) -> None:
             if said.returncode not in (0, 4):
                 raise RuntimeError(said.stderr)
             after = _kernel(a)
-            server.wait(20)
+            _, told = server.communicate(timeout=30)
+            if server.returncode not in (0, 4):
+                raise RuntimeError(told.decode())
         finally:
             server.kill()
-            server.wait()
-            server.stdout.close()
+            server.communicate()
         truth = {
             **wanted,
             "qdisc": {name: after["qdisc"][name] - before["qdisc"][name] for name in ("drops", "packets")},
             "router_drops": _drops(r, "mts0"),
             "retransmitted": after["again"] - before["again"],
-            "writes": _writes(partial / "calls"),
+            "writes": _calls(partial / "recording.calls"),
+            "reads": _calls(partial / "receiver.calls") if wanted["both"] else None,
             "tcp_info": json.loads((partial / "tcp_info.json").read_text()),
         }
     (partial / "truth.json").write_text(json.dumps(truth, indent=1))
-    (partial / "calls").unlink()
-    (partial / "tcp_info.json").unlink()
+    for path in (*partial.glob("*.calls"), partial / "tcp_info.json"):
+        path.unlink()
     os.replace(partial, folder)
 
 
-def _writes(path: Path) -> list[int]:
-    """Bytes of each write to a TCP socket, as strace saw them return."""
-    found: list[int] = []
-    open_calls: dict[str, bool] = {}
+def _recorded(folder: Path, name: str, interface: str, calls: str, argv: list[str]) -> list[str]:
+    """A command that is recorded into a directory, and whose calls strace writes beside it."""
+    recorder = (sys.executable, "-m", "multitracer", "record", "--quiet", "-i", interface)
+    tracer = (
+        "strace",
+        "-f",
+        "-yy",
+        "-ttt",
+        "-T",
+        "-o",
+        str(folder / f"{name}.calls"),
+        "-e",
+        f"trace={calls}",
+        "-s",
+        "0",
+    )
+    return [*recorder, "-o", str(folder / name), "--", *tracer, *argv]
+
+
+def _calls(path: Path) -> list[dict[str, Any]]:
+    """Each call on a TCP socket that returned bytes: its own port, begin, end and bytes, as strace saw it."""
+    found: list[dict[str, Any]] = []
+    open_calls: dict[str, tuple[int, float]] = {}
     for line in path.read_text(errors="replace").splitlines():
-        pid, _, call = line.partition(" ")
-        if "<TCP:[" in call:
-            open_calls[pid] = call.endswith("<unfinished ...>")
-            ended = not open_calls[pid]
-        else:
-            ended = "resumed>" in call and open_calls.pop(pid, False)
-        if ended and (size := _RETURNED.search(call)):
-            found.append(int(size[1]))
+        words = line.split(None, 2)
+        if len(words) < 3:
+            continue
+        pid, at, call = words
+        began = (0, 0.0)
+        if socket := _SOCKET.search(call):
+            began = (int(socket[1]), float(at))
+            if call.endswith("<unfinished ...>"):
+                open_calls[pid] = began
+        elif "resumed>" in call:
+            began = open_calls.pop(pid, began)
+        if began[0] and (size := _RETURNED.search(call)):
+            end_s = round(began[1] + float(size[2]), 6)
+            found.append({"port": began[0], "begin_s": began[1], "end_s": end_s, "bytes": int(size[1])})
     return found
 
 

@@ -21,6 +21,7 @@ from multitracer.model.timeline import Connection, Timeline
 
 if TYPE_CHECKING:
     from multitracer.layers.tcp.closures import WindowClosures
+    from multitracer.layers.tcp.exchanges import Exchanges
 
 _DIRECTIONS = ("forward", "reverse")
 
@@ -125,6 +126,7 @@ def _describe(
         "probe_segments": data["probe_segments"],
         "zero_windows": acks["zero_windows"],
         "window_closures": _closures(measurement, connection, acks["zero_windows"]),
+        "exchanges": _exchanges(measurement, connection, source),
         "standstills": _standstills(
             measurement,
             connection,
@@ -146,9 +148,17 @@ def _describe(
 def _closures(m: Timeline, connection: Connection, zero_windows: int) -> WindowClosures | None:
     if m.summarised:
         return None
-    from multitracer.layers.tcp.closures import window_closures
+    from multitracer.layers.tcp.closures import NONE, window_closures
 
-    return window_closures(m, connection) if zero_windows else {"count": 0, "longest_s": 0.0}
+    return window_closures(m, connection) if zero_windows else NONE.copy()
+
+
+def _exchanges(m: Timeline, connection: Connection, source: int) -> Exchanges | None:
+    if m.summarised:
+        return None
+    from multitracer.layers.tcp.exchanges import exchanges
+
+    return exchanges(m, connection, source)
 
 
 def _standstills(

@@ -9,10 +9,11 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.host.calls import away, blocked_ns, calls as calls_of, short_writes, starved
-from multitracer.layers.host.counted import change, folder, is_lone_host, receiving
-from multitracer.layers.host.local import addresses, calls_logged, of
-from multitracer.layers.host.packets import Elsewhere, dropped, ways
+from multitracer.layers.host.counted import change, folder, lost_events, receiving
+from multitracer.layers.host.local import calls_logged
+from multitracer.layers.host.packets import Elsewhere, dropped, dropped_by_driver, refused, ways
 from multitracer.layers.host.segments import join
+from multitracer.layers.host.sockets import begun, directions_of, joined_calls, own_flows
 from multitracer.layers.host.waiting import waiting
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import HOST_CALLS, HOST_KINDS, HOST_PACKETS
@@ -54,7 +55,7 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
     about = m.sources[source]
     reasons = [str(name) for name in about.details.get("drop_reasons", ())]
     packets, elsewhere = ways(events, reasons)
-    directions = _directions(m, source)
+    directions = directions_of(m, source)
     point = _point(m, directions) or about.point
     capture = _capture(m, source, point)
     segments = None
@@ -74,7 +75,7 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
             if known.any()
             else joined
         )
-    calls = _joined_calls(calls_of(events), directions)
+    calls = joined_calls(calls_of(events), directions)
     summary = {
         "point": point,
         "source": about.path,
@@ -83,12 +84,12 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
         "qdisc": _qdisc(m, source, packets, reasons),
         "device": _device(events, packets),
         "waiting": waiting(
-            packets, m.table("segments"), events, calls, lambda conn, way: _begun(m, conn, way)
+            packets, m.table("segments"), events, calls, lambda conn, way: begun(m, conn, way)
         ),
         "receiving": receiving(m, source),
         "application": _application(m, events, calls, capture, directions, calls_logged(m, source, events)),
-        "retransmissions": _retransmissions(m, source, events, _ours(m, source)),
-        "lost_events": _lost(m, source),
+        "retransmissions": _retransmissions(m, source, events, own_flows(m, source)),
+        "lost_events": lost_events(m, source),
         "unjoined": {
             "packets": int(np.count_nonzero((packets["capture"] < 0) & _on_wire(packets))),
             "segments": unmatched if capture is not None else None,
@@ -104,42 +105,6 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
 def _on_wire(packets: Table) -> Array:
     """Packets that a capture may have: handed to the driver, or by it."""
     return (packets["start_ns"] >= 0) | (packets["receive_ns"] >= 0)
-
-
-def _directions(m: Timeline, source: int) -> dict[int, tuple[int, int]]:
-    """By flow of the kernel's log: its connection, and the direction in which this host sends."""
-    found: dict[int, tuple[int, int]] = {}
-    ours = set(_ours(m, source).tolist())
-    for name in ("tcp_states", "kernel_events"):
-        table = m.table(name)
-        own = (table["source"] == source) & (table["conn"] >= 0)
-        flows, first = np.unique(table["flow"][own], return_index=True)
-        for flow, row in zip(flows.tolist(), np.flatnonzero(own)[first].tolist(), strict=True):
-            if flow in ours:
-                found.setdefault(flow, (int(table["conn"][row]), int(table["dir"][row])))
-    return found or _by_endpoints(m, source, ours)
-
-
-def _by_endpoints(m: Timeline, source: int, ours: set[int]) -> dict[int, tuple[int, int]]:
-    """The same of a log without states of TCP: connections whose addresses and ports no other one has."""
-    if any((m.table(name)["source"] == source).any() for name in ("tcp_states", "kernel_events")):
-        return {}
-    known: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
-    for one in m.connections:
-        first, second = one.endpoints
-        known.setdefault((*first, *second), []).append((one.index, 0))
-        known.setdefault((*second, *first), []).append((one.index, 1))
-    flows = m.traces[source].flows
-    found = {flow: known.get(tuple(flows[flow]), []) for flow in sorted(ours)}
-    return {flow: places[0] for flow, places in found.items() if len(places) == 1}
-
-
-def _ours(m: Timeline, source: int) -> Array:
-    """Flows of the kernel's log that are this host's: the kernel logs other network namespaces, too."""
-    flows = m.traces[source].flows
-    local = addresses(m.settings, m.sources[source].path) if is_lone_host(m, source) else frozenset()
-    kept = [at for at, flow in enumerate(flows) if not local or flow.local_address in local]
-    return np.array(kept, dtype=np.int64)
 
 
 def _point(m: Timeline, directions: Mapping[int, tuple[int, int]]) -> str | None:
@@ -183,17 +148,6 @@ def _capture(m: Timeline, source: int, point: str | None) -> int | None:
     return same[0] if len(same) == 1 else None
 
 
-def _joined_calls(calls: Table, directions: Mapping[int, tuple[int, int]]) -> Table:
-    count = int(calls["flow"].max(initial=-1)) + 1
-    conn, sends = np.full(count + 1, -1), np.full(count + 1, -1)
-    for flow, (number, direction) in directions.items():
-        if flow < count:
-            conn[flow], sends[flow] = number, direction
-    at = np.where(calls["flow"] >= 0, calls["flow"], count)
-    dir_ = np.where(calls["kind"] == 0, sends[at], 1 - sends[at])
-    return calls.replace(conn=conn[at], dir=np.where(conn[at] >= 0, dir_, 0))
-
-
 def _drops(packets: Table, reasons: list[str]) -> dict[str, int]:
     """Packets of the interface that this host dropped, by the kernel's reason."""
     return _by_name(packets["reason"][dropped(packets)], reasons)
@@ -235,13 +189,14 @@ def _device(events: Table, packets: Table) -> dict[str, Any]:
     """What the driver took and gave."""
     sent = (packets["way"] == 0) & (packets["start_ns"] >= 0)
     came = packets["way"] == 1
-    busy = (events["kind"] == _KIND["xmit"]) & (events["value"] != 0)
+    busy = refused(events)
     return {
         "packets_sent": int(np.count_nonzero(sent)),
         "segments_sent": int(packets["segments"][sent].sum()),
         "bytes_sent": int(np.maximum(packets["length"][sent], 0).sum()),
         "packets_received": int(np.count_nonzero(came)),
         "bytes_received": int(np.maximum(packets["length"][came], 0).sum()),
+        "dropped": int(np.count_nonzero(dropped_by_driver(events))),
         "busy": int(np.count_nonzero(busy)),
         "busy_s": _seconds(_busy_ns(packets, events["t_ns"][busy])),
     }
@@ -318,8 +273,8 @@ def _connection(
     if capture is not None and conn >= 0:
         own = m.flow(conn, sends, capture)
         acks = own.where(own["ack"] > 0)
-        unread = away(reads, acks["t_ns"], acks["ack"] - 1, _begun(m, conn, 1 - sends))
-        if _begun(m, conn, sends):
+        unread = away(reads, acks["t_ns"], acks["ack"] - 1, begun(m, conn, 1 - sends))
+        if begun(m, conn, sends):
             data = own.where(own["length"] > 0)
             unwritten = starved(writes, data["t_ns"], data["seq"] + data["length"] - 1)
     return {
@@ -332,12 +287,6 @@ def _connection(
         **_absences(m, "write", unwritten),
         **_absences(m, "read", unread),
     }
-
-
-def _begun(m: Timeline, conn: int, direction: int) -> bool:
-    """Whether a capture has the first byte of a direction."""
-    name = ("forward", "reverse")[direction]
-    return any(bool(one[name]["syn"]) for one in m.connections[conn].summaries.values())
 
 
 def _absences(m: Timeline, what: str, spans: list[tuple[int, int]] | None) -> dict[str, Any]:
@@ -364,14 +313,6 @@ def _retransmissions(m: Timeline, source: int, events: Table, ours: Array) -> di
         "counted": None if sent is None else sent - (failed or 0),
         "refused": failed,
     }
-
-
-def _lost(m: Timeline, source: int) -> int:
-    """Events that the kernel could not keep, by the log's marks or the recorder's count."""
-    marks = sum(issue.count for issue in m.traces[source].issues if issue.code == "lost-events")
-    recorded = of(m.settings, m.sources[source].path).get("record", {})
-    said = recorded.get("lost_events", 0) if isinstance(recorded, Mapping) else 0
-    return max(marks, said if isinstance(said, int) and is_lone_host(m, source) else 0)
 
 
 def _seconds(value: Any) -> float | None:

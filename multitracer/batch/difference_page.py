@@ -41,11 +41,13 @@ def _answer(found: Difference) -> Markup:
     lines = [words.main_cause(found), *found.notes]
     share = round(100 * found.share, 1)
     grade = None if not share or found.verdict == "no difference shown" else "bad" if share > 0 else "good"
+    # A large number over what may be chance says so beside it.
+    proviso = "" if found.verdict in ("slower", "faster") else f": {found.verdict}"
     return join(
         tag(
             "div",
             tag("strong", f"{100 * found.share:+.3g}%" if share else "0%", class_=grade),
-            tag("span", "transfer time for the same bytes"),
+            tag("span", f"transfer time for the same bytes{proviso}"),
             [tag("p", micro(line)) for line in lines if line],
             class_="used",
         ),

@@ -25,6 +25,7 @@ Job = dict[str, Any]
 Outcome = dict[str, Any]
 
 _TAIL = 400
+_LONGEST_S = 3600.0  # of one wait: the system counts milliseconds in 32 bits
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def _line(pipe: IO[bytes], seconds: float) -> bytes | None:
         selector.register(pipe, selectors.EVENT_READ)
         while not parts or not parts[-1].endswith(b"\n"):
             left = end - time.monotonic()
-            if left <= 0 or not selector.select(left):
+            if left <= 0 or not selector.select(min(left, _LONGEST_S)):
                 if time.monotonic() >= end:
                     return None
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -89,7 +90,9 @@ def parse_rule(text: str) -> Rule:
     try:
         number = float(value.removesuffix("%"))
     except ValueError:
-        raise UsageError(f"--fail-on {text!r}: {value!r} is no number") from None
+        number = math.nan
+    if not math.isfinite(number):  # a comparison with nan is never true
+        raise UsageError(f"--fail-on {text!r}: {value!r} is no number")
     if name == "slowdown" and sign not in (">", ">="):
         raise UsageError(f"--fail-on {text!r}: write slowdown>PERCENT")
     return Rule(text, name, sign, number)

@@ -19,6 +19,7 @@ from multitracer.cli.common import (
     point_option,
     put,
 )
+from multitracer.cli.finite import Finite
 from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Exit with status 4 if any input was damaged, cut or skipped.")
 @click.option(
     "--min-utilization",
-    type=click.FloatRange(0, 100),
+    type=Finite(0, 100),
     metavar="PERCENT",
     help="Exit with status 5 if TCP used less of the link than this (or if it is unknown).",
 )
@@ -54,13 +55,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.1),
+    type=Finite(0.1, 86_400),
     metavar="SECONDS",
     help="With --follow: time between two running summaries; 1 by default.",
 )
 @click.option(
     "--max-connections",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 2**32, clamp=True),
     metavar="N",
     help="With --follow: connections to keep; beyond, those idle longest are dropped. 100,000 by default.",
 )

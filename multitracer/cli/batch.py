@@ -23,6 +23,7 @@ from multitracer.cli.common import (
     processes_option,
     selection,
 )
+from multitracer.cli.finite import Finite
 from multitracer.cli.visible import say, say_wrapped
 from multitracer.model.errors import UsageError
 from multitracer.model.quantities import count
@@ -55,7 +56,7 @@ LEAST_SHARE = 0.0005  # of the time; less would be printed as 0.0 %
 )
 @click.option(
     "--flag-below",
-    type=click.FloatRange(0, 100),
+    type=Finite(0, 100),
     default=95.0,
     show_default=True,
     metavar="PERCENT",
@@ -84,7 +85,12 @@ LEAST_SHARE = 0.0005  # of the time; less would be printed as 0.0 %
     help="Write a Parquet data set too, partitioned by this column.",
 )
 @click.option(
-    "--time-limit", type=float, default=600.0, show_default=True, metavar="SECONDS", help="Per measurement."
+    "--time-limit",
+    type=Finite(),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Per measurement.",
 )
 @click.option(
     "--memory-limit",
@@ -95,7 +101,7 @@ LEAST_SHARE = 0.0005  # of the time; less would be printed as 0.0 %
 @click.option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster at tcp://host:port.")
 @click.option(
     "--min-utilization",
-    type=click.FloatRange(0, 100),
+    type=Finite(0, 100),
     metavar="PERCENT",
     help="Exit with status 5 if a measurement used less (or if it is unknown).",
 )

@@ -323,13 +323,15 @@ def window(measurement: Measurement, start: float | None, end: float | None) -> 
     UsageError
         An empty window, or a time that is none.
     """
+    from multitracer.model.timeline import FAR_NS
+
     for value in (start, end):
         if value is not None and not math.isfinite(value):
             raise UsageError(f"time window: {value} is not a time")
     if start is not None and end is not None and end <= start:
         raise UsageError(f"--from {start:g} --to {end:g}: the window is empty")
-    low = -(2**62) if start is None else measurement.t0_ns + round(start * 1e9)
-    high = 2**62 if end is None else measurement.t0_ns + round(end * 1e9)
+    low = -FAR_NS if start is None else measurement.nanoseconds(start)
+    high = FAR_NS if end is None else measurement.nanoseconds(end)
     return low, high
 
 

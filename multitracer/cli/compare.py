@@ -7,6 +7,7 @@ import os
 import click
 
 from multitracer.cli.common import THRESHOLD_MISSED, json_option, print_json, processes_option
+from multitracer.cli.finite import Finite
 from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
@@ -19,7 +20,7 @@ from multitracer.model.errors import UsageError
 @processes_option
 @click.option(
     "--max-slowdown",
-    type=click.FloatRange(0),
+    type=Finite(0),
     metavar="PERCENT",
     help="Exit with status 5 if AFTER is slower by more than this; of sets, only if the test shows a "
     "difference.",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from multitracer.output.costs import SAID_S, bounds_are_wide, cost_words
+from multitracer.output.costs import SAID_S, cost_words, definition
 from multitracer.output.evidence import records
 
 if TYPE_CHECKING:
@@ -35,25 +35,10 @@ def answer(contract: Object, console: Console | None = None) -> None:
     for number, sentence in enumerate(said[:SHORT], 1):
         _sentence(console, number, sentence)
     if any(sentence["cost_s"] >= SAID_S for sentence in said[:SHORT]) and contract.get("loss"):
-        _definition(console, contract["loss"], said[:SHORT])
+        from rich.text import Text
 
-
-def _definition(console: Console, loss: Object, said: Sequence[Object]) -> None:
-    """What a cost is, in a line, with the loss that all are a part of: its bounds, if one of a cost is."""
-    from rich.text import Text
-
-    from multitracer.cli import words
-
-    low, high = loss["bounds_s"]
-    reported = any(sentence["cost_bounds_s"][1] > loss["s"] for sentence in said)
-    beyond = reported and words.duration(high) != words.duration(loss["s"])
-    wide = beyond or bounds_are_wide(low, loss["s"], high)
-    bounds = f" ({words.duration(low)} to {words.duration(high)})" if wide else ""
-    line = (
-        f"[cost]: how much sooner without the cause; at most {words.duration(loss['s'])}{bounds} in all, by "
-    )
-    line += f"which the transfer of {words.duration(loss['transfer_s'])} was longer than its bytes need."
-    console.print(_hanging("", Text(line, "dim")), highlight=False)
+        line = f"[cost]: {definition(contract['loss'], said[:SHORT])}"
+        console.print(_hanging("", Text(line, "dim")), highlight=False)
 
 
 def evidence(contract: Object, console: Console | None = None) -> None:

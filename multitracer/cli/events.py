@@ -98,7 +98,15 @@ def _select(
     start: float | None,
     end: float | None,
 ) -> Iterator[pd.DataFrame]:
-    """Frames of the rows asked for, seconds in front and the file's name behind; one has none."""
+    """Frames of the rows asked for, seconds in front and the file's name behind; the first has no rows.
+
+    Raises
+    ------
+    UsageError
+        Before the first frame: an empty window, or a series that is not there.
+    """
+    from itertools import chain
+
     import numpy as np
     import pandas as pd
 
@@ -129,8 +137,7 @@ def _select(
         frame["file"] = pd.Categorical.from_codes(of_source[rows["source"]], categories=cells)
         return frame
 
-    yield frame_of(Table.empty(schema.EVENTS))
-    yield from map(frame_of, in_slices(measurement, ROWS, low, high))
+    return map(frame_of, chain([Table.empty(schema.EVENTS)], in_slices(measurement, ROWS, low, high)))
 
 
 def _distinct(paths: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from multitracer.cli import words
+from multitracer.layers.host.calls import AWAY_NS
 
 Object = Mapping[str, Any]
 
@@ -40,7 +41,9 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
             parts = [f"{size:,} bytes in {words.count(count, 'call')}"]
             if what == "Written":
                 parts.append(f"blocked for {words.duration(application['write_blocked_s'])}")
-            parts.append("away: not known" if away is None else f"away for {words.duration(away)}")
+            least = words.duration(AWAY_NS / 1e9)
+            known = f"away for {words.duration(away)}" if away else f"never away for {least} or more"
+            parts.append("away: not known" if away is None else known)
             yield what, ", ".join(parts)
     if queue["packets"]:
         median, p95, most = (words.duration(queue[f"{key}_s"]) for key in ("median", "p95", "max"))
@@ -53,10 +56,11 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
         unknown = sum(found["unknown"] for found in one["waiting"].values())
         yield "Data waited", layers + (f" ({words.count(unknown, 'time')} unknown)" if unknown else "")
     sent = words.count(device["packets_sent"], "packet")
+    lost = f", {device['dropped']:,} dropped by it" if device["dropped"] else ""
     yield (
         "Device",
-        f"{sent} sent ({words.count(device['segments_sent'], 'segment')})"
-        f", {device['packets_received']:,} received, {words.count(device['busy'], 'refusal')} by the driver",
+        f"{sent} sent ({words.count(device['segments_sent'], 'segment')}), {device['packets_received']:,} "
+        f"received, {words.count(device['busy'], 'refusal')} by the driver{lost}",
     )
     drops = [f"{count:,} {reason}" for reason, count in one["drops"].items()]
     by_tc = "" if queue["dropped_by_tc"] is None else f"; the queue's own count: {queue['dropped_by_tc']:,}"

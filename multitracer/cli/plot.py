@@ -16,6 +16,7 @@ from multitracer.cli.common import (
     point_option,
     print_json,
 )
+from multitracer.cli.finite import Finite
 from multitracer.cli.visible import say, say_wrapped
 from multitracer.model.errors import UsageError
 
@@ -51,7 +52,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 )
 @click.option(
     "--fold",
-    type=click.FloatRange(0, min_open=True),
+    type=Finite(0, min_open=True),
     metavar="SECONDS",
     help="Cut out idle periods longer than this.",
 )

@@ -7,7 +7,7 @@ JSON cannot disagree.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.padding import Padding
@@ -16,13 +16,9 @@ from rich.text import Text
 from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
+from multitracer.output.unanswered import by_reason, unanswered
 
 Object = Mapping[str, Any]
-
-LOOKED_AT = 1000
-"""Of more connections, those with most data, the worst and the first say whether a question was answered."""
-
-_NO_LINK_LOG = "no link log was given"
 
 VERDICT_STYLES = {"spurious": "yellow", "genuine": "red", "inconclusive": "dim"}
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
@@ -346,50 +342,12 @@ def _observation(console: Console, found: Object) -> None:
     more(console, list(of), console.rows, "statements")
 
 
-def unanswered(contract: Object) -> dict[str, str]:
-    """Analyses without an answer, with the reason; not those whose answer was inferred from one capture."""
-    connections = contract["connections"]
-    if not connections and "logs" in contract["other"]:
-        # A log has answered: what captures would add is one line.
-        return dict.fromkeys(contract["inconclusive"], "needs a packet capture, or a log of the link")
-    if len(connections) > LOOKED_AT:
-        # Each is made when asked for: of a million, those with most data, the worst, and the first.
-        from multitracer.output.digest import digest
-
-        summary = digest(connections, LOOKED_AT)
-        connections = [
-            connections[place] for place in {*summary["largest"], *summary["worst"], *range(LOOKED_AT)}
-        ]
-    inferred: dict[str, Callable[[Object], object]] = {
-        "goodput": lambda one: one["goodput_bps"] is not None,
-        "limits": lambda one: one.get("limits"),
-        "losses": lambda one: one.get("losses"),
-        "queueing": lambda one: (one.get("bottleneck") or {}).get("standing_queue_ms"),
-    }
-    left = dict(contract["inconclusive"])
-    for name in [name for name in left if name in inferred]:
-        if any(map(inferred[name], connections)):
-            del left[name]
-    if any(one["kind"] == "local_drop" for one in contract["diagnosis"]):
-        left.pop("local_drops", None)
-    return left
-
-
 def _inconclusive(console: Console, reasons: Object) -> None:
     if not reasons:
         return
     _heading(console, "Not answered")
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        # What needs a log of the link is one line: `multitracer formats` names the logs that would do.
-        short = (
-            _NO_LINK_LOG
-            if reason == "needs a link log" or reason.startswith("needs a link log (")
-            else reason
-        )
-        by_reason.setdefault(short, []).append(name.replace("_", " "))
-    for reason, names in sorted(by_reason.items(), key=lambda one: one[0] == _NO_LINK_LOG):
-        line = Text(f"{', '.join(names)}: ")
+    for reason, names in by_reason(reasons):
+        line = Text(f"{', '.join(name.replace('_', ' ') for name in names)}: ")
         line.append(reason, "dim")
         console.print(line, highlight=False)
 

@@ -16,6 +16,7 @@ from multitracer.cli.common import (
     point_option,
     print_json,
 )
+from multitracer.cli.finite import Finite
 from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
@@ -31,7 +32,7 @@ from multitracer.model.errors import UsageError
 @click.option("--title", metavar="WORDS", help="Heading; by default the name of the directory.")
 @click.option(
     "--fold",
-    type=click.FloatRange(0, min_open=True),
+    type=Finite(0, min_open=True),
     metavar="SECONDS",
     help="Start with idle periods longer than this folded.",
 )

@@ -88,9 +88,10 @@ def kernel_limits(
 
     Time that is not busy had nothing to send, and so had a send buffer too small for more: both are the
     application's. A connection is busy to the kernel while anything is unacknowledged, so a writer that is
-    slower than the path, yet writes more often than once in an RTT, is always busy: what the capture gives
-    to the application beyond that is the application's too, for at most the busy time before samples of the
-    kernel that say `app_limited`. What is neither that nor the receiver's window goes to the rest as
+    slower than the path, yet writes more often than once in an RTT, is always busy. Where its host was
+    recorded, the time in which everything written had been sent is the application's. Elsewhere, what the
+    capture gives to the application beyond the kernel's count is, for at most the busy time before samples
+    of the kernel that say `app_limited`. What is neither that nor the receiver's window goes to the rest as
     `inferred` has them, or is unknown. Its last sample may be older than the end of the transfer: behind it,
     time in which nothing was outstanding is the application's, as the kernel would count it, and the rest is
     shared as before it.
@@ -113,6 +114,7 @@ def kernel_limits(
     """
     if not m.rows("tcp_states"):
         return None
+    from multitracer.layers.host.sockets import unwritten
     from multitracer.model.arrays.group_by import Grouped
 
     states = m.table("tcp_states")
@@ -137,7 +139,13 @@ def kernel_limits(
     parts_ns["application"] = float(span_ns - busy + buffer)
     parts_ns["receiver_window"] = float(window)
     opening = inferred["handshake"] if inferred else 0.0
-    if inferred and opening < 1:
+    written = unwritten(m, connection)
+    if written is not None:
+        nothing_ns = sum(max(min(end, known_ns) - max(begin, first_ns), 0) for begin, end in written)
+        starved_ns = min(max(float(nothing_ns - (span_ns - busy)), 0.0), network)
+        parts_ns["application"] += starved_ns
+        network -= starved_ns
+    elif inferred and opening < 1:
         beyond_ns = inferred["application"] / (1 - opening) * span_ns - parts_ns["application"]
         starved = _app_limited(states["app_limited"][rows], states["busy_ns"][rows])
         starved_ns = min(max(beyond_ns, 0.0), starved * network)

@@ -401,6 +401,6 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "foreign-flow",
         "info",
         "A log contains flows that are in no capture of this measurement.",
-        "Nothing to do; they are left out of the analysis.",
+        "Nothing to do; they are not part of any connection. A recorded kernel logs all network namespaces.",
     ),
 )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from multitracer.model.linktype import LinkType
 
 T = TypeVar("T")
+FAR_NS = 2**62
+"""Beyond every time of every trace."""
 Grade = Literal["reference", "exact", "accurate", "approximate", "assumed", "unjoined"]
 
 
@@ -302,6 +304,15 @@ class Timeline:
     def seconds(self, t_ns: int | np.integer[Any]) -> float:
         """A time on the reference timeline as seconds from the first TCP event."""
         return float(int(t_ns) - self.t0_ns) / 1e9
+
+    def nanoseconds(self, seconds: float) -> int:
+        """A time on the reference timeline from any finite number of seconds from the first TCP event.
+
+        Times beyond all that a trace can hold are limited to ``FAR_NS``, so that differences stay in 64 bits.
+        """
+        if abs(seconds) >= FAR_NS / 1e9:
+            return FAR_NS if seconds > 0 else -FAR_NS
+        return min(max(self.t0_ns + round(seconds * 1e9), -FAR_NS), FAR_NS)
 
     def __repr__(self) -> str:
         files = ", ".join(source.path for source in self.sources)

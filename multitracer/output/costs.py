@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from multitracer.model.quantities import duration
 
 SAID_S = 0.05
@@ -21,6 +24,27 @@ def cost_words(low_s: float, cost_s: float, high_s: float) -> str:
     if bounds_are_wide(low_s, cost_s, high_s):
         return f"{duration(cost_s)}, {duration(low_s)} to {duration(high_s)}"
     return duration(cost_s)
+
+
+def definition(loss: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> str:
+    """What a cost is, with the loss that all are a part of: its bounds, if one of a cost is told.
+
+    Parameters
+    ----------
+    loss : mapping
+        ``loss`` of the JSON object (docs/json.md).
+    said : sequence of mapping
+        The sentences whose costs are told.
+    """
+    low, high = loss["bounds_s"]
+    reported = any(sentence["cost_bounds_s"][1] > loss["s"] for sentence in said)
+    beyond = reported and duration(high) != duration(loss["s"])
+    wide = beyond or bounds_are_wide(low, loss["s"], high)
+    bounds = f" ({duration(low)} to {duration(high)})" if wide else ""
+    return (
+        f"how much sooner without the cause; at most {duration(loss['s'])}{bounds} in all, by which the "
+        f"transfer of {duration(loss['transfer_s'])} was longer than its bytes need."
+    )
 
 
 def bounds_are_wide(low_s: float, cost_s: float, high_s: float) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _TIMESTAMPS_BYTES = 12
+_FULL = 0.5
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     ----------
     RFC 2883; RFC 2680 section 2.4 (loss).
     """
-    again, lost, counts = entry["retransmissions"], entry.get("losses") or {}, entry["bytes"]
-    upstream = lost.get("upstream") or 0
+    again, counts = entry["retransmissions"], entry["bytes"]
+    upstream = proven_upstream(entry) or 0
     segment_bytes = (entry.get("mss") or 0) - (_TIMESTAMPS_BYTES if entry.get("timestamps") else 0)
     data, unacked = entry["packets"]["data"], max(counts["unique"] - counts["acked"], 0)
     if segment_bytes > 0:
@@ -66,3 +67,28 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     needless = entry.get("needless_retransmissions") or 0
     behind = max(passed_again - needless, 0) + open_segments
     return LossBounds(upstream, min(behind, data), data + upstream)
+
+
+def proven_upstream(entry: Mapping[str, Any]) -> int | None:
+    """Data segments lost before the capture, without those of which skipped identifications alone would tell.
+
+    At the sender, a queue that refuses segments skips them, and it is full then, as the link behind it is.
+    Where no link was seen full and nothing came that filled a gap, the host gave these numbers to packets of
+    other connections: many number all of their packets with one counter (RFC 6864).
+
+    Parameters
+    ----------
+    entry : mapping
+        Of ``connections`` (docs/json.md).
+
+    Returns
+    -------
+    int or None
+        None where the capture does not tell.
+    """
+    upstream: int | None = (entry.get("losses") or {}).get("upstream")
+    at_sender = (entry.get("observation") or entry).get("point") == "snd"
+    if not upstream or not at_sender or entry["retransmissions"].get("inferred", 0):
+        return upstream
+    full = (entry.get("bottleneck") or {}).get("full_share") or 0.0
+    return upstream if full >= _FULL else 0

@@ -1,4 +1,4 @@
-"""Counters of nstat, tc, ip, ethtool, iw and softnet_stat over time (docs/formats/counters.md)."""
+"""Counters of nstat, tc, ip, ethtool, iw, mmcli and softnet_stat over time (docs/formats/counters.md)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from multitracer.model.errors import CorruptTrace, Issue
 from multitracer.model.parser import Parser
 from multitracer.model.table import Table
 from multitracer.model.trace import Source, Trace
+from multitracer.parsers._helpers.modemsignal import ModemSignals
 from multitracer.parsers._helpers.stationdump import StationDump
+from multitracer.parsers._helpers.testlog import Values
 
 _STAMP = re.compile(rb"(\d{9,10})\.(\d{1,9})\s*")
 _LOOP = re.compile(
-    rb"\d{9,10}\.\d{1,9}[ \t]*\r?\n(\[\{|\[\]|\{\"kernel\"|NIC statistics:|(?:[0-9a-f]{8} ){8}"
+    rb"\d{9,10}\.\d{1,9}[ \t]*\r?\n(\[\{|\[\]|\{\"(?:kernel|modem)\"|NIC statistics:|(?:[0-9a-f]{8} ){8}"
     rb"|(?:# iw )?Station [0-9a-f]{2}:)"
 )
 _COUNTS = frozenset(
@@ -65,38 +67,44 @@ def parse(path: str) -> Trace:
     queueing disciplines, ``link.<interface>.<rx|tx>.<name>`` for interfaces, ``ethtool.<name>`` for what the
     driver counts (``ethtool -S``), and ``softnet.<cpu>.<name>`` for what a CPU received
     (``/proc/net/softnet_stat``; a value equal to the one before is left out). A sample holds only what its
-    tool printed: nstat leaves out what is zero. Signals and rates of a Wi-Fi station (``iw``) are `series`
-    of the link, in `Trace.others`; what its driver counts is ``iw.<name>`` here.
+    tool printed: nstat leaves out what is zero. Signals and rates of a Wi-Fi station (``iw``) and of a
+    cellular modem (``mmcli``) are `series` of the link, in `Trace.others`; what a Wi-Fi driver counts is
+    ``iw.<name>`` here.
     """
     scan = _Scan(path)
     lines = native.Lines(path)
     for number, line in lines:
         scan.line(number, line)
     issues = lines.issues + scan.issues()
-    if not scan.t_ns:
+    others = [
+        *_of_link(path, "stations", scan.stations.values),
+        *_of_link(path, "technologies", scan.modem.values),
+    ]
+    if not scan.t_ns and not others:
         raise CorruptTrace(f"{path}: no counter has a time stamp; print `date +%s.%N` before each sample")
     table = Table.in_time(
         schema.HOST_COUNTERS,
         {"t_ns": scan.t_ns, "record": scan.record, "name": scan.name, "value": scan.value},
     )
+    times = table["t_ns"] if len(table) else others[0].tables["series"]["t_ns"]
     source = Source(
         path=path,
         format="counters",
         layer="kernel",
         records=scan.samples,
         clock="realtime",
-        first_ns=int(table["t_ns"][0]),
-        last_ns=int(table["t_ns"][-1]),
+        first_ns=int(times[0]),
+        last_ns=int(times[-1]),
         details={"counters": len(set(scan.name))},
     )
-    return Trace(source, {"host_counters": table}, issues, others=_of_station(path, scan.stations))
+    return Trace(source, {"host_counters": table}, issues, others=others)
 
 
-def _of_station(path: str, stations: StationDump) -> list[Trace]:
-    """What the same samples say of the link; nothing without a Wi-Fi station."""
-    if not len(stations.values):
+def _of_link(path: str, what: str, values: Values) -> list[Trace]:
+    """What the same samples say of the link, by its `what` (labels); nothing without values."""
+    if not len(values):
         return []
-    series = stations.values.table()
+    series = values.table()
     source = Source(
         path=path,
         format="counters",
@@ -105,7 +113,7 @@ def _of_station(path: str, stations: StationDump) -> list[Trace]:
         clock="realtime",
         first_ns=int(series["t_ns"][0]),
         last_ns=int(series["t_ns"][-1]),
-        details={"stations": sorted(set(series["label"].tolist()))[:20]},
+        details={what: sorted(set(series["label"].tolist()))[:20]},
     )
     return [Trace(source, {"series": series})]
 
@@ -117,6 +125,7 @@ class _Scan:
         self._bad: dict[str, tuple[int, int, str]] = {}
         self.samples = 0
         self.stations = StationDump()
+        self.modem = ModemSignals()
         self._in_station = False
         self._cpu = 0
         self._softnet: dict[str, int] = {}
@@ -160,6 +169,8 @@ class _Scan:
             data = json.loads(text)
         except (ValueError, RecursionError):
             self._fault("unparsed-line", number, text)
+            return
+        if self.modem.document(self._now, number, data):
             return
         found = list(_counters(data))
         if not found and data != []:
@@ -218,7 +229,7 @@ def _whole(prefix: str, counts: dict[str, Any]) -> Iterator[tuple[str, int]]:
 
 PARSER = Parser(
     name="counters",
-    title="loops of nstat -asj, tc -s -j qdisc, ip -s -j link, ethtool, iw with time stamps (date +%s.%N)",
+    title="loops of nstat -asj, tc -s -j qdisc, ip -s -j link, ethtool, iw, mmcli with date +%s.%N",
     layer="kernel",
     sniff=sniff,
     parse=parse,

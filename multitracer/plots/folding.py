@@ -14,6 +14,7 @@ from multitracer.plots.panel import Figure, Panel, Series, duration_words
 AIR = 0.1  # of the threshold, left on both sides of a cut
 BREAK = 0.025  # of the time that is left: what each cut is drawn as
 BREAKS = 0.3  # of it at most, all cuts together
+LEAST = 1e-9  # of the window: the shortest empty time that is cut
 MOST = 200  # cuts; the longest are made
 TIMED = "Time"  # how the label of a time axis begins
 
@@ -47,12 +48,13 @@ def find(figure: Figure, longer_than_s: float) -> Fold | None:
     times = np.concatenate([[low, high], *(x for panel in figure.panels for x in _busy(panel))])
     times = np.unique(times[(times >= low) & (times <= high)])
     lengths = np.diff(times)
-    chosen = np.flatnonzero(lengths > longer_than_s)
+    # What is shorter than this share of the window cannot be told from a point of its axis.
+    chosen = np.flatnonzero(lengths > max(longer_than_s, LEAST * (high - low)))
     if len(chosen) > MOST:
         chosen = np.sort(chosen[np.argsort(-lengths[chosen], kind="stable")[:MOST]])
     if not len(chosen):
         return None
-    air = AIR * longer_than_s
+    air = AIR * max(longer_than_s, LEAST * (high - low))
     start, end = times[chosen] + air, times[chosen + 1] - air
     left = (high - low) - float((end - start).sum())
     shown = min(BREAK * left, BREAKS * left / len(chosen), 0.9 * float((end - start).min()))

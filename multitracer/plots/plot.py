@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MplFigure
 
 
+MOST_OFFSET_BYTES = 2**40  # far beyond what any figure has room for
+
+
 @dataclass(frozen=True)
 class PlotOptions:
     """What the user may set; every plot accepts all of it and uses what applies.
@@ -64,8 +67,11 @@ class PlotOptions:
             raise UsageError(f"fold: empty time must be longer than 0 s to be cut, not {self.fold_s:g} s")
         if self.from_s is not None and self.to_s is not None and self.from_s >= self.to_s:
             raise UsageError(f"time window from {self.from_s:g} s to {self.to_s:g} s is empty")
-        if self.offset_bytes < 0:
-            raise UsageError(f"offset between the layers must not be negative: {self.offset_bytes}")
+        if not 0 <= self.offset_bytes <= MOST_OFFSET_BYTES:
+            most = f"{MOST_OFFSET_BYTES:,}"
+            raise UsageError(
+                f"offset between the layers: {self.offset_bytes} is not between 0 and {most} bytes"
+            )
 
 
 class Subject(NamedTuple):

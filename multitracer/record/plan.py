@@ -10,12 +10,15 @@ from typing import Any
 
 from multitracer.record import tracing
 from multitracer.record.host import installed, interface_index, is_wireless
+from multitracer.record.modem import MMCLI, Modem, find, looks_cellular
 from multitracer.record.packetsocket import open_socket
 from multitracer.record.sampling import SOFTNET
 from multitracer.record.system import words_of
 
 LAYERS = ("application", "tcp", "qdisc", "device", "drops")
 """Layers that tracepoints tell of."""
+NO_LINK = "none"
+"""Source of the link of an interface that has none of its own to ask: nothing is lost."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,15 @@ class Plan:
     choices : list of tracing.Choice
         Tracepoints to switch on; empty without tracefs.
     tracefs : tracing.Tracefs
+    modem : Modem or None
+        The cellular modem behind the interface.
     """
 
     interface: str
     sources: list[Source] = field(default_factory=list)
     choices: list[tracing.Choice] = field(default_factory=list)
     tracefs: tracing.Tracefs = field(default_factory=lambda: tracing.Tracefs(""))
+    modem: Modem | None = None
 
     def has(self, source: str) -> bool:
         """Whether a source can be recorded."""
@@ -108,8 +114,9 @@ def make(interface: str, ports: Sequence[int] = (), *, mount: bool = False) -> P
         else:
             remedy = tracefs.why or "this kernel does not have it: the others are recorded"
             sources.append(Source(wanted.layer, wanted.event, False, "", remedy))
-    sources += _samples(interface)
-    return Plan(interface, sources, choices, tracefs)
+    modem = None if is_wireless(interface) else find(interface)
+    sources += [*_samples(interface), _link(interface, modem)]
+    return Plan(interface, sources, choices, tracefs, modem)
 
 
 def _capture(interface: str) -> Source:
@@ -135,12 +142,26 @@ def _samples(interface: str) -> list[Source]:
         found.append(Source("counters", source, installed(program), f"{program} every interval", remedy))
     remedy = "" if installed("ethtool") else "install ethtool"
     found.append(Source("counters", "driver", installed("ethtool"), f"ethtool -S {interface}", remedy))
+    return found
+
+
+def _link(interface: str, modem: Modem | None) -> Source:
+    """What the link tells of itself: a Wi-Fi station, or a cellular modem."""
     if is_wireless(interface):
         remedy = "" if installed("iw") else "install iw"
-        found.append(Source("link", "iw", installed("iw"), f"iw dev {interface} station dump", remedy))
-    else:
-        found.append(Source("link", "iw", False, "", f"{interface} is no Wi-Fi interface: no link to ask"))
-    return found
+        return Source("link", "iw", installed("iw"), f"iw dev {interface} station dump", remedy)
+    if modem is not None:
+        command = f"mmcli -m {modem.number} --signal-get"
+        return Source("link", "mmcli", True, command if modem.polled_s else f"{command} ({polling(modem)})")
+    if looks_cellular(interface):
+        remedy = f"mmcli knows no modem with {interface}" if installed(MMCLI) else "install modemmanager"
+        return Source("link", "mmcli", False, "", remedy)
+    return Source("link", NO_LINK, False, "", f"{interface} is no Wi-Fi or cellular interface")
+
+
+def polling(modem: Modem) -> str:
+    """How to get more of a modem than the quality of its signal."""
+    return f"RSRP, RSRQ and SNR only after mmcli -m {modem.number} --signal-setup=1"
 
 
 def host_lines(plan: Plan) -> list[str]:

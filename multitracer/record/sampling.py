@@ -2,13 +2,14 @@
 
 Written as the tools print them, so that a loop in a shell makes the same files: a line with the Unix time,
 then ``ss -tinmOH``, or one line of JSON each of ``nstat -asj``, ``tc -s -j qdisc`` and ``ip -s -j link``,
-and the lines of ``/proc/net/softnet_stat``.
+the lines of ``/proc/net/softnet_stat``, and what ``ethtool``, ``iw`` or ``mmcli`` say of the link.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import threading
 import time
@@ -18,14 +19,15 @@ from typing import Any, BinaryIO
 
 from multitracer.linux.counters import parse_counters
 from multitracer.record.host import installed, is_wireless, json_of
+from multitracer.record.modem import Asking
 
-_SHARE = 0.2  # of one CPU's time, at most: what takes longer is done less often
+_SHARE = 0.2  # of one CPU's time, at most: what takes more is done less often
 SOFTNET = "/proc/net/softnet_stat"
 _STATISTICS = ("bytes", "packets", "errors", "dropped")
 
 
 class Sampler(threading.Thread):
-    """Calls `take` with the open file once per interval, and less often where that takes long.
+    """Calls `take` with the open file once per interval, and less often where that takes much CPU time.
 
     Parameters
     ----------
@@ -33,16 +35,26 @@ class Sampler(threading.Thread):
     interval_s : float
     take : callable
         ``take(file)``: write one sample.
+
+    Attributes
+    ----------
+    samples : int
+        How many were taken.
+    longest_s : float
+        How long one took at most: what it tells may be so much newer than its time stamp.
+    failed : str
+        Why no more are taken; "" while they are.
     """
 
     def __init__(self, path: str, interval_s: float, take: Callable[[BinaryIO], None]) -> None:
-        super().__init__(daemon=True, name=f"sample {os.path.basename(path)}")
+        super().__init__(daemon=True, name=os.path.basename(path))
         self._file: BinaryIO = open(path, "wb", buffering=1 << 16)  # noqa: SIM115  (closed by finish)
         self._interval_s = interval_s
         self._take = take
         self._end = threading.Event()
-        self._took_s = 0.0
+        self._took_s = self._cost_s = 0.0
         self.samples = 0
+        self.longest_s = 0.0
         self.failed = ""
 
     def start(self) -> None:
@@ -53,13 +65,13 @@ class Sampler(threading.Thread):
     def run(self) -> None:
         """Sample in between, and at the end."""
         while not self.failed:
-            if self._end.wait(max(self._interval_s - self._took_s, self._took_s * (1 / _SHARE - 1))):
+            if self._end.wait(pause_s(self._interval_s, self._took_s, self._cost_s)):
                 break
             self._once()
         self._once()
 
     def _once(self) -> None:
-        began = time.monotonic()
+        began, cost_s = time.monotonic(), _cpu_s()
         try:
             self._take(self._file)
             self._file.flush()
@@ -67,6 +79,8 @@ class Sampler(threading.Thread):
         except (OSError, subprocess.SubprocessError) as error:
             self.failed = getattr(error, "strerror", None) or str(error)
         self._took_s = time.monotonic() - began
+        self._cost_s = _cpu_s() - cost_s
+        self.longest_s = max(self.longest_s, self._took_s)
 
     def finish(self) -> None:
         """Take the last sample and close the file."""
@@ -77,6 +91,27 @@ class Sampler(threading.Thread):
             self._file.close()
 
 
+def pause_s(interval_s: float, took_s: float, cost_s: float) -> float:
+    """Time until the next sample, which keeps to the interval unless that costs more than a share of a CPU.
+
+    Parameters
+    ----------
+    interval_s : float
+        Wanted between two samples.
+    took_s : float
+        How long the last one took.
+    cost_s : float
+        CPU time of it: on a busy host, much less.
+    """
+    return max(interval_s - took_s, cost_s * (1 / _SHARE - 1), 0.0)
+
+
+def _cpu_s() -> float:
+    """CPU time of this thread and of all programs that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.thread_time() + children.ru_utime + children.ru_stime
+
+
 def sockets(file: BinaryIO) -> None:
     """One sample of this host's TCP sockets."""
     stamp = f"{time.time_ns() / 1e9:.9f}\n".encode()
@@ -84,8 +119,15 @@ def sockets(file: BinaryIO) -> None:
     file.write(stamp + said.stdout)
 
 
-def counters(interface: str) -> Callable[[BinaryIO], None]:
-    """One sample of protocols, queueing disciplines and the interface, for a `Sampler`."""
+def counters(interface: str, asking: Asking | None = None) -> Callable[[BinaryIO], None]:
+    """One sample of protocols, queueing disciplines, the interface and its link, for a `Sampler`.
+
+    Parameters
+    ----------
+    interface : str
+    asking : Asking, optional
+        The cellular modem behind the interface.
+    """
     has_tc = installed("tc")
     has_ethtool = installed("ethtool")
     has_iw = is_wireless(interface) and installed("iw")
@@ -101,6 +143,8 @@ def counters(interface: str) -> Callable[[BinaryIO], None]:
             text += _driver(interface)
         if has_iw:
             text += [f"# iw {line}" for line in _station(interface)]
+        if asking is not None:
+            text += asking.lines()
         head = f"{stamp // 1_000_000_000}.{stamp % 1_000_000_000:09d}"
         file.write("\n".join([head, *text, ""]).encode())
 

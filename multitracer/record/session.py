@@ -17,6 +17,7 @@ from multitracer.linux.interrupt import Interrupt
 from multitracer.model import toml
 from multitracer.record import host, plan as planning, sampling, tracing
 from multitracer.record.capturing import Capturing
+from multitracer.record.modem import Asking
 from multitracer.record.system import RecordError, words_of
 
 KERNEL_LOG = "kernel.trace"
@@ -28,7 +29,7 @@ HEADERS = 128
 """Bytes kept of each packet by default: all headers with their options, and little of what users sent."""
 
 _STEP_S = 0.2
-_SAMPLE_S = 0.02  # a sample is of so much time after its stamp, at most
+_SAMPLE_S = 0.02  # a sample is of so much time after its stamp, or as long as the slowest took
 _RESERVE_BYTES = 16 << 20  # left free on the disk
 
 
@@ -193,6 +194,7 @@ class _Session:
         self._capture: Capturing | None = None
         self._tracing: tracing.Tracing | None = None
         self._samplers: list[sampling.Sampler] = []
+        self._asking: Asking | None = None
         self._command: subprocess.Popen[bytes] | None = None
         self._facts: dict[str, Any] = {}
         self._began_ns = 0
@@ -246,7 +248,11 @@ class _Session:
             self._capture = Capturing(
                 self._folder, self._interface, options.filter, options.snaplen, options.buffer_kib, comment
             )
-        takes = [(COUNTERS_LOG, sampling.counters(self._interface))]
+        if plan.modem is not None:
+            self._asking = Asking(plan.modem)
+            if not plan.modem.polled_s:
+                problems.append(f"the modem's signals are not polled: {planning.polling(plan.modem)}")
+        takes = [(COUNTERS_LOG, sampling.counters(self._interface, self._asking))]
         if plan.has("sockets"):
             takes.append((SOCKETS_LOG, sampling.sockets))
         for name, take in takes:
@@ -323,8 +329,7 @@ class _Session:
                 outcome.problems.append(
                     f"the capture dropped {outcome.capture_drops:,} packets; raise --buffer, or filter"
                 )
-        for sampler in self._samplers:
-            sampler.finish()
+        self._end_samples()
         if self._tracing is not None:
             outcome.lost_events = self._tracing.finish()
             self._tracing.close()
@@ -350,9 +355,11 @@ class _Session:
                 "clock_offset_s": offset_ns / 1e9,
                 "clock_uncertainty_s": (error_ns + 1000) / 1e9,
             }
-        # One clock, but ss and tc take their time after the stamp.
+        # One clock, but ss and tc take their time after the stamp: on a busy host, longer.
+        longest_s = {one.name: one.longest_s for one in self._samplers}
         for name in (COUNTERS_LOG, SOCKETS_LOG):
-            sources[name] = {"clock_offset_s": 0.0, "clock_uncertainty_s": _SAMPLE_S}
+            bound_s = round(max(_SAMPLE_S, longest_s.get(name, 0.0)), 3)
+            sources[name] = {"clock_offset_s": 0.0, "clock_uncertainty_s": bound_s}
         data: Mapping[str, Any] = {
             "record": {
                 "started_unix_s": self._began_ns / 1e9,
@@ -398,10 +405,15 @@ class _Session:
             self._command.terminate()
         if self._capture is not None:
             self._capture.abort()
-        for sampler in self._samplers:
-            sampler.finish()
+        self._end_samples()
         if self._tracing is not None:
             self._tracing.close()
+
+    def _end_samples(self) -> None:
+        for sampler in self._samplers:
+            sampler.finish()
+        if self._asking is not None:
+            self._asking.close()
 
 
 def _reserve(folder: str) -> int:
@@ -413,6 +425,6 @@ def _worth_saying(plan: planning.Plan) -> list[planning.Source]:
     """What is missing, each remedy once; a link that is none is no loss."""
     said: dict[str, planning.Source] = {}
     for one in plan.missing:
-        if one.layer != "link":
+        if one.source != planning.NO_LINK:
             said.setdefault(one.remedy, one)
     return list(said.values())

@@ -71,6 +71,8 @@ def _layers(one: Object) -> Iterator[tuple[str, str, str]]:
     sent, segments = count(device["packets_sent"], "packet"), count(device["segments_sent"], "segment")
     yield "driver", "sent", f"{sent} ({segments})"
     yield "driver", "received", count(device["packets_received"], "packet")
+    if device["dropped"]:
+        yield "driver", "dropped by it", count(device["dropped"], "packet")
     if device["busy"]:
         busy = duration(device["busy_s"]) if device["busy_s"] is not None else "unknown"
         yield "driver", "refusals", f"{device['busy']:,}, no packet taken for {busy}"

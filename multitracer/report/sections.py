@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from multitracer.output.costs import definition
 from multitracer.report.facts import Fact
 from multitracer.report.interactive import Interactive
 from multitracer.report.markup import Markup, join, tag
@@ -49,13 +50,21 @@ def diagnosis(contract: Object, found: list[Fact]) -> Markup:
             )
         )
     elif "utilization" in contract["inconclusive"]:
-        top.append(tag("p", f"How well the link was used: {contract['inconclusive']['utilization']}."))
+        top.append(tag("p", f"Utilization is not known ({contract['inconclusive']['utilization']})."))
     items = [_fact(fact) for fact in found]
-    rest = tag("ol", items, class_="facts") if items else tag("p", _nothing(contract), class_="lead")
+    priced = any(fact.cost_words for fact in found)
+    rest = (
+        tag("ol", items, class_="facts" if priced else "facts unpriced")
+        if items
+        else tag("p", _nothing(contract), class_="lead")
+    )
     note = tag(
         "p",
-        "By cost: how much sooner the transfer would have been complete without the cause. Click a line to "
-        "see it in the figure. multitracer analyze --explain adds the chain of events behind each.",
+        micro(f"Cost: {definition(contract['loss'], contract['diagnosis'])} ")
+        if priced and contract.get("loss")
+        else "",
+        "Click a line to see it in the figure. "
+        "multitracer analyze --explain adds the chain of events behind each.",
         class_="note",
     )
     return join(
@@ -79,7 +88,8 @@ def headline(contract: Object, found: list[Fact]) -> str:
     """
     cause = main_cause(found)
     if cause is not None:
-        return f"{cause.title}: {cause.cost_words}" if cause.cost_words else cause.title
+        cost, _, bounds = cause.cost_words.partition(", ")
+        return cause.title + (f", cost {cost}" if cost else "") + (f" ({bounds})" if bounds else "")
     kinds = {fact.kind for fact in found}
     if kinds & UNKNOWN:
         return "The cause is not known"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from multitracer.output.rtt import usual_rtt
+from multitracer.output.unanswered import by_reason, unanswered
 from multitracer.report.facts import gap_of
 from multitracer.report.host_tables import host_tables
 from multitracer.report.markup import Child, Markup, join, tag
@@ -257,7 +258,7 @@ def sources(contract: Object) -> Markup:
     return join(
         sortable("files", "Files and clocks", headings, rows),
         _issues(contract["issues"]),
-        _unanswered(contract["inconclusive"]),
+        _unanswered(unanswered(contract)),
     )
 
 
@@ -284,7 +285,8 @@ def _unanswered(reasons: Mapping[str, str]) -> Markup:
     if not reasons:
         return Markup("")
     items: list[Child] = [
-        tag("li", tag("b", spelled(name)), ": ", reason) for name, reason in reasons.items()
+        tag("li", tag("b", ", ".join(map(spelled, names))), ": ", reason)
+        for reason, names in by_reason(reasons)
     ]
     questions = count(len(reasons), "question")
     return tag("section", tag("h3", "Not answered ", tag("small", questions)), tag("ul", items))

@@ -68,6 +68,7 @@ def row(folder: Path, one: dict[str, Any], reports: Reports) -> dict[str, Any]:
         "x_calc_least_mbps": None
         if first is None
         else _quantile(calc[first:][t_s[first:] < t_s[first] + 15], 0),
+        "x_calc_back_s": back(t_s, calc * 1e6) if folder.name.startswith("full") else None,
         "p_largest": None if first is None else float(p[first:].max()),
         "p_end": float(p[lossy[-1]]) if len(lossy) else None,
         "x_recv_mbps": _middle(received[half]),
@@ -89,9 +90,19 @@ def halving(t_s: Any, p: Any) -> float | None:
     return float(np.log(2) / -slope) if slope < 0 else None
 
 
-def straight(x: Any, y: Any) -> float:
-    """How much of the variance of `y` a straight line over `x` explains: R^2."""
-    return float(np.corrcoef(x, y)[0, 1] ** 2)
+def straight(x: Any, y: Any) -> float | None:
+    """How much of the variance of `y` a straight line over `x` explains: R^2; None: it has none."""
+    return None if np.ptp(y) == 0 else float(np.corrcoef(x, y)[0, 1] ** 2)
+
+
+def back(t_s: Any, calc_bps: Any) -> float | None:
+    """When X_calc, after its least value of the first `SETTLED_S`, is the link's rate again; None: never."""
+    early = np.flatnonzero(np.isfinite(calc_bps) & (t_s < SETTLED_S))
+    if not len(early):
+        return None
+    least = early[np.argmin(calc_bps[early])]
+    again = np.flatnonzero(calc_bps[least:] > LINK_BPS)
+    return float(t_s[least + again[0]]) if len(again) else None
 
 
 def begun(t_s: Any, rtt_ms: Any, received_bps: Any) -> dict[str, Any]:
@@ -163,9 +174,7 @@ def beginning(reports: Reports) -> Figure:
             zero=True,
         ),
     )
-    return Figure(
-        "dccp-start", "The first second, seed 1: slow start fills the queue", panels, (0.0, 1.0), x=X
-    )
+    return Figure("dccp-start", "The first second, seed 1: the queue fills", panels, (0.0, 1.0), x=X)
 
 
 def offered(runs: dict[str, Reports]) -> Figure:

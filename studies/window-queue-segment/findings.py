@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from flavours import flavours
 from one_flow import one_flow
-from published import Finding, Interval, Row, kept, where
+from published import Finding, Interval, Row, grouped, kept, where
 from simulators import KBIT, SEGMENTS, Simulator, each, from_words, per_run
 from ten_flows import ten_flows
 
@@ -59,6 +59,11 @@ def _conclusions(both: Sequence[Simulator]) -> list[Finding]:
     def smaller(one: Simulator) -> list[Interval]:
         return [one.by_run("jain", lambda row, s=s: row["segment"] == s) for s in SEGMENTS]  # type: ignore[misc]
 
+    def fairest(one: Simulator) -> list[tuple[int, int]]:
+        """Windows and queues by Jain's index over segments, flavours and runs, the fairest first."""
+        found = grouped(one.ten, "jain", ("window", "queue"))
+        return sorted(found, key=lambda case: -found[case])
+
     return [
         Finding(
             "5, one flow",
@@ -95,6 +100,19 @@ def _conclusions(both: Sequence[Simulator]) -> list[Finding]:
             ),
             all(turns(one, 1) + turns(one, 2) > 0 for one in both),
             "by more than 1%",
+        ),
+        Finding(
+            "5, ten flows",
+            "best fairness: window of 2,000 with a queue of 32,000 or 64,000",
+            "2 cases",
+            each(
+                both,
+                lambda one: (
+                    "fairest " + " and ".join(f"window {w} queue {q}" for w, q in sorted(fairest(one)[:2]))
+                ),
+            ),
+            all(set(fairest(one)[:2]) == {(2000, 32000), (2000, 64000)} for one in both),
+            "by the mean of Jain's index over segments, flavours and runs",
         ),
         Finding(
             "5, ten flows",

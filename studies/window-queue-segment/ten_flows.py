@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-from published import Finding, Interval, grouped, interval, where
+from published import Finding, Interval, Row, grouped, interval, where
 from simulators import BYTES_PER_S, KBIT, SEGMENTS, Simulator, each
 
 
@@ -47,6 +47,20 @@ def ten_flows(both: Sequence[Simulator]) -> list[Finding]:
         found = [dict(row) | {"rho": _rank(row["flows"])} for row in one.ten if len(row["flows"]) == 10]
         return interval(
             grouped([row for row in found if row["window"] > 2000], "rho", ("run",), np.median).values()
+        )
+
+    def tahoe(one: Simulator) -> list[Row]:
+        return [row for row in one.ten if len(row["flows"]) == 10 and row["flavour"] == "tahoe"]
+
+    def indices(one: Simulator) -> list[float]:
+        return [float(row["jain"]) for row in tahoe(one)]
+
+    def spread(one: Simulator, most: bool) -> str:
+        """The flows of the fairest or the least fair run, least and most goodput."""
+        run = (max if most else min)(tahoe(one), key=lambda row: float(row["jain"]))
+        return (
+            f"{min(run['flows']) / KBIT:.1f} to {max(run['flows']) / KBIT:.1f} kbit/s (window {run['window']}, queue "
+            f"{run['queue']}, segments of {run['segment']}; Jain's index {run['jain']:.3f})"
         )
 
     return [
@@ -92,6 +106,14 @@ def ten_flows(both: Sequence[Simulator]) -> list[Finding]:
             all(max(fair(one)) < min(others(one)) and interval(fair(one)).high < 105 for one in both),
             "taken as bytes per second, as the published unit is not stated. In ns-2 segments of 512 are as low with a queue of "
             "8,000: ten windows of three packets fit path and queue, and nothing is dropped",
+        ),
+        Finding(
+            "2.1, a fair and an unfair case",
+            "ten flows can have the same goodput, or very different ones",
+            "2 cases drawn",
+            each(both, lambda one: f"fairest {spread(one, True)}, least fair {spread(one, False)}"),
+            all(max(indices(one)) > 0.999 and min(indices(one)) < 0.8 for one in both),
+            "Tahoe; which cases were drawn is not stated",
         ),
         Finding(
             "2.1, ten flows by start order",

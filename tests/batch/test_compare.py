@@ -283,6 +283,28 @@ def test_page_holds_no_path_and_no_markup_of_names() -> None:
     assert "/home/someone" not in page
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ([1.0], [2.0], "transfer time for the same bytes: one measurement each<"),
+        (
+            [1.0, 3.0, 1.0, 3.0],
+            [1.1, 3.1, 1.2, 3.0],
+            "transfer time for the same bytes: no difference shown<",
+        ),
+        ([1.0, 1.1, 1.0, 1.1], [3.0, 3.1, 3.2, 3.3], "transfer time for the same bytes<"),
+    ],
+)
+def test_the_large_number_says_if_it_may_be_chance(
+    before: list[float], after: list[float], said: str
+) -> None:
+    sides = [
+        [row(f"{side}{at}", seconds, bandwidth=1.0) for at, seconds in enumerate(each)]
+        for side, each in (("a", before), ("b", after))
+    ]
+    assert said in difference_page(compared(sides[0], sides[1]))
+
+
 @pytest.mark.parametrize("kind", ["memory-limit", "worker-died"])
 def test_what_could_not_be_analysed_is_no_empty_set(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = {"name": "backoff", "error": {"kind": kind, "text": "it ended with status 1"}}

@@ -6,6 +6,7 @@ import gzip
 import json
 import struct
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +320,42 @@ def test_what_is_told_is_held_against_the_truth(
     }
     assert score.invented == 2
     assert sum("sent once and in order" in miss for miss in score.misses) == 2
+
+
+def test_the_time_of_data_ends_with_the_ack_of_its_last_byte(field: Any) -> None:
+    """Neither the other end's FIN, which comes later, nor its SYN, which acknowledges nothing, ends it."""
+    fin, syn, ack = 0x01, 0x02, 0x10
+    a, b = (b"aaaa", 1), (b"bbbb", 2)
+
+    def packet(t_s: float, own: bool, seq: int, length: int, acked: int, flags: int) -> Any:
+        key = (a, b) if own else (b, a)
+        return types.SimpleNamespace(
+            t_ns=round(t_s * 1e9), key=key, reverse=key[::-1], seq=seq, length=length, ack=acked, flags=flags
+        )
+
+    captured = [
+        packet(0.0, False, 77, 0, 0, syn),
+        packet(0.1, True, 1000, 0, 78, syn | ack),
+        packet(0.2, True, 1001, 500, 78, ack),
+        packet(0.3, True, 1501, 500, 78, ack | fin),
+        packet(0.7, False, 78, 0, 2002, ack),
+        packet(5.0, False, 78, 0, 2002, ack | fin),
+        packet(5.1, True, 2002, 0, 79, ack),
+    ]
+    direction = types.SimpleNamespace(key=(a, b), isn=1001)
+    assert field.causes.data_seconds(captured, direction) == pytest.approx(0.5)
+
+
+def test_a_window_behind_a_full_link_may_be_told_as_the_link(field: Any) -> None:
+    def allowed(full: float) -> set[str]:
+        found: set[str] = field.causes.kinds({}, {"receiver_window"}, full, 0.0, False, (80.0, 10.0))
+        return found
+
+    assert allowed(0.8) == {"idle_receiver_window"}
+    assert allowed(0.95) == {"idle_receiver_window", "bottleneck", "queue"}
+
+
+def test_the_matrix_is_the_same_for_every_seed(field: Any) -> None:
+    tables = [[field.scenarios.scenario("matrix", seed, number) for number in range(13)] for seed in (1, 2)]
+    assert tables[0] == tables[1]
+    assert len({table["shows"] for table in tables[0]}) == 13

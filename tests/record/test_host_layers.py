@@ -17,14 +17,17 @@ from multitracer import registry
 from multitracer.cli.host import lines as host_lines
 from multitracer.diagnosis.explain import explain
 from multitracer.layers.host import calls
-from multitracer.layers.host.packets import dropped, ways
+from multitracer.layers.host.packets import dropped, dropped_by_driver, refused, ways
 from multitracer.layers.host.segments import join
+from multitracer.layers.host.sockets import unwritten
+from multitracer.layers.logged.flows import uncaptured
 from multitracer.model import schema, toml
 from multitracer.model.errors import CorruptTrace
 from multitracer.model.table import Table
 from multitracer.parsers import counters, ftrace
 from multitracer.plots.plot import PlotOptions
 from multitracer.record.packetsocket import PcapngWriter
+from multitracer.record.sampling import pause_s
 from multitracer.record.session import ports_of
 from multitracer.report.host_tables import host_tables
 
@@ -68,6 +71,25 @@ def test_a_driver_that_refuses_keeps_the_packet_in_the_host() -> None:
     assert len(table) == 1
     assert table["starts"].tolist() == [2]
     assert table["start_ns"].tolist() == [501_000]
+
+
+def test_a_driver_that_drops_is_no_refusal() -> None:
+    """veth answers NET_XMIT_DROP when the peer's CPU had no room: the packet is gone, and no other's."""
+    rows = events(
+        ("queue", 0, 7, {"length": 66}),
+        ("start_xmit", 1, 7, {"length": 66, "value": 14}),
+        ("drop", 2, 7, {"name": 0, "value": 0x0800}),
+        ("xmit", 3, 7, {"value": 1}),
+        ("queue", 10, 7, {"length": 66}),
+        ("start_xmit", 11, 7, {"length": 66, "value": 14}),
+        ("xmit", 12, 7, {"value": 16}),
+        ("xmit", 13, 8, {"value": 2}),
+        ("xmit", 14, 9, {"value": -105}),
+    )
+    table, elsewhere = ways(rows, ["CPU_BACKLOG"])
+    assert (len(table), elsewhere.foreign, elsewhere.drops.tolist()) == (2, 0, [2])
+    assert np.flatnonzero(refused(rows)).tolist() == [6]
+    assert np.flatnonzero(dropped_by_driver(rows)).tolist() == [3, 8]
 
 
 def test_pieces_cut_in_the_queue_have_the_time_of_the_whole() -> None:
@@ -379,3 +401,65 @@ def test_figure_and_summary_tell_the_same_numbers() -> None:
     assert [len(one.x) for one in figure.panel("host").pieces if one.name == "drop"] == [drops]
     marked = sum(len(one.x) for one in figure.panel("transfer").marks if one.name.startswith("inferred:"))
     assert marked == connection["arrivals"]["retransmission"]
+
+
+def test_samples_become_rarer_for_cpu_time_and_not_for_waiting() -> None:
+    """On a busy host a sample takes long and costs little: those between are needed most there."""
+    assert pause_s(0.1, 0.02, 0.005) == pytest.approx(0.08)
+    assert pause_s(0.1, 1.5, 0.005) == pytest.approx(0.02)
+    assert pause_s(0.1, 0.2, 0.2) == pytest.approx(0.8)
+
+
+def test_sockets_of_other_network_namespaces_are_no_transfers_of_a_recording(tmp_path: Path) -> None:
+    """Tracepoints cover the whole kernel: without the addresses of the interface, each would be listed."""
+    path = tmp_path / "r"
+    shutil.copytree(SAMPLES / "host-queue", path)
+    log = path / "kernel.trace.gz"
+    text = b""
+    for line in gzip.decompress(log.read_bytes()).splitlines(True):
+        text += line
+        if b"tcp_probe: " in line and b" src=10.91.0.1:" in line:
+            text += line.replace(b" src=10.91.0.1:", b" src=172.17.0.2:")
+    log.write_bytes(gzip.compress(text))
+
+    def logged() -> list[str]:
+        m = mt.read(path)
+        return [m.traces[one.source].flows[one.flow].local_address for one in uncaptured(m)]
+
+    assert logged() == []
+    settings = path / "measurement.toml"
+    settings.write_text(settings.read_text().replace("addresses", "# addresses"))
+    assert logged() == ["172.17.0.2"]
+
+
+def test_time_with_nothing_written_is_the_applications_however_busy_the_kernel(tmp_path: Path) -> None:
+    """To the kernel a connection is busy while anything is unacknowledged; the writes tell more."""
+    path = tmp_path / "r"
+    shutil.copytree(SAMPLES / "host-queue", path)
+    m = mt.read(path)
+    spans = unwritten(m, m.connections[0])
+    assert spans is not None
+    analysis = mt.analyze(m)
+    away_s = analysis.results["host"].summary["application"]["write_away_s"]
+    nothing_s = sum(end - begin for begin, end in spans) / 1e9
+    assert away_s <= nothing_s < 1.2 * away_s
+    limits = analysis.results["connections"].summary["connections"][0]["limits"]
+    assert limits["application"] * limits["seconds"] == pytest.approx(nothing_s, rel=0.08)
+    # With writes missing, the kernel's count and the capture are all there is.
+    settings = path / "measurement.toml"
+    settings.write_text(settings.read_text().replace("lost_events = 0", "lost_events = 7"))
+    m = mt.read(path)
+    assert unwritten(m, m.connections[0]) is None
+    fewer = mt.analyze(m).results["connections"].summary["connections"][0]["limits"]
+    assert fewer["application"] < limits["application"] - 0.03
+
+
+def test_writes_that_do_not_add_up_to_what_was_sent_show_no_time_without_any(tmp_path: Path) -> None:
+    """TLS in the kernel sends more than is written."""
+    path = tmp_path / "r"
+    shutil.copytree(SAMPLES / "host-queue", path)
+    log = path / "kernel.trace.gz"
+    text = gzip.decompress(log.read_bytes()).replace(b"length = 400000", b"length = 390000")
+    log.write_bytes(gzip.compress(text))
+    m = mt.read(path)
+    assert unwritten(m, m.connections[0]) is None

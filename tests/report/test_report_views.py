@@ -187,7 +187,7 @@ def test_the_heading_claims_no_more_than_is_known() -> None:
     assert headline(unknown, [well, Fact(None, "", "…", kind="unknown")]) == "The cause is not known"
     assert headline({"inconclusive": {}}, [well]).startswith("All is well")
     loss = Fact(2.0, "Packet loss", "…", kind="loss", bounds_s=(0.0, 2.5))
-    assert headline(unknown, [use, loss]) == "Packet loss: at most 2.50 s"
+    assert headline(unknown, [use, loss]) == "Packet loss, cost at most 2.50 s"
     wide = Fact(2.0, "Packet loss", "…", kind="loss", bounds_s=(1.0, 2.5))
-    assert headline(unknown, [use, wide]) == "Packet loss: 2.00 s, 1.00 s to 2.50 s"
-    assert headline(unknown, [use, Fact(2.0, "Packet loss", "…", kind="loss")]) == "Packet loss: 2.00 s"
+    assert headline(unknown, [use, wide]) == "Packet loss, cost 2.00 s (1.00 s to 2.50 s)"
+    assert headline(unknown, [use, Fact(2.0, "Packet loss", "…", kind="loss")]) == "Packet loss, cost 2.00 s"

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support_samples import Run
 
+import multitracer as mt
+from multitracer.output.unanswered import by_reason, unanswered
 from multitracer.report.facts import facts
 from multitracer.report.page_text import portable
+from multitracer.report.sections import diagnosis
 from multitracer.report.sortable import MOST_ROWS, Row, sortable, whole
+from multitracer.report.tables import sources
 
 
 def test_the_page_says_what_analyze_says(analyzed: Callable[[str], dict[str, Any]]) -> None:
@@ -141,3 +146,28 @@ def test_places_that_cannot_be_written_are_refused(
     assert "page" in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_page_and_terminal_leave_the_same_questions_open(
+    samples: Path,
+) -> None:
+    found = mt.analyze(mt.read(samples / "local-drops" / "snd.pcap"))
+    contract = found.to_dict()
+    assert {"goodput", "losses"} <= contract["inconclusive"].keys(), "answered from one capture all the same"
+    open_questions = unanswered(contract)
+    assert not {"goodput", "losses"} & open_questions.keys()
+    listed = str(sources(contract)).partition("Not answered ")[2]
+    for reason, names in by_reason(open_questions):
+        assert f"<b>{', '.join(name.replace('_', ' ') for name in names)}</b>: {reason}" in listed
+    assert listed.count("<li>") == len(by_reason(open_questions))
+
+
+def test_without_a_cost_nothing_is_said_of_costs(analyzed: Callable[[str], dict[str, Any]]) -> None:
+    contract = analyzed("link-resets-vj")
+    found = facts(contract)
+    dear = str(diagnosis(contract, found))
+    assert "Cost: how much sooner without the cause; at most" in dear
+    assert "unpriced" not in dear
+    free = str(diagnosis(contract, [replace(fact, cost_s=None) for fact in found]))
+    assert "sooner" not in free
+    assert 'class="facts unpriced"' in free

@@ -112,9 +112,10 @@ def slope_of_centre(x: Float, y: Float) -> tuple[float, float]:
     if len(x) > 200:  # pairs grow with the square: medians of 100 stretches instead
         groups = np.array_split(np.argsort(x, kind="stable"), 100)
         x, y = (np.array([np.median(values[group]) for group in groups]) for values in (x, y))
-    spread = float(np.sqrt(np.sum((x - x.mean()) ** 2))) if len(x) else 0.0
-    if len(x) < 3 or spread <= 0:
+    # Not by the spread: the mean of equal numbers may differ from them in its last digit.
+    if len(x) < 3 or np.ptp(x) <= 0:
         return 0.0, MAX_SKEW_PPM * 1e3
+    spread = float(np.sqrt(np.sum((x - x.mean()) ** 2)))
     i, j = np.triu_indices(len(x), 1)
     run = x[j] - x[i]
     apart = run != 0

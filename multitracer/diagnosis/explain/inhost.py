@@ -8,6 +8,7 @@ import numpy as np
 
 from multitracer.diagnosis.explain.rules import span_text
 from multitracer.model.analysis import Result
+from multitracer.model.quantities import count
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 
@@ -69,7 +70,7 @@ def host_sentences(
     elif one["queue_ns"] >= 0:
         yield "no queueing discipline held it back", line
     if one["starts"] > 1:
-        yield f"the driver took it at the {one['starts']}th try", line
+        yield f"the driver took it after {count(one['starts'] - 1, 'refusal')}", line
     elif one["start_ns"] >= 0 and before >= 0:
         yield f"the driver had it {span_text(one['start_ns'] - before)} after TCP handed it over", line
 

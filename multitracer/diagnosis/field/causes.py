@@ -21,6 +21,12 @@ MOSTLY_FULL = 0.7
 QUEUED_MS = 2.0
 """Hosts alone add less to the RTT."""
 
+OWN = 0.25
+"""Losses are those of the sender's own queue if it dropped this part of them."""
+
+FEW_NEEDLESS = 2
+"""From so many timeouts and fast retransmissions on, though nothing was lost, a small window is theirs."""
+
 SLOW_START = "idle_handshake_slow_start"
 
 
@@ -86,7 +92,7 @@ def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
         return [Cause("unknown", flow.end_s - flow.start_s)]
     spent = dict(flow.waits_s)
     stalled_s = flow.stalled_s
-    if flow.window_fills_link and flow.full_share is not None and flow.full_share >= FULL:
+    if flow.window_fills_link:
         spent["bandwidth"] += spent["receiver_window"]
         spent["receiver_window"] = 0.0
     crowded = (company.full and flow.shared) or flow.index in company.queued
@@ -108,9 +114,12 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
     still = Cause("standstill", stalled_s, stalled_s)
     full, window, recovery = (spent[name] for name in ("bandwidth", "congestion_window", "loss_recovery"))
     lost = flow.lost if flow.lost is not None else flow.retransmissions
-    opening = spent["handshake"] + (0.0 if lost else window)
+    # Retransmissions without need make the window as small; slow start takes some of that time at most.
     reduced = window if lost else 0.0
-    if flow.own_drops or flow.sender in company.droppers:
+    if not lost and flow.fast + flow.rto >= FEW_NEEDLESS:
+        reduced = max(window - flow.slow_start_s, 0.0) if flow.slow_start_s else 0.0
+    opening = spent["handshake"] + window - reduced
+    if flow.own_drops >= max(OWN * lost, 1) or flow.sender in company.droppers:
         opening, reduced = spent["handshake"], window
         found = [Cause("local_drop", full + reduced + recovery, recovery)]
     elif full >= (MOSTLY_FULL if lost or stalled_s else FULL) * (full + window + recovery + stalled_s):
@@ -135,7 +144,9 @@ def company(flows: Sequence[Flow]) -> Company:
     """What those that share a queue show together."""
     sharing = [flow for flow in flows if flow.shared]
     kinds = {causes(flow)[0].kind for flow in sharing}
-    droppers = frozenset(flow.sender for flow in flows if flow.own_drops)
+    droppers = frozenset(
+        flow.sender for flow in flows if flow.own_drops >= max(OWN * (flow.lost or flow.retransmissions), 1)
+    )
     return Company(bool(kinds & {"bottleneck", "queue", "local_drop"}), _queued(flows), droppers)
 
 

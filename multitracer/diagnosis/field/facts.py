@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.output.digest import LIMITS
-from multitracer.output.losses import loss_bounds
+from multitracer.output.losses import loss_bounds, proven_upstream
 
 Object = Mapping[str, Any]
+
+FILLED = 0.9
+MORE = 1.5
+EMPTIED = 0.7
+"""A receiver's window fills a link that was full for this part of the time if it is so many times the BDP,
+and this part of it is in flight on average."""
 
 FULL = 0.5
 """A link that was full for this part of the time in which the network was the limit is the cause of it."""
@@ -111,9 +119,9 @@ class Flow:
         Segments retransmitted of which an earlier copy had reached the receiver.
     kernel_refused : int or None
         Retransmissions that the sender's own queue refused, by the kernel's counter.
-    closures : tuple of int and float, or None
+    closures : tuple of int, float and float, or None
         How often the receiver closed its window (one zero window after the other is one closure), and for how
-        many seconds at most; None where the ACKs were not kept.
+        many seconds at most and in all; None where the ACKs were not kept.
     syn_timeouts : int
         Expiries of the timer of a SYN: it, or each SYN+ACK that answered it until then, was lost.
     acks_lost : int or None
@@ -128,6 +136,10 @@ class Flow:
         How long each standstill of its path lasted, in order.
     stalled_before : bool
         Whether all of them were in front of the capture.
+    exchanges : mapping or None
+        Requests and responses, as `connections[].exchanges` has them.
+    halves_ms : tuple of float or None
+        Smallest RTT from the capture to the receiver of the data, and to its sender.
     link_known : bool
         Whether what several brought together shows the rate of a full link: `full_share` then is of the
         time in which that was reached, by however many.
@@ -174,7 +186,7 @@ class Flow:
     wire_segments: int = 0
     needless: int = 0
     kernel_refused: int | None = None
-    closures: tuple[int, float] | None = None
+    closures: tuple[int, float, float] | None = None
     link_known: bool = False
     rate_exact: bool = True
     syn_timeouts: int = 0
@@ -184,6 +196,23 @@ class Flow:
     unacked_timeouts: int = 0
     stalls_s: tuple[float, ...] = ()
     stalled_before: bool = False
+    exchanges: Object | None = None
+    halves_ms: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def rtt_ms(self) -> float | None:
+        """Median RTT of the whole path; None where it is unknown."""
+        if self.base_rtt_ms is None or self.queue_ms is None:
+            return None
+        return self.base_rtt_ms + self.queue_ms[0]
+
+    @property
+    def slow_start_s(self) -> float:
+        """The most that slow start takes: an RTT for each doubling up to all data; 0 if unknown."""
+        if self.base_rtt_ms is None or not self.data_segments:
+            return 0.0
+        rtt_s = (self.base_rtt_ms if self.rtt_ms is None else self.rtt_ms) / 1e3
+        return rtt_s * (1 + math.log2(1 + self.data_segments / INITIAL_SEGMENTS))
 
     @property
     def stalled_s(self) -> float:
@@ -266,20 +295,31 @@ class Flow:
         return self.queue_ms[0] >= max(QUEUE_MS, (QUEUE_TIMES - 1) * self.base_rtt_ms)
 
     @property
-    def window_only_queues(self) -> bool:
-        """Whether the receiver's window held more than the path takes, and the link was full with it."""
-        if self.rate_bps is None or self.base_rtt_ms is None or (self.full_share or 0.0) < 0.9:
-            return False
-        return self.max_window_bytes >= 1.5 * self.rate_bps / 8 * self.base_rtt_ms / 1e3
+    def window_used(self) -> float | None:
+        """Part of the largest window that was in flight on average: goodput times RTT; None if unknown.
+
+        Where only the base RTT is known, at least so much was.
+        """
+        rtt_ms = self.base_rtt_ms if self.rtt_ms is None else self.rtt_ms
+        if rtt_ms is None or not self.max_window_bytes or self.busy_s <= 0:
+            return None
+        return self.unique_bytes / self.busy_s * rtt_ms / 1e3 / self.max_window_bytes
 
     @property
     def window_fills_link(self) -> bool:
-        """Whether the receiver's window keeps a queue filled: a larger one would only wait longer.
+        """Whether the receiver's window keeps the queue of a full link filled: more would only wait longer.
 
-        No receiver withholds ACKs for so long: what adds it to the RTT is a queue, and the link behind it is
-        full.
+        The window is more than the path holds, and all of it is in flight: if the reader were slow, some of
+        it would lie unread. Or the RTT is longer than any receiver withholds an ACK: only a queue does that.
         """
-        return self.zero_windows == 0 and self.has_queue and (self.queue_ms or (0.0,))[0] >= ACK_DELAY_MS
+        if self.zero_windows or self.queue_ms is None or (self.full_share or 0.0) < FULL:
+            return False
+        if self.has_queue and self.queue_ms[0] >= ACK_DELAY_MS:
+            return True
+        if self.rate_bps is None or self.base_rtt_ms is None or (self.full_share or 0.0) < FILLED:
+            return False
+        held = self.max_window_bytes >= MORE * self.rate_bps / 8 * self.base_rtt_ms / 1e3
+        return held and (self.window_used or 0.0) >= EMPTIED
 
 
 def flow(
@@ -322,7 +362,7 @@ def flow(
         timeouts=entry["timeouts"]["total"],
         spurious=entry["timeouts"]["spurious"],
         corrupted=entry["damaged_segments"],
-        upstream=losses.get("upstream"),
+        upstream=proven_upstream(entry),
         downstream=losses.get("downstream"),
         rate_bps=bottleneck.get("rate_bps"),
         full_share=bottleneck.get("full_share"),
@@ -331,7 +371,9 @@ def flow(
         base_rtt_ms=bottleneck.get("base_rtt_ms"),
         shared_with=bottleneck.get("shared_with") or 0,
         zero_windows=entry["zero_windows"],
-        closures=(closed["count"], closed["longest_s"]) if (closed := entry.get("window_closures")) else None,
+        closures=_closures(entry.get("window_closures")),
+        exchanges=entry.get("exchanges"),
+        halves_ms=_halves_ms(entry.get("rtt")),
         window_probes=again["unneeded_probe"] if entry["zero_windows"] else 0,
         max_window_bytes=entry["max_window_bytes"] or 0,
         sender=(first if forward else second).rpartition(":")[0],
@@ -355,6 +397,16 @@ def flow(
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),
     )
+
+
+def _closures(found: Object | None) -> tuple[int, float, float] | None:
+    return (found["count"], found["longest_s"], found["total_s"]) if found else None
+
+
+def _halves_ms(rtt: Object | None) -> tuple[float | None, float | None]:
+    if rtt is None:
+        return None, None
+    return rtt["toward_receiver"]["min_ms"], rtt["toward_sender"]["min_ms"]
 
 
 def _limits(entry: Object) -> tuple[float | None, dict[str, float]]:

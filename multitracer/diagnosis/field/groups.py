@@ -7,12 +7,16 @@ from dataclasses import dataclass, replace
 
 from multitracer.diagnosis.field.causes import Cause, Company, causes, company
 from multitracer.diagnosis.field.facts import Flow
+from multitracer.output.costs import SAID_S
 
 WORTH = 0.05
 """A cause is told if it made up this part of the time, weighted by data, or the main one of a connection."""
 
 UNKNOWN = 0.2
 """The same for time of which the cause is not known."""
+
+TRIFLE = 0.001
+"""The main cause of connections with less of the data, and hardly any time, is not told beside others."""
 
 SELDOM = 0.1
 """A link that was full for less of the time is not said to have been full."""
@@ -97,6 +101,8 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
         span_s = max(flow.end_s for flow in chosen) - min(flow.start_s for flow in chosen)
         cost_s = min(sum(cause.cost_s for cause in mine), span_s)
         total_s = sum(flow.seconds or flow.end_s - flow.start_s for flow in chosen)
+        if weight < TRIFLE and seconds < SAID_S and len(weights) > 1:
+            continue
         groups.append(Group(kind, weight, seconds, total_s, cost_s, tuple(chosen), bool(main), len(flows)))
     return sorted(groups, key=lambda group: -group.weight)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import SLOW_START
 from multitracer.diagnosis.field.facts import FULL, Flow
 from multitracer.diagnosis.field.groups import SELDOM, Group
+from multitracer.diagnosis.field.receivers import SLOW, SMALL, STALLED, common_reader
+from multitracer.diagnosis.field.turns import turn_words
 from multitracer.diagnosis.findings.finding import joined
-from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S
 
@@ -20,6 +20,9 @@ LEAST_ACKS_SHARE = 0.01
 
 FEW = 3
 """From so many segments by fast retransmit on it is said that one an RTT is slow."""
+
+MOSTLY = 0.5
+"""A receiver's window that was full for less of the time is not said to fill a link's queue."""
 
 ALIKE = 1.1
 """Rates that differ by no more are one."""
@@ -104,7 +107,21 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
 def _bottleneck(group: Group) -> str:
     if _known_share(group.flows) < SELDOM:
         return _crowd(group.flows) + _queue(group)
-    return f"the link was full{_fullness(group)}{_queue(group)}"
+    return f"the link was full{_fullness(group)}{_filled_by(group)}{_queue(group)}"
+
+
+def _filled_by(group: Group) -> str:
+    """That the receiver's window keeps its queue filled, where it does."""
+    if len(group.flows) > 1 or not group.flows[0].window_fills_link:
+        return ""
+    (flow,) = group.flows
+    held_s = flow.limits_s.get("receiver_window", 0.0)
+    if held_s < MOSTLY * (flow.seconds or 0.0):
+        return ""
+    return (
+        f"; the receiver's window (at most {flow.max_window_bytes:,} bytes) was full for "
+        f"{_of_time(held_s, flow.seconds or 0.0)}, and a larger one would only lengthen the queue"
+    )
 
 
 def _crowd(flows: tuple[Flow, ...]) -> str:
@@ -119,7 +136,8 @@ def _crowd(flows: tuple[Flow, ...]) -> str:
 def _bufferbloat(group: Group) -> str:
     if _known_share(group.flows) < SELDOM:
         return f"{_crowd(group.flows)}, with a standing queue (bufferbloat){_queue(group)}"
-    return f"the link was full{_fullness(group)}, with a standing queue (bufferbloat){_queue(group)}"
+    filled = _filled_by(group)
+    return f"the link was full{_fullness(group)}, with a standing queue (bufferbloat){filled}{_queue(group)}"
 
 
 def _local_drop(group: Group) -> str:
@@ -147,10 +165,12 @@ def _spurious(group: Group) -> str:
     again = sum(flow.retransmissions for flow in group.flows)
     needless = any(flow.needless or flow.spurious or flow.unacked_timeouts for flow in group.flows)
     why = " although no loss of data shows" if needless else "; whether data had been lost does not show"
+    recovery_s = sum(flow.waits_s.get("loss_recovery", 0.0) for flow in group.flows)
+    small = ", and the smaller congestion window behind it," if group.seconds > 1.05 * recovery_s else ""
     return (
         f"{count(again, 'retransmission')}{why}"
         f"{_acks(group.flows)}{_recoveries(group.flows)}; "
-        f"recovery held {_held(group)}"
+        f"recovery{small} held {_held(group)}"
     )
 
 
@@ -191,35 +211,57 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
 
 def _receiver(group: Group) -> str:
     flows = group.flows
-    zero = sum(flow.zero_windows for flow in flows)
+    zero = sum(flow.zero_windows for flow in flows) if _closures_matter(group) else 0
     probes = sum(flow.window_probes for flow in flows)
-    state = "closed or full" if zero else "full"
-    said = f"limited by the receiver: its window was {state} for {_time(group)}{_of(group)}"
+    kept_by = common_reader(flows)
     window = max(flow.max_window_bytes for flow in flows)
-    parts = [
-        f"at most {window:,} bytes" if window else "",
-        _closed(flows, zero),
-        count(probes, "window probe") if probes else "",
-    ]
+    rtt_ms = flows[0].rtt_ms if len(flows) == 1 else None
+    most = f"at most {window:,} bytes" if window else ""
+    if kept_by == SMALL and rtt_ms is not None and window:
+        most += f", which is {rate(8e3 * window / rtt_ms)} at an RTT of {_ms(rtt_ms)}"
+    said = f"{_RECEIVERS[kept_by]} was {'closed or full' if zero else 'full'} for {_time(group)}{_of(group)}"
+    parts = [most, _closed(flows, zero), count(probes, "window probe") if probes else ""]
     said = f"{said} ({', '.join(part for part in parts if part)})" if any(parts) else said
-    if not zero and len(flows) == 1 and flows[0].window_only_queues:
-        said += "; the link was full all the same: a larger window would only lengthen its queue"
+    if kept_by == SLOW:
+        said += f"; it took {rate(together_bps(flows))}"
     return said
+
+
+_RECEIVERS = {
+    None: "limited by the receiver: its window",
+    SMALL: "limited by the receiver's small window: it",
+    SLOW: "limited by the receiver, whose application read slowly: its window",
+    STALLED: "limited by the receiver, whose application stopped reading: its window",
+}
+
+BRIEF = 0.01
+"""That a window was closed for less than this part of the time that it took is not said."""
+
+
+def _closures_matter(group: Group) -> bool:
+    """Whether the windows were closed for a part of that time that counts, as far as is known."""
+    closures = [flow.closures for flow in group.flows]
+    if any(one is None for one in closures):
+        return True
+    return sum(one[2] for one in closures if one is not None) >= BRIEF * group.seconds
 
 
 def _closed(flows: tuple[Flow, ...], zero_windows: int) -> str:
     """``closed 3 times, for up to 1.41 s``."""
+    if not zero_windows:
+        return ""
     closures = [flow.closures for flow in flows if flow.closures is not None]
-    if len(closures) < len(flows) or not any(number for number, _ in closures):
-        return count(zero_windows, "zero window") if zero_windows else ""
-    times, longest = sum(number for number, _ in closures), max(length for _, length in closures)
+    if len(closures) < len(flows) or not any(number for number, _, _ in closures):
+        return count(zero_windows, "zero window")
+    times, longest = sum(number for number, _, _ in closures), max(length for _, length, _ in closures)
     if times == 1:
         return f"closed once, for {duration(longest)}"
     return f"closed {times:,} times, for up to {duration(longest)}"
 
 
 def _application(group: Group) -> str:
-    return f"limited by the application: it gave TCP nothing to send for {_time(group)}{_of(group)}"
+    said = f"limited by the application: it gave TCP nothing to send for {_time(group)}{_of(group)}"
+    return said + (turn_words(group.flows[0]) if len(group.flows) == 1 else "")
 
 
 def _slow_start(group: Group) -> str:
@@ -232,26 +274,18 @@ def _slow_start(group: Group) -> str:
             return said
         times = "once" if again == 1 else f"{again:,} times"
         return f"{said}: a SYN or SYN+ACK was lost or late {times}, and retransmitted after a timeout"
-    longest_s = sum(_slow_start_s(flow) for flow in flows)
+    longest_s = sum(flow.slow_start_s for flow in flows)
     group = replace(group, seconds=group.seconds - handshake)
     if longest_s and group.seconds > 2 * longest_s:
         return (
             f"the congestion window limited {_held(group)}, and the capture shows no loss: slow start alone "
-            f"takes {duration(longest_s)} at most; a sender's own queue that refuses segments, or pacing, "
-            "keeps the window small without a loss (multitracer record at the sender shows it)"
+            f"takes {duration(longest_s)} at most; a sender's own queue that refuses segments, pacing, or "
+            "delayed ACKs do so without a loss (multitracer record at the sender shows it)"
         )
     # That it is below the BDP is known only where the rate of the path is.
     below = ", cwnd still below the BDP" if all(flow.rate_bps is not None for flow in flows) else ""
     said = f"the congestion window limited {_held(group)} without a loss: slow start{below}"
     return f"{said}; the handshake took {duration(handshake)}" if handshake >= 0.1 * group.seconds else said
-
-
-def _slow_start_s(flow: Flow) -> float:
-    """The most that slow start takes: a round trip for each doubling up to all data; 0 if unknown."""
-    if flow.base_rtt_ms is None or not flow.data_segments:
-        return 0.0
-    rtt_s = (flow.base_rtt_ms + (flow.queue_ms[0] if flow.queue_ms else 0.0)) / 1e3
-    return rtt_s * (1 + math.log2(1 + flow.data_segments / INITIAL_SEGMENTS))
 
 
 def _standstill(group: Group) -> str:

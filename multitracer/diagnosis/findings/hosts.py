@@ -82,9 +82,10 @@ def _drops(m: Timeline, one: Object, results: Mapping[str, Result]) -> Finding |
     drops = {reason: count for reason, count in one["drops"].items() if reason not in _NO_USE}
     if not drops:
         return None
-    parts = [f"{count:,} ({reason})" for reason, count in drops.items()]
-    number = sum(drops.values())
-    text = f"{_whose(one)} itself dropped {several(number, 'packet')}: {joined(parts)}"
+    number = several(sum(drops.values()), "packet")
+    reasons = joined([f"{count:,} ({reason})" for reason, count in drops.items()])
+    why = f": {reasons}" if len(drops) > 1 else f" ({next(iter(drops))})"
+    text = f"{_whose(one)} itself dropped {number}{why}"
     queue = one["qdisc"]
     if queue["dropped_by_tc"] is not None and queue["dropped"]:
         text += f"; its queueing discipline counts {several(queue['dropped_by_tc'], 'drop')}"
@@ -163,12 +164,19 @@ def _receiving(m: Timeline, one: Object) -> Finding | None:
 
 
 def _application(m: Timeline, one: Object, what: str, span_s: float) -> Finding | None:
-    """An application that was away while TCP had nothing to send, or data to give."""
-    most = max((entry[_BYTES[what]] or 0 for entry in one["application"]["connections"]), default=0)
+    """An application that was away while TCP had nothing to send, or data to give.
+
+    Of connections whose data went that way, and that carried a share of it: one that has read an answer and
+    writes nothing more holds nobody up.
+    """
+    entries = one["application"]["connections"]
+    other = {"write": "read", "read": "write"}[what]
+    most = max((entry[name] or 0 for entry in entries for name in _BYTES.values()), default=0)
     away = [
         entry
-        for entry in one["application"]["connections"]
-        if (entry[f"{what}_away_s"] or 0) >= AWAY_SHARE * span_s and entry[_BYTES[what]] >= AWAY_SHARE * most
+        for entry in entries
+        if (entry[f"{what}_away_s"] or 0) >= AWAY_SHARE * span_s
+        and entry[_BYTES[what]] >= max(AWAY_SHARE * most, entry[_BYTES[other]] or 0)
     ]
     if not away:
         return None

@@ -158,7 +158,7 @@ RULES = {
         "RFC 5681, RFC 6675, RFC 8985",
     ),
     "spurious": SentenceRule(
-        "Needless retransmissions",
+        "Retransmissions, no loss seen",
         "TCP spent time in loss recovery, and no loss shows; with fewer than "
         f"{CONVERGED} RTT samples before it, the RTO had not converged",
         "as loss; timeouts with the verdict of the Eifel algorithm, DSACK or ACKs",

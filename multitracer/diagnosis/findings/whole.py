@@ -15,6 +15,7 @@ from multitracer.model.timeline import Connection, Timeline
 Summary = dict[str, Any]
 
 GOOD = 0.95
+NEVER_IDLE = 0.995
 _HELD = 0.2
 """From this part of the time on, a full receive window behind a full link is told with the queue."""
 _OVERLOAD = 2.0
@@ -54,13 +55,14 @@ def headline(m: Timeline, utilization: Summary) -> Finding | None:
         bounds = f"{low} to {high}, " if low != high else ""
         share = f"about {value:.0%} ({bounds}estimated from captures)"
         about = "about " if twice < utilization["duplicate_bytes"] else ""
+    # What the upper bound says was never idle is not said to have been.
+    surely_idle = utilization["basis"] == "link log" or utilization["high"] < NEVER_IDLE
     parts = [
-        f"the link was idle for {seconds(idle)} of {seconds(span)}" if idle >= 0.05 else "",
+        f"the link was idle for {seconds(idle)} of {seconds(span)}" if idle >= 0.05 and surely_idle else "",
         f"{about}{twice:,} of {carried:,} bytes {of_all} were duplicates" if twice and proven else "",
     ]
-    text = f"utilization {share}" + (
-        f": {joined(parts)}" if any(parts) else ": TCP used the whole link capacity"
-    )
+    whole = ": TCP used the whole link capacity" if value >= GOOD else ""
+    text = f"utilization {share}" + (f": {joined(parts)}" if any(parts) else whole)
     return Finding(text, lost, "utilization", plot_command(m, None, None))
 
 

@@ -9,7 +9,7 @@ from multitracer.model.table import Array, Table
 
 _KIND = {name: code for code, name in enumerate(schema.HOST_KINDS)}
 AWAY_NS = 10_000_000
-"""A reader that leaves data in the socket for less is not away: it is scheduled."""
+"""An application that leaves a socket alone for less is not away: it is being scheduled."""
 
 
 def calls(events: Table) -> Table:
@@ -137,8 +137,8 @@ def blocked_ns(short: Array, writes: Table) -> int:
     return int(inside + after.sum())
 
 
-def starved(writes: Table, sent_ns: Array, sent: Array) -> list[tuple[int, int]]:
-    """Times of `AWAY_NS` or more in which all written had been sent and the application wrote no more.
+def starved(writes: Table, sent_ns: Array, sent: Array, least_ns: int = AWAY_NS) -> list[tuple[int, int]]:
+    """Times in which all written had been sent and the application wrote no more.
 
     Parameters
     ----------
@@ -146,6 +146,8 @@ def starved(writes: Table, sent_ns: Array, sent: Array) -> list[tuple[int, int]]
         `host_calls` that are writes of one socket from its first byte on, in order of time.
     sent_ns, sent : array
         When this host sent data, and the bytes that had been sent then, in order.
+    least_ns : int
+        Shorter ones are left out.
 
     Returns
     -------
@@ -160,7 +162,7 @@ def starved(writes: Table, sent_ns: Array, sent: Array) -> list[tuple[int, int]]
     there = at < len(sent)
     begin = np.maximum(writes["t_ns"][:-1], sent_ns[np.minimum(at, len(sent) - 1)])
     end = np.where(writes["began_ns"][1:] >= 0, writes["began_ns"][1:], writes["t_ns"][1:])
-    found = np.flatnonzero(there & (end - begin >= AWAY_NS))
+    found = np.flatnonzero(there & (end - begin >= least_ns))
     return [(int(begin[i]), int(end[i])) for i in found]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from multitracer.layers.host.local import of
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 
@@ -65,6 +67,21 @@ def is_lone_host(m: Timeline, source: int) -> bool:
 def folder(m: Timeline, source: int) -> str:
     """The directory of a source."""
     return os.path.dirname(m.sources[source].path)
+
+
+def lost_events(m: Timeline, source: int) -> int:
+    """Events that the kernel could not keep, by the log's marks or the recorder's count.
+
+    Parameters
+    ----------
+    m : Timeline
+    source : int
+        The kernel's log of the host.
+    """
+    marks = sum(issue.count for issue in m.traces[source].issues if issue.code == "lost-events")
+    recorded = of(m.settings, m.sources[source].path).get("record", {})
+    said = recorded.get("lost_events", 0) if isinstance(recorded, Mapping) else 0
+    return max(marks, said if isinstance(said, int) and is_lone_host(m, source) else 0)
 
 
 def receiving(m: Timeline, source: int) -> dict[str, Any]:

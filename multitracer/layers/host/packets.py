@@ -16,6 +16,8 @@ from multitracer.model.table import Array, Table
 
 _KIND = {name: code for code, name in enumerate(schema.HOST_KINDS)}
 _PACKET_KINDS = [_KIND[name] for name in schema.HOST_KINDS[:7]]
+# Linux include/linux/netdevice.h: results of a driver beyond the mask mean that it did not take the packet.
+_XMIT_DROP, _XMIT_MASK = 1, 0x0F
 _ETHERNET_HEADER = 14
 _SMALLEST_PIECE = 64
 _STACK_NS = 1_000_000  # so long, and on its CPU, the stack has a packet that is in no socket yet
@@ -61,7 +63,9 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
     A queueing discipline may cut a super-segment into packets of its own (tbf). Those never had an event of
     being queued: they are counted off, first in, first out, against what was queued and not seen again.
     """
-    rows = np.flatnonzero(np.isin(events["kind"], _PACKET_KINDS) & ~np.isin(events["skb"], (0, -1)))
+    named = np.isin(events["kind"], _PACKET_KINDS) & ~np.isin(events["skb"], (0, -1))
+    # A packet that the driver dropped is gone: its `xmit` tells nothing of where it is.
+    rows = np.flatnonzero(named & ((events["kind"] != _KIND["xmit"]) | refused(events)))
     skb, kind = events["skb"][rows], events["kind"][rows]
     order = np.argsort(skb, kind="stable")
     rows, skb, kind = rows[order], skb[order], kind[order]
@@ -93,6 +97,19 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
     table, uncut = _uncut(table.replace(reason=reason), whole[there], left_out[there])
     table = Table.merged(schema.HOST_PACKETS, (table, pieces), "t_ns")
     return table, Elsewhere(lone[piece_of < 0], foreign, uncut)
+
+
+def refused(events: Table) -> Array:
+    """Which events are of a driver that took no packet, so that it stays in the host (NETDEV_TX_BUSY)."""
+    found: Array = (events["kind"] == _KIND["xmit"]) & (events["value"] > _XMIT_MASK)
+    return found
+
+
+def dropped_by_driver(events: Table) -> Array:
+    """Which events are of a driver that dropped a packet: NET_XMIT_DROP, or an error."""
+    code = events["value"]
+    found: Array = (events["kind"] == _KIND["xmit"]) & ((code == _XMIT_DROP) | (code < 0))
+    return found
 
 
 def _dropped_pieces(events: Table, packets: Table, drops: Array, wholes: Array) -> Table:

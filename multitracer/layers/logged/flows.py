@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from multitracer.layers.host.local import addresses
 from multitracer.model.lazy import np
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
@@ -127,10 +128,20 @@ def logged_flows(m: Timeline) -> list[LoggedFlow]:
 def uncaptured(m: Timeline) -> list[LoggedFlow]:
     """Those of `logged_flows` that no capture holds: of the others, captures and log together are the answer.
 
-    Beside captures only logs with sockets count: whose values without a socket are, is unknown.
+    Beside captures only logs with sockets count: whose values without a socket are, is unknown. Sockets of
+    other hosts do not: where a host was recorded, its kernel's log has those of all network namespaces.
     """
     found = [one for one in logged_flows(m) if one.conn < 0]
-    return [one for one in found if one.states is not None] if m.connections else found
+    if m.connections:
+        found = [one for one in found if one.states is not None]
+    return [one for one in found if not _of_another_host(m, one)]
+
+
+def _of_another_host(m: Timeline, found: LoggedFlow) -> bool:
+    own = addresses(m.settings, m.sources[found.source].path)
+    if not own or not 0 <= found.flow < len(m.traces[found.source].flows):
+        return False
+    return m.traces[found.source].flows[found.flow].local_address not in own
 
 
 def _of_states(m: Timeline) -> Iterator[LoggedFlow]:

@@ -16,6 +16,11 @@ class WindowClosures(TypedDict):
 
     count: int
     longest_s: float
+    total_s: float
+
+
+NONE: WindowClosures = {"count": 0, "longest_s": 0.0, "total_s": 0.0}
+"""Of a window that was never closed."""
 
 
 def window_closures(m: Timeline, connection: Connection) -> WindowClosures:
@@ -28,9 +33,13 @@ def window_closures(m: Timeline, connection: Connection) -> WindowClosures:
     closed = acks["window"] == 0
     begin = np.flatnonzero(closed & ~np.concatenate([[False], closed[:-1]]))
     if not len(begin):
-        return {"count": 0, "longest_s": 0.0}
+        return NONE.copy()
     opened = np.flatnonzero(~closed)
     at = np.searchsorted(opened, begin)
     until = np.where(at < len(opened), np.append(opened, len(acks) - 1)[at], len(acks) - 1)
-    longest_ns = int((acks["t_ns"][until] - acks["t_ns"][begin]).max())
-    return {"count": len(begin), "longest_s": round(longest_ns / 1e9, 6)}
+    lengths_ns = acks["t_ns"][until] - acks["t_ns"][begin]
+    return {
+        "count": len(begin),
+        "longest_s": round(int(lengths_ns.max()) / 1e9, 6),
+        "total_s": round(int(lengths_ns.sum()) / 1e9, 6),
+    }

@@ -25,8 +25,10 @@ from multitracer.plots.series.window_layer import segment_size
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
-    """The multi-layer plot with both rates compared."""
+    """The multi-layer plot with both rates compared; logs alone have no two rates to compare."""
     figure = multilayer.build(measurement, results, replace(options, trends=True))
+    if not any(panel.name == "sequence" for panel in figure.panels):
+        raise base.nothing(PLOT.name, "neither segments nor frames of a link")
     selection = select(measurement, options)
     mss = segment_size(selection, selection.states())
     notes = [*_rates(figure.panel("sequence").series, figure.window, mss), *figure.notes]

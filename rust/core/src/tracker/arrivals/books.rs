@@ -4,19 +4,23 @@ use super::asked::Asks;
 use super::behind::Behind;
 use super::cause::Call;
 use super::empty::LeftOut;
-use super::verdict::{Arrival, ArrivalVerdict};
+use super::response::Responses;
+use super::judge::TIMER_NS;
+use super::verdict::{Arrival, ArrivalVerdict, Evidence};
 use crate::tracker::CAUSES;
 use crate::tracker::rows::Arrivals;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Data segments whose numbers are remembered.
-const RECENT: usize = 32;
+const RECENT: usize = 64;
 /// Gaps remembered, filled ones too.
 const GAPS: usize = 4096;
 /// Calls for retransmissions remembered.
 const CALLS: usize = 16;
 /// Segments overtaken for long before a path is known for that.
 const ENOUGH: u64 = 2;
+/// Segments overtaken, and for each that was sent again, where packets overtake each other all the time.
+const MANY: u64 = 8;
 /// Runs of missing identifications remembered.
 const MISSING: usize = 4096;
 /// Identifications further back than this cannot be told from later ones.
@@ -91,6 +95,8 @@ pub struct Books {
     pub(super) asks: Asks,
     /// Segments that were overtaken: for less than half of what a retransmission takes, and for longer.
     pub(super) overtaken: [u64; 2],
+    /// What shows how soon a retransmission passes here.
+    pub(super) responses: Responses,
     /// What may have been lost behind this point.
     pub(super) behind: Behind,
     /// Latest TSval.
@@ -245,6 +251,39 @@ impl Books {
         let again = self.counts.verdicts[ArrivalVerdict::Retransmission as usize];
         let [short, long] = self.overtaken;
         long >= ENOUGH && short >= long.saturating_mul(2) && long > again / 3
+    }
+
+    /// Whether packets overtake each other all the time here, and hardly any is lost.
+    pub(super) fn shuffles(&self) -> bool {
+        let [overtaken, again] = [ArrivalVerdict::Reordered, ArrivalVerdict::Retransmission]
+            .map(|verdict| self.counts.verdicts[verdict as usize]);
+        overtaken >= MANY && overtaken >= again.saturating_mul(MANY)
+    }
+
+    /// The longest time without data since then, of what is remembered.
+    pub(super) fn longest_pause_since(&self, t_ns: i64) -> i64 {
+        let from = self.recent.partition_point(|seen| seen.t_ns < t_ns);
+        let times = self.recent.range(from..).map(|seen| seen.t_ns);
+        times.clone().zip(times.skip(1)).map(|(before, after)| after - before).max().unwrap_or(0)
+    }
+
+    /// Whether nothing was sent again for so long that no recovery goes on.
+    pub(super) fn is_calm(&self, t_ns: i64) -> bool {
+        let again = |row: &Arrival| row.verdict == ArrivalVerdict::Retransmission;
+        let last = self.arrivals.backwards().take(RECENT).find(|(_, row)| again(row));
+        last.is_none_or(|(_, row)| t_ns - row.t_ns >= TIMER_NS)
+    }
+
+    /// How long ago a segment repeated the bytes right before this one; `None` if the last arrival did not. Senders
+    /// repeat in turn; the network hardly delivers neighbours twice.
+    pub(super) fn repeats_in_turn(&self, t_ns: i64, seq: i64) -> Option<i64> {
+        let (_, last) = self.arrivals.backwards().next()?;
+        let repeats = match last.verdict {
+            ArrivalVerdict::Retransmission => !last.fresh || last.evidence == Evidence::InTurn,
+            ArrivalVerdict::NetworkDuplicate => last.evidence.is_pace(),
+            _ => false,
+        };
+        (repeats && last.end() == seq).then_some(t_ns - last.t_ns)
     }
 
     /// Notes the timestamp of a segment.

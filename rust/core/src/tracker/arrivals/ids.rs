@@ -112,6 +112,12 @@ impl Ids {
         self.counts() && self.hits / 2 >= self.misses
     }
 
+    /// Whether the packet just seen had exactly the number expected.
+    pub(super) fn is_last(&self, segment: &Segment) -> bool {
+        let expected = self.next - self.packets(segment);
+        self.hits > 0 && segment.ip_id != 0 && segment.ip_id == expected as u16
+    }
+
     /// As many numbers were left out as packets of sequence numbers were: that is what numbers that count do.
     pub(super) fn accounts_for(&mut self, packets: i64) {
         self.holes = self.holes.saturating_add(u16::try_from(packets).unwrap_or(u16::MAX));

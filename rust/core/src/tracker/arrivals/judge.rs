@@ -1,12 +1,9 @@
-//! Which of the verdicts an arrival below the highest byte seen is given.
+//! Which of the verdicts an arrival below the highest byte seen is given: by its IP identification and its timestamp.
 
 use super::ids::Step;
 use super::verdict::ArrivalVerdict::{NetworkDuplicate, Reordered, Retransmission, Undecided};
-use super::verdict::{Arrival, ArrivalVerdict, Evidence};
+use super::verdict::{ArrivalVerdict, Evidence};
 use crate::segment::Segment;
-use crate::tracker::outcome::State;
-use crate::tracker::rows::HANDSHAKE;
-use crate::tracker::rtt::RTO_INITIAL_US;
 use crate::tracker::sender::Sender;
 
 /// Duplicate ACKs that call for a retransmission (RFC 5681 section 3.2).
@@ -14,27 +11,9 @@ pub(super) const DUPACK_THRESHOLD: usize = 3;
 /// No stack in wide use fires its retransmission timer sooner.
 pub(super) const TIMER_NS: i64 = 180_000_000;
 /// Of round trips shorter than two ticks of the usual clock a timestamp does not tell the copies apart.
-const TICKS_NS: i64 = 2_000_000;
+pub(super) const TICKS_NS: i64 = 2_000_000;
 
 impl Sender {
-    /// What could have been sent in answer to something that passed here takes at least this long to pass in its turn;
-    /// `None` where no round trip of the path before this point was seen.
-    pub(super) fn loop_ns(&self, peer: &Sender) -> Option<i64> {
-        let before_ns = peer.rtt.min().or_else(|| peer.handshake_again_ns())?;
-        Some(before_ns.saturating_add(self.rtt.min().unwrap_or(0)) / 10 * 9)
-    }
-
-    /// What the last copy of a SYN took to its ACK, where it was sent more than once: at least as long as the path takes,
-    /// unless the ACK answers an earlier copy, which a timer of a second makes unlikely.
-    fn handshake_again_ns(&self) -> Option<i64> {
-        let copies =
-            self.retransmissions().iter().take(HANDSHAKE).take_while(|row| row.length == 0 && row.seq <= 0);
-        copies
-            .filter_map(|row| row.answer_after_ns)
-            .last()
-            .filter(|ns| (1..RTO_INITIAL_US * 1000).contains(ns))
-    }
-
     /// The verdict, and what it rests on; `fresh` if some of its bytes are seen for the first time, `missed` if its
     /// identification had been left out.
     pub(super) fn judge_below(
@@ -69,6 +48,10 @@ impl Sender {
         missed: bool,
     ) -> Option<ArrivalVerdict> {
         let counts = self.ids.counts();
+        if fresh && !counts && self.ids.is_last(segment) {
+            // It went on where all that was seen before ended: it left after that.
+            return Some(Retransmission);
+        }
         if !counts && !self.ids.grows() {
             return None;
         }
@@ -78,7 +61,7 @@ impl Sender {
             Step::Next | Step::Ahead(_) => return Some(Retransmission),
             Step::Behind(id) => id,
         };
-        let copy_id = books.copy_of(seq).filter(|_| !fresh).and_then(|seen| seen.id);
+        let copy_id = if fresh { None } else { books.copy_of(seq).and_then(|seen| seen.id) };
         if copy_id == Some(id) {
             return Some(NetworkDuplicate);
         }
@@ -136,116 +119,5 @@ impl Sender {
             }
             _ => Some(Undecided),
         }
-    }
-
-    /// New bytes, by when they came after what is above them, and what could have called for them.
-    fn judge_fresh_by_pace(&self, segment: &Segment, seq: i64, peer: &Sender) -> (ArrivalVerdict, Evidence) {
-        let Some(books) = self.books.as_ref() else { return (Undecided, Evidence::None) };
-        let Some(gap) = books.gap_at(seq) else { return (Undecided, Evidence::None) };
-        let lag_ns = segment.t_ns - gap.t_ns;
-        let Some(loop_ns) = self.loop_ns(peer) else {
-            return match (lag_ns >= TIMER_NS, self.dupacks >= DUPACK_THRESHOLD as u32) {
-                (true, _) => (Retransmission, Evidence::Silence),
-                (false, true) => (Retransmission, Evidence::DuplicateAcks),
-                _ => (Undecided, Evidence::None),
-            };
-        };
-        if lag_ns < loop_ns {
-            return (Reordered, Evidence::TooSoon);
-        }
-        if lag_ns < loop_ns.saturating_mul(2) && books.overtakes_for_long() {
-            return (Reordered, Evidence::TooSoon);
-        }
-        if lag_ns >= loop_ns + TIMER_NS {
-            return (Retransmission, Evidence::Silence);
-        }
-        if books.recovery.is_some_and(|(up_to, _)| seq < up_to && self.snd_una < up_to) {
-            return (Retransmission, Evidence::DuplicateAcks);
-        }
-        // SACK calls for it a little after the first segment above (RFC 8985), else the third does.
-        let needed = if self.sack_permitted { 1 } else { DUPACK_THRESHOLD };
-        match books.nth_since(gap.t_ns, needed) {
-            Some(called_ns) if segment.t_ns - called_ns >= loop_ns => {
-                (Retransmission, Evidence::DuplicateAcks)
-            }
-            _ => (Reordered, Evidence::TooSoon),
-        }
-    }
-
-    /// Whether no sender repeats this so soon: it was acknowledged, no SACK called for it, no recovery is under way, and
-    /// it is no probe of the last segment. Without SACK it hardly shows what was called for.
-    fn is_uncalled_for(&self, segment: &Segment, seq: i64, since_ns: i64) -> bool {
-        let end = seq + i64::from(segment.length);
-        let recovering = self.books.as_ref().is_some_and(|books| {
-            books.recovery.is_some_and(|(up_to, _)| self.snd_una < up_to || seq < up_to)
-        });
-        self.sack_permitted
-            && since_ns < TIMER_NS
-            && end <= self.snd_una
-            && end < self.snd_max
-            && !recovering
-            && self.state == State::Open
-            && !self.was_called_for(seq, segment.t_ns)
-    }
-
-    /// Bytes that were seen, by how long after the other copy they came.
-    fn judge_again_by_pace(
-        &mut self,
-        segment: &Segment,
-        seq: i64,
-        peer: &Sender,
-    ) -> (ArrivalVerdict, Evidence) {
-        let loop_ns = self.loop_ns(peer);
-        let Some(books) = self.books.as_ref() else { return (Undecided, Evidence::None) };
-        let Some(copy) = books.copy_of(seq) else {
-            // A sender that went on sending waited for no timer.
-            let quiet_ns = self.last_out_ns.map_or(i64::MAX, |last_ns| segment.t_ns - last_ns);
-            return if loop_ns.is_some() && self.is_uncalled_for(segment, seq, quiet_ns) {
-                (NetworkDuplicate, Evidence::TooSoon)
-            } else {
-                (Retransmission, Evidence::Silence)
-            };
-        };
-        let since_ns = segment.t_ns - copy.t_ns;
-        let Some(loop_ns) = loop_ns else {
-            let called = self.dupacks >= DUPACK_THRESHOLD as u32;
-            return match (since_ns >= TIMER_NS, called) {
-                (true, _) => (Retransmission, Evidence::Silence),
-                (false, true) => (Retransmission, Evidence::DuplicateAcks),
-                _ => (Undecided, Evidence::None),
-            };
-        };
-        let next_to_it = books.is_last(&copy);
-        let filled = copy.arrival.and_then(|place| books.arrivals.get(place));
-        if next_to_it && since_ns < loop_ns.max(TICKS_NS) {
-            // Behind a retransmission comes what it stood for, where packets are overtaken more often than doubled.
-            let stood_for =
-                |row: &Arrival| row.fresh && row.verdict == Retransmission && row.evidence.is_pace();
-            let [overtaken, doubled] =
-                [Reordered, NetworkDuplicate].map(|verdict| books.counts.verdicts[verdict as usize]);
-            return if filled.is_some_and(stood_for) && overtaken > doubled {
-                (Reordered, Evidence::Followed)
-            } else {
-                (NetworkDuplicate, Evidence::TooSoon)
-            };
-        }
-        // The other copy filled a gap: one of the two was the first, late, unless a timer or lost ACKs came in between.
-        if let (Some(place), Some(row), Some(gap)) = (copy.arrival, filled, books.gap_at(seq))
-            && row.fresh
-            && row.evidence.is_pace()
-            && since_ns < TIMER_NS
-        {
-            if segment.t_ns - gap.t_ns < 2 * loop_ns {
-                self.correct_arrival(place, Reordered, Evidence::Followed);
-                return (Retransmission, Evidence::Followed);
-            }
-            if !next_to_it && row.verdict == Retransmission {
-                return (Reordered, Evidence::Followed);
-            }
-        }
-        if since_ns >= loop_ns && !self.is_uncalled_for(segment, seq, since_ns) {
-            return (Retransmission, Evidence::Silence);
-        }
-        (NetworkDuplicate, Evidence::TooSoon)
     }
 }

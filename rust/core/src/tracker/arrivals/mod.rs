@@ -14,6 +14,8 @@ mod empty;
 mod ids;
 mod judge;
 mod note;
+mod pace;
+mod response;
 mod verdict;
 
 pub use books::{ArrivalCounts, Books};

@@ -83,7 +83,11 @@ impl Sender {
             self.begin_books(segment, seq);
         }
         let fresh = duplicate < segment.length;
+        self.settle_responses(segment.t_ns, peer);
         let found = self.judge_below(segment, seq, fresh, step, missed, peer);
+        if !fresh && found.0 != ArrivalVerdict::NetworkDuplicate {
+            self.second_copy(segment.t_ns, seq);
+        }
         if let (Step::Ahead(left_out), ArrivalVerdict::Retransmission) = (step, found.0) {
             self.sent_unseen(segment, seq, left_out, false, peer);
         }
@@ -93,6 +97,9 @@ impl Sender {
             _ => {}
         }
         let place = self.enter_arrival(segment, seq, found, false, fresh, peer);
+        if fresh && found == (ArrivalVerdict::Reordered, Evidence::TooSoon) {
+            self.await_second_copy(segment, seq, place, peer);
+        }
         self.remember(segment, seq, step, Some(place));
         found.0
     }
@@ -234,8 +241,14 @@ impl Sender {
         found
     }
 
-    /// The verdict of an earlier arrival put right by what followed.
-    pub(super) fn correct_arrival(&mut self, place: u32, verdict: ArrivalVerdict, evidence: Evidence) {
+    /// The verdict of an earlier arrival put right by what followed; its cause, if it was sent again.
+    pub(super) fn correct_arrival(
+        &mut self,
+        place: u32,
+        verdict: ArrivalVerdict,
+        evidence: Evidence,
+        cause: Cause,
+    ) {
         let Some(books) = &mut self.books else { return };
         let Some(row) = books.arrivals.get_mut(place) else { return };
         if row.verdict == verdict || row.in_order {
@@ -247,6 +260,10 @@ impl Sender {
             books.counts.inferred[row.cause as usize] -= u64::from(row.segments);
             books.counts.upstream = books.counts.upstream.saturating_sub(u64::from(row.segments));
         }
-        (row.verdict, row.evidence, row.cause) = (verdict, evidence, Cause::None);
+        (row.verdict, row.evidence, row.cause) = (verdict, evidence, cause);
+        if verdict == ArrivalVerdict::Retransmission && row.fresh {
+            books.counts.inferred[cause as usize] += u64::from(row.segments);
+            books.counts.upstream += u64::from(row.segments);
+        }
     }
 }

@@ -47,6 +47,8 @@ pub enum Evidence {
     MissingIds = 7,
     /// What was copied came again later.
     Followed = 8,
+    /// It goes on where the retransmission before it ended.
+    InTurn = 9,
 }
 
 impl Evidence {

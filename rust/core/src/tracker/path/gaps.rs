@@ -371,6 +371,12 @@ impl Gaps {
         self.unmarked_ns
     }
 
+    /// Part of the time that something else than the network took.
+    pub fn otherwise_share(&self) -> f64 {
+        let all_ns = self.spent_ns.iter().map(|&ns| ns as f64).sum::<f64>();
+        1.0 - self.spent_ns[Wait::Network as usize] as f64 / all_ns.max(1.0)
+    }
+
     /// Whether the data has timestamps, so that a queue before this point adds to the RTT here.
     pub fn stamped(&self) -> bool {
         self.stamped

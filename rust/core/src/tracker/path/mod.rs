@@ -6,6 +6,7 @@ mod half;
 mod histogram;
 mod limits;
 mod line;
+mod paces;
 mod point;
 mod report;
 mod series;
@@ -36,6 +37,9 @@ const FEW: u64 = 4;
 const SOME: u32 = 16;
 /// Duplicate ACKs that tell of a loss (RFC 5681 section 3.2).
 const DUPLICATES: u32 = 3;
+/// Segments that no window is limited to for long, and what other reasons to wait may take of the time.
+const THIN: f64 = 3.0;
+const OTHERWISE: f64 = 0.1;
 
 /// A direction with data, seen from one point.
 #[derive(Debug, Clone, Default)]
@@ -150,8 +154,19 @@ impl Path {
             let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
             let even =
                 || self.trains.usual_rate().is_some_and(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE);
-            (queued || (!self.gaps.stamped() && !self.trains.window_bound() && even())).then_some(link)
+            let unseen =
+                || !self.gaps.stamped() && !self.trains.window_bound() && (even() || self.thin(rate));
+            (queued || unseen()).then_some(link)
         })
+    }
+
+    /// Whether less is in flight here, at that rate, than any window holds for long: the initial one has ten segments
+    /// (RFC 6928), and it grows with each round trip. The rest waits in a queue that no round trip shows, if the
+    /// network took nearly all of the time: no application, no window of the receiver, no loss.
+    fn thin(&self, rate: f64) -> bool {
+        let base_ns = self.halves.base_ns() as f64;
+        let segment = self.payload as f64 / f64::from(self.segments.max(1));
+        base_ns > 0.0 && rate * base_ns / 1e9 < THIN * segment && self.gaps.otherwise_share() < OTHERWISE
     }
 
     /// Bytes a second of a link with a queue, at no constant rate: lost ACKs, jitter and pauses make the mean too small, so

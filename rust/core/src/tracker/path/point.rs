@@ -82,7 +82,7 @@ const TELLING_NS: i64 = 500_000;
 const FAR_NS: i64 = 5_000_000;
 /// A host answers at its best within this, of so many answers; one that never does is farther away.
 const HOST_NS: i64 = 1_000_000;
-const ANSWERS: u32 = 32;
+const ANSWERS: u32 = 16;
 /// From so many segments on that were lost behind it, a capture was not taken at the receiver: there, SACK reports what
 /// came by before the next copy can. If answers come sooner than this, its host may have discarded them (RFC 7323 section 5,
 /// PAWS; a full buffer).

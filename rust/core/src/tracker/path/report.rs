@@ -122,8 +122,9 @@ fn bottleneck(
         _ if paced => None,
         _ if path.link.is_some() => link_bps,
         Some(rate) => Some(rate),
+        None if link_bps.is_some() => link_bps,
         None if by_queue => Some(path.queued_rate().unwrap_or_else(|| trains.queued_rate())),
-        None => link_bps,
+        None => None,
     };
     let mean_rate = mean_rate(sender);
     let most = limits.and_then(|limits| most_rate(path, limits, sender)).unwrap_or(f64::INFINITY);

@@ -3,6 +3,7 @@
 
 use super::half::Halves;
 use super::histogram::Histogram;
+use super::paces::Paces;
 use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// Rates in bytes a second.
@@ -47,8 +48,8 @@ pub(super) struct Trains {
     pub bytes_all: i64,
     pub bytes_queued: i64,
     /// Rates of trains of even spacing, and of those of them without a queue.
-    pub rates: Rates,
-    pub unqueued: Rates,
+    rates: Paces,
+    unqueued: Rates,
 }
 
 impl Fields for Trains {
@@ -84,7 +85,8 @@ impl Trains {
     #[cfg(test)]
     pub fn fill(&mut self) {
         self.since_ns = Some(0);
-        [&mut self.rates, &mut self.unqueued].into_iter().for_each(Histogram::fill);
+        self.rates.fill();
+        self.unqueued.fill();
     }
 
     /// All that had arrived by the last ACK.
@@ -170,7 +172,7 @@ impl Trains {
         self.window_all_ns = self.window_all_ns.saturating_add(window_ns);
         self.bytes_all = self.bytes_all.saturating_add(self.bytes);
         if even {
-            self.rates.add(rate);
+            self.rates.add(self.bytes, took_ns);
         }
         if queued {
             let busy_ns = took_ns - self.silent_ns(took_ns, least_ns);
@@ -196,7 +198,7 @@ impl Trains {
     /// rate: where most of the time is that, and much slower, trains are bursts that something gathered.
     pub fn plateau(&self) -> Option<(f64, f64)> {
         let gathered = |rate: f64| 2 * self.queued_ns > self.all_ns && rate > 2.0 * self.queued_rate();
-        self.rates.mode().filter(|(rate, _)| self.rates.samples >= FEW && !gathered(*rate))
+        self.rates.mode().filter(|(rate, _)| self.rates.samples() >= FEW && !gathered(*rate))
     }
 
     /// The rate of a link that shows in trains. While a queue stands, it is that of the plateau. Without one, it may as well
@@ -218,7 +220,7 @@ impl Trains {
 
     /// The rate at which most even trains came, if there are some.
     pub fn usual_rate(&self) -> Option<f64> {
-        self.rates.mode().filter(|_| self.rates.samples >= FEW).map(|(rate, _)| rate)
+        self.rates.mode().filter(|_| self.rates.samples() >= FEW).map(|(rate, _)| rate)
     }
 
     /// Bytes a second while a queue stood.

@@ -214,6 +214,21 @@ fn a_link_that_is_full() {
     }
 }
 
+/// No timestamps, the queue before the point, and the link so slow that a segment takes half of the round trip seen.
+#[test]
+fn a_slow_link_that_is_full_before_the_receiver() {
+    for rate_bps in [1_300_000, 1_500_000] {
+        let slow =
+            Transfer { cwnd: 50_000, rate_bps, before: true, timestamps: false, ..Transfer::over(10, 0) };
+        let connection = slow.run();
+        let (limit, share) = mostly(&connection);
+        assert!(limit == Limit::Bandwidth && share > 0.7, "{rate_bps}: {limit:?} {share}");
+        let told = PathReport::of(&connection, 0).bottleneck.expect("enough data");
+        let rate = told.rate_bps.expect("a rate");
+        assert!((rate / rate_bps as f64 - 1.0).abs() < 0.05, "{rate}");
+    }
+}
+
 #[test]
 fn halves_are_within_their_bounds() {
     for (near_ms, far_ms) in [(0, 40), (3, 37), (20, 20), (40, 0), (1, 0)] {

@@ -1,0 +1,60 @@
+"""Of requests and responses, which end let the other wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from multitracer.diagnosis.field.facts import Flow
+from multitracer.model.quantities import count, duration
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Where the time between requests and responses went, in seconds.
+
+    Attributes
+    ----------
+    requests : int
+    client, server : str
+        Addresses.
+    client_s, server_s : float
+        What the client took before its next requests, and the server before its responses.
+    paths_s : float
+        Round trips between them.
+    """
+
+    requests: int
+    client: str
+    server: str
+    client_s: float
+    server_s: float
+    paths_s: float
+
+
+def turns_of(flow: Flow) -> Turns | None:
+    """None without requests and responses, or if the way to one of the ends was not measured."""
+    found = flow.exchanges
+    if found is None or None in flow.halves_ms:
+        return None
+    to_receiver_s, to_sender_s = ((half or 0.0) / 1e3 for half in flow.halves_ms)
+    client, server = flow.receiver, flow.sender
+    to_client_s, to_server_s = to_receiver_s, to_sender_s
+    if found["client_sends_data"]:
+        client, server, to_client_s, to_server_s = server, client, to_server_s, to_client_s
+    asked_s, answered_s = float(found["request_wait_s"]), float(found["response_wait_s"])
+    client_s = max(asked_s - (found["requests"] - 1) * to_client_s, 0.0)
+    server_s = max(answered_s - found["count"] * to_server_s, 0.0)
+    paths_s = asked_s + answered_s - client_s - server_s
+    return Turns(found["requests"], client, server, client_s, server_s, paths_s)
+
+
+def turn_words(flow: Flow) -> str:
+    """``; 15 requests, one at a time: ...``; empty without them."""
+    turns = turns_of(flow)
+    if turns is None:
+        return ""
+    return (
+        f"; {count(turns.requests, 'request')} and responses, one at a time: the client ({turns.client}) "
+        f"took {duration(turns.client_s)} between a response and its next request, the server "
+        f"{duration(turns.server_s)} to respond, round trips {duration(turns.paths_s)}, in all"
+    )

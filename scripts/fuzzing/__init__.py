@@ -1,0 +1,1 @@
+"""Parts of `make fuzz`: what is damaged, how, which commands read it, and which outcomes are wrong."""

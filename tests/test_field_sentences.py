@@ -189,6 +189,26 @@ def test_recovery_without_a_loss_is_needless() -> None:
     assert "1 spurious timeout" in found.text
 
 
+@pytest.mark.parametrize(
+    ("again", "needless", "said"),
+    [
+        (
+            {"fast": 14},
+            14,
+            "14 retransmissions, needless: the data had arrived, reordered by the network",
+        ),
+        ({"fast": 9, "timeout": 5}, 14, "14 retransmissions, needless: the data had arrived; 5 timeouts"),
+        ({"fast": 14}, 3, "14 retransmissions although no loss of data shows; 14"),
+        ({"fast": 14}, 0, "14 retransmissions; whether data had been lost does not show; 14"),
+    ],
+)
+def test_reordering_is_named_where_all_that_was_retransmitted_had_arrived(
+    again: dict[str, int], needless: int, said: str
+) -> None:
+    one = entry(loss_recovery=0.9, application=0.1, again=again, needless_retransmissions=needless)
+    assert sentences([one])[0].text.startswith(said)
+
+
 def test_a_small_window_without_a_loss_is_slow_start() -> None:
     assert sentences([entry(congestion_window=0.9, application=0.1)])[0].kind == "idle_handshake_slow_start"
 
@@ -270,8 +290,7 @@ def test_what_was_lost_is_said_once() -> None:
             40,
             5,
             0,
-            "at most 3.5% of the segments were lost (35 of 1,000); "
-            "5 of 40 retransmissions were needless",
+            "at most 3.5% of the segments were lost (35 of 1,000); 5 of 40 retransmissions were needless",
         ),
         (40, 0, 14_480, "at most 5.0% of the segments were lost (50 of 1,000)"),
     ],

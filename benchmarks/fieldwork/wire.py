@@ -123,7 +123,7 @@ class Direction:
         )
 
     def needless(self, point: str, end: str) -> int:
-        """Retransmissions of data that a capture holds, and of all of whose bytes earlier copies reached `end`."""
+        """Retransmissions of data at a capture, of all of whose bytes earlier copies reached `end`."""
         arrived: list[tuple[int, int]] = []
         count = 0
         for sent in self.sent.values():

@@ -147,7 +147,7 @@ def losses(connection: Object, both: Object | None = None) -> str:
         parts.append(f"at most {bounds.downstream:,} downstream of this capture" if bounds.downstream else "")
     text = ", ".join(part for part in parts if part)
     if needless := connection.get("needless_retransmissions"):
-        text += f"{'; ' if text else ''}{count(needless, 'retransmission')} needless: an earlier copy had arrived"
+        text += f"{'; ' if text else ''}{count(needless, 'needless retransmission')}"
     others = [
         f"{arrived[verdict]:,} {verdict.replace('_', ' ')}"
         for verdict in ("reordered", "network_duplicate", "undecided")

@@ -163,15 +163,25 @@ def _loss(group: Group) -> str:
 
 def _spurious(group: Group) -> str:
     again = sum(flow.retransmissions for flow in group.flows)
-    needless = any(flow.needless or flow.spurious or flow.unacked_timeouts for flow in group.flows)
-    why = " although no loss of data shows" if needless else "; whether data had been lost does not show"
     recovery_s = sum(flow.waits_s.get("loss_recovery", 0.0) for flow in group.flows)
     small = ", and the smaller congestion window behind it," if group.seconds > 1.05 * recovery_s else ""
     return (
-        f"{count(again, 'retransmission')}{why}"
+        f"{count(again, 'retransmission')}{_without_loss(group.flows, again)}"
         f"{_acks(group.flows)}{_recoveries(group.flows)}; "
         f"recovery{small} held {_held(group)}"
     )
+
+
+def _without_loss(flows: tuple[Flow, ...], again: int) -> str:
+    """Why it is known, or is not, that what was retransmitted had not been lost."""
+    needless = sum(min(flow.needless, flow.retransmissions) for flow in flows)
+    if again and needless == again:
+        # Duplicate ACKs asked for what had arrived by then, or was about to (RFC 5681 section 3.2).
+        reordered = all(flow.fast == flow.retransmissions for flow in flows)
+        return f", needless: the data had arrived{', reordered by the network' if reordered else ''}"
+    if needless or any(flow.spurious or flow.unacked_timeouts for flow in flows):
+        return " although no loss of data shows"
+    return "; whether data had been lost does not show"
 
 
 def _acks(flows: tuple[Flow, ...]) -> str:

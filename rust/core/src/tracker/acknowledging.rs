@@ -34,7 +34,11 @@ impl Sender {
     /// Nothing is lost or reordered, as far as it shows, and nothing sent to probe.
     #[inline]
     fn is_undisturbed(&self) -> bool {
-        self.is_calm() && self.sacked.is_empty() && !self.probe_out && self.probe_byte.is_none()
+        self.is_calm()
+            && self.sacked.is_empty()
+            && !self.probe_out
+            && self.probe_byte.is_none()
+            && self.newreno.is_none()
     }
 
     /// What [`Sender::on_any_ack`] does with a plain ACK of some of what was sent, while nothing has disturbed.
@@ -60,6 +64,12 @@ impl Sender {
     #[inline]
     fn note_ack(&mut self, segment: &Segment, news: bool) {
         self.last_window_raw = Some(segment.window);
+        self.hear_anything(segment, news);
+    }
+
+    /// The same without what it offers: an old ACK says nothing of the window (RFC 9293 section 3.10.7.4).
+    #[inline]
+    fn hear_anything(&mut self, segment: &Segment, news: bool) {
         self.last_in_news = news;
         self.arrived(segment);
     }
@@ -75,6 +85,7 @@ impl Sender {
         let sack_rtt_ns = sacked_ns.map(|sent_ns| t_ns - sent_ns);
         let window_changed = self.last_window_raw.is_some_and(|last| last != segment.window);
         let control = segment.flags & CONTROL != 0;
+        let out_before = self.segments_before(segment, ack);
         if ack > self.snd_una {
             outcome.kind = AckKind::Advance;
             outcome.rtt_ns = self.advance(segment, ack, fack, sack_rtt_ns, &mut brought);
@@ -101,7 +112,15 @@ impl Sender {
         if let (Some(rtt_ns), false) = (sack_rtt_ns, outcome.kind == AckKind::Advance) {
             self.sample_by_sack(t_ns, rtt_ns);
         }
-        self.note_ack(segment, fresh_sack || matches!(outcome.kind, AckKind::Advance | AckKind::Duplicate));
+        let advanced = outcome.kind == AckKind::Advance;
+        let duplicate =
+            out_before.is_some_and(|out| self.count_duplicates(segment, brought.state, advanced, out));
+        if outcome.kind == AckKind::Old {
+            self.hear_anything(segment, fresh_sack);
+        } else {
+            let news = advanced || duplicate || fresh_sack || outcome.kind == AckKind::Duplicate;
+            self.note_ack(segment, news);
+        }
         brought.kind = outcome.kind;
         if self.books.is_some() {
             if outcome.kind == AckKind::Advance {
@@ -241,6 +260,8 @@ impl Sender {
             }
             rack_ns = rack_ns.max(delivered(run, t_ns, min_rtt_ns));
         });
+        // Without SACK nothing tells that data sent once moved it, if other data was sent again (Linux).
+        brought.original &= self.sack_permitted || !retransmitted;
         self.rack_ns = rack_ns;
         self.reordered(late, fack);
         sent_ns.filter(|_| !retransmitted).map(|sent_ns| answered(sent_ns, newest_ns))

@@ -208,7 +208,6 @@ impl<T> ChunkedDeque<T> {
     }
 
     /// All items.
-    #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.head.iter().chain(self.rest.iter().flatten())
     }

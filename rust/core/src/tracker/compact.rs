@@ -10,6 +10,7 @@ use super::connection::Connection;
 use super::fields::{Fields, MaybeTime, Time, Walk, walk_over};
 use super::flow::Endpoint;
 use super::history::History;
+use super::newreno::NewReno;
 use super::outcome::{State, Totals};
 use super::rows::Repetitions;
 use super::rtt::RttStatistics;
@@ -146,6 +147,7 @@ impl Fields for Sender {
             ts_first,
             ts_head_before,
             history: _, // in `Beside`
+            newreno: _, // in `Beside`
             ids,
             books: _, // in `Beside`
             ttl,
@@ -180,6 +182,7 @@ struct Beside {
     timeouts: Vec<Timeout>,
     retransmissions: Repetitions,
     history: Option<Box<History>>,
+    newreno: Option<Box<NewReno>>,
     books: Option<Box<Books>>,
 }
 
@@ -189,6 +192,7 @@ impl Beside {
             timeouts: std::mem::take(&mut sender.timeouts),
             retransmissions: std::mem::take(&mut sender.retransmissions),
             history: sender.history.take(),
+            newreno: sender.newreno.take(),
             books: sender.books.take(),
         }
     }
@@ -197,6 +201,7 @@ impl Beside {
         sender.timeouts = self.timeouts;
         sender.retransmissions = self.retransmissions;
         sender.history = self.history;
+        sender.newreno = self.newreno;
         sender.books = self.books;
     }
 }
@@ -231,6 +236,7 @@ impl Packed {
         let bytes = writer.finish().into();
         let eventful = |sender: &Sender| {
             sender.history.is_some()
+                || sender.newreno.is_some()
                 || sender.books.is_some()
                 || !sender.timeouts.is_empty()
                 || sender.retransmissions.len() > 0

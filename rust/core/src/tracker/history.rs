@@ -2,6 +2,7 @@
 
 use super::chunked_deque::{ChunkedDeque, Place};
 use super::episode::Episode;
+use super::foreseen::Foreseen;
 use super::outcome::{Cause, Reordering, State};
 use super::outstanding::Sent;
 use super::sender::Sender;
@@ -19,6 +20,14 @@ pub struct History {
     pub(super) undo: Undo,
     /// A recovery taken back, until the next segment confirms it: how, the state before, its recovery point.
     pub(super) taken: Option<(TakenBack, State, i64)>,
+    /// What was sent again since, while it is open whether the host did so.
+    pub(super) foreseen: Option<Foreseen>,
+    /// Segments sent again by fast retransmit, or in slow start: nothing decided it.
+    pub(super) fast_or_slow_start: u64,
+    /// Segments sent again by a probe, or by the retransmission timer: nothing decided it.
+    pub(super) probe_or_timeout: u64,
+    /// A probe that may be data that the application wrote.
+    pub(super) new_probe: Option<NewProbe>,
     /// The last ACK ended a recovery.
     pub(super) just_left: bool,
     /// The segment sent again last, if it is open which timer did it.
@@ -53,6 +62,14 @@ pub struct History {
     pub(super) calm: bool,
     /// What had been sent at the first ACK since then; `None` before that.
     disturbed_up_to: Option<i64>,
+}
+
+/// New data that was taken for a tail loss probe, and what held before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NewProbe {
+    pub t_ns: i64,
+    pub timer_start_ns: i64,
+    pub probes: Option<bool>,
 }
 
 /// What was sent again last that begins with a sequence number.
@@ -152,7 +169,7 @@ impl History {
     /// Whether new data may decide something.
     #[inline(always)]
     pub(super) fn awaits_new_data(&self) -> bool {
-        self.taken.is_some() || self.awaits_echo || self.lone_tail.is_some()
+        self.taken.is_some() || self.awaits_echo || self.lone_tail.is_some() || self.undo.awaits_frto()
     }
 
     /// Whether all is over that ACKs can say something about, of what was sent again and the recovery from it.

@@ -95,7 +95,6 @@ impl Outstanding {
     }
 
     /// Runs in order.
-    #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = &Sent> {
         self.queue.iter()
     }

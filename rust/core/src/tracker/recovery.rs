@@ -36,8 +36,10 @@ impl Sender {
         let head = seq <= self.snd_una;
         let reaction = since_in_ns <= REACTION_NS && self.last_in_news;
         let evidence = self.loss_evidence(seq, before);
-        if head && !(reaction && evidence) {
-            let due = elapsed_ns >= rto_ns / 10 * 9 || self.overdue(t_ns, rto_ns, before);
+        if head && !self.called_for(t_ns, before, reaction && evidence) {
+            let due = elapsed_ns >= rto_ns / 10 * 9
+                || self.overdue(t_ns, rto_ns, before)
+                || (quiet_ns > REACTION_NS && self.overdue_in_recovery(t_ns, rto_ns, before));
             // Long before the estimate: a stack whose largest timeout is set low, unless loss was known.
             let silent = quiet_ns >= QUIET_NS && (quiet_ns >= rto_ns / 2 || !self.overtaken(seq, before));
             if due || silent {
@@ -55,7 +57,9 @@ impl Sender {
         }
         let cause = if !reaction && self.probes_first(t_ns, end, rto_ns) {
             Cause::TailLossProbe
-        } else if evidence {
+        } else if evidence || (head && reaction && self.newreno.as_ref().is_some_and(|newreno| newreno.any()))
+        {
+            // Sooner than after three duplicate ACKs: a stack with a lower threshold.
             Cause::Fast
         } else if !head && end >= self.snd_max && self.may_probe() {
             // Sooner than estimated; but nothing else sends the last segment and not the first.
@@ -84,6 +88,41 @@ impl Sender {
             && self.state == State::Open
             && (by_sending || by_ack)
             && before.is_some_and(|run| t_ns - run.last_ns >= rto_ns / 10 * 9)
+    }
+
+    /// Whether what came back calls for the first outstanding segment now, and no timer is needed to send it again:
+    /// `answers` if it follows an ACK at once that shows it lost.
+    fn called_for(&self, t_ns: i64, before: Option<&Sent>, answers: bool) -> bool {
+        let Some(newreno) = self.newreno.as_ref().filter(|_| self.state == State::Open) else {
+            return answers || self.awaited_reordering(t_ns, before);
+        };
+        newreno.called_ns().is_some_and(|called_ns| t_ns - called_ns <= REACTION_NS)
+            || (answers && self.dupacks == DUPACK_THRESHOLD)
+    }
+
+    /// SACK shows that what was sent later has arrived, and the sender waited for reordering: up to a smoothed RTT, by the
+    /// timer that takes the place of the retransmission timer (RFC 8985 section 6.2, steps 4 and 5).
+    fn awaited_reordering(&self, t_ns: i64, before: Option<&Sent>) -> bool {
+        self.state == State::Open
+            && self.sack_permitted
+            && before.is_some_and(|run| run.last_ns < self.rack_ns)
+            && self.may_await_reordering(t_ns)
+    }
+
+    /// The last ACK told something new, no longer ago than a sender waits for reordering.
+    fn may_await_reordering(&self, t_ns: i64) -> bool {
+        self.last_in_news
+            && self.last_in_ns.is_some_and(|last| t_ns - last <= self.rto.srtt_us() * 1000 + REACTION_NS)
+    }
+
+    /// In a recovery with SACK nothing came for a smoothed RTT, in which all would have been sent again that SACK shows
+    /// lost, and the timer has run since the first segment was sent last: after a wait for reordering Linux counts it from
+    /// there (`tcp_rearm_rto`).
+    fn overdue_in_recovery(&self, t_ns: i64, rto_ns: i64, before: Option<&Sent>) -> bool {
+        self.state != State::Open
+            && self.sack_permitted
+            && self.last_in_ns.is_none_or(|last| t_ns - last > self.rto.srtt_us() * 1000 + REACTION_NS)
+            && before.is_some_and(|run| t_ns - run.last_ns >= rto_ns / 20 * 19)
     }
 
     /// What shows a sender without a timer that `seq` is lost.
@@ -121,6 +160,7 @@ impl Sender {
     fn loss_evidence(&self, seq: i64, before: Option<&Sent>) -> bool {
         let overtaken = before.is_some_and(|run| run.last_ns < self.rack_ns);
         match self.state {
+            State::Open if self.newreno.as_ref().is_some_and(|newreno| newreno.calls()) => true,
             State::Open => {
                 self.dupacks >= DUPACK_THRESHOLD
                     || (self.sack_permitted && overtaken)
@@ -161,6 +201,9 @@ impl Sender {
                     let in_flight = history.retrans_out.saturating_add(probe);
                     history.undo.begin(snd_una, in_flight, fresh || !history.just_left);
                     self.probe_out = false;
+                    if let Some(newreno) = &mut self.newreno {
+                        newreno.began();
+                    }
                 }
                 if seq <= self.snd_una {
                     self.timer_start_ns = segment.t_ns;
@@ -191,7 +234,11 @@ impl Sender {
     /// Recovery then (`tcp_fastretrans_alert`, FLAG_LOST_RETRANS), and what follows is fast retransmit.
     pub(super) fn leave_loss_for_recovery(&mut self, t_ns: i64, before: Option<&Sent>) {
         let overtaken = before.is_some_and(|run| run.last_ns < self.rack_ns);
-        if self.state != State::Loss || !self.sack_permitted || !overtaken || !self.reacts(t_ns) {
+        if self.state != State::Loss || !self.sack_permitted || !overtaken {
+            return;
+        }
+        let timer_due = t_ns - self.timer_start_ns >= self.rto.rto_us() * 1000 / 10 * 9;
+        if !self.reacts(t_ns) && (timer_due || !self.may_await_reordering(t_ns)) {
             return;
         }
         if !self.was_sent_again(before) {
@@ -216,6 +263,7 @@ impl Sender {
             self.learn_from_expiry(segment);
         }
         self.learn_of_probes(segment);
+        self.leave_frto_open();
         let timeout = self.expiry(segment, seq, before);
         self.timeouts.push(timeout);
         let (snd_una, recover) = (self.snd_una, self.recover);
@@ -233,6 +281,9 @@ impl Sender {
         }
         history.expired_ns = segment.t_ns;
         self.probe_out = false;
+        if let Some(newreno) = &mut self.newreno {
+            newreno.forget();
+        }
         self.expiries = self.expiries.saturating_add(1);
         self.rto.back_off();
         self.state = State::Loss;

@@ -1,6 +1,7 @@
 //! Bytes or a flag that the sender puts on the wire again: why, what that does to its state, and the rows that say so.
 
 use super::episode::{Episode, Trigger};
+use super::foreseen::Again;
 use super::outcome::{Cause, Retransmission, State};
 use super::outstanding::Sent;
 use super::sender::Sender;
@@ -27,10 +28,17 @@ impl Sender {
         self.settle_before_repeat(t_ns);
         self.leave_loss_for_recovery(t_ns, before);
         let mut found = self.why_again(segment, seq, end, before);
-        if self.confirm_taken_back(true, found.0 != Cause::Unknown) {
+        let again = Again {
+            called_for: found.0 != Cause::Unknown,
+            overtaken: before.is_some_and(|run| run.last_ns < self.rack_ns),
+            segments: if found.0 == Cause::Fast { self.wire_segments(segment.length) } else { 0 },
+        };
+        if self.confirm_taken_back(Some(again)) {
             found = self.why_again(segment, seq, end, before);
         }
         let (cause, alternative) = self.agree_on_cause(segment, seq, found, peer);
+        let foreseen = cause == Cause::Fast && self.history.as_ref().is_some_and(|h| h.foreseen.is_some());
+        let alternative = if foreseen { Cause::SlowStart } else { alternative };
         let segments = self.wire_segments(segment.length);
         self.totals.retransmissions[cause as usize] += segments;
         let rto_ns = if self.rto.measured() { self.rto.rto_us() * 1000 } else { -1 };
@@ -39,7 +47,8 @@ impl Sender {
                 self.episode == 0 && self.totals.max_flight >= 6 * i64::from(self.segment_size().max(1));
             let place = self.retransmissions.len() as u32;
             let tail = LoneTail::new(self.expiry(segment, seq, before), place, segments, wide);
-            self.history.get_or_insert_default().lone_tail = Some(tail);
+            let history = self.history.get_or_insert_default();
+            (history.lone_tail, history.probe_or_timeout) = (Some(tail), history.probe_or_timeout + segments);
         }
         let state_before = self.state;
         let marked = self.history.as_ref().zip(before).is_some_and(|(history, run)| history.is_marked(run));

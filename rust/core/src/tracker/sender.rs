@@ -4,6 +4,7 @@ use super::arrivals::{Arrival, ArrivalCounts, Books, Ids};
 use super::episode::{Episode, Findings};
 use super::history::{Cap, History};
 use super::interval::IntervalSet;
+use super::newreno::NewReno;
 use super::outcome::{CAUSES, Cause, Reordering, Retransmission, State, Totals};
 use super::outstanding::Outstanding;
 use super::path::Path;
@@ -64,6 +65,8 @@ pub struct Sender {
     pub(super) ts_first: Option<(u32, i64)>,
     pub(super) ts_head_before: Option<u32>,
     pub(super) history: Option<Box<History>>,
+    /// Duplicate ACKs of a connection without SACK, if there were any.
+    pub(super) newreno: Option<Box<NewReno>>,
     /// What the IP identifications of this direction count.
     pub(super) ids: Ids,
     /// What of this direction was missing, late or there twice.

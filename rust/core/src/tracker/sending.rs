@@ -1,10 +1,13 @@
 //! What a segment that the sender puts on the wire does: new data, data again, probes.
 
 use super::arrivals::{ArrivalVerdict, Step};
+use super::history::NewProbe;
 use super::outcome::{Cause, SendOutcome};
 use super::sender::{Sender, wire_segments};
 use crate::segment::{Segment, flags};
 
+/// New data that follows a segment within this time was written with it.
+const PROBE_ALONE_NS: i64 = 2_000_000;
 /// Flags of a segment that is more than data and an ACK.
 pub(super) const CONTROL: u16 = flags::SYN | flags::FIN | flags::RST;
 
@@ -68,7 +71,7 @@ impl Sender {
         if self.outstanding.is_empty() {
             self.timer_start_ns = t_ns;
         } else if !self.reacts(t_ns) {
-            self.probe_by_new_data(t_ns, end);
+            self.probe_by_new_data(segment, end);
         }
         if self.history.as_ref().is_some_and(|history| history.awaits_new_data()) {
             self.new_data_after_loss(segment);
@@ -113,21 +116,42 @@ impl Sender {
     }
 
     /// New data is sent while other data is on its way, and not in answer to anything.
-    fn probe_by_new_data(&mut self, t_ns: i64, end: i64) {
-        if !self.probe_due(t_ns, self.rto.rto_us() * 1000) {
+    fn probe_by_new_data(&mut self, segment: &Segment, end: i64) {
+        let t_ns = segment.t_ns;
+        if self.probe_out && self.history.as_ref().is_some_and(|history| history.new_probe.is_some()) {
+            return self.doubt_probe(t_ns);
+        }
+        let single = self.wire_segments(segment.length) == 1;
+        if !single || !self.probe_due(t_ns, self.rto.rto_us() * 1000) {
             return;
         }
+        let before = (self.timer_start_ns, self.history.as_ref().and_then(|history| history.probes));
         // The probe may as well be the next new segment (RFC 8985 section 7.3).
         self.totals.new_data_probes += 1;
         (self.probe_out, self.probe_high) = (true, end);
         self.timer_start_ns = t_ns;
         let history = self.history.get_or_insert_default();
         (history.probes, history.probe_repeats) = (Some(true), false);
+        history.new_probe = Some(NewProbe { t_ns, timer_start_ns: before.0, probes: before.1 });
+    }
+
+    /// More new data right behind what looked like a probe: a probe is one segment, so the application wrote.
+    fn doubt_probe(&mut self, t_ns: i64) {
+        let Some(history) = &mut self.history else { return };
+        let Some(probe) = history.new_probe.take() else { return };
+        if t_ns - probe.t_ns > PROBE_ALONE_NS {
+            return;
+        }
+        self.totals.new_data_probes = self.totals.new_data_probes.saturating_sub(1);
+        self.probe_out = false;
+        self.timer_start_ns = probe.timer_start_ns;
+        history.probes = probe.probes;
     }
 
     fn new_data_after_loss(&mut self, segment: &Segment) {
         self.hear(segment);
-        self.confirm_taken_back(false, false);
+        self.learn_of_frto(segment.t_ns);
+        self.confirm_taken_back(None);
         self.follow_lone_tail(segment.t_ns, self.wire_segments(segment.length));
     }
 
@@ -206,7 +230,7 @@ impl Sender {
             if seq < self.snd_max && length > 0 {
                 self.totals.out_of_order += 1;
             } else if !self.outstanding.is_empty() && !self.reacts(t_ns) {
-                self.probe_by_new_data(t_ns, end);
+                self.probe_by_new_data(segment, end);
             }
             if length > 0 && self.history.is_some() {
                 self.new_data_after_loss(segment);

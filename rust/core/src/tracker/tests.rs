@@ -8,6 +8,7 @@ use talk::{MS, Talk, causes_of, warm_up};
 mod arrivals;
 mod causes;
 mod distance;
+mod linux;
 mod lost_acks;
 mod path;
 mod seen;

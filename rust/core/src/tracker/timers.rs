@@ -83,6 +83,24 @@ impl Sender {
         }
     }
 
+    /// After an expiry, new data answers the first ACK although more was lost: only F-RTO does so (RFC 5682 section 2.1,
+    /// step 2b). Lost is what was outstanding for two RTTs when the timer expired.
+    pub(super) fn learn_of_frto(&mut self, t_ns: i64) {
+        let first = self.state == State::Loss
+            && self.snd_max == self.recover
+            && self.dupacks == 0
+            && self.reacts(t_ns)
+            && self.timeouts.last().is_some_and(|last| last.followed == 0 && self.snd_una > last.seq);
+        let Some(history) = self.history.as_mut().filter(|history| first && history.undo.awaits_frto())
+        else {
+            return;
+        };
+        let old_ns = history.expired_ns - 2 * self.rto.srtt_us() * 1000;
+        if self.outstanding.at(self.snd_una).is_some_and(|run| !run.sacked() && run.last_ns < old_ns) {
+            history.undo.show_frto();
+        }
+    }
+
     fn learn_cap(&mut self, waited_ns: i64, estimated_ns: i64, record: u64) {
         let cap = &mut self.history.get_or_insert_default().cap;
         let before_ns = std::mem::replace(&mut cap.last_ns, waited_ns);
@@ -134,6 +152,7 @@ impl Sender {
         if cause == Cause::Unknown {
             return;
         }
+        history.probe_or_timeout = history.probe_or_timeout.saturating_sub(tail.segments);
         history.probes = Some(cause == Cause::TailLossProbe);
         let mut row = self.retransmissions.get_mut(tail.place as usize);
         if let Some(row) = &mut row {

@@ -151,6 +151,16 @@ impl Undo {
         }
     }
 
+    /// F-RTO is under way, and it is open whether the host does it.
+    pub fn awaits_frto(&self) -> bool {
+        self.frto && self.does_frto.is_none()
+    }
+
+    /// The host does what only F-RTO does.
+    pub fn show_frto(&mut self) {
+        self.does_frto = Some(true);
+    }
+
     /// Whether the host has shown that it does F-RTO.
     pub fn shows_frto(&self) -> bool {
         self.does_frto == Some(true)

@@ -1,6 +1,7 @@
 //! What ACKs say, afterwards, of what was sent again: whether it had been needed, and whether the stack takes its
 //! response back.
 
+use super::foreseen::Again;
 use super::history::History;
 use super::outcome::{AckKind, State};
 use super::outstanding::Sent;
@@ -200,7 +201,7 @@ impl Sender {
     }
 
     fn take_back(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {
-        let (recover, sack) = (self.recover, self.sack_permitted);
+        let (recover, sack, size) = (self.recover, self.sack_permitted, self.segment_size());
         let Some(history) = &mut self.history else { return };
         let news = News {
             state: brought.state,
@@ -216,6 +217,10 @@ impl Sender {
         let by_timestamp = news.state == State::Recovery && news.advanced && !news.recovered;
         if by_timestamp && history.undo.is_delayed(ts_ecr) {
             history.reordering.by_timestamp += 1;
+            if let Some(newreno) = &mut self.newreno {
+                let up_to = if newreno.any() { self.snd_max } else { ack };
+                newreno.widen(wire_segments((up_to - brought.snd_una) as u32, size) as u32);
+            }
         }
         let taken = history.undo.on_ack(&news);
         if taken != TakenBack::No {
@@ -251,7 +256,11 @@ impl Sender {
 
     /// A segment is sent after a recovery was taken back: new data confirms it. A repetition that nothing calls for
     /// shows that the host does not take back what Linux would: whether it is so.
-    pub(super) fn confirm_taken_back(&mut self, again: bool, called_for: bool) -> bool {
+    pub(super) fn confirm_taken_back(&mut self, again: Option<Again>) -> bool {
+        if let Some(decided) = self.weigh_frto(again) {
+            return decided;
+        }
+        let (again, called_for) = (again.is_some(), again.is_some_and(|again| again.called_for));
         let Some(history) = &mut self.history else { return false };
         let Some((taken, state, recover)) = history.taken.take() else { return false };
         let goes_on = match taken {

@@ -1,0 +1,171 @@
+//! What a Linux sender's congestion state is where RFC 5681 and 6582 alone do not tell.
+
+use super::*;
+
+fn settled(sack: bool) -> (Talk, i64) {
+    let mut talk = Talk::new(7);
+    talk.handshake(sack);
+    let seq = warm_up(&mut talk);
+    (talk, seq)
+}
+
+fn ack_of_window(talk: &mut Talk, t_ms: i64, ack: i64, window: u16) {
+    let mut s = talk.blank(t_ms, false);
+    (s.seq, s.ack, s.window) = (talk.isn_b.wrapping_add(1), talk.isn_a.wrapping_add(ack as u32), window);
+    talk.tracker.segment(&s);
+}
+
+/// As many duplicate ACKs as segments are outstanding: the threshold is their number from then on, here one.
+#[test]
+fn without_sack_reordering_may_lower_the_threshold() {
+    let (mut talk, seq) = settled(false);
+    talk.data(3000, seq, 1000);
+    talk.ack(3100, seq, &[]);
+    talk.ack(3101, seq + 1000, &[]);
+    for i in 1..4 {
+        talk.data(4000, seq + 1000 * i, 1000);
+    }
+    talk.ack(4100, seq + 1000, &[]);
+    talk.data(4100, seq + 1000, 1000);
+    let (connections, _) = talk.done();
+    assert_eq!(causes_of(&connections[0]), [Cause::Fast]);
+}
+
+/// A burst of duplicate ACKs beyond what is outstanding raises it: dozens follow, and it is the timer that sends.
+#[test]
+fn without_sack_reordering_may_raise_the_threshold() {
+    let (mut talk, seq) = settled(false);
+    for i in 0..20 {
+        talk.data(3000, seq + 1000 * i, 1000);
+    }
+    for i in 0..3 {
+        talk.ack(3100 + i, seq, &[]);
+    }
+    talk.data(3102, seq, 1000);
+    for i in 0..20 {
+        talk.ack(3110 + i, seq, &[]);
+    }
+    talk.ack(3202, seq + 20_000, &[]);
+    for i in 20..40 {
+        talk.data(4000, seq + 1000 * i, 1000);
+    }
+    talk.ack(4100, seq + 21_000, &[]);
+    for i in 0..9 {
+        talk.ack(4390 + i, seq + 21_000, &[]);
+    }
+    talk.data(4400, seq + 21_000, 1000);
+    talk.ack(4500, seq + 22_000, &[]);
+    talk.data(4500, seq + 22_000, 1000);
+    let (connections, _) = talk.done();
+    assert_eq!(causes_of(&connections[0]), [Cause::Fast, Cause::Timeout, Cause::SlowStart]);
+}
+
+/// An ACK that offers less is a duplicate (`tcp_may_update_window`), and an old one says nothing of the window.
+#[test]
+fn without_sack_a_smaller_window_makes_a_duplicate() {
+    let (mut talk, seq) = settled(false);
+    for i in 0..8 {
+        talk.data(3000, seq + 1000 * i, 1000);
+    }
+    talk.ack(3100, seq + 1000, &[]);
+    ack_of_window(&mut talk, 3101, seq, 50_000);
+    for i in 0..3 {
+        ack_of_window(&mut talk, 3102 + i, seq + 1000, 59_000 - 100 * i as u16);
+    }
+    talk.data(3105, seq + 1000, 1000);
+    let (connections, _) = talk.done();
+    assert_eq!(causes_of(&connections[0]), [Cause::Fast]);
+}
+
+/// Without SACK, an ACK that covers what was sent again does not show that data sent once arrived in time: no F-RTO.
+#[test]
+fn without_sack_a_repetition_hides_what_was_sent_once() {
+    let (mut talk, seq) = settled(false);
+    for i in 0..6 {
+        talk.data(3000, seq + 1000 * i, 1000);
+    }
+    talk.data(3400, seq, 1000);
+    talk.ack(3500, seq + 3000, &[]);
+    talk.data(3500, seq + 6000, 1000);
+    for i in 0..3 {
+        talk.ack(3600 + i, seq + 3000, &[]);
+        talk.data(3600 + i, seq + 3000 + 1000 * i, 1000);
+    }
+    let (connections, _) = talk.done();
+    let expected = [Cause::Timeout, Cause::SlowStart, Cause::SlowStart, Cause::SlowStart];
+    assert_eq!(causes_of(&connections[0]), expected);
+}
+
+/// After an expiry, data sent once arrives: fast retransmit if the host does F-RTO, else slow start.
+fn after_an_original(then: impl Fn(&mut Talk, i64)) -> Vec<Connection> {
+    let (mut talk, seq) = settled(true);
+    for i in 0..8 {
+        talk.data(3000 + i, seq + 1000 * i, 1000);
+    }
+    talk.data(3700, seq, 1000);
+    talk.ack(3800, seq, &[(seq + 3000, seq + 5000)]);
+    talk.data(3800, seq + 1000, 1000);
+    then(&mut talk, seq);
+    talk.done().0
+}
+
+#[test]
+fn nothing_decides_whether_a_host_does_frto() {
+    let connections = after_an_original(|talk, seq| talk.ack(3900, seq + 8000, &[]));
+    let sender = &connections[0].senders[0];
+    let row = sender.retransmissions()[1];
+    assert_eq!((row.cause, row.alternative), (Cause::Fast, Cause::SlowStart));
+    assert_eq!(sender.undecided(), (0, 1));
+}
+
+/// Nothing sent later has overtaken it: in slow start only is it sent again.
+#[test]
+fn what_was_not_overtaken_shows_a_host_without_frto() {
+    let connections = after_an_original(|talk, seq| {
+        talk.data(3801, seq + 5000, 1000);
+        talk.ack(3900, seq + 8000, &[]);
+    });
+    let sender = &connections[0].senders[0];
+    assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::SlowStart, Cause::SlowStart]);
+    assert_eq!(sender.totals().retransmissions[Cause::SlowStart as usize], 2);
+    assert_eq!((sender.undecided(), sender.episodes().len()), ((0, 0), 1));
+}
+
+/// New data although more was lost: the host does F-RTO, and what follows is fast retransmit.
+#[test]
+fn new_data_in_place_of_a_loss_shows_frto() {
+    let connections = after_an_original(|talk, seq| {
+        talk.data(3801, seq + 8000, 1000);
+        talk.ack(3900, seq + 9000, &[]);
+    });
+    let row = connections[0].senders[0].retransmissions()[1];
+    assert_eq!((row.cause, row.alternative), (Cause::Fast, Cause::None));
+}
+
+/// SACK shows data behind the first segment, and the sender waits for reordering before it sends that again.
+#[test]
+fn a_wait_for_reordering_is_no_timeout() {
+    let (mut talk, seq) = settled(true);
+    for i in 0..4 {
+        talk.data(3000 + i, seq + 1000 * i, 1000);
+    }
+    talk.ack(3330, seq, &[(seq + 1000, seq + 2000)]);
+    talk.data(3360, seq, 1000);
+    let (connections, _) = talk.done();
+    assert_eq!(causes_of(&connections[0]), [Cause::Fast]);
+}
+
+/// A probe is one segment: more right behind it was written by the application.
+#[test]
+fn a_write_at_the_time_of_a_probe_is_no_probe() {
+    for (segments, probes) in [(1, 1), (3, 0)] {
+        let (mut talk, seq) = settled(true);
+        talk.data(3000, seq, 1000);
+        talk.data(3000, seq + 1000, 1000);
+        for i in 0..segments {
+            talk.data(3250, seq + 2000 + 1000 * i, 1000);
+        }
+        let (connections, _) = talk.done();
+        assert_eq!(connections[0].senders[0].totals().new_data_probes, probes);
+    }
+}

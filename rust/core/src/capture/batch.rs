@@ -41,6 +41,16 @@ impl Batch {
         self.filled += 1;
     }
 
+    /// The last so many segments, to change them.
+    pub(crate) fn last_mut(&mut self, count: usize) -> &mut [Segment] {
+        &mut self.places[self.filled.saturating_sub(count)..self.filled]
+    }
+
+    /// The last so many were none.
+    pub(crate) fn take_back(&mut self, count: usize) {
+        self.filled = self.filled.saturating_sub(count);
+    }
+
     pub(crate) fn push_error(&mut self, error: IcmpError) {
         self.errors.push((self.filled, error));
     }

@@ -40,6 +40,7 @@ mod tcp;
 mod tests;
 pub mod transport;
 mod tunnel;
+mod unchecked;
 mod wifi;
 mod wifiparts;
 mod without;

@@ -5,7 +5,7 @@ use crate::segment::Segment;
 
 /// Segments in order, and the ICMP errors among them. Segments are decoded where they lie, and the places are used
 /// again and again: nothing is moved for each.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Batch {
     places: Box<[Segment]>,
     filled: usize,

@@ -1,16 +1,16 @@
 """Large captures for the benchmark: recorded from iperf3 between namespaces, or synthesised.
 
-Usage: python benchmarks/captures.py FILE PACKETS
+Usage: python benchmarks/captures.py FILE PACKETS [--queue TBF] [--point client|router|server]
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import shutil
 import struct
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -21,17 +21,19 @@ STREAMS = 50
 ONCE = 1_000_000
 """Packets of one transfer: a minute and more of it."""
 QUEUE = "rate 150mbit burst 32kb limit 100kb"
-"""The bottleneck at the router: 100 kB hold one or two packets of each stream."""
+"""The bottleneck at the router (`tc-tbf`): 100 kB hold one or two packets of each stream."""
+POINTS = ("client", "router", "server")
+"""Where it may be recorded: at the sender, at the router before its queue, at the receiver."""
 
 
-def make(path: Path, packets: int) -> bool:
+def make(path: Path, packets: int, queue: str = QUEUE, point: str = POINTS[0]) -> bool:
     """Record a capture of about `packets` packets; of many, `ONCE`, which follow each other several times.
 
     False if this machine cannot.
     """
     times = -(-packets // ONCE)
     once = path if times == 1 else path.with_suffix(".once")
-    if not record(once, packets // times):
+    if not record(once, packets // times, queue, point):
         return False
     if times > 1:
         repeat(once, path, times)
@@ -39,13 +41,13 @@ def make(path: Path, packets: int) -> bool:
     return True
 
 
-def record(path: Path, packets: int) -> bool:
-    """Record a capture of about `packets` packets; False if this machine cannot."""
+def record(path: Path, packets: int, queue: str = QUEUE, point: str = POINTS[0]) -> bool:
+    """Record a capture of about `packets` packets at one of `POINTS`; False if this machine cannot."""
     if os.geteuid() != 0 or any(shutil.which(tool) is None for tool in NEEDED):
         return False
-    client, router, server = (f"mt{letter}{os.getpid()}" for letter in "crs")
+    client, router, server = names = [f"mt{name[0]}{os.getpid()}" for name in POINTS]
     try:
-        _network(client, router, server)
+        _network(client, router, server, queue)
     except subprocess.CalledProcessError:
         _remove(client, router, server)
         return False
@@ -53,7 +55,7 @@ def record(path: Path, packets: int) -> bool:
     try:
         listener = _start(server, "iperf3", "-s", "-1")
         dump = _start(
-            client,
+            names[POINTS.index(point)],
             "tcpdump",
             "-i",
             "veth0",
@@ -160,7 +162,7 @@ def count_packets(path: Path) -> int:
     return count
 
 
-def _network(client: str, router: str, server: str) -> None:
+def _network(client: str, router: str, server: str, queue: str) -> None:
     for command in (
         f"ip netns add {client}",
         f"ip netns add {router}",
@@ -182,7 +184,7 @@ def _network(client: str, router: str, server: str) -> None:
         f"ip -n {client} link set veth0 gso_max_segs 1",
         f"ip -n {server} link set veth0 gso_max_segs 1",
         # A queue that drops, so that retransmissions, SACK and recovery are part of the work.
-        f"ip netns exec {router} tc qdisc add dev veth1 root tbf {QUEUE}",
+        f"ip netns exec {router} tc qdisc add dev veth1 root tbf {queue}",
     ):
         subprocess.run(command.split(), check=True, capture_output=True)
 
@@ -206,8 +208,19 @@ def _in(namespace: str, *command: str, timeout: float) -> None:
     subprocess.run(words, check=True, capture_output=True, timeout=timeout)
 
 
-if __name__ == "__main__":
-    target, packets = Path(sys.argv[1]), int(sys.argv[2])
-    if not make(target, packets):
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Record a large capture, or synthesise one.")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("packets", type=int)
+    parser.add_argument("--queue", default=QUEUE, help=f"of the router, as tc-tbf has it ({QUEUE})")
+    parser.add_argument(
+        "--point", choices=POINTS, default=POINTS[0], help="where it is recorded (%(default)s)"
+    )
+    options = parser.parse_args()
+    if not make(options.file, options.packets, options.queue, options.point):
         print("no namespaces, iperf3 or tcpdump here: the capture is synthetic")
-        synthesise(target, packets)
+        synthesise(options.file, options.packets)
+
+
+if __name__ == "__main__":
+    main()

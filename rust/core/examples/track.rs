@@ -1,8 +1,8 @@
-//! Read and track a capture, and print how long it took: `cargo run --release --example track FILE [table] [beside]`.
+//! Read and track a capture, and print how long it took: `cargo run --release --example track FILE [table] [beside | divided=N]`.
 
 use multitracer_core::capture;
 use multitracer_core::issue::Issues;
-use multitracer_core::tracker::{Tracker, track_beside};
+use multitracer_core::tracker::{Tracker, Tracking, track_beside};
 use std::path::Path;
 use std::time::Instant;
 
@@ -14,8 +14,16 @@ fn main() {
     let mut issues = Issues::default();
     let start = Instant::now();
     let path = Path::new(&path);
-    let (info, tracker) = if options.iter().any(|o| o == "beside") {
-        track_beside(keep_segments, |relay| capture::read(path, relay, &mut issues)).expect("a thread")
+    let parts = options.iter().find_map(|o| o.strip_prefix("divided=")).map(|n| n.parse().expect("a number"));
+    let tracking = match parts {
+        Some(parts) => Some(Tracking::Divided(parts)),
+        None if options.iter().any(|o| o == "beside") => {
+            Some(if keep_segments { Tracking::Table } else { Tracking::Summary })
+        }
+        None => None,
+    };
+    let (info, tracker) = if let Some(tracking) = tracking {
+        track_beside(tracking, |relay| capture::read(path, relay, &mut issues)).expect("a thread")
     } else {
         let mut tracker = if keep_segments { Tracker::new(true) } else { Tracker::summing_up() };
         (capture::read(path, &mut tracker, &mut issues), tracker)

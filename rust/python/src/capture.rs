@@ -8,7 +8,7 @@ use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
 use multitracer_core::input::Kept;
 use multitracer_core::issue::Issues;
 use multitracer_core::tracker::{
-    Columns, Connection, ConnectionStore, MultipathRow, QuotedError, covered_before, track_beside,
+    Columns, Connection, ConnectionStore, MultipathRow, QuotedError, Tracking, covered_before, track_beside,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};
@@ -72,7 +72,12 @@ type Outcome = Result<Captured, (usize, ReadError)>;
 
 fn read_and_track(paths: &[PathBuf], keep_segments: bool, skip: &[u64], progress: &Progress) -> Outcome {
     let mut issues = Issues::default();
-    let (info, mut tracker) = track_beside(keep_segments, |relay| {
+    let tracking = match keep_segments {
+        true => Tracking::Table,
+        false if capture::is_much(paths) => Tracking::divided(),
+        false => Tracking::Summary,
+    };
+    let (info, mut tracker) = track_beside(tracking, |relay| {
         if skip.is_empty() {
             return capture::read_parts(paths, relay, &mut issues, Some(progress));
         }

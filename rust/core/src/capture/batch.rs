@@ -5,7 +5,7 @@ use crate::segment::Segment;
 
 /// Segments in order, and the ICMP errors among them. Segments are decoded where they lie, and the places are used
 /// again and again: nothing is moved for each.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Batch {
     places: Box<[Segment]>,
     filled: usize,
@@ -39,6 +39,16 @@ impl Batch {
     #[inline(always)]
     pub(crate) fn keep(&mut self) {
         self.filled += 1;
+    }
+
+    /// The last so many segments, to change them.
+    pub(crate) fn last_mut(&mut self, count: usize) -> &mut [Segment] {
+        &mut self.places[self.filled.saturating_sub(count)..self.filled]
+    }
+
+    /// The last so many were none.
+    pub(crate) fn take_back(&mut self, count: usize) {
+        self.filled = self.filled.saturating_sub(count);
     }
 
     pub(crate) fn push_error(&mut self, error: IcmpError) {

@@ -69,10 +69,19 @@ impl Default for Copies {
     }
 }
 
-impl Copies {
-    /// Whether a segment was captured before; `point` is where it was seen now.
+/// What a segment is looked up by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Key {
+    direction: u64,
+    hash: u64,
+    place: usize,
+    point: u16,
+}
+
+impl Key {
+    /// That of a segment; `point` is where it was seen.
     #[inline(always)]
-    pub(crate) fn is_copy(&mut self, segment: &Segment, point: u32) -> bool {
+    pub(crate) fn of(segment: &Segment, point: u32) -> Self {
         let direction = direction_of(segment);
         let hash = packet_of(segment, direction);
         // A copy that a sender makes has the TTL of the first; without identification, the path may have changed.
@@ -89,7 +98,27 @@ impl Copies {
         };
         // Never 0, which means that a place is free.
         let point = ((point ^ hops << 24).wrapping_mul(0x9e37_79b1) >> 16) as u16 | 1;
-        let [last, before] = &mut self.packets[place as usize % PLACES];
+        Key { direction, hash, place: place as usize % PLACES, point }
+    }
+}
+
+impl Copies {
+    /// Load the places of several segments, which are seldom in the cache: all at once, where one after the other would
+    /// wait for each.
+    #[inline(never)]
+    pub(crate) fn fetch(&self, keys: &[Key]) {
+        let loaded = keys.iter().fold(0, |loaded, key| {
+            let [last, before] = &self.packets[key.place % PLACES];
+            loaded ^ last.hash ^ u64::from(before.points[POINTS - 1])
+        });
+        std::hint::black_box(loaded);
+    }
+
+    /// Whether a segment was captured before; `key` is its own.
+    #[inline(always)]
+    pub(crate) fn is_copy(&mut self, segment: &Segment, key: &Key) -> bool {
+        let Key { direction, hash, place, point } = *key;
+        let [last, before] = &mut self.packets[place % PLACES];
         let ids = &mut self.directions[direction as usize % DIRECTIONS];
         if last.hash == hash {
             ids.observe(direction, segment.ip_id, true);

@@ -1,13 +1,14 @@
 //! One record after the other through link, IP and TCP, with everything counted.
 
 use super::checksum::{self, Verdict};
-use super::copies::Copies;
+use super::copies::{Copies, Key};
 use super::fragment::{First, Reassembly};
 use super::ip::{self, TCP};
 use super::kinds::{Kind, KindCounts};
 use super::link::LinkType;
 use super::record::{Record, Stop, Take};
 use super::tunnel::{Path, TunnelCounts};
+use super::unchecked::Unchecked;
 use super::{Batch, Sink, icmp, inner, tcp};
 use crate::issue::Issues;
 use crate::segment::{Checksum, Segment};
@@ -144,6 +145,8 @@ pub(crate) struct Decoder<'s, S: Sink + ?Sized> {
     fragments: Reassembly,
     wifi_parts: super::wifiparts::Parts,
     copies: Copies,
+    /// The last segments of the batch, which may be copies.
+    unchecked: Unchecked,
     /// Tunnels around the packet being decoded.
     path: Path,
     /// Where it was seen.
@@ -161,6 +164,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
             fragments: Reassembly::default(),
             wifi_parts: super::wifiparts::Parts::default(),
             copies: Copies::default(),
+            unchecked: Unchecked::default(),
             path: Path::default(),
             place: 0,
             batch,
@@ -168,6 +172,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     }
 
     pub(crate) fn finish(mut self) -> Totals {
+        self.check_copies();
         self.hand_on();
         self.totals
     }
@@ -176,6 +181,33 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
     fn hand_on(&mut self) {
         self.sink.batch(&mut self.batch);
         self.batch.clear();
+    }
+
+    /// Take out the copies among the segments that were not checked yet.
+    fn check_copies(&mut self) {
+        let count = self.unchecked.count();
+        if count == 0 {
+            return;
+        }
+        let tally = &mut self.totals.copies;
+        let segments = self.batch.last_mut(count);
+        let kept = self.unchecked.check(segments, &mut self.copies, |record| tally.hit(record));
+        self.batch.take_back(count - kept);
+        self.totals.kinds.add_many(Kind::TcpCopy, (count - kept) as u64);
+        self.totals.kinds.add_many(Kind::Tcp, kept as u64);
+        self.totals.tcp_segments += kept as u64;
+    }
+
+    /// The segment that was decoded last, which `point` saw, is one for the sink unless it is a copy.
+    #[inline(always)]
+    fn keep_unchecked(&mut self, point: u32) {
+        self.batch.keep();
+        if self.unchecked.add(point) || self.batch.is_filled() {
+            self.check_copies();
+            if self.batch.is_filled() {
+                self.hand_on();
+            }
+        }
     }
 
     /// The segment that was decoded last is one for the sink.
@@ -196,6 +228,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
             return;
         }
         if !self.usual(record) {
+            self.check_copies();
             self.any(*record);
         }
     }
@@ -219,13 +252,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         if !segment.options.complete {
             self.totals.options_cut.hit(record.number);
         }
-        if self.copies.is_copy(segment, record.interface << 8 ^ place) {
-            self.totals.copies.hit(record.number);
-            self.totals.kinds.add(Kind::TcpCopy);
-        } else {
-            self.totals.kinds.add(Kind::Tcp);
-            self.keep();
-        }
+        self.keep_unchecked(record.interface << 8 ^ place);
         true
     }
 
@@ -352,7 +379,8 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
         if !segment.options.complete {
             self.totals.options_cut.hit(segment.record);
         }
-        if self.copies.is_copy(segment, self.place ^ self.path.id() << 13 ^ self.path.id() >> 19) {
+        let key = Key::of(segment, self.place ^ self.path.id() << 13 ^ self.path.id() >> 19);
+        if self.copies.is_copy(segment, &key) {
             self.totals.copies.hit(segment.record);
             return Ok(Kind::TcpCopy);
         }
@@ -378,7 +406,7 @@ impl<'s, S: Sink + ?Sized> Decoder<'s, S> {
             let first = header.map(|tcp_header| First { segment: *segment, tcp_header, payload: length });
             let addresses = (segment.source.0, segment.destination.0);
             if let Some(segment) = self.fragments.add(segment.t_ns, addresses, fragment, length, first) {
-                if self.copies.is_copy(&segment, self.place) {
+                if self.copies.is_copy(&segment, &Key::of(&segment, self.place)) {
                     self.totals.copies.hit(segment.record);
                 } else {
                     *self.batch.place() = segment;

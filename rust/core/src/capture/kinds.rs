@@ -156,7 +156,12 @@ impl Default for KindCounts {
 impl KindCounts {
     #[inline]
     pub(crate) fn add(&mut self, kind: Kind) {
-        self.0[kind as usize] += 1;
+        self.add_many(kind, 1);
+    }
+
+    #[inline]
+    pub(crate) fn add_many(&mut self, kind: Kind, count: u64) {
+        self.0[kind as usize] += count;
     }
 
     /// How many records are of a kind.

@@ -6,7 +6,7 @@
 //! segment to a [`Sink`]; every other record is counted by [`Kind`].
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 mod ahead;
@@ -40,6 +40,7 @@ mod tcp;
 mod tests;
 pub mod transport;
 mod tunnel;
+mod unchecked;
 mod wifi;
 mod wifiparts;
 mod without;
@@ -65,6 +66,8 @@ use pcapng::Blocks;
 use record::Reader;
 use source::Source;
 
+/// Bytes of files that take longer to track than threads to begin.
+const MUCH: u64 = 8 << 20;
 /// Bytes that tell the format.
 const SNIFFED: usize = 12;
 
@@ -160,6 +163,12 @@ pub fn read_from<S: Sink + ?Sized>(
     progress: Option<&Progress>,
 ) -> Result<CaptureInfo, ReadError> {
     decode_all(Source::new(reader, progress)?, sink, issues)
+}
+
+/// Whether files are large enough for several threads to track what is in them.
+pub fn is_much(paths: &[PathBuf]) -> bool {
+    let sizes = paths.iter().filter_map(|path| std::fs::metadata(path).ok()).map(|file| file.len());
+    sizes.sum::<u64>() >= MUCH
 }
 
 /// The bytes of one record, by its number from 1; `None` if the capture has fewer records.

@@ -66,6 +66,10 @@ impl Overview {
             self.first_ns.map_or(connection.first_ns, |first_ns| first_ns.min(connection.first_ns));
         self.first_ns = Some(first_ns);
         let sent = connection.senders.iter().map(|sender| sender.totals.data_bytes).max().unwrap_or(0);
+        self.rank(sent, index);
+    }
+
+    fn rank(&mut self, sent: u64, index: usize) {
         let most = |(known, at): (u64, usize)| known > sent || (known == sent && at <= index);
         if !self.largest.is_some_and(most) {
             self.largest = Some((sent, index));
@@ -85,9 +89,10 @@ impl ConnectionStore {
         ConnectionStore { limit: Some(READY), ..ConnectionStore::default() }
     }
 
-    /// The same for a summary.
-    pub(super) fn summing_up() -> Self {
-        ConnectionStore { sums_up: true, ..ConnectionStore::compacting() }
+    /// The same for a summary, of which it is one of so many parts.
+    pub(super) fn summing_up(parts: usize) -> Self {
+        let limit = Some(READY / parts.max(1));
+        ConnectionStore { sums_up: true, limit, ..ConnectionStore::default() }
     }
 
     /// Number of connections.
@@ -383,5 +388,6 @@ impl Connection {
     }
 }
 
+mod joined;
 #[cfg(test)]
 mod tests;

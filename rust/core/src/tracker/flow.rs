@@ -122,11 +122,24 @@ impl FlowTable {
     }
 }
 
-/// The same for both directions.
+/// The same for both directions, in the upper bits.
+#[inline(always)]
+fn spread(a: Endpoint, b: Endpoint) -> u64 {
+    let ends = a.0.halves()[1] ^ b.0.halves()[1] ^ u64::from(a.1 ^ b.1);
+    ends.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 #[inline(always)]
 fn place(a: Endpoint, b: Endpoint) -> usize {
-    let ends = a.0.halves()[1] ^ b.0.halves()[1] ^ u64::from(a.1 ^ b.1);
-    (ends.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+    (spread(a, b) >> 56) as usize
+}
+
+/// Which of so many parts of all flows a segment's is in.
+#[inline(always)]
+pub(super) fn part(segment: &Segment, parts: usize) -> usize {
+    // By other bits than the place: those of one part are to have all places.
+    let spread = spread(segment.source, segment.destination) >> 24 & 0xffff_ffff;
+    (spread * parts as u64 >> 32) as usize
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod flow;
 mod foreseen;
 mod history;
 mod interval;
+mod joined;
 mod live;
 mod multipath;
 mod newreno;
@@ -53,7 +54,7 @@ pub use path::{
     RoundTrip,
 };
 pub use quoted::QuotedError;
-pub use relay::{Relay, track_beside};
+pub use relay::{Relay, Tracking, track_beside};
 pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};
 pub use sender::Sender;
 pub use sparse::{Held, Sparse};
@@ -74,6 +75,10 @@ pub struct Tracker {
     columns: Option<Columns>,
     icmp_errors: Vec<QuotedError>,
     multipath: Vec<MultipathRow>,
+    /// Of one of several trackers: the position among all segments of the one that it takes, and of those that its
+    /// connections began with.
+    position: u64,
+    begins: Option<Vec<u64>>,
 }
 
 impl Tracker {
@@ -89,7 +94,7 @@ impl Tracker {
 
     /// The same for a summary: of what is sent again, or arrives out of order, only the counts are kept.
     pub fn summing_up() -> Self {
-        Tracker { connections: ConnectionStore::summing_up(), ..Tracker::default() }
+        Tracker { connections: ConnectionStore::summing_up(1), ..Tracker::default() }
     }
 
     /// All connections in order of their first segment, and the segments table if it was asked for.
@@ -145,6 +150,9 @@ impl Tracker {
             None => {
                 let (number, place) = connections.push(segment);
                 self.flows.set(source, destination, number);
+                if let Some(begins) = &mut self.begins {
+                    begins.push(self.position);
+                }
                 place
             }
         };

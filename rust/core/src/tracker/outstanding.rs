@@ -111,7 +111,7 @@ impl Outstanding {
     }
 
     /// The same of what lies behind all of them.
-    #[inline]
+    #[inline(always)]
     pub fn send_next(&mut self, seq: i64, end: i64, t_ns: i64) {
         // Filled in its place: moved there, it would be loaded in larger pieces than it was just stored in, and
         // that waits.

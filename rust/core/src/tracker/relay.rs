@@ -1,35 +1,100 @@
-//! Decoding on one thread, tracking on another: the same answers in less time.
+//! Decoding on one thread, tracking on others: the same answers in less time.
 //!
-//! Segments cross over in batches that are used again, in their order, so that the tracker sees exactly what it
-//! would see on one thread.
+//! Segments cross over in batches that are used again, in their order, so that a tracker sees exactly what it
+//! would see on one thread. Where there are several, each takes the segments of its connections: both directions of one
+//! go to the same.
 
 use super::Tracker;
+use super::flow;
 use crate::capture::{Batch, IcmpError, Sink};
 use crate::segment::Segment;
 use crate::threads;
 use std::io;
+use std::num::NonZero;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 /// Segments in a batch: large enough to make crossing cheap, small enough to stay in the cache.
 const BATCH: usize = 2048;
-/// Batches in circulation.
+/// Batches in circulation, of one tracker; each further one may be as far behind as a batch.
 const BATCHES: usize = 4;
+/// Trackers at most: one thread decodes no faster than so many track.
+const TRACKERS: usize = 4;
+
+/// What tracks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tracking {
+    /// One tracker, with the segments table.
+    Table,
+    /// One tracker for a summary.
+    Summary,
+    /// For a summary of much: so many trackers.
+    Divided(usize),
+}
+
+impl Tracking {
+    /// For a summary of much: as many trackers as there are processors, as far as they find work.
+    pub fn divided() -> Self {
+        Tracking::Divided(thread::available_parallelism().map_or(1, NonZero::get))
+    }
+
+    fn trackers(self) -> usize {
+        match self {
+            Tracking::Table | Tracking::Summary => 1,
+            Tracking::Divided(count) => count.clamp(1, TRACKERS),
+        }
+    }
+}
+
+/// A batch that every tracker looks at. It goes back when the last of them is done with it, or has died.
+struct Lent {
+    batch: Batch,
+    /// Of several trackers, the segments of each by their places.
+    parts: Vec<Vec<u16>>,
+    back: SyncSender<Batch>,
+}
+
+impl Lent {
+    fn new(batch: Batch, trackers: usize, back: SyncSender<Batch>) -> Self {
+        let mut parts = Vec::new();
+        if trackers > 1 {
+            parts.resize_with(trackers, || Vec::with_capacity(BATCH));
+            for (place, segment) in (0..).zip(batch.segments()) {
+                parts[flow::part(segment, trackers)].push(place);
+            }
+        }
+        Lent { batch, parts, back }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.clear();
+        drop(self.back.try_send(batch));
+    }
+}
 
 /// The decoder's end.
 pub struct Relay {
     /// What came one by one.
     filling: Batch,
-    full: SyncSender<Batch>,
+    trackers: Vec<SyncSender<Arc<Lent>>>,
     empty: Receiver<Batch>,
+    back: SyncSender<Batch>,
 }
 
 impl Relay {
     /// Swap a batch for an empty one.
     fn pass_on(&mut self, batch: &mut Batch) {
-        // Both ends only vanish if the tracker's thread panicked, which the join reports.
         let next = self.empty.recv().unwrap_or_else(|_| Batch::new(BATCH));
-        drop(self.full.send(std::mem::replace(batch, next)));
+        let batch = std::mem::replace(batch, next);
+        let lent = Arc::new(Lent::new(batch, self.trackers.len(), self.back.clone()));
+        for tracker in &self.trackers {
+            // The other end only vanishes if the tracker's thread panicked, which the join reports.
+            drop(tracker.send(Arc::clone(&lent)));
+        }
     }
 
     fn pass_on_filling(&mut self) {
@@ -67,40 +132,66 @@ impl Sink for Relay {
     }
 }
 
-/// Let `produce` fill a tracker that works on a thread of its own.
+/// Let `produce` fill a tracker that works on a thread of its own, or several that do.
 ///
 /// # Errors
 /// There is no thread.
 pub fn track_beside<R>(
-    keep_segments: bool,
+    tracking: Tracking,
     produce: impl FnOnce(&mut Relay) -> R,
 ) -> io::Result<(R, Tracker)> {
+    let trackers = tracking.trackers();
     thread::scope(|scope| {
-        let (full, work) = sync_channel::<Batch>(BATCHES);
-        let (back, empty) = sync_channel::<Batch>(BATCHES);
-        for _ in 0..BATCHES {
+        let batches = BATCHES + trackers - 1;
+        let (back, empty) = sync_channel::<Batch>(batches);
+        let (mut ends, mut working) = (Vec::new(), Vec::<ScopedJoinHandle<'_, Tracker>>::new());
+        for own in 0..trackers {
+            let (full, work) = sync_channel::<Arc<Lent>>(batches);
+            match threads::beside(scope, move || track(tracking, own, &work)) {
+                Ok(thread) => working.push(thread),
+                Err(error) if own == 0 => return Err(error),
+                // Those that there are do it all.
+                Err(_) => break,
+            }
+            ends.push(full);
+        }
+        for _ in 0..batches {
             drop(back.send(Batch::new(BATCH)));
         }
-        let tracking = threads::beside(scope, move || {
-            let mut tracker = if keep_segments { Tracker::new(true) } else { Tracker::summing_up() };
-            while let Ok(mut batch) = work.recv() {
-                batch.deliver(&mut tracker);
-                batch.clear();
-                drop(back.try_send(batch));
-            }
-            tracker
-        })?;
-        let mut relay = Relay { filling: Batch::new(BATCH), full, empty };
+        let mut relay = Relay { filling: Batch::new(BATCH), trackers: ends, empty, back };
         let produced = produce(&mut relay);
         if !relay.filling.is_empty() {
             relay.pass_on_filling();
         }
         drop(relay);
-        match tracking.join() {
-            Ok(tracker) => Ok((produced, tracker)),
+        let done = working.into_iter().map(|thread| match thread.join() {
+            Ok(tracker) => tracker,
             Err(panic) => std::panic::resume_unwind(panic),
-        }
+        });
+        Ok((produced, Tracker::joined(done.collect())))
     })
+}
+
+/// What one of the trackers does: of each batch, its own part.
+fn track(tracking: Tracking, own: usize, work: &Receiver<Arc<Lent>>) -> Tracker {
+    let mut tracker = match tracking.trackers() {
+        1 if tracking == Tracking::Table => Tracker::new(true),
+        1 => Tracker::summing_up(),
+        trackers => Tracker::summing_up_a_part(trackers),
+    };
+    let mut before = 0;
+    while let Ok(lent) = work.recv() {
+        match lent.parts.get(own) {
+            None => lent.batch.deliver(&mut tracker),
+            Some(part) => {
+                let segments = lent.batch.segments();
+                let positions = part.iter().map(|&place| usize::from(place));
+                positions.for_each(|place| tracker.take(&segments[place], before + place as u64));
+                before += segments.len() as u64;
+            }
+        }
+    }
+    tracker
 }
 
 #[cfg(test)]
@@ -132,9 +223,10 @@ mod tests {
         let most = BATCH as u32;
         for segments in [0, 1, most - 1, most, most + 1, 7 * most + 3] {
             let bytes = capture(segments);
-            let (info, tracker) =
-                track_beside(true, |relay| read_from(bytes.as_slice(), relay, &mut Issues::default(), None))
-                    .unwrap();
+            let (info, tracker) = track_beside(Tracking::Table, |relay| {
+                read_from(bytes.as_slice(), relay, &mut Issues::default(), None)
+            })
+            .unwrap();
             let (_, columns) = tracker.finish(&mut Issues::default());
             let records = columns.expect("segments were asked for").record;
             assert_eq!(info.expect("a capture").tcp_segments, u64::from(segments));
@@ -154,7 +246,7 @@ mod tests {
         let bytes = capture(3 * BATCH as u32);
         read_from(bytes.as_slice(), &mut All(&mut segments), &mut Issues::default(), None)
             .expect("a capture");
-        let (_, tracker) = track_beside(true, |relay| {
+        let (_, tracker) = track_beside(Tracking::Table, |relay| {
             segments[..10].iter().for_each(|segment| relay.segment(segment));
             let mut batch = Batch::new(5);
             for segment in &segments[10..15] {

@@ -98,7 +98,8 @@ fn tracking_beside_is_tracking() {
         .collect();
     let mut alone = Tracker::new(true);
     segments.iter().for_each(|s| alone.segment(s));
-    let (_, beside) = track_beside(true, |relay| segments.iter().for_each(|s| relay.segment(s))).unwrap();
+    let (_, beside) =
+        track_beside(Tracking::Table, |relay| segments.iter().for_each(|s| relay.segment(s))).unwrap();
     let (mut first, mut second) = (Issues::default(), Issues::default());
     let (one, other) = (alone.finish(&mut first), beside.finish(&mut second));
     assert_eq!(format!("{one:?}"), format!("{other:?}"));

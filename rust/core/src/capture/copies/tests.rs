@@ -1,4 +1,4 @@
-use super::Copies;
+use super::{Copies, Key};
 use crate::capture::icmp::blank;
 use crate::segment::{Address, Segment, flags};
 
@@ -26,10 +26,15 @@ fn v6(segment: Segment) -> Segment {
     segment
 }
 
+/// Whether a segment that a point saw is a copy.
+fn is_copy(copies: &mut Copies, segment: Segment, point: u32) -> bool {
+    copies.is_copy(&segment, &Key::of(&segment, point))
+}
+
 /// Which of some segments, each with the point that saw it, are copies.
 fn judge(seen: &[(Segment, u32)]) -> Vec<bool> {
     let mut copies = Copies::default();
-    seen.iter().map(|(segment, point)| copies.is_copy(segment, *point)).collect()
+    seen.iter().map(|(segment, point)| is_copy(&mut copies, *segment, *point)).collect()
 }
 
 #[test]
@@ -189,11 +194,11 @@ fn a_copy_thousands_of_packets_later() {
         };
         let (count, mut first, mut again) = (40_000, 0, 0);
         for at in 0..count {
-            first += i64::from(copies.is_copy(&packet(at), 0));
+            first += i64::from(is_copy(&mut copies, packet(at), 0));
             if at >= apart {
                 let copy =
                     Segment { ttl: blank().ttl.wrapping_sub(1), t_ns: at * 10_000 + 5, ..packet(at - apart) };
-                again += i64::from(copies.is_copy(&copy, 0));
+                again += i64::from(is_copy(&mut copies, copy, 0));
             }
         }
         assert_eq!(first, 0);
@@ -207,18 +212,18 @@ fn what_the_network_delivers_twice_arrived_twice() {
     let mut copies = Copies::default();
     for at in 0..500i64 {
         let one = data(at * MS, at as u16 + 1, (at * 1000) as u32);
-        assert!(!copies.is_copy(&one, 0));
+        assert!(!is_copy(&mut copies, one, 0));
         if at % 10 == 9 {
-            assert!(!copies.is_copy(&Segment { t_ns: one.t_ns + 5000, ..one }, 0));
+            assert!(!is_copy(&mut copies, Segment { t_ns: one.t_ns + 5000, ..one }, 0));
         }
     }
     // Of a mirror that loses a packet in four, each copy is known but the very first.
     let (mut copies, mut counted) = (Copies::default(), 0);
     for at in 0..500i64 {
         let one = data(at * MS, at as u16 + 1, (at * 1000) as u32);
-        assert!(!copies.is_copy(&one, 0));
+        assert!(!is_copy(&mut copies, one, 0));
         if at % 4 != 3 {
-            counted += i32::from(!copies.is_copy(&Segment { t_ns: one.t_ns + 5000, ..one }, 0));
+            counted += i32::from(!is_copy(&mut copies, Segment { t_ns: one.t_ns + 5000, ..one }, 0));
         }
     }
     assert_eq!(counted, 1);

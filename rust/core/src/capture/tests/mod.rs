@@ -1,5 +1,6 @@
 mod ahead;
 mod build;
+mod copies;
 mod files;
 mod fragments;
 mod ips;

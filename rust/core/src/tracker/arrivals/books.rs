@@ -48,6 +48,10 @@ pub(super) struct Seen {
     pub arrival: Option<u32>,
 }
 
+impl Seen {
+    const BLANK: Seen = Seen { seq: 0, end: 0, t_ns: 0, id: None, ts_val: None, arrival: None };
+}
+
 /// What the arrivals of a direction come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArrivalCounts {
@@ -184,11 +188,18 @@ impl Books {
         }
     }
 
+    #[inline(always)]
     pub(super) fn remember(&mut self, seen: Seen) {
         if self.recent.len() >= RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(seen);
+        // Filled in its place: moved there, it would be loaded in larger pieces than it was just stored in, and that waits.
+        self.recent.push_back(Seen::BLANK);
+        if let Some(place) = self.recent.back_mut() {
+            let Seen { seq, end, t_ns, id, ts_val, arrival } = seen;
+            (place.seq, place.end, place.t_ns) = (seq, end, t_ns);
+            (place.id, place.ts_val, place.arrival) = (id, ts_val, arrival);
+        }
     }
 
     /// The last copy of a byte that is remembered.

@@ -1,4 +1,4 @@
-use super::super::Tracker;
+use super::super::{Tracker, Tracking, track_beside};
 use super::*;
 use crate::capture::Sink;
 use crate::issue::Issues;
@@ -73,6 +73,34 @@ fn compacting_changes_nothing() {
     assert_eq!(packed.overview(), ready.overview());
     let unpacked: Vec<String> = packed.into_vec().iter().map(|c| format!("{c:?}")).collect();
     assert_eq!(unpacked, expected);
+}
+
+/// Several trackers that share the connections, and pack them each in its own time, say what one says of all.
+#[test]
+fn dividing_changes_nothing() {
+    for (connections, trackers) in [(0u16, 3), (1, 4), (40, 2), (3000, 3)] {
+        let mut alone = Tracker::summing_up();
+        let (_, divided) = track_beside(Tracking::Divided(trackers), |relay| {
+            for steps in [1..=2, 3..=12, 13..=40] {
+                for port in 0..connections {
+                    for step in steps.clone() {
+                        let segment = segment(step, 1000 + (u32::from(port) * 7919 % 9000) as u16);
+                        alone.segment(&segment);
+                        relay.segment(&segment);
+                    }
+                }
+            }
+        })
+        .unwrap();
+        let (alone, expected, issues) = told(alone);
+        let (divided, found, other_issues) = told(divided);
+        assert_eq!(found.len(), usize::from(connections));
+        assert_eq!(found, expected);
+        assert_eq!(other_issues, issues);
+        assert_eq!(divided.overview(), alone.overview());
+        let unpacked: Vec<String> = divided.into_vec().iter().map(|c| format!("{c:?}")).collect();
+        assert_eq!(unpacked, expected);
+    }
 }
 
 /// What is said of a connection besides rows.

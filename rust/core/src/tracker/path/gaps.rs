@@ -199,8 +199,10 @@ impl Gaps {
         let orderly = self.heard && seq >= high && !recovering && una >= self.recover;
         // What fills the window to its edge ended there, and not where the application's data did.
         let filled = self.edge >= 0 && self.edge - high < unit;
-        let short =
-            unit > 0 && i64::from(self.length) % unit != 0 && !filled || self.writes_each(sent, unit, halves);
+        let length = i64::from(self.length);
+        // Most are full segments, and need no division.
+        let partial = unit > 0 && length != unit && length % unit != 0;
+        let short = partial && !filled || self.writes_each(sent, unit, halves);
         let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
         let open = self.edge < 0 || self.edge - high >= 3 * unit.max(1);

@@ -146,11 +146,12 @@ impl Trains {
         if took_ns <= 0 {
             return;
         }
-        let rate = (i128::from(self.bytes) * 1_000_000_000 / i128::from(took_ns)) as i64;
+        let rate = share(self.bytes, 1_000_000_000, took_ns);
         let base_ns = halves.base_ns();
         // A queue of three packets, and more than delays differ anyway. Where many flows share it, those of one are far
         // apart: what it takes to send three of the slowest link that matters is enough then.
-        let packets_ns = (took_ns / i64::from(self.acks.max(1)) * 3).min(FIVE_MS + base_ns / 4);
+        let each_ns = took_ns / i64::from(self.acks.max(1));
+        let packets_ns = (each_ns * 3).min(FIVE_MS + base_ns / 4);
         // Without SACK, no round trip is measured in recovery (Karn): the last one tells nothing of it.
         let stale = !self.sack && halves.samples() == self.samples;
         let queued_ns = if stale { halves.queued_before_ns() } else { halves.queued_data_ns() };
@@ -159,12 +160,11 @@ impl Trains {
         // Without a queue, a train that takes a round trip or more tells of a window of few segments, which is sent once
         // in each, and not of a rate; unless its segments are farther apart than that. Where a queue before this point
         // would not be seen, only a window of one or two segments is told from a slow link.
-        let each_ns = took_ns / i64::from(self.acks.max(1));
         let round = if halves.shows_queues() { took_ns >= base_ns } else { 2 * each_ns >= base_ns };
         let small_window = !queued && round && 2 * each_ns <= 3 * base_ns;
         // Nothing crosses a link in less time than the link needs to transmit it: if the whole round trip is shorter, the
         // rate is the sender's own.
-        let segment_ns = (i128::from(took_ns) * i128::from(unit) / i128::from(self.bytes.max(1))) as i64;
+        let segment_ns = share(took_ns, unit, self.bytes.max(1));
         let paced = halves.crossing_ns().is_some_and(|crossing_ns| segment_ns / 2 > crossing_ns);
         let even = self.longest_ns / 2 <= took_ns / 5 && !small_window && !paced;
         let window_ns = (window_ns - self.window_ns).clamp(0, took_ns);
@@ -243,6 +243,14 @@ impl Trains {
             }
             _ => self.queued_ns,
         }
+    }
+}
+
+/// `part * of / whole`; most products fit, and then it needs no division of twice the width.
+fn share(part: i64, of: i64, whole: i64) -> i64 {
+    match part.checked_mul(of) {
+        Some(product) => product / whole,
+        None => (i128::from(part) * i128::from(of) / i128::from(whole)) as i64,
     }
 }
 

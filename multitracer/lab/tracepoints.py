@@ -8,6 +8,7 @@ Reference: Documentation/trace/ftrace.rst ("Instances", "trace_pipe") of the ker
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import time
@@ -71,6 +72,7 @@ class Tracepoints:
         self._instance = f"/proc/self/fd/{self._mount}/instances/{name}"
         self._guardian: Process | None = None
         self._reader: Process | None = None
+        self._owner: int | None = None
         self.overrun = 0
         try:
             self._set_up(ports, events, clock, buffer_kib)
@@ -85,6 +87,9 @@ class Tracepoints:
             raise LabError(
                 f"no trace instance: {error.strerror}; run with --set trace.events=false"
             ) from error
+        # `multitracer record` removes instances of this name that nobody holds.
+        self._owner = os.open(self._instance, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._owner, fcntl.LOCK_EX)
         self._guardian = spawn(
             ["sh", "-c", _GUARDIAN, "sh", self._instance],
             stdin=subprocess.PIPE,
@@ -148,6 +153,9 @@ class Tracepoints:
                     self._guardian.wait(8)
                 except subprocess.TimeoutExpired:
                     stop(self._guardian)
+            if self._owner is not None:
+                os.close(self._owner)
+                self._owner = None
             os.close(self._mount)
 
     def _stop_reader(self) -> None:

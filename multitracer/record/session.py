@@ -218,6 +218,7 @@ class _Session:
                 self._command = subprocess.Popen(list(self._options.command))
         except OSError as error:
             self.abort()
+            self._leave_nothing()
             raise RecordError(f"{error.filename or self._options.output}: {words_of(error)}") from error
         except RecordError:
             self.abort()

@@ -22,6 +22,7 @@ from multitracer.record.system import Process, RecordError, mount, spawn, stop, 
 TRACEFS = "/sys/kernel/tracing"
 _PLACES = (TRACEFS, "/sys/kernel/debug/tracing")
 _PREFIX = "multitracer-"
+_MOST_OF_A_NAME = 20
 
 _GUARDIAN = """
 cat >/dev/null
@@ -237,21 +238,32 @@ class Tracing:
     def __init__(self, tracefs: Tracefs, path: str, wanted: Sequence[Choice], buffer_kib: int) -> None:
         self._tracefs = tracefs
         self._path = path
-        self.instance = f"{tracefs.root}/instances/{_PREFIX}{os.getpid()}"
+        self.instance = ""
         self.refused: list[str] = []
         self.enabled: list[str] = []
         self._guardian: Process | None = None
         self._reader: Process | None = None
         self._owner: int | None = None
-        try:
-            os.mkdir(self.instance)
-        except OSError as error:
-            raise RecordError(f"no trace instance can be made: {words_of(error)}") from error
+        self._make()
         try:
             self._set_up(wanted, buffer_kib)
         except BaseException:
             self.close()
             raise
+
+    def _make(self) -> None:
+        """Make the instance: named by the process, whose number another container's may have, too."""
+        for again in range(_MOST_OF_A_NAME):
+            name = f"{_PREFIX}{os.getpid()}" + (f"-{again}" if again else "")
+            self.instance = f"{self._tracefs.root}/instances/{name}"
+            try:
+                os.mkdir(self.instance)
+                return
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise RecordError(f"no trace instance can be made: {words_of(error)}") from error
+        raise RecordError(f"no trace instance can be made: {_MOST_OF_A_NAME} have the name {self.instance}")
 
     def _set_up(self, wanted: Sequence[Choice], buffer_kib: int) -> None:
         self._owner = _lock(self.instance)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from support_samples import ROOT
 
 import multitracer as mt
 from multitracer.diagnosis.explain.inhost import host_sentences
+from multitracer.lab.tracepoints import Tracepoints
+from multitracer.record import system, tracing
 
 _WHY = why_not()
 pytestmark = [
@@ -218,6 +221,32 @@ def test_nothing_stays_switched_on_after_sigkill(tmp_path: Path) -> None:
     assert host["application"]["bytes_written"] == 300_000
 
 
+def test_only_instances_that_nobody_holds_are_removed(tmp_path: Path) -> None:
+    """A lab that runs beside a recording keeps its trace, another container may have our number."""
+    name = f"multitracer-{os.getpid()}"
+    tracefs = tracing.reach(True)
+    labs = f"{name}999"
+    lab = Tracepoints(labs, str(tmp_path / "lab"), range(5001, 5002), (), "mono", 64)
+    left, taken = (f"{tracefs.root}/instances/{one}" for one in (f"{name}998", name))
+    try:
+        os.mkdir(left)
+        assert os.path.basename(left) in tracing.remove_leftovers(tracefs)
+        assert not os.path.exists(left)
+        assert Path(f"{tracefs.root}/instances/{labs}/tracing_on").read_text() == "1\n"
+        os.mkdir(taken)
+        ours = tracing.Tracing(tracing.Tracefs(tracefs.root), str(tmp_path / "log"), [], 64)
+        assert ours.instance == f"{taken}-1"
+        ours.finish()
+        ours.close()
+    finally:
+        lab.close()
+        for path in (left, taken):
+            with suppress(OSError):
+                os.rmdir(path)
+        if tracefs.ours:
+            system.unmount(tracefs.root)
+
+
 def test_a_full_disk_ends_it_and_what_is_there_reads(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
@@ -284,6 +313,14 @@ def test_a_recording_that_does_not_begin_leaves_nothing(tmp_path: Path) -> None:
         said = net.record(str(tmp_path / "r"), "--filter", "no such (", "--for", "1s")
     assert said.returncode == 3
     assert "does not start" in said.stderr
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_command_that_is_not_there_leaves_the_name_free(tmp_path: Path) -> None:
+    with network() as net:
+        said = net.record(str(tmp_path / "r"), "--", "no-such-command")
+    assert said.returncode == 3
+    assert "no-such-command: No such file or directory" in said.stderr
     assert not (tmp_path / "r").exists()
 
 

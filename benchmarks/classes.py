@@ -25,6 +25,13 @@ sys.path.insert(0, str(HERE / "accuracy"))
 import measured  # noqa: E402
 
 CLASSES = ("retransmitted", "timeouts", "fast", "slow_start", "loss_probes")
+_OPEN = {
+    "timeouts": "probe_or_timeout",
+    "loss_probes": "probe_or_timeout",
+    "fast": "fast_or_slow_start",
+    "slow_start": "fast_or_slow_start",
+}
+"""What is said to be undecided of a class."""
 HOSTS = {"snd.pcap": ("kernel", "sender"), "rcv.pcap": ("kernel_rcv", "receiver")}
 
 
@@ -72,6 +79,7 @@ def hosts(run: Path) -> list[dict[str, Any]]:
         failed = int(counters.get("TcpExtTCPRetransFail", 0))
         ours = measured.ours(capture, endings[name])
         mine = {one: ours[one] for one in (*CLASSES, "unknown")}
+        open_ = {one: ours[_OPEN[one]] if one in _OPEN else 0 for one in CLASSES}
         differs = [one for one in CLASSES if mine[one] != theirs[one]]
         rows.append(
             {
@@ -80,7 +88,7 @@ def hosts(run: Path) -> list[dict[str, Any]]:
                 "kernel": theirs,
                 "ours": mine,
                 "differs": differs,
-                "why": _why(truth, failed) if differs else "",
+                "why": _why(truth, failed, _decided(mine, theirs, open_)) if differs else "",
             }
         )
     return rows
@@ -93,8 +101,15 @@ def _endings(truth: dict[str, Any]) -> dict[str, str]:
     return dict(zip(HOSTS, (".1", ".2") if first else (".2", ".1"), strict=True))
 
 
-def _why(truth: dict[str, Any], failed: int) -> str:
-    """What kept packets from the capture; empty if nothing did."""
+def _decided(mine: dict[str, int], theirs: dict[str, int], undecided: dict[str, int]) -> bool:
+    """Whether a class differs by more than what is said to be undecided."""
+    return any(abs(mine[one] - theirs[one]) > undecided[one] for one in CLASSES)
+
+
+def _why(truth: dict[str, Any], failed: int, decided: bool) -> str:
+    """What kept packets from the capture, or that it is said to decide nothing; empty if neither did."""
+    if not decided:
+        return "said to be undecided"
     if failed:
         return "the host's own queue refused retransmissions"
     at_sender = (truth.get("qdisc") or {}).get("at") == "sender"

@@ -220,3 +220,21 @@ def test_a_cost_ends_with_the_transfer(tmp_path: Path) -> None:
     # The wait for the FIN's ACK is no part of the transfer: all of its data had been acknowledged.
     assert one["limits"]["seconds"] == pytest.approx(one["data_s"] + RTT_MS / 1e3, abs=0.002)
     assert all(sentence["cost_bounds_s"][1] <= 2 for sentence in contract["diagnosis"])
+
+
+def test_timestamps_that_were_only_offered_do_not_divide_segments(tmp_path: Path) -> None:
+    """The SYN has timestamps and the answer none: a segment of the whole MSS is one on the wire, not two."""
+    talk = Conversation()
+    offered = bytes([2, 4]) + SIZE.to_bytes(2, "big") + bytes([8, 10]) + bytes(8)
+    talk.segment(0, True, 0, None, 0x02, options=offered)
+    talk.segment(RTT_MS, False, 0, 1, 0x02, options=offered[:4])
+    talk.segment(RTT_MS, True, 1, 1)
+    for at in range(8):
+        talk.data(100 + at, 1 + at * SIZE, SIZE)
+    for _ in range(3):
+        talk.ack(150, 1)
+    talk.data(151, 1, SIZE)
+    talk.ack(151 + RTT_MS, 1 + 8 * SIZE)
+    (connection,) = analysed(tmp_path, talk)["connections"]
+    assert connection["retransmissions"]["total"] == 1
+    assert not connection["timestamps"]

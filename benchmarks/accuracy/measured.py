@@ -40,6 +40,8 @@ REORDERING = {
     "reordered_by_sack": "TcpExtTCPSACKReorder",
     "reordered_by_timestamp": "TcpExtTCPTSReorder",
 }
+UNDECIDED = ("probe_or_timeout", "fast_or_slow_start")
+"""Segments with two possible causes, where the capture does not decide."""
 LOST = ("packet_lost", "queue_drop")
 TSHARK = ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order")
 
@@ -64,7 +66,16 @@ def ours(capture: Path, ending: str) -> Counts:
 
     found = native.read_capture(str(capture), keep_segments=False)
     counts = dict.fromkeys(
-        (*KERNEL, *UNDO, *REORDERING, "unknown", "spurious_timeouts", "genuine_timeouts", "duplicate_bytes"),
+        (
+            *KERNEL,
+            *UNDO,
+            *REORDERING,
+            *UNDECIDED,
+            "unknown",
+            "spurious_timeouts",
+            "genuine_timeouts",
+            "duplicate_bytes",
+        ),
         0,
     )
     for connection in found["connections"]:
@@ -84,6 +95,8 @@ def ours(capture: Path, ending: str) -> Counts:
             counts["duplicate_bytes"] += sent["duplicate_bytes"]
             if (recovery := sent["recovery"]) is not None:
                 counts["lost_again"] += recovery["lost_again"]
+                for name in UNDECIDED:
+                    counts[name] += recovery["undecided"][name]
                 for name in UNDO:
                     counts[name] += recovery["undone"][UNDONE[name]]
                 for name in REORDERING:

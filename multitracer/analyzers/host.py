@@ -54,7 +54,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Table, Table]:
     about = m.sources[source]
     reasons = [str(name) for name in about.details.get("drop_reasons", ())]
-    packets, elsewhere = ways(events, reasons)
+    foreign = (events["flow"] >= 0) & ~np.isin(events["flow"], own_flows(m, source))
+    packets, elsewhere = ways(events, reasons, foreign)
     directions = directions_of(m, source)
     point = _point(m, directions) or about.point
     capture = _capture(m, source, point)

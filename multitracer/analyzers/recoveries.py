@@ -112,6 +112,7 @@ def _direction(
         "source": measurement.sources[source].path,
         "episodes": len(own),
         "lost_again": state["lost_again"],
+        "undecided": dict(state["undecided"]),
         "undone": dict(state["undone"]),
         "reordering": reordering,
         "rto_max": _rto_max(state["rto_max"]),

@@ -49,8 +49,8 @@ def _text(path: str | os.PathLike[str]) -> str:
 def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
     """Files behind `paths`: the files among them, and those in the directories among them, one level deep.
 
-    ``-`` is standard input, a URL a file that fsspec opens. Captures that continue each other are one
-    (`Parts`).
+    A directory that holds nothing but recordings of hosts stands for these. ``-`` is standard input, a URL a
+    file that fsspec opens. Captures that continue each other are one (`Parts`).
 
     Raises
     ------
@@ -64,7 +64,7 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
     named: set[str] = set()
     for path in map(_text, paths):
         if os.path.isdir(path):
-            for entry in _entries(path):
+            for entry in _entries(path) or _of_recordings(path):
                 (tomls if os.path.basename(entry) == SETTINGS_FILE else files.found).append(entry)
         elif path == STDIN:
             if STDIN in files.named:
@@ -98,6 +98,15 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> Files:
     if tomls:
         files.settings = settingsfile.read(tomls[0])
     return files
+
+
+def _of_recordings(path: str) -> list[str]:
+    """Files of the directories in a directory, if each is a recording (has a measurement.toml); else none."""
+    with os.scandir(path) as entries:
+        folders = sorted(entry.path for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+    if not folders or not all(os.path.isfile(os.path.join(one, SETTINGS_FILE)) for one in folders):
+        return []
+    return [entry for folder in folders for entry in _entries(folder)]
 
 
 def of_hosts(recorded: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ TIME_S = 60
 WAITING_S = 600
 """On the clock: what waits so long hangs."""
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
-_NO_NUMBER = re.compile(r"(?<![\w.-])(?:nan|-?inf)(?![\w.-])")
+_NO_NUMBER = re.compile(r"(?<![\w.-])(?:nan|-?inf)(?= ?(?:%|[mun]?s\b|min\b|[kMG]?(?:bit/s|B|bytes)\b))")
 _ISSUES = re.compile(r"^(?:error|warning|note): ", re.MULTILINE)
 """Where lines of the traces begin to be quoted."""
 _FAULT = re.compile(r'"kind": ?"(?:fault|worker-died|time-limit|output)"')

@@ -153,6 +153,8 @@ def test_both_hosts_of_a_transfer(tmp_path: Path) -> None:
         recorder.send_signal(signal.SIGTERM)
         assert recorder.wait(60) == 0
     m = mt.read(tmp_path / "a", tmp_path / "b")
+    # The directory that holds both, and nothing else, stands for them.
+    assert [one.path for one in mt.read(tmp_path).sources] == [one.path for one in m.sources]
     found = mt.analyze(m, only=["host"]).results["host"].summary
     assert set(found["points"]) == {"snd", "rcv"}
     sender, receiver = found["points"]["snd"], found["points"]["rcv"]

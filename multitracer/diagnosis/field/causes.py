@@ -114,10 +114,9 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
     still = Cause("standstill", stalled_s, stalled_s)
     full, window, recovery = (spent[name] for name in ("bandwidth", "congestion_window", "loss_recovery"))
     lost = flow.lost if flow.lost is not None else flow.retransmissions
-    # Retransmissions without need make the window as small; slow start takes some of that time at most.
-    reduced = window if lost else 0.0
-    if not lost and flow.fast + flow.rto >= FEW_NEEDLESS:
-        reduced = max(window - flow.slow_start_s, 0.0) if flow.slow_start_s else 0.0
+    # Needless retransmissions make the window as small, where it was so for longer than slow start takes.
+    needless = flow.fast + flow.rto >= FEW_NEEDLESS and 0 < 2 * flow.slow_start_s < window
+    reduced = window if lost or needless else 0.0
     opening = spent["handshake"] + window - reduced
     if flow.own_drops >= max(OWN * lost, 1) or flow.sender in company.droppers:
         opening, reduced = spent["handshake"], window

@@ -19,6 +19,9 @@ EMPTIED = 0.7
 """A receiver's window fills a link that was full for this part of the time if it is so many times the BDP,
 and this part of it is in flight on average."""
 
+HOST_MS = 1.0
+"""The sender's own host at its capture answers within this at its best."""
+
 FULL = 0.5
 """A link that was full for this part of the time in which the network was the limit is the cause of it."""
 
@@ -140,6 +143,8 @@ class Flow:
         Requests and responses, as `connections[].exchanges` has them.
     halves_ms : tuple of float or None
         Smallest RTT from the capture to the receiver of the data, and to its sender.
+    goodput_bps : float or None
+        Acknowledged payload, each byte once, from the first data segment to the last ACK.
     link_known : bool
         Whether what several brought together shows the rate of a full link: `full_share` then is of the
         time in which that was reached, by however many.
@@ -198,6 +203,7 @@ class Flow:
     stalled_before: bool = False
     exchanges: Object | None = None
     halves_ms: tuple[float | None, float | None] = (None, None)
+    goodput_bps: float | None = None
 
     @property
     def rtt_ms(self) -> float | None:
@@ -284,6 +290,9 @@ class Flow:
         if self.kernel_drops is not None:
             return self.kernel_drops
         if self.point != "snd" or self.guessed or not self.complete:
+            return 0
+        # A host answers itself within this: what is farther away is behind a bridge, or a path.
+        if (self.halves_ms[1] or 0.0) > HOST_MS:
             return 0
         return self.upstream or max((self.kernel_retransmissions or 0) - self.retransmissions, 0)
 
@@ -374,6 +383,7 @@ def flow(
         closures=_closures(entry.get("window_closures")),
         exchanges=entry.get("exchanges"),
         halves_ms=_halves_ms(entry.get("rtt")),
+        goodput_bps=entry.get("goodput_bps"),
         window_probes=again["unneeded_probe"] if entry["zero_windows"] else 0,
         max_window_bytes=entry["max_window_bytes"] or 0,
         sender=(first if forward else second).rpartition(":")[0],

@@ -19,6 +19,9 @@ stopped."""
 CLOSED = 0.2
 """From this part of the time that the window took on, that it was closed shows a slow reader."""
 
+FAR_BELOW = 10.0
+"""The window allows so many times the goodput, if a reader that is slow is told without a closed window."""
+
 _MOSTLY = 0.5
 
 
@@ -36,8 +39,19 @@ def reader_of(flow: Flow) -> str | None:
         return None
     if used >= EMPTIED:
         return SMALL
-    # Where only the base RTT is known, a queue that does not show may hold the rest.
-    return SLOW if used < _MOSTLY and flow.rtt_ms is not None else None
+    return SLOW if used < _MOSTLY and _only_reader(flow) else None
+
+
+def _only_reader(flow: Flow) -> bool:
+    """Whether nothing else can have kept a window from being in flight.
+
+    Neither a timer nor a stall of the path, and goodput far below what the window allows in a base RTT. Where
+    only that RTT is known, a queue that does not show may hold the rest.
+    """
+    if flow.rtt_ms is None or not flow.base_rtt_ms or flow.timeouts or flow.rto or flow.stalls_s:
+        return False
+    allowed_bps = 8e3 * flow.max_window_bytes / flow.base_rtt_ms
+    return flow.goodput_bps is not None and allowed_bps >= FAR_BELOW * flow.goodput_bps
 
 
 def common_reader(flows: Sequence[Flow]) -> str | None:

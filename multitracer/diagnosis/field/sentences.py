@@ -228,12 +228,12 @@ def _receiver(group: Group) -> str:
     rtt_ms = flows[0].rtt_ms if len(flows) == 1 else None
     most = f"at most {window:,} bytes" if window else ""
     if kept_by == SMALL and rtt_ms is not None and window:
-        most += f", which is {rate(8e3 * window / rtt_ms)} at an RTT of {_ms(rtt_ms)}"
+        most += f" in each RTT of {_ms(rtt_ms)}"
     said = f"{_RECEIVERS[kept_by]} was {'closed or full' if zero else 'full'} for {_time(group)}{_of(group)}"
     parts = [most, _closed(flows, zero), count(probes, "window probe") if probes else ""]
     said = f"{said} ({', '.join(part for part in parts if part)})" if any(parts) else said
-    if kept_by == SLOW:
-        said += f"; it took {rate(together_bps(flows))}"
+    if kept_by == SLOW and len(flows) == 1 and flows[0].goodput_bps is not None:
+        said += f"; it took {rate(flows[0].goodput_bps)}"
     return said
 
 
@@ -287,10 +287,12 @@ def _slow_start(group: Group) -> str:
     longest_s = sum(flow.slow_start_s for flow in flows)
     group = replace(group, seconds=group.seconds - handshake)
     if longest_s and group.seconds > 2 * longest_s:
+        # Where the sender's kernel was asked, a recording is there, or its counters.
+        hint = "" if all(flow.kernel for flow in flows) else " (multitracer record at the sender shows it)"
         return (
             f"the congestion window limited {_held(group)}, and the capture shows no loss: slow start alone "
             f"takes {duration(longest_s)} at most; a sender's own queue that refuses segments, pacing, or "
-            "delayed ACKs do so without a loss (multitracer record at the sender shows it)"
+            f"delayed ACKs do so without a loss{hint}"
         )
     # That it is below the BDP is known only where the rate of the path is.
     below = ", cwnd still below the BDP" if all(flow.rate_bps is not None for flow in flows) else ""

@@ -32,9 +32,12 @@ class Turns:
 
 
 def turns_of(flow: Flow) -> Turns | None:
-    """None without requests and responses, or if the way to one of the ends was not measured."""
+    """None without requests and responses, or if the way to one of the ends was not measured.
+
+    Nor where a timer expired: what an end took and what it waited for the timer cannot be told apart.
+    """
     found = flow.exchanges
-    if found is None or None in flow.halves_ms:
+    if found is None or None in flow.halves_ms or flow.timeouts or flow.rto:
         return None
     to_receiver_s, to_sender_s = ((half or 0.0) / 1e3 for half in flow.halves_ms)
     client, server = flow.receiver, flow.sender
@@ -56,5 +59,5 @@ def turn_words(flow: Flow) -> str:
     return (
         f"; {count(turns.requests, 'request')} and responses, one at a time: the client ({turns.client}) "
         f"took {duration(turns.client_s)} between a response and its next request, the server "
-        f"{duration(turns.server_s)} to respond, round trips {duration(turns.paths_s)}, in all"
+        f"{duration(turns.server_s)} to respond, the path {duration(turns.paths_s)}, in all"
     )

@@ -44,7 +44,7 @@ class Elsewhere:
     uncut: int
 
 
-def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
+def ways(events: Table, reasons: list[str], foreign: Array | None = None) -> tuple[Table, Elsewhere]:
     """`host_packets` of one source, in order of time; not yet joined to a capture.
 
     Parameters
@@ -53,6 +53,9 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
         `host_events` of one source, in order of time.
     reasons : list of str
         Names of drop reasons by their number.
+    foreign : array of bool, optional
+        Which events are of other hosts' sockets (network namespaces): their drops are not of this interface,
+        though the address may be that of a packet it has had.
 
     Returns
     -------
@@ -65,7 +68,11 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
     """
     named = np.isin(events["kind"], _PACKET_KINDS) & ~np.isin(events["skb"], (0, -1))
     # A packet that the driver dropped is gone: its `xmit` tells nothing of where it is.
-    rows = np.flatnonzero(named & ((events["kind"] != _KIND["xmit"]) | refused(events)))
+    named &= (events["kind"] != _KIND["xmit"]) | refused(events)
+    apart_drops = np.zeros(len(events), dtype=bool)
+    if foreign is not None:
+        apart_drops = named & foreign & (events["kind"] == _KIND["drop"])
+    rows = np.flatnonzero(named & ~apart_drops)
     skb, kind = events["skb"][rows], events["kind"][rows]
     order = np.argsort(skb, kind="stable")
     rows, skb, kind = rows[order], skb[order], kind[order]
@@ -84,10 +91,10 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
     ours = incoming | (seen.time("queue") >= 0) | (seen.time("start_xmit") >= 0)
     dropped = seen.time("drop") >= 0
     lone = seen.rows("drop")[dropped & ~ours]
-    foreign = int(np.count_nonzero(~ours & ~dropped))
+    elsewhere = int(np.count_nonzero(~ours & ~dropped))
     _give_bulks(events, seen)
     table = _table(events, seen, np.flatnonzero(ours))
-    lone = np.sort(np.concatenate((lone, reused)))
+    lone = np.sort(np.concatenate((lone, reused, np.flatnonzero(apart_drops))))
     whole, left_out, piece_of = _cut(events, table, lone, reasons)
     # Those that went with all their pieces have no reason of their own: the pieces have it.
     reason = table["reason"].copy()
@@ -96,7 +103,7 @@ def ways(events: Table, reasons: list[str]) -> tuple[Table, Elsewhere]:
     pieces = _dropped_pieces(events, table, lone[piece_of >= 0], whole[piece_of[piece_of >= 0]])
     table, uncut = _uncut(table.replace(reason=reason), whole[there], left_out[there])
     table = Table.merged(schema.HOST_PACKETS, (table, pieces), "t_ns")
-    return table, Elsewhere(lone[piece_of < 0], foreign, uncut)
+    return table, Elsewhere(lone[piece_of < 0], elsewhere, uncut)
 
 
 def refused(events: Table) -> Array:

@@ -264,6 +264,10 @@ fn recovery_to_python<'py>(py: Python<'py>, sender: &Sender) -> PyResult<Option<
     let d = PyDict::new(py);
     d.set_item(intern!(py, "episodes"), sender.episodes().len())?;
     d.set_item(intern!(py, "lost_again"), sender.lost_again())?;
+    let (probe_or_timeout, fast_or_slow_start) = sender.undecided();
+    let undecided =
+        counts(py, &["probe_or_timeout", "fast_or_slow_start"], &[probe_or_timeout, fast_or_slow_start])?;
+    d.set_item(intern!(py, "undecided"), undecided)?;
     let counts = sender.taken_back();
     let taken = |kind: TakenBack| counts[kind as usize];
     let undone = PyDict::new(py);

@@ -125,6 +125,8 @@ impl Sender {
         if self.books.is_some() {
             if outcome.kind == AckKind::Advance {
                 self.settle_behind(segment, brought.snd_una, ack, brought.dsack.is_some());
+            } else if segment.length == 0 && matches!(outcome.kind, AckKind::Duplicate | AckKind::Repeat) {
+                self.repeats_ack(t_ns);
             }
             if segment.length == 0 && !matches!(outcome.kind, AckKind::Old | AckKind::WindowUpdate) {
                 self.note_ask(t_ns);

@@ -124,14 +124,18 @@ impl Sender {
 
     /// Payload of a full segment: the MSS agreed less the timestamps option; 0 if unknown.
     pub fn segment_size(&self) -> u32 {
-        segment_size(self.mss, self.timestamps)
+        segment_size(self.mss, self.timestamps, self.largest_segment)
     }
 }
 
-/// The same by what was agreed.
+/// The same by what was agreed, and the largest segment seen: one of the whole MSS shows that timestamps were only
+/// offered (RFC 7323 section 3.2). A super-segment is larger.
 #[inline(always)]
-pub(super) fn segment_size(mss: Option<u16>, timestamps: bool) -> u32 {
-    mss.map_or(0, |mss| u32::from(mss).saturating_sub(if timestamps { 12 } else { 0 }))
+pub(super) fn segment_size(mss: Option<u16>, timestamps: bool, largest: u32) -> u32 {
+    mss.map_or(0, |mss| {
+        let (whole, less) = (u32::from(mss), u32::from(mss).saturating_sub(12));
+        if timestamps && !(less + 1..=whole).contains(&largest) { less } else { whole }
+    })
 }
 
 /// Segments on the wire of a captured one, which may be a super-segment: the kernel counts those.

@@ -3,7 +3,7 @@
 //!
 //! It had if the receiver had selectively acknowledged it, reports it as a duplicate (RFC 2883), acknowledges it sooner
 //! than the second copy can have been answered, or echoes a timestamp older than that of the second copy (RFC 3522); and,
-//! without SACK, if its ACKs never stopped before it although they stopped before another.
+//! without SACK, if its ACKs never stopped before it although they stopped before another, or if duplicate ACKs answer it.
 
 use super::books::Books;
 use crate::segment::Segment;
@@ -34,6 +34,8 @@ struct Doubt {
 pub(super) struct Behind {
     unanswered: Doubts,
     answered: Doubts,
+    /// Without SACK: of what the last ACK covered, so many segments may yet be answered by duplicate ACKs.
+    covered: u64,
 }
 
 /// At most [`DOUBTS`], no two of which begin with the same byte.
@@ -148,7 +150,8 @@ impl Sender {
         let far_ns = self.rtt.min().unwrap_or(0);
         let sack = self.sack_permitted;
         let Some(books) = &mut self.books else { return };
-        let Behind { unanswered, answered } = &mut books.behind;
+        let Behind { unanswered, answered, covered: left } = &mut books.behind;
+        *left = 0;
         if unanswered.0.front().is_none_or(|doubt| doubt.seq >= ack) {
             return;
         }
@@ -158,7 +161,7 @@ impl Sender {
         // A receiver that holds what lies above acknowledges each segment that it was waiting for at once: of many that one
         // ACK covers, it was waiting for the first alone.
         let many = !sack && covered().nth(DELAYED).is_some();
-        let (mut arrived, mut first) = (0, true);
+        let (mut arrived, mut lost, mut first) = (0, 0u64, true);
         while unanswered.0.front().is_some_and(|doubt| doubt.seq < ack)
             && let Some(doubt) = unanswered.0.pop_front()
         {
@@ -176,12 +179,30 @@ impl Sender {
                 (false, false) => 0,
             };
             arrived += known;
-            if sack && known < doubt.segments {
+            if !sack {
+                lost = lost.saturating_add(doubt.segments - known);
+            } else if known < doubt.segments {
                 answered.add(Doubt { segments: doubt.segments - known, ..doubt });
             }
             first = false;
         }
+        // It had waited for one of them.
+        *left = lost.saturating_sub(1);
         books.not_lost_behind(arrived);
+    }
+
+    /// An ACK repeats the one before. Each segment that had arrived before is answered by one at once (RFC 9293 section
+    /// 3.10.7.4); nothing else is, while no new data can have been answered.
+    pub(in crate::tracker) fn repeats_ack(&mut self, t_ns: i64) {
+        let far_ns = self.rtt.min().unwrap_or(0);
+        let new = match self.outstanding.at(self.snd_una) {
+            Some(head) => head.transmissions == 1 && t_ns.saturating_sub(head.first_ns) < far_ns / 10 * 9,
+            None => self.outstanding.is_empty(),
+        };
+        if let Some(books) = self.books.as_mut().filter(|books| new && books.behind.covered > 0) {
+            books.behind.covered -= 1;
+            books.not_lost_behind(1);
+        }
     }
 
     /// The receiver reports that these bytes arrived twice (RFC 2883).

@@ -253,6 +253,6 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
 /// Payload of a full segment: what was agreed, else the largest seen; 0 if nothing is known.
 #[inline(always)]
 fn full_segment(mss: Option<u16>, timestamps: bool, largest: u32) -> i64 {
-    let agreed = super::sender::segment_size(mss, timestamps);
+    let agreed = super::sender::segment_size(mss, timestamps, largest);
     i64::from(if agreed > 0 { agreed } else { largest })
 }

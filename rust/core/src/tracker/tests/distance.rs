@@ -145,6 +145,31 @@ fn what_the_receiver_had_reported_was_not_lost() {
     assert_eq!(behind(talk), [0, 1]);
 }
 
+/// Without SACK nothing reports what arrived twice. The ACKs of what was sent again in vain repeat the last.
+#[test]
+fn duplicate_acks_answer_what_was_sent_again_in_vain() {
+    for repeated in 0..4 {
+        let mut talk = between(false, false);
+        for place in 0..10 {
+            talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
+            talk.ack(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[]);
+        }
+        for place in 10..14 {
+            talk.data(2000, 1 + 1000 * place, 1000);
+        }
+        for place in 10..14 {
+            talk.data(2600, 1 + 1000 * place, 1000);
+        }
+        talk.ack(2600 + BEHIND_MS, 14_001, &[]);
+        for _ in 0..repeated {
+            talk.ack(2600 + BEHIND_MS + 1, 14_001, &[]);
+        }
+        // The receiver had waited for one of them.
+        let needless = repeated.min(3);
+        assert_eq!(behind(talk), [4 - needless, needless]);
+    }
+}
+
 /// Of three copies, one before the last had arrived: the second or the first.
 #[test]
 fn an_early_answer_clears_only_the_last_copy() {

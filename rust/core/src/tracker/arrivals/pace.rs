@@ -13,7 +13,12 @@ const LATEST: i64 = 4;
 
 impl Sender {
     /// New bytes, by when they came after what is above them, and what could have called for them.
-    pub(super) fn judge_fresh_by_pace(&self, segment: &Segment, seq: i64, peer: &Sender) -> (ArrivalVerdict, Evidence) {
+    pub(super) fn judge_fresh_by_pace(
+        &self,
+        segment: &Segment,
+        seq: i64,
+        peer: &Sender,
+    ) -> (ArrivalVerdict, Evidence) {
         let Some(books) = self.books.as_ref() else { return (Undecided, Evidence::None) };
         let Some(gap) = books.gap_at(seq) else { return (Undecided, Evidence::None) };
         let lag_ns = segment.t_ns - gap.t_ns;

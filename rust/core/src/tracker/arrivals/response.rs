@@ -116,7 +116,9 @@ impl Sender {
         let Some(books) = &mut self.books else { return };
         let Some(copy) = books.copy_of(seq).filter(|copy| t_ns - copy.t_ns < TIMER_NS) else { return };
         let filled = copy.arrival.and_then(|place| books.arrivals.get(place));
-        if filled.is_some_and(|row| row.fresh && (row.evidence.is_pace() || row.evidence == Evidence::Followed)) {
+        if filled
+            .is_some_and(|row| row.fresh && (row.evidence.is_pace() || row.evidence == Evidence::Followed))
+        {
             books.responses = Responses { answered: true, ..Responses::default() };
         }
     }

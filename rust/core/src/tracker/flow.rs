@@ -139,7 +139,7 @@ fn place(a: Endpoint, b: Endpoint) -> usize {
 pub(super) fn part(segment: &Segment, parts: usize) -> usize {
     // By other bits than the place: those of one part are to have all places.
     let spread = spread(segment.source, segment.destination) >> 24 & 0xffff_ffff;
-    (spread * parts as u64 >> 32) as usize
+    ((spread * parts as u64) >> 32) as usize
 }
 
 #[cfg(test)]

@@ -301,7 +301,7 @@ def test_a_capture_at_the_sender_bounds_the_losses(
     """Each copy that passed was lost, or acknowledged, or reported twice: RFC 2883."""
     one = entry(
         **FULL, point="snd", lost=(0, max(again - needless - 1, 0)), again={"fast": again},
-        needless_retransmissions=needless, mss=1460, timestamps=True,
+        needless_retransmissions=needless, duplicates_reported=needless, mss=1460, timestamps=True,
     )  # fmt: skip
     one["bytes"]["acked"] -= unacked
     assert sentences([one])[0].text.endswith(f"; {said}")

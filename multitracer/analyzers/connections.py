@@ -121,6 +121,7 @@ def _describe(
         "goodput_bps": _rate_bps(data, data["acked_bytes"]),
         "duplicate_acks": data["duplicate_acks"],
         "needless_retransmissions": data["needless"],
+        "duplicates_reported": data["reported"],
         "out_of_order": data["out_of_order"],
         "damaged_segments": data["corrupted"],
         "probe_segments": data["probe_segments"],

@@ -17,7 +17,15 @@ class Finite(click.FloatRange):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number; a usage error if it is none, not finite or out of the range."""
+        """The number; a usage error if it is none, not finite or out of the range.
+
+        Parameters
+        ----------
+        value : object
+            As given.
+        param, ctx : object or None
+            What a usage error names.
+        """
         found = super().convert(value, param, ctx)
         if not math.isfinite(found):
             self.fail(f"{value!r} is not a finite number.", param, ctx)

@@ -22,7 +22,8 @@ class LossBounds:
     downstream : int
         At most so many behind it: a copy that came by was lost, or it arrived. Of those that arrived, one of
         each byte is acknowledged, and the others are reported as duplicates (RFC 2883) by a receiver that
-        does so; what is not acknowledged at the end may be lost too.
+        does so; what is not acknowledged at the end may be lost too. If every retransmission was needless,
+        only that: what became of the needless copies matters to nobody.
     sent : int
         Data segments on the wire: those that came by, super-segments as the segments that they become, and
         `upstream`.
@@ -64,8 +65,11 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     if point == "rcv" and grade != "guess":
         return LossBounds(upstream, 0, data + upstream)
     passed_again = max(again["total"] - again.get("inferred", 0) - again.get("handshake", 0), 0)
-    needless = entry.get("needless_retransmissions") or 0
-    behind = max(passed_again - needless, 0) + open_segments
+    needless, reported = (
+        entry.get(name) or 0 for name in ("needless_retransmissions", "duplicates_reported")
+    )
+    # A needless copy may be lost in its turn: only those reported had arrived.
+    behind = (0 if needless >= passed_again else max(passed_again - reported, 0)) + open_segments
     return LossBounds(upstream, min(behind, data), data + upstream)
 
 

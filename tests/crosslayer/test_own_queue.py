@@ -49,9 +49,12 @@ def test_no_idle_time_behind_the_bottleneck(contract: Object) -> None:
 
 
 def test_the_kernels_last_sample_is_older_than_the_end(contract: Object) -> None:
-    """`ss` last saw the socket busy for 0.400 s of 0.403 s; the pause of 75 ms came after that."""
+    """`ss` last saw the socket busy for 0.400 s of 0.403 s; the pause of 75 ms came after that.
+
+    By its recorded calls the application had nothing for TCP to send for 103 ms of 482 ms.
+    """
     limits = contract["connections"][0]["limits"]
     assert limits["method"] == "kernel"
-    assert 0.15 <= limits["application"] <= 0.22  # the pause, the first write's, and the last ACK awaited
+    assert 0.21 <= limits["application"] <= 0.23  # those, and the last ACK awaited
     shares = [value for name, value in limits.items() if name not in ("seconds", "method")]
     assert sum(shares) == pytest.approx(1, abs=1e-5)

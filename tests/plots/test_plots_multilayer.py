@@ -210,7 +210,7 @@ def test_a_window_narrows_the_y_range_and_the_counts():
         ({"from_s": 500.0}, "nothing to plot from 500 s: the data lies"),
         ({"to_s": -20.0}, "nothing to plot to -20 s: the data lies"),
         ({"conn": 7}, "connection 7 does not exist"),
-        ({"offset_bytes": -1}, "negative"),
+        ({"offset_bytes": -1}, "-1 is not between 0 and"),
     ],
 )
 def test_a_senseless_request_is_a_usage_error(given, said):

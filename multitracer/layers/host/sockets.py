@@ -51,7 +51,14 @@ def own_flows(m: Timeline, source: int) -> Array:
 
 
 def begun(m: Timeline, conn: int, direction: int) -> bool:
-    """Whether a capture has the first byte of a direction."""
+    """Whether a capture has the first byte of a direction.
+
+    Parameters
+    ----------
+    m : Timeline
+    conn, direction : int
+        Connection, and 0 for its forward direction, 1 for the other.
+    """
     name = ("forward", "reverse")[direction]
     return any(bool(one[name]["syn"]) for one in m.connections[conn].summaries.values())
 

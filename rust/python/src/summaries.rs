@@ -209,6 +209,7 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "sack_segments"), totals.sack_segments)?;
     d.set_item(intern!(py, "dsacks"), totals.dsacks)?;
     d.set_item(intern!(py, "needless"), needless(connection, direction))?;
+    d.set_item(intern!(py, "reported"), sender.needless())?;
     d.set_item(intern!(py, "zero_windows"), totals.zero_windows)?;
     d.set_item(intern!(py, "window_updates"), totals.window_updates)?;
     d.set_item(intern!(py, "ece"), totals.ece)?;

@@ -123,6 +123,7 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     for (key, count) in [
         (",\n      \"duplicate_acks\": ", sent.duplicate_acks),
         (",\n      \"needless_retransmissions\": ", needless(connection, direction)),
+        (",\n      \"duplicates_reported\": ", data.needless()),
         (",\n      \"out_of_order\": ", sent.out_of_order),
         (",\n      \"damaged_segments\": ", sent.corrupted),
         (",\n      \"probe_segments\": ", sent.probe_segments),

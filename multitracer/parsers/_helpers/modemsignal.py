@@ -65,7 +65,9 @@ class ModemSignals:
         signal, generic = modem.get("signal"), modem.get("generic")
         for key, technology in _TECHNOLOGIES.items():
             values = signal.get(key) if isinstance(signal, dict) else None
-            for name, series in _SIGNALS.items() if isinstance(values, dict) else ():
+            if not isinstance(values, dict):
+                continue
+            for name, series in _SIGNALS.items():
                 number = _number(values.get(name))
                 if number is not None:
                     self.values.add(t_ns, record, series, number, technology)

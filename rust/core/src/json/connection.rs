@@ -132,7 +132,9 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
         out.push_str(key);
         push_int(out, count as i64);
     }
-    out.push_str(",\n      \"window_closures\": null,\n      \"exchanges\": null,\n      \"standstills\": null");
+    out.push_str(
+        ",\n      \"window_closures\": null,\n      \"exchanges\": null,\n      \"standstills\": null",
+    );
     let (mss, _, sack, timestamps) = data.options();
     let (_, _, other_sack, other_timestamps) = acks.options();
     out.push_str(",\n      \"mss\": ");

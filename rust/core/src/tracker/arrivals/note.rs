@@ -97,6 +97,9 @@ impl Sender {
             _ => {}
         }
         let place = self.enter_arrival(segment, seq, found, false, fresh, peer);
+        if fresh {
+            self.filled_gap(segment.t_ns, found.1);
+        }
         if fresh && found == (ArrivalVerdict::Reordered, Evidence::TooSoon) {
             self.await_second_copy(segment, seq, place, peer);
         }

@@ -34,9 +34,11 @@ impl Sender {
             return (Retransmission, Evidence::InTurn);
         }
         // Where packets overtake each other all the time, a path that stands still delays what it holds.
-        let stood_ns = books.longest_pause_since(gap.t_ns);
-        let stood = stood_ns >= loop_ns / 2 * 3 && books.shuffles();
-        if lag_ns < loop_ns || stood && lag_ns - stood_ns < loop_ns {
+        let delayed = || {
+            let stood_ns = books.longest_pause_since(gap.t_ns);
+            stood_ns >= loop_ns / 2 * 3 && lag_ns - stood_ns < loop_ns
+        };
+        if lag_ns < loop_ns || books.shuffles() && delayed() {
             return (Reordered, Evidence::TooSoon);
         }
         if lag_ns < loop_ns.saturating_mul(2) && books.overtakes_for_long() {

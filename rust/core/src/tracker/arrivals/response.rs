@@ -47,6 +47,13 @@ pub(super) struct Responses {
     at_once: usize,
     /// The shortest time from trigger to retransmission of those, once they are enough.
     least_ns: Option<i64>,
+    /// When the last gap was filled by what was judged by its pace.
+    filled_ns: Option<i64>,
+}
+
+/// Whether a verdict rests on the time of an arrival and what came around it.
+fn by_pace(evidence: Evidence) -> bool {
+    evidence.is_pace() || evidence == Evidence::Followed
 }
 
 impl Responses {
@@ -110,15 +117,24 @@ impl Sender {
         }
     }
 
+    /// New bytes filled a gap: a second copy of them may follow.
+    pub(super) fn filled_gap(&mut self, t_ns: i64, evidence: Evidence) {
+        if let Some(books) = self.books.as_mut().filter(|_| by_pace(evidence)) {
+            books.responses.filled_ns = Some(t_ns);
+        }
+    }
+
     /// Bytes passed that had passed. If they had filled a gap, the network may have filled it late, and this is what the
     /// sender sent in answer.
     pub(super) fn second_copy(&mut self, t_ns: i64, seq: i64) {
         let Some(books) = &mut self.books else { return };
-        let Some(copy) = books.copy_of(seq).filter(|copy| t_ns - copy.t_ns < TIMER_NS) else { return };
+        let lately = |filled_ns: i64| t_ns.saturating_sub(filled_ns) < TIMER_NS;
+        if books.responses.answered || !books.responses.filled_ns.is_some_and(lately) {
+            return;
+        }
+        let Some(copy) = books.copy_of(seq).filter(|copy| lately(copy.t_ns)) else { return };
         let filled = copy.arrival.and_then(|place| books.arrivals.get(place));
-        if filled
-            .is_some_and(|row| row.fresh && (row.evidence.is_pace() || row.evidence == Evidence::Followed))
-        {
+        if filled.is_some_and(|row| row.fresh && by_pace(row.evidence)) {
             books.responses = Responses { answered: true, ..Responses::default() };
         }
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
@@ -101,19 +102,22 @@ def _charge_idle(
     if phases is None:
         return []
     found = []
+    every = [*chains, *held]
+    starts = {conn: [one.start_ns for one in all_of] for conn, all_of in evidence.episodes_by.items()}
     behind = [IDLE_CAUSES.index(word) for word in _BEHIND_LOSS]
     for row in range(len(phases)):
         start, end, conn = (int(phases[name][row]) for name in ("t_ns", "end_ns", "conn"))
         wake = int(phases["wake_record"][row])
         number = by_repeat.get((conn, wake), 0)
         if not number and phases["cause"][row] in behind:
-            before = [one for one in evidence.episodes_by.get(conn, []) if one.start_ns <= end + _SLACK_NS]
+            before = bisect_right(starts.get(conn, []), end + _SLACK_NS)
             if before:
-                number = by_repeat.get((conn, int(before[-1].repeats["record"][0])), 0)
+                last = evidence.episodes_by[conn][before - 1]
+                number = by_repeat.get((conn, int(last.repeats["record"][0])), 0)
         elif not number and IDLE_CAUSES[int(phases["cause"][row])] in _AWAITED:
             number = next((n for n, one in enumerate(held, len(chains) + 1) if _behind(one, start, end)), 0)
         if number:
-            chain = [*chains, *held][number - 1]
+            chain = every[number - 1]
             chain.idle_ns += end - start
             chain.add(
                 Event(
@@ -139,10 +143,9 @@ def _behind(chain: Chain, start: int, end: int) -> bool:
 
 def _episodes_of(evidence: Evidence, chain: Chain) -> list[Episode]:
     """The episodes whose retransmissions are in a chain."""
-    records = {event.record for event in chain.events if event.source == evidence.source}
-    return [
-        one for one in evidence.episodes_by.get(chain.conn, []) if int(one.repeats["record"][0]) in records
-    ]
+    records = dict.fromkeys(event.record for event in chain.events if event.source == evidence.source)
+    begun = (evidence.begun_by.get((chain.conn, record)) for record in records)
+    return [one for one in begun if one is not None]
 
 
 def _source_of(evidence: Evidence) -> int:

@@ -42,12 +42,12 @@ class Episode:
     repeats: Table
     copy_ns: int
 
-    @property
+    @cached_property
     def start_ns(self) -> int:
         """The first retransmission."""
         return int(self.repeats["t_ns"][0])
 
-    @property
+    @cached_property
     def end_ns(self) -> int:
         """The last retransmission."""
         return int(self.repeats["t_ns"][-1])
@@ -57,7 +57,7 @@ class Episode:
         """Bytes sent again."""
         return int(self.repeats["duplicate"].sum())
 
-    @property
+    @cached_property
     def cause(self) -> str:
         """Why the first segment was sent again."""
         return str(self.repeats.words("cause")[0])
@@ -122,7 +122,7 @@ class Evidence:
             group = _together(mine, self.judged(conn, "spurious"))
             bounds = np.flatnonzero(np.diff(group, prepend=-1, append=-1)).tolist()
             for begin, end in pairwise(bounds):
-                repeats = mine.where(np.arange(begin, end))
+                repeats = mine.between(begin, end)
                 first = int(repeats["t_ns"][0]) - max(int(repeats["since_sent_ns"][0]), 0)
                 found.append(Episode(conn, repeats, first))
         return sorted(found, key=lambda one: one.start_ns)
@@ -135,6 +135,11 @@ class Evidence:
             found.setdefault(episode.conn, []).append(episode)
         return found
 
+    @cached_property
+    def begun_by(self) -> dict[tuple[int, int], Episode]:
+        """The same by connection and the packet that was sent again first."""
+        return {(one.conn, int(one.repeats["record"][0])): one for one in self.episodes}
+
     def judged(self, conn: int, verdict: str) -> Array:
         """Packets by which timeouts of a connection with this verdict sent again."""
         mine = self.timeouts_of(conn)
@@ -146,6 +151,22 @@ class Evidence:
         """Timeouts of a connection; None if there are none at all."""
         rows = self.rows("timeouts")
         return None if rows is None else rows.where(self._timeouts.rows(conn))
+
+    def timeouts_in(self, episode: Episode) -> Table | None:
+        """Timeouts by which something of a recovery was sent again; None if there are none."""
+        places = (self._timeout_of.get((episode.conn, one)) for one in episode.repeats["record"].tolist())
+        mine = sorted(place for place in places if place is not None)
+        rows = self.rows("timeouts") if mine else None
+        return None if rows is None else rows.where(np.array(mine, dtype=np.int64))
+
+    @cached_property
+    def _timeout_of(self) -> dict[tuple[int, int], int]:
+        """Places of timeouts by connection and the packet sent again."""
+        rows = self.rows("timeouts")
+        if rows is None:
+            return {}
+        keys = zip(rows["conn"].tolist(), rows["record"].tolist(), strict=True)
+        return {key: place for place, key in enumerate(keys)}
 
     @cached_property
     def _timeouts(self) -> Grouped:

@@ -31,9 +31,8 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
     chain.conn = episode.conn
     chain.duplicate += episode.duplicate
     last = parent
-    timeouts = evidence.timeouts_of(episode.conn)
-    if timeouts is not None and len(timeouts):
-        mine = timeouts.where(np.isin(timeouts["record"], episode.repeats["record"]))
+    mine = evidence.timeouts_in(episode)
+    if mine is not None:
         verdicts = mine.words("verdict")
         for row in range(min(len(mine), MOST_EVENTS)):
             silence = int(mine["silence_ns"][row])
@@ -58,9 +57,10 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
                     cause=str(verdicts[row]),
                 )
             )
-    causes = episode.repeats.words("cause")
-    for word in dict.fromkeys(causes.tolist()):
-        rows = episode.repeats.where(causes == word)
+    causes = episode.repeats.words("cause").tolist()
+    for word in (words := dict.fromkeys(causes)):
+        same = np.array([cause == word for cause in causes], dtype=np.bool_) if len(words) > 1 else None
+        rows = episode.repeats if same is None else episode.repeats.where(same)
         chain.add(
             Event(
                 word if word != "timeout" else "timeout_retransmission",

@@ -361,15 +361,17 @@ def _waits(m: Timeline, chains: Sequence[Chain], every: Sequence[Chain], *, coun
     ]
     if inflated:
         text += f", {spread(inflated)} of it because RTTs far above the smallest had inflated the timer"
-    early = 0
-    for conn in sorted({chain["conn"] for chain in chains if chain["conn"] is not None}):
-        fired = [
-            event["t"]
-            for chain in chains
-            for event in chain["events"]
-            if chain["conn"] == conn and event["what"] == "timeout" and event["cause"] == "spurious"
-        ]
-        early += int(np.count_nonzero(_samples_before(m, conn, fired) < CONVERGED)) if fired else 0
+    fired: dict[int, list[float]] = {}
+    for chain in chains:
+        if chain["conn"] is not None:
+            vain = (event for event in chain["events"] if event["what"] == "timeout")
+            times = [event["t"] for event in vain if event["cause"] == "spurious"]
+            fired.setdefault(chain["conn"], []).extend(times)
+    early = sum(
+        int(np.count_nonzero(_samples_before(m, conn, times) < CONVERGED))
+        for conn, times in sorted(fired.items())
+        if times
+    )
     if early:
         of = "" if early == len(timeouts) else f" of {early} of them"
         text += f"; the RTO{of} had not converged (fewer than {CONVERGED} RTT samples)"

@@ -15,6 +15,7 @@ from multitracer.layers.tcp.flow_batch import Flags, GroupedSearch, Times, flows
 from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import data_spans, near_sender
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, subtract, total, union
+from multitracer.model.arrays.least import least_between
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
@@ -27,7 +28,6 @@ STILL_NS = 200_000_000
 """The smallest timeout of Linux: a path that delivers nothing for so long, and for several of the usual
 distances of packets, stands still."""
 _FACTOR = 8
-_MOST_PAIRS = 200_000_000
 
 _TOO_FEW = "too few data segments with an ACK or an arrival"
 _PASSED = "packets had passed the bottleneck before they were captured (the sender's own queue)"
@@ -199,12 +199,14 @@ def _later_halves(uncertain: Intervals) -> Intervals:
 
 def _repaired(data: Table, out: Times) -> Flags:
     """Segments whose ACK came only after earlier bytes had been sent again."""
-    waited = np.zeros(len(data), dtype=np.bool_)
     again = np.flatnonzero(data["duplicate"] > 0)
-    for row in again.tolist() if len(again) * len(data) < _MOST_PAIRS else ():
-        t_ns = data["t_ns"][row]
-        waited |= (data["seq"] >= data["seq"][row]) & (data["t_ns"] < t_ns) & (out > t_ns)
-    return waited
+    again = again[np.argsort(data["t_ns"][again], kind="stable")]
+    t_ns = data["t_ns"][again]
+    begin = np.searchsorted(t_ns, data["t_ns"], side="right")
+    end = np.searchsorted(t_ns, out, side="left")
+    beyond = int(np.iinfo(np.int64).max)
+    repaired: Flags = least_between(data["seq"][again], begin, end, beyond) <= data["seq"]
+    return repaired
 
 
 def _fluid(in_ns: Times, size: Times, rate: float) -> Times:

@@ -24,7 +24,7 @@ def least_between(values: Array, begin: Array, end: Array, nothing: int) -> Arra
     """
     found = np.full(len(begin), nothing, dtype=np.int64)
     width = np.maximum(end - begin, 0)
-    # Row k holds the least of 2**k values from each place on: two of them cover a stretch of 2**k to 2**(k + 1).
+    # The least of 2**level values from each place on: two of them cover a stretch up to twice as long.
     level, least = 0, np.asarray(values, dtype=np.int64)
     while len(least):
         mine = np.flatnonzero((width >= 1 << level) & (width < 2 << level))

@@ -121,10 +121,13 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
     if flow.own_drops >= max(OWN * lost, 1) or flow.sender in company.droppers:
         opening, reduced = spent["handshake"], window
         found = [Cause("local_drop", full + reduced + recovery, recovery)]
-    elif full >= (MOSTLY_FULL if lost or stalled_s else FULL) * (full + window + recovery + stalled_s):
-        # Losses of a full link are how it says so.
+    elif flow.in_a_full_link or full >= (MOSTLY_FULL if lost or stalled_s else FULL) * (
+        full + window + recovery + stalled_s
+    ):
+        # Losses of a full link are how it says so. While others fill it, a timer of one costs it nothing.
         named = "queue" if flow.has_queue and lost < LOSS_SHARE * flow.sent else "bottleneck"
-        found = [Cause(named, full + reduced + recovery, recovery)]
+        room = 1.0 - (flow.full_share or 0.0) if flow.in_a_full_link else 1.0
+        found = [Cause(named, full + reduced + recovery, recovery * room)]
     else:
         held = reduced + recovery
         # A link that had room for so long is not what made the transfer slow, though it was full for longer.

@@ -263,6 +263,11 @@ class Flow:
         return self.link_known and (self.full_share or 0.0) < FULL
 
     @property
+    def in_a_full_link(self) -> bool:
+        """Whether what several brought together shows that their link was full for nearly all the time."""
+        return self.link_known and (self.full_share or 0.0) >= FILLED
+
+    @property
     def lost(self) -> int | None:
         """Segments lost: by both captures, else on either side of the one; None where that is unknown."""
         if self.certain_lost is not None:

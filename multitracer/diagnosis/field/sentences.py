@@ -359,7 +359,8 @@ def _fullness(group: Group) -> str:
     about = "" if only.rate_exact else "about "
     said = how if only.rate_bps is None else f"{how}: {about}{rate(only.rate_bps)} of IP packets"
     if only.full_share is not None:
-        said += f"{',' if said else ''} for {_percent(only.full_share)} of the time with data in flight"
+        when = "the time" if only.link_known else "the time with data in flight"
+        said += f"{',' if said else ''} for {_percent(only.full_share)} of {when}"
     return said
 
 
@@ -378,7 +379,9 @@ def _share_of_time(flows: tuple[Flow, ...]) -> str:
     """In how much of the time of all with data in flight it was full; nothing where some do not tell."""
     if any(flow.full_share is None for flow in flows):
         return ""
-    return f", for {_percent(_known_share(flows))} of their time with data in flight"
+    # What they brought together is known for all of the time.
+    when = "the time" if all(flow.link_known for flow in flows) else "their time with data in flight"
+    return f", for {_percent(_known_share(flows))} of {when}"
 
 
 def _known_share(flows: tuple[Flow, ...]) -> float:

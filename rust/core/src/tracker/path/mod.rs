@@ -73,6 +73,13 @@ struct Link {
     fair: bool,
 }
 
+impl Link {
+    /// With this part of the rate.
+    fn of(self, part: f64) -> Self {
+        Link { bytes_per_s: (self.bytes_per_s as f64 * part) as u64, ..self }
+    }
+}
+
 impl Fields for Link {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
         let Link { bytes_per_s, full_permille, fair } = self;

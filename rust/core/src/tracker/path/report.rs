@@ -133,7 +133,11 @@ fn bottleneck(
     let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64).max(0.0);
     Bottleneck {
         rate_bps: rate.map(|rate| rate.min(most).max(mean_rate) * 8.0 * packets),
-        full_share: limits.and_then(Limits::full_share),
+        // What several bring together tells of all of the time, also of that in which this one waits for its timer.
+        full_share: path
+            .link
+            .map(|link| f64::from(link.full_permille) / 1000.0)
+            .or_else(|| limits.and_then(Limits::full_share)),
         standing_queue_ns: rtt.median_ns.zip(rtt.p95_ns).map(|(m, p)| (over(m), over(p))),
         base_ns,
         shared_with: path.shared,

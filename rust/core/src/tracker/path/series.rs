@@ -12,6 +12,14 @@ const FIRST: u32 = 20;
 const FEW: usize = 6;
 const ENOUGH: u64 = 48_000;
 
+/// What did not arrive of more than this part of what passed was lost behind this point.
+const LOST: f64 = 0.02;
+
+/// The part of what passed here that a link behind this point carried: of what it dropped, it carried nothing.
+pub(super) fn carried(arrived: f64, passed: f64) -> f64 {
+    if arrived > 0.0 && arrived < (1.0 - LOST) * passed { arrived / passed } else { 1.0 }
+}
+
 /// One bin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Bin {

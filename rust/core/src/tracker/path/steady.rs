@@ -2,7 +2,7 @@
 //! window is. It is seen of a queue that adds to no round trip here too: of a sender's own, without timestamps.
 
 use super::Link;
-use super::series::{Bin, Series};
+use super::series::{Bin, Series, carried};
 use std::borrow::Cow;
 
 /// Bins that are looked at, at least.
@@ -20,10 +20,13 @@ const GROWTH: f64 = 0.03;
 pub(super) fn steady_rate(series: &Series) -> Option<Link> {
     let mut series = Cow::Borrowed(series);
     while series.bins.len() >= FEW + 2 {
-        for of in [|bin: &Bin| bin.passed, |bin: &Bin| bin.bytes] {
-            let bytes: Vec<u64> = series.bins.iter().map(of).collect();
-            if let Some(link) = judge(&bytes[1..bytes.len() - 1], series.width) {
-                return Some(link);
+        let [passed, arrived] = [|bin: &Bin| bin.passed, |bin: &Bin| bin.bytes]
+            .map(|of| series.bins[1..series.bins.len() - 1].iter().map(of).collect::<Vec<u64>>());
+        let sum = |bytes: &[u64]| bytes.iter().map(|&bytes| bytes as f64).sum::<f64>();
+        let carried = carried(sum(&arrived), sum(&passed));
+        for (bytes, part) in [(passed, carried), (arrived, 1.0)] {
+            if let Some(link) = judge(&bytes, series.width) {
+                return Some(link.of(part));
             }
         }
         series.to_mut().widen();

@@ -5,7 +5,7 @@
 //! too: of a sender's own, without timestamps.
 
 use super::Link;
-use super::series::{BINS, Bin, Series};
+use super::series::{BINS, Bin, Series, carried};
 use std::ops::Range;
 
 /// Bins that are looked at, at least.
@@ -67,9 +67,12 @@ pub(super) fn share_a_full_link(all: &[&Series], segment_bytes: f64) -> Vec<Opti
         if all.len() < 2 || times.len() < FEW {
             break;
         }
-        for rows in [passed, rows(&series, |bin| bin.bytes)] {
+        let arrived = rows(&series, |bin| bin.bytes);
+        let sum = |rows: &[Row]| times.iter().map(|&at| sum_at(rows, at)).sum::<f64>();
+        let carried = carried(sum(&arrived), sum(&passed));
+        for (rows, part) in [(passed, carried), (arrived, 1.0)] {
             if let Some(links) = judge(&rows, &times, width, segment_bytes) {
-                return links;
+                return links.into_iter().map(|link| link.map(|link| link.of(part))).collect();
             }
         }
     }

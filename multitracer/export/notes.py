@@ -24,6 +24,7 @@ _EVIDENCE = {
     "too_soon": "how soon it came",
     "missing_ids": "missing IP IDs",
     "followed": "the other copy",
+    "in_turn": "the retransmission before it",
 }
 _LIMITS = {
     "application": "application",

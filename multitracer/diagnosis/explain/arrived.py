@@ -29,6 +29,7 @@ _EVIDENCE = {
     "too_soon": "how soon it came: nothing could have triggered it (likely, not certain)",
     "missing_ids": "missing IP identifications, more than new data can account for",
     "followed": "the other copy that came after or before it (likely, not certain)",
+    "in_turn": "the retransmission right before it, of the bytes right before its own (likely, not certain)",
 }
 
 

@@ -350,7 +350,7 @@ def _fullness(group: Group) -> str:
     flows = group.flows
     sharing = max(flow.shared_with for flow in flows) + 1
     how = f", shared by {count(sharing, 'connection')}" if sharing > 1 else ""
-    if 1 < sharing > len(flows):
+    if group.main and 1 < sharing > len(flows):
         how += f" (the main limit of {len(flows):,} of them)"
     if len(flows) > 1:
         how = how or f" for {count(len(flows), 'connection')}"

@@ -33,6 +33,7 @@ ARRIVAL_EVIDENCE = (
     "too_soon",
     "missing_ids",
     "followed",
+    "in_turn",
 )
 
 SEGMENTS = Schema(

@@ -651,3 +651,31 @@ def test_a_recovery_that_sent_nothing_again_is_not_known() -> None:
     assert (
         sentences([entry(loss_recovery=0.6, congestion_window=0.4, again={"fast": 1})])[0].kind == "spurious"
     )
+
+
+def test_many_fill_a_link_while_one_waits_for_its_timer() -> None:
+    """What they bring together shows that the link was full: a loss of one is how the link says so."""
+    lossy = {"bandwidth": 0.55, "loss_recovery": 0.45, "rate": 59e6, "again": {"fast": 90, "timeout": 10}}
+    many = [
+        entry(at, **lossy, lost=(0, 100), shared=3, full=0.99, evidence=["constant_sum"]) for at in range(4)
+    ]
+    (found,) = sentences(many)
+    assert found.kind == "bottleneck"
+    assert found.text.startswith(
+        "the link was full, shared by 4 connections: 59 Mbit/s of IP packets, for 99% of the time; "
+    )
+    assert found.cost_s == pytest.approx(20 * 0.45 * 0.01 * 4)
+    seldom = [
+        entry(at, **lossy, lost=(0, 100), shared=3, full=0.6, evidence=["constant_sum"]) for at in range(4)
+    ]
+    assert sentences(seldom)[0].kind == "loss"
+
+
+def test_where_much_was_needless_no_bound_of_losses_is_said() -> None:
+    again = {"loss_recovery": 0.8, "again": {"slow_start": 100}, "lost": (0, 100), "point": "snd"}
+    vague, *_ = sentences([entry(**again, needless_retransmissions=60)])
+    assert vague.text.startswith(
+        "10% of the segments were retransmitted (100 of 1,000); 60 of 100 retransmissions were needless"
+    )
+    bound, *_ = sentences([entry(**again, needless_retransmissions=3)])
+    assert bound.text.startswith("at most 10% of the segments were lost (100 of 1,000); 3 of 100")

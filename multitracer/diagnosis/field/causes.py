@@ -99,6 +99,10 @@ def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
     if crowded and not flow.link_had_room:
         spent["bandwidth"] += spent["congestion_window"]
         spent["congestion_window"] = 0.0
+    if flow.own_drops:
+        # The queue in front of the capture overflowed: what comes out of it comes at the rate of its link.
+        spent["bandwidth"] += spent["unknown"]
+        spent["unknown"] = 0.0
     candidates = [
         Cause("idle_application", spent["application"], spent["application"]),
         Cause("idle_receiver_window", spent["receiver_window"], spent["receiver_window"]),

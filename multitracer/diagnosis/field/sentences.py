@@ -21,6 +21,9 @@ LEAST_ACKS_SHARE = 0.01
 FEW = 3
 """From so many segments by fast retransmit on it is said that one an RTT is slow."""
 
+VAGUE = 0.2
+"""From this part of needless retransmissions on, no upper bound of what was lost is said."""
+
 MOSTLY = 0.5
 """A receiver's window that was full for less of the time is not said to fill a link's queue."""
 
@@ -72,7 +75,9 @@ def losses(flows: tuple[Flow, ...]) -> str:
         return f"{_percent(lost / sent)} of the segments were lost ({lost:,} of {sent:,}){needless}"
     least = sum((flow.upstream or 0) + (0 if flow.point == "snd" else flow.corrupted) for flow in flows)
     most = sum(flow.most_downstream for flow in flows)
-    if not all(flow.complete for flow in flows):
+    # What was needless may have been lost, too: the bound says little where much of it was.
+    vague = sum(flow.needless for flow in flows) > VAGUE * again
+    if not all(flow.complete for flow in flows) or (vague and not least):
         return (
             f"{_percent(again / sent)} of the segments were retransmitted ({again:,} of {sent:,}){needless}"
         )
@@ -350,6 +355,9 @@ def _fullness(group: Group) -> str:
     flows = group.flows
     sharing = max(flow.shared_with for flow in flows) + 1
     how = f", shared by {count(sharing, 'connection')}" if sharing > 1 else ""
+    if 1 < sharing < len(flows):
+        # They fill it by turns, or several links.
+        how = f" for {count(len(flows), 'connection')}, of which up to {sharing:,} share it"
     if group.main and 1 < sharing > len(flows):
         how += f" (the main limit of {len(flows):,} of them)"
     if len(flows) > 1:

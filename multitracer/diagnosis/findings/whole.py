@@ -102,14 +102,15 @@ def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary])
     silent: list[tuple[Summary, list[Summary]]] = []
     refused: list[tuple[Summary, list[Summary]]] = []
     waiting: list[tuple[Summary, float]] = []
-    again, all_sent = _sent_again(connections)
+    unanswered = []
     for entry in connections:
         acked, sent = entry["bytes"]["acked"], entry["bytes"]["unique"]
         mine = fired.get((entry["index"], entry["data_direction"]), [])
-        mine = [one for one in mine if acked < one["seq"] <= sent]
+        unanswered.append([one for one in mine if acked < one["seq"] <= sent])
+    usual = _usual_loss(connections, sum(map(len, unanswered)))
+    for entry, mine in zip(connections, unanswered, strict=True):
         if mine:
             # Where much is lost, some are not answered for a while: when the capture ends, too.
-            usual = max(again - len(mine), 0) / max(all_sent - len(mine), 1)
             if usual ** len(mine) > _CHANCE / len(connections):
                 continue
             (refused if _reset_after(m, entry, mine[-1]["t"]) else silent).append((entry, mine))
@@ -138,11 +139,12 @@ def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary])
     return found
 
 
-def _sent_again(connections: list[Summary]) -> tuple[int, int]:
-    """Segments that were retransmitted, and all data segments, of connections that got on."""
+def _usual_loss(connections: list[Summary], unanswered: int) -> float:
+    """Part of the segments that were retransmitted where data got through, without those never answered."""
     going = [entry for entry in connections if 2 * entry["bytes"]["acked"] > entry["bytes"]["unique"]]
-    again = sum(entry["retransmissions"]["total"] for entry in going)
-    return again, sum(entry["packets"]["data"] for entry in going)
+    again = sum(int(entry["retransmissions"]["total"]) for entry in going) - unanswered
+    sent = sum(int(entry["packets"]["data"]) for entry in going) - unanswered
+    return max(again, 0) / max(sent, 1)
 
 
 _CHANCE = 0.01

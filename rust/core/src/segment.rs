@@ -59,6 +59,12 @@ impl Address {
         Address(octets)
     }
 
+    /// Whether it is an IPv4 address.
+    #[inline(always)]
+    pub fn is_v4(&self) -> bool {
+        self.0[..12] == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
+    }
+
     /// For printing: mapped addresses come out as IPv4.
     pub fn to_ip(self) -> IpAddr {
         Ipv6Addr::from(self.0).to_canonical()
@@ -183,6 +189,14 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Bytes of TCP options, by the lengths of the packet; `None` if these do not add up, or the IP header has options.
+    #[inline(always)]
+    pub fn option_bytes(&self) -> Option<u8> {
+        let ip_header = if self.source.0.is_v4() { 20 } else { 40 };
+        let bytes = self.ip_length.checked_sub(self.length + ip_header + 20)?;
+        (bytes <= 40).then_some(bytes as u8)
+    }
+
     /// Whether a flag of [`flags`] is set.
     pub fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0

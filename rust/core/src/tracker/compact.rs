@@ -121,6 +121,7 @@ impl Fields for Sender {
             sack_permitted,
             timestamps,
             largest_segment,
+            largest_options,
             snd_una,
             snd_max,
             outstanding,
@@ -154,7 +155,7 @@ impl Fields for Sender {
             path,
         } = self;
         walk_over!(walk: space, isn, totals, rtt, mss, window_scale, window_shift, sack_permitted, timestamps);
-        walk_over!(walk: largest_segment, snd_una, snd_max, outstanding, sent, sacked, fin_seq, rto);
+        walk_over!(walk: largest_segment, largest_options, snd_una, snd_max, outstanding, sent, sacked, fin_seq, rto);
         walk_over!(walk: &mut Time(timer_start_ns), &mut MaybeTime(last_out_ns), &mut MaybeTime(last_in_ns));
         walk_over!(walk: last_in_news, last_in_syn, last_window_raw, &mut Time(rack_ns), ts_last, ts_first);
         walk_over!(walk: ts_head_before, state, recover, episode, expiries, probe_out, probe_high, dupacks);

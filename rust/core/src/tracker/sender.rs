@@ -33,6 +33,8 @@ pub struct Sender {
     pub(super) sack_permitted: bool,
     pub(super) timestamps: bool,
     pub(super) largest_segment: u32,
+    /// Bytes of TCP options in that one.
+    pub(super) largest_options: Option<u8>,
     pub(super) snd_una: i64,
     pub(super) snd_max: i64,
     pub(super) outstanding: Outstanding,
@@ -122,20 +124,13 @@ impl Sender {
         self.sent.overlap(i64::MIN / 2, self.snd_una)
     }
 
-    /// Payload of a full segment: the MSS agreed less the timestamps option; 0 if unknown.
+    /// Payload of a full segment: the MSS agreed less the options that data comes with (RFC 6691 section 2); 0 if unknown.
+    #[inline(always)]
     pub fn segment_size(&self) -> u32 {
-        segment_size(self.mss, self.timestamps, self.largest_segment)
+        let offered = if self.timestamps { 12 } else { 0 };
+        let options = self.largest_options.unwrap_or(offered);
+        self.mss.map_or(0, |mss| u32::from(mss).saturating_sub(u32::from(options)))
     }
-}
-
-/// The same by what was agreed, and the largest segment seen: one of the whole MSS shows that timestamps were only
-/// offered (RFC 7323 section 3.2). A super-segment is larger.
-#[inline(always)]
-pub(super) fn segment_size(mss: Option<u16>, timestamps: bool, largest: u32) -> u32 {
-    mss.map_or(0, |mss| {
-        let (whole, less) = (u32::from(mss), u32::from(mss).saturating_sub(12));
-        if timestamps && !(less + 1..=whole).contains(&largest) { less } else { whole }
-    })
 }
 
 /// Segments on the wire of a captured one, which may be a super-segment: the kernel counts those.

@@ -112,7 +112,10 @@ impl Sender {
         self.totals.data_bytes += u64::from(segment.length);
         self.totals.first_data_ns.get_or_insert(segment.t_ns);
         self.totals.last_data_ns = Some(segment.t_ns);
-        self.largest_segment = self.largest_segment.max(segment.length);
+        if segment.length > self.largest_segment {
+            self.largest_segment = segment.length;
+            self.largest_options = segment.option_bytes();
+        }
     }
 
     /// New data is sent while other data is on its way, and not in answer to anything.

@@ -34,6 +34,21 @@ fn counts_bytes_over_the_wrap() {
     assert_eq!(columns.flight[6], 0);
 }
 
+/// A full segment is the MSS less the options that come with the data, whatever was offered (RFC 6691 section 2).
+#[test]
+fn a_full_segment_leaves_room_for_its_options() {
+    for (offered, options, full) in [(false, 0, 1000), (true, 0, 1000), (true, 12, 988), (false, 20, 980)] {
+        let mut talk = Talk::new(1);
+        talk.timestamps = offered;
+        talk.handshake(true);
+        let mut s = talk.blank(200, true);
+        (s.seq, s.ack, s.length, s.ip_length) = (2, 9001, full, full + 40 + options);
+        talk.tracker.segment(&s);
+        let (connections, _) = talk.done();
+        assert_eq!(connections[0].senders[0].segment_size(), full, "{offered} {options}");
+    }
+}
+
 proptest! {
     /// Any order of any ranges: the byte counts equal those of one bit per byte.
     #[test]

@@ -166,10 +166,13 @@ impl Sender {
             && let Some(doubt) = unanswered.0.pop_front()
         {
             let Doubt { seq, .. } = doubt;
-            let too_soon = segment.t_ns.saturating_sub(doubt.t_ns) < far_ns / 10 * 9;
-            let older = segment.options.timestamps.zip(doubt.ts_val).is_some_and(|((_, ecr), val)| {
-                !reports && (seq <= snd_una || many && !first) && (ecr.wrapping_sub(val) as i32) < 0
-            });
+            let stamps = segment.options.timestamps.zip(doubt.ts_val);
+            let behind_ns = stamps.map(|((_, ecr), val)| ecr.wrapping_sub(val) as i32);
+            let older =
+                behind_ns.is_some_and(|ticks| !reports && (seq <= snd_una || many && !first) && ticks < 0);
+            // One that echoes the second copy answers it, however soon: no round trip before met so short a queue.
+            let answers = behind_ns.is_some_and(|ticks| ticks == 0);
+            let too_soon = !answers && segment.t_ns.saturating_sub(doubt.t_ns) < far_ns / 10 * 9;
             // More than was sent again: it had waited for the first of it.
             let waiting = !sack && seq > snd_una && ack > top;
             // That some copy before the last had arrived does not tell which.

@@ -218,7 +218,7 @@ fn send(own: &mut Sender, segment: &Segment, seq: i64) {
 #[inline(never)]
 fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
     let recovering = own.state != super::State::Open;
-    let unit = full_segment(own.mss, own.timestamps, own.largest_segment);
+    let unit = full_segment(own);
     let Some(path) = &mut own.path else { return false };
     let now = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments };
     let waited = path.gaps.judge(segment, seq, &now, &path.halves);
@@ -234,6 +234,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     let arrived = data.snd_una + data.sacked.total();
     // Nothing more came behind one segment: its ACK waited for a second one, or for its timer (RFC 5681 section 4.2).
     let lone = data.snd_una >= data.snd_max;
+    let unit = full_segment(data);
     let Some(path) = &mut data.path else { return };
     path.gaps.hear(segment, ack, edge, path.halves.near_ns());
     if data.dupacks >= DUPLICATES {
@@ -245,8 +246,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
         path.halves.acknowledged(rtt_ns, lone, counts);
     }
     path.halves.probe(segment);
-    let unit = || full_segment(data.mss, data.timestamps, data.largest_segment);
-    let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());
+    let fresh = path.trains.acknowledge(segment.t_ns, arrived, || unit, &path.halves, path.gaps.window_ns());
     let passed = path.payload - path.noted;
     path.noted = path.payload;
     // The queue is known once its smallest round trip is.
@@ -259,7 +259,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
 
 /// Payload of a full segment: what was agreed, else the largest seen; 0 if nothing is known.
 #[inline(always)]
-fn full_segment(mss: Option<u16>, timestamps: bool, largest: u32) -> i64 {
-    let agreed = super::sender::segment_size(mss, timestamps, largest);
-    i64::from(if agreed > 0 { agreed } else { largest })
+fn full_segment(sender: &Sender) -> i64 {
+    let agreed = sender.segment_size();
+    i64::from(if agreed > 0 { agreed } else { sender.largest_segment })
 }

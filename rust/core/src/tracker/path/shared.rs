@@ -9,7 +9,7 @@ use crate::tracker::connection_store::ConnectionStore;
 use std::collections::BTreeMap;
 
 /// Connections compared at most, those that sent most.
-const MOST: usize = 256;
+const MOST: usize = 512;
 /// Bins that two must have in common.
 pub(super) const COMMON: usize = 6;
 /// What queues of one place correlate by, and their steps from bin to bin.

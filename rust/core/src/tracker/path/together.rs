@@ -232,6 +232,23 @@ mod tests {
         assert_eq!(full(1), 1000);
     }
 
+    /// In front of the link a quarter more passes than it carries: its rate is what arrives.
+    #[test]
+    fn what_a_full_link_drops_is_not_its_rate() {
+        let part = |at: i64| 30_000 + 20_000 * (at % 3);
+        let mut both = [Series::default(), Series::default()];
+        for at in 0..40i64 {
+            for (series, bytes) in both.iter_mut().zip([part(at), 100_000 - part(at)]) {
+                series.add(at << 20, bytes, 0, bytes as u64 * 5 / 4);
+            }
+        }
+        for link in share_a_full_link(&[&both[0], &both[1]], 1000.0) {
+            let link = link.expect("they share it");
+            let rate = 100_000.0 / (1u64 << 20) as f64 * 1e9;
+            assert!((link.bytes_per_s as f64 / rate - 1.0).abs() < 0.01, "{}", link.bytes_per_s);
+        }
+    }
+
     #[test]
     fn a_steady_one_beside_little_is_alone() {
         let one = series(1, &[90_000; 40]);

@@ -137,6 +137,22 @@ fn what_came_by_twice_was_lost_behind_unless_it_shows_that_it_was_not() {
     assert_eq!(twice(true, BEHIND_MS, &[(10_001, 11_001)]), [0, 1]);
 }
 
+/// The smallest round trip was that of a queue. An ACK that comes sooner and echoes the second copy answers that one.
+#[test]
+fn what_echoes_the_second_copy_answers_it_however_soon() {
+    for (echo_ms, found) in [(2600, [1, 0]), (2000, [0, 1])] {
+        let mut talk = between(true, true);
+        for place in 0..10 {
+            talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
+            talk.ack_echo(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[], 1000 + 100 * place);
+        }
+        talk.data(2000, 10_001, 1000);
+        talk.data(2600, 10_001, 1000);
+        talk.ack_echo(2600 + BEHIND_MS / 2, 11_001, &[], echo_ms);
+        assert_eq!(behind(talk), found, "{echo_ms}");
+    }
+}
+
 #[test]
 fn what_the_receiver_had_reported_was_not_lost() {
     let mut talk = between(true, false);

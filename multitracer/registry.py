@@ -209,6 +209,13 @@ class Analyzers(_Lazy[Any]):
     builtin = ANALYZERS
 
 
+class Plots(_Lazy[Any]):
+    """Plots by name, without aliases."""
+
+    group = "multitracer.plots"
+    builtin = PLOTS
+
+
 def parsers() -> Parsers:
     """All parsers by name."""
     return Parsers()
@@ -234,9 +241,9 @@ def self_declared() -> dict[str, Analyzer]:
     return {name: known[name] for name in known if name not in QUESTIONS}
 
 
-def plots() -> dict[str, Any]:
+def plots() -> Plots:
     """All plots by name, without aliases."""
-    return _collect("multitracer.plots", PLOTS)
+    return Plots()
 
 
 def plot_name(kind: str) -> str:
@@ -260,10 +267,6 @@ def no_plot(kind: str) -> str:
         near = [*_EXPECTED_PLOTS[kind]]
     meant = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(plots())}"
     return f"unknown plot {kind!r}; {meant}"
-
-
-def _collect(group: str, builtin: dict[str, str]) -> dict[str, Any]:
-    return {name: load(reference) for name, reference in builtin.items()} | _added(group, builtin)
 
 
 def _added(group: str, builtin: Mapping[str, str]) -> dict[str, Any]:

@@ -81,4 +81,43 @@ def test_help_loads_no_table() -> None:
 def test_a_lone_capture_is_joined_to_nothing(samples: Path) -> None:
     found = loaded(["analyze", "--json", "--full", str(samples / "flow-control" / "snd.pcap")])
     assert "multitracer.alignment.finish" in found
-    assert not found & ((NEVER - {"numpy"}) | JOINING)
+    assert not found & ((NEVER - {"numpy"}) | JOINING | {"numpy.ma"})
+
+
+def test_one_figure_loads_one_figure_and_no_help(samples: Path, tmp_path: Path) -> None:
+    capture = str(samples / "flow-control" / "snd.pcap")
+    found = loaded(["plot", capture, "-o", str(tmp_path / "figure.png")])
+    assert "multitracer.plots.figures.multilayer" in found
+    assert not found & {"dpkt", "fontTools.agl", "mpl_toolkits.mplot3d", "multitracer.plots.figures.cdf"}
+
+
+def test_figures_are_the_same_without_help(samples: Path, tmp_path: Path) -> None:
+    code = (
+        "import json, sys, multitracer as mt\n"
+        "from multitracer.plots import libraries\n"
+        "from multitracer.plots.bokeh import page\n"
+        "if sys.argv[1] == 'bare': libraries.without_help()\n"
+        "run = mt.read(sys.argv[2])\n"
+        "mt.plot(run, path=sys.argv[3])\n"
+        "print(json.dumps(page.item(mt.plot(run, interactive=True), 'figure')))\n"
+        "print(len(vars(sys.modules['matplotlib.lines'].Line2D)['set'].__doc__ or ''), file=sys.stderr)"
+    )
+    found = {}
+    for how in ("bare", "helped"):
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                code,
+                how,
+                str(samples / "bbr" / "snd.pcap"),
+                str(tmp_path / f"{how}.png"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=True,
+        )
+        found[how] = done.stdout, (tmp_path / f"{how}.png").read_bytes(), int(done.stderr)
+    assert found["bare"][:2] == found["helped"][:2]
+    assert found["bare"][2] == 0 < found["helped"][2]

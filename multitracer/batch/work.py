@@ -223,6 +223,9 @@ def _number_anew() -> None:
 
     It offers no call for that; in this process, no model of an earlier page is alive any more.
     """
+    from multitracer.plots import libraries
+
+    libraries.bokeh_models()
     import bokeh.layouts
     import bokeh.plotting  # noqa: F401  makes models of its own when it is loaded
     from bokeh.util import serialization

@@ -124,7 +124,9 @@ def command(
     if start is not None and end is not None and end <= start:
         raise UsageError(f"--from {start:g} --to {end:g}: the window is empty")
     from multitracer.api.pipeline import plot
+    from multitracer.plots import libraries
 
+    libraries.without_help()
     appearance = _appearance(**look)
     if _compares(kind):
         subject: Any = _several(paths, formats)

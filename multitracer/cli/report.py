@@ -65,8 +65,10 @@ def command(
     with progress("analysing") as step:
         analysis = analyze(measurement, progress=step)
     from multitracer.api.views import each_connection, worth_seeing
+    from multitracer.plots import libraries
     from multitracer.report import write
 
+    libraries.without_help()
     numbers = worth_seeing(analysis)
     write(analysis, output, title, fold, each_connection(measurement, numbers))
     if as_json:

@@ -74,16 +74,13 @@ def interactive(
     most : int
         Points that the page still bears.
     """
-    from bokeh.core.types import ID
-    from bokeh.embed import json_item
-
     drawn = layers(figure, describer(measurement))
     points = sum(layer.count for layer in drawn)
     full = _within(drawn, most)
     names = tuple(os.path.basename(source.path) for source in measurement.sources)
     layout = page.compose(figure, drawn, source_names=names, clock=clock, fold=fold)
     description = {
-        "item": json_item(layout, ID("figure")),
+        "item": page.item(layout, "figure"),
         "key": key,
         "window": list(figure.window),
         "whole": list(page.whole(figure, drawn)),

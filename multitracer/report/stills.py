@@ -9,7 +9,7 @@ from typing import Any
 
 from multitracer.model.errors import UsageError
 from multitracer.output.results import Answers
-from multitracer.plots.mpl import renderer as mpl
+from multitracer.plots.mpl import png, renderer as mpl
 from multitracer.plots.panel import Figure
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.theme import ThemeName
@@ -72,5 +72,5 @@ def png_uri(figure: Figure, theme: ThemeName, size: tuple[float, float], dpi: fl
     """
     drawn = mpl.draw(figure, size=size, dpi=dpi, theme=theme)
     buffer = io.BytesIO()
-    drawn.savefig(buffer, format="png", dpi=dpi, facecolor=drawn.get_facecolor())
+    png.write(drawn, buffer)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

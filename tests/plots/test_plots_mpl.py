@@ -13,17 +13,18 @@ import matplotlib as mpl_package
 import numpy as np
 import pytest
 from matplotlib.figure import Figure as MplFigure
+from PIL import Image
 from support_plots import measurement, results
 
 from multitracer import registry
 from multitracer.model.errors import UsageError
 from multitracer.plots import plot as plotting
-from multitracer.plots.drawable_text import drawable
+from multitracer.plots.drawable_text import FONT, drawable
 from multitracer.plots.figures import multilayer
-from multitracer.plots.mpl import renderer as mpl
+from multitracer.plots.mpl import png, renderer as mpl
 from multitracer.plots.mpl.axes import clock
 from multitracer.plots.mpl.label_placement import LabelPlacement
-from multitracer.plots.mpl.text import text_width, wrapped
+from multitracer.plots.mpl.text import HINTED, text_width, wrapped
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Role, Series, Spans
 from multitracer.plots.plot import PlotOptions
 from multitracer.plots.theme import THEMES
@@ -86,7 +87,7 @@ def test_a_failed_save_leaves_the_old_file_alone(tmp_path, monkeypatch):
     path = tmp_path / "figure.png"
     path.write_bytes(b"old")
     fig = mpl.draw(simple())
-    monkeypatch.setattr(fig, "savefig", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
+    monkeypatch.setattr(png, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
     with pytest.raises(UsageError, match="No space left"):
         mpl.save(fig, path)
     assert path.read_bytes() == b"old"
@@ -302,3 +303,33 @@ def test_a_number_keeps_its_unit() -> None:
     room = text_width("reset handshake (3 × 4.5", 9.0)
     assert wrapped(words, room, 9.0) == ["reset handshake", "(3 × 4.5 s)"]
     assert wrapped(words, 2 * room, 9.0) == [words]
+
+
+def test_a_png_has_the_pixels_that_matplotlib_writes(tmp_path):
+    fig = mpl.draw(built())
+    fig.savefig(tmp_path / "theirs.png", dpi=fig.dpi, facecolor=fig.get_facecolor())
+    mpl.save(fig, tmp_path / "ours.png")
+    with Image.open(tmp_path / "ours.png") as ours, Image.open(tmp_path / "theirs.png") as theirs:
+        assert ours.mode == "RGB"
+        assert ours.info == theirs.info
+        assert (np.asarray(ours.convert("RGBA")) == np.asarray(theirs)).all()
+    assert os.path.getsize(tmp_path / "ours.png") < 1.1 * os.path.getsize(tmp_path / "theirs.png")
+
+
+def test_a_png_of_a_ground_that_lets_through_keeps_doing_so(tmp_path):
+    fig = mpl.draw(built())
+    fig.set_facecolor("none")
+    mpl.save(fig, tmp_path / "figure.png")
+    with Image.open(tmp_path / "figure.png") as image:
+        assert image.mode == "RGBA"
+
+
+@pytest.mark.parametrize("bold", [False, True])
+@pytest.mark.parametrize("words", ["10.77.9.1:43012 \u2192 10.77.9.2", "AVATAR To. 4 \u00d7 21 ms", "i", ""])
+def test_width_of_words_is_that_of_matplotlib(words, bold):
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
+    font = FontProperties(family=FONT, size=10.0, weight="bold" if bold else "normal")
+    theirs = TextToPath().get_text_width_height_descent(words, font, False)[0]
+    assert text_width(words, 10.0, bold=bold) / HINTED == pytest.approx(theirs, abs=1.0)

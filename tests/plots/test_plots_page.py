@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from bokeh.embed import json_item
 from bokeh.models import HoverTool
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
@@ -150,3 +152,13 @@ def test_a_folded_figure_on_its_own_has_places_and_true_times() -> None:
     cuts = next(iter(layout.select({"name": "cuts"})))
     assert cuts.visible
     assert cuts.data_source.data["right"] - cuts.data_source.data["left"] == pytest.approx(figure.fold.shown)
+
+
+def test_the_page_embeds_what_bokeh_would(samples: Path) -> None:
+    figure = mt.plot(mt.read(samples / "bbr" / "snd.pcap"), interactive=True)
+    theirs: Any = json_item(figure, "figure")
+    ours = page.item(figure, "figure")
+    # Its own models are numbered on.
+    for one in (ours, theirs):
+        del one["doc"]["config"]
+    assert ours == theirs

@@ -89,60 +89,60 @@ def add_layer(
 
 
 def _glyph(plot: BokehFigure, layer: Layer, look: Look, source: ColumnDataSource) -> Any:
+    """Draw the rows of a source; nothing on the page selects or mutes, so that one glyph is enough."""
+    level = "underlay" if layer.kind == "shades" else "overlay" if layer.kind == "marks" else "glyph"
+    return plot.add_glyph(source, _shape(layer, look), level=level)
+
+
+def _shape(layer: Layer, look: Look) -> Any:
+    from bokeh.models import glyphs
+
     line: dict[str, Any] = {
         "line_color": look.color,
+        "line_alpha": look.alpha,
         "line_width": look.width * PIXELS,
         "line_dash": look.dash,
     }
+    fill: dict[str, Any] = {"fill_color": look.color, "fill_alpha": look.alpha}
     if layer.kind in ("points", "marks"):
         thin = look.symbol in ("x", "X", "+")
-        return plot.scatter(
-            "x",
-            "y",
-            source=source,
+        return glyphs.Scatter(
+            x="x",
+            y="y",
             marker=MARKERS.get(look.symbol, "circle"),
             size=max(look.size, 2.4) * PIXELS + (1.5 if look.symbol == "D" else 0),
             fill_color=None if look.hollow else look.color,
+            fill_alpha=look.alpha,
             line_color=look.color if look.hollow or thin else None,
+            line_alpha=look.alpha,
             line_width=look.width * PIXELS,
-            alpha=look.alpha,
-            level="overlay" if layer.kind == "marks" else "glyph",
         )
     if layer.kind == "steps":
-        return plot.step("x", "y", source=source, mode="after", line_alpha=look.alpha, **line)
+        return glyphs.Step(x="x", y="y", mode="after", **line)
     if layer.kind == "line":
-        return plot.line("x", "y", source=source, line_alpha=look.alpha, **line)
+        return glyphs.Line(x="x", y="y", **line)
     if layer.kind == "bars":
-        return plot.vbar(
-            x="x", top="y", width="width", source=source, color=look.color, alpha=look.alpha, line_width=0
-        )
+        outline: dict[str, Any] = {"line_color": look.color, "line_alpha": look.alpha, "line_width": 0}
+        return glyphs.VBar(x="x", top="y", width="width", **fill, **outline)
     if layer.kind == "lines":
-        return plot.vspan(x="x", source=source, line_alpha=look.alpha, **line)
+        return glyphs.VSpan(x="x", **line)
     if layer.kind == "shades":
-        return plot.vstrip(
-            x0="x",
-            x1="x1",
-            source=source,
-            fill_color=look.color,
-            fill_alpha=look.alpha,
-            line_color=None,
-            level="underlay",
-        )
+        return glyphs.VStrip(x0="x", x1="x1", line_color=None, **fill)
     if layer.kind == "bands":
         # The outline keeps the shortest from vanishing.
-        return plot.quad(
+        solid = max(look.alpha, SOLID)
+        return glyphs.Quad(
             left="x",
             right="x1",
             bottom="y",
             top="y1",
-            source=source,
             fill_color=look.color,
-            fill_alpha=max(look.alpha, SOLID),
+            fill_alpha=solid,
             line_color=look.color,
-            line_alpha=max(look.alpha, SOLID),
+            line_alpha=solid,
             line_width=1,
         )
-    return plot.segment(x0="x", y0="y", x1="x1", y1="y1", source=source, line_alpha=look.alpha, **line)
+    return glyphs.Segment(x0="x", y0="y", x1="x1", y1="y1", **line)
 
 
 def _tooltips(layer: Layer, source_name: str, time: str) -> list[tuple[str, str]]:
@@ -169,6 +169,7 @@ def _tooltips(layer: Layer, source_name: str, time: str) -> list[tuple[str, str]
 def _texts(plot: BokehFigure, layer: Layer, look: Look, theme: Theme, *, alone: bool) -> None:
     """Words beside marks; on the page a script places them so that none lies on another."""
     from bokeh.models import ColumnDataSource
+    from bokeh.models.glyphs import Text
 
     if layer.kind == "lines" and plot.name == "panel:lanes":
         return
@@ -182,19 +183,18 @@ def _texts(plot: BokehFigure, layer: Layer, look: Look, theme: Theme, *, alone: 
     align, dx = ("left", 5) if first else ("center", 0)
     columns |= {"align": [align] * layer.count, "dx": [dx] * layer.count}
     source = ColumnDataSource(columns, name=f"text:{layer.id}")
-    words = plot.text(
-        "x",
-        "y",
+    shape: Any = Text(
+        x="x",
+        y="y",
         text="text",
-        source=source,
         text_color=look.color,
         text_font_size="11px",
         text_font_style="bold",
-        text_align="align",
+        text_align={"field": "align"},
         text_baseline="top" if first else "bottom",
-        x_offset="dx",
+        x_offset={"field": "dx"},
         y_offset=4 if first else -5,
-        level="annotation",
     )
+    words = plot.add_glyph(source, shape, level="annotation")
     words.name = f"text:{layer.id}"
     words.visible = alone or first or layer.count <= TEXTS // 3

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.model.timeline import Timeline
+from multitracer.plots import libraries
 from multitracer.plots.bokeh.axes import clock_axis, draw_frame
 from multitracer.plots.bokeh.facts import describer
 from multitracer.plots.bokeh.fold import add_cuts, fold_axis, placed
@@ -100,6 +101,7 @@ def compose(
     fold : Fold, optional
         Cuts that the page's script may make; a figure on its own has those of the figure.
     """
+    libraries.bokeh_models()
     from bokeh.layouts import column, gridplot
     from bokeh.models import Range1d
 
@@ -161,6 +163,25 @@ def compose(
     return column(grid, strip, sizing_mode="stretch_width", name="layout")
 
 
+def item(layout: LayoutDOM, target: str) -> dict[str, Any]:
+    """What BokehJS embeds in an element of the page: as `bokeh.embed.json_item`, without its checks.
+
+    Those look for what a person might have done wrong, and take as long as the rest.
+
+    Parameters
+    ----------
+    layout : LayoutDOM
+    target : str
+        Id of the element.
+    """
+    from bokeh.core.serialization import Serializer
+    from bokeh.document import Document
+
+    document: dict[str, Any] = dict(Document(title="").to_json(deferred=False))
+    document["roots"] = Serializer(deferred=False).encode([layout])
+    return {"target_id": target, "root_id": layout.id, "doc": document, "version": document["version"]}
+
+
 def whole(figure: Figure, drawn: list[Layer]) -> tuple[float, float]:
     """The time that the figure's window and all data span."""
     times = [edge for one in drawn for edge in _extent(one)]
@@ -184,7 +205,7 @@ def _overview(
     theme: ThemeName,
 ) -> BokehFigure:
     """All of the time in a narrow strip, with the present window to drag."""
-    from bokeh.models import Range1d, RangeTool
+    from bokeh.models import ColumnDataSource, Range1d, RangeTool, Scatter
     from bokeh.plotting import figure as new_figure
 
     main = _main_panel(figure)
@@ -205,13 +226,18 @@ def _overview(
     )
     strip.axis.visible = False
     strip.grid.visible = False
-    strip.scatter([times[0]], [low], size=0, alpha=0)  # a plot without a renderer warns
+    # A plot without a renderer warns.
+    strip.add_glyph(ColumnDataSource({"x": [times[0]], "y": [low]}), Scatter(x="x", y="y", size=0))
     for one in drawn:
         if one.panel == main.name and one.kind == "points":
             seen = one.seen(times, (low, high), COLUMNS, OVERVIEW_HEIGHT // 2)
             x, y = one.columns["x"][seen], one.columns["y"][seen]
-            strip.scatter(
-                x, y, size=2, line_color=None, color=THEMES[theme].looks[one.role].color, name=one.id
+            strip.add_glyph(
+                ColumnDataSource({"x": x, "y": y}),
+                Scatter(
+                    x="x", y="y", size=2, line_color=None, fill_color=THEMES[theme].looks[one.role].color
+                ),
+                name=one.id,
             )
     tool = RangeTool(x_range=x_range)
     tool.overlay.fill_color = THEMES[theme].looks["snd_ack"].color

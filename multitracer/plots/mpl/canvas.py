@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.plots import libraries
 from multitracer.plots.appearance import FONT, Appearance
 from multitracer.plots.fold import Floats
 from multitracer.plots.mpl.label_placement import LabelPlacement
@@ -46,6 +47,7 @@ class Canvas:
         theme: ThemeName,
         appearance: Appearance | None = None,
     ) -> None:
+        libraries.matplotlib_figure()
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure as MplFigure
 

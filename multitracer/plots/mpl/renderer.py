@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from multitracer.model.errors import UsageError
 from multitracer.plots.appearance import Appearance, renamed
 from multitracer.plots.drawable_text import drawable
+from multitracer.plots.mpl import png
 from multitracer.plots.mpl.axes import dress_panel
 from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.mpl.fold import draw_breaks
@@ -111,10 +111,13 @@ def save(fig: MplFigure, path: str | Path) -> None:
     kind = file_format(target)
     # A date in the file would make every run differ.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    temporary = target.parent / f".multitracer-{secrets.token_hex(8)}{target.suffix}"
+    temporary = target.parent / f".multitracer-{os.urandom(8).hex()}{target.suffix}"
     try:
         with temporary.open("xb") as file:
-            fig.savefig(file, format=kind, dpi=fig.dpi, facecolor=fig.get_facecolor(), metadata=metadata)
+            if kind == "png":
+                png.write(fig, file)
+            else:
+                fig.savefig(file, format=kind, dpi=fig.dpi, facecolor=fig.get_facecolor(), metadata=metadata)
         os.replace(temporary, target)
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror or error}") from error

@@ -12,13 +12,51 @@ HINTED = 1.08  # small letters at few pixels per inch are rounded up to whole pi
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
+class _Widths:
+    """Of letters without hinting: each is loaded once, where matplotlib loads those of every word anew."""
+
+    def __init__(self, bold: bool) -> None:
+        from matplotlib.font_manager import FontProperties, findfont
+        from matplotlib.ft2font import FT2Font
+
+        self._font = FT2Font(findfont(FontProperties(family=FONT, weight="bold" if bold else "normal")))
+        self._font.set_size(100.0, 72.0)
+        self._letters: dict[str, tuple[int, int]] = {}
+        self._pairs: dict[tuple[int, int], int] = {}
+
+    def _letter(self, letter: str) -> tuple[int, int]:
+        from matplotlib.ft2font import LoadFlags
+
+        width = self._font.load_char(ord(letter), LoadFlags.NO_HINTING).horiAdvance
+        self._letters[letter] = found = (self._font.get_char_index(ord(letter)), width)
+        return found
+
+    def _pair(self, pair: tuple[Any, Any]) -> int:
+        from matplotlib.ft2font import Kerning
+
+        self._pairs[pair] = found = self._font.get_kerning(*pair, Kerning.DEFAULT)
+        return found
+
+    def of(self, words: str) -> float:
+        """Of a line, for each point of its size."""
+        whole = last = 0
+        for letter in words:
+            index, width = self._letters.get(letter) or self._letter(letter)
+            whole += width
+            if last:
+                pair = (last, index)
+                kerned = self._pairs.get(pair)
+                whole += self._pair(pair) if kerned is None else kerned
+            last = index
+        return whole / 6400.0
+
+
+_widths = functools.cache(_Widths)
+
+
 @functools.lru_cache(maxsize=4096)
 def _per_point(words: str, bold: bool) -> float:
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextToPath
-
-    font = FontProperties(family=FONT, size=10.0, weight="bold" if bold else "normal")
-    return float(TextToPath().get_text_width_height_descent(words, font, False)[0]) / 10.0
+    return _widths(bold).of(words)
 
 
 def text_width(words: str, size: float, *, bold: bool = False) -> float:

@@ -11,6 +11,7 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.tcp.flow_batch import GroupedSearch, Times, advancing, payload, valid_acks
 from multitracer.layers.tcp.two_way import TwoWay, quantiles, two_way_batches
 from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.unique import among
 from multitracer.model.schema import ACK_KINDS
 from multitracer.model.schema.results import ACK_BUNCHES
 from multitracer.model.table import Array, Table
@@ -136,7 +137,7 @@ def _sent_ns(both: TwoWay, of: Times, numbers: Times) -> Times:
     row = order[at]
     fits = (data_of[row] == of) & (seq[row] < numbers) & (ends[row] >= numbers)
     begins = both.line.at(data_of, seq)
-    once = ~np.isin(begins[row], begins[data["duplicate"] > 0])
+    once = ~among(begins[row], begins[data["duplicate"] > 0])
     return np.where(fits & once, data["t_ns"][row], -1)
 
 

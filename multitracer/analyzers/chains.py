@@ -61,7 +61,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         "kinds": {kind: int(np.count_nonzero(words == kind)) for kind in sorted(set(words.tolist()))},
         "idle_s": round(int(table["idle_ns"].sum()) / 1e9, 6),
         "byte_us": round(evidence.byte_ns / 1e3, 6),
-        "chains": [_words(m, chain, table, row) for row, chain in enumerate(chains)],
+        "chains": _words(m, chains, table),
     }
     return Result("chains", summary, {"chains": table, "chain_events": events, "chain_links": links})
 
@@ -72,12 +72,10 @@ def _charge(evidence: Evidence, chains: list[Chain], held: list[Chain]) -> Table
     by_repeat: dict[tuple[int, int], int] = {}
     for number, chain in enumerate(chains, 1):
         for episode in _episodes_of(evidence, chain):
-            for record in episode.repeats["record"].tolist():
+            for record in episode.values("record"):
                 by_repeat[episode.conn, record] = number
     for episode in evidence.episodes:
-        for t_ns, record in zip(
-            episode.repeats["t_ns"].tolist(), episode.repeats["record"].tolist(), strict=True
-        ):
+        for t_ns, record in zip(episode.values("t_ns"), episode.values("record"), strict=True):
             rows.append(("repeat", t_ns, record, by_repeat.get((episode.conn, record), 0)))
     timeouts = evidence.rows("timeouts")
     if timeouts is not None:
@@ -113,7 +111,7 @@ def _charge_idle(
             before = bisect_right(starts.get(conn, []), end + _SLACK_NS)
             if before:
                 last = evidence.episodes_by[conn][before - 1]
-                number = by_repeat.get((conn, int(last.repeats["record"][0])), 0)
+                number = by_repeat.get((conn, last.first_record), 0)
         elif not number and IDLE_CAUSES[int(phases["cause"][row])] in _AWAITED:
             number = next((n for n, one in enumerate(held, len(chains) + 1) if _behind(one, start, end)), 0)
         if number:
@@ -153,31 +151,37 @@ def _source_of(evidence: Evidence) -> int:
     return int(frames["source"][0]) if len(frames) else -1
 
 
-def _words(m: Timeline, chain: Chain, table: Table, row: int) -> dict[str, Any]:
-    return {
-        "chain": row + 1,
-        "kind": chain.kind,
-        "start": round(m.seconds(chain.t_ns), 6),
-        "end": round(m.seconds(chain.end_ns), 6),
-        "conn": chain.conn if chain.conn >= 0 else None,
-        "idle_s": round(chain.idle_ns / 1e9, 6),
-        "held_s": round(chain.held_ns / 1e9, 6),
-        "duplicate_bytes": chain.duplicate,
-        "dropped_bytes": chain.dropped,
-        "cost_s": round(int(table["cost_ns"][row]) / 1e9, 6),
-        "silence_s": round(chain.silence_ns / 1e9, 6),
-        "events": [_event(m, number, event) for number, event in enumerate(chain.events, 1)],
-    }
+def _words(m: Timeline, chains: list[Chain], table: Table) -> list[dict[str, Any]]:
+    """The chains for the summary."""
+    paths = [source.path for source in m.sources]
+    rows = zip(chains, table["end_ns"].tolist(), table["cost_ns"].tolist(), strict=True)
+    return [
+        {
+            "chain": number,
+            "kind": chain.kind,
+            "start": round(m.seconds(chain.t_ns), 6),
+            "end": round(m.seconds(end_ns), 6),
+            "conn": chain.conn if chain.conn >= 0 else None,
+            "idle_s": round(chain.idle_ns / 1e9, 6),
+            "held_s": round(chain.held_ns / 1e9, 6),
+            "duplicate_bytes": chain.duplicate,
+            "dropped_bytes": chain.dropped,
+            "cost_s": round(cost_ns / 1e9, 6),
+            "silence_s": round(chain.silence_ns / 1e9, 6),
+            "events": [_event(m, paths, place, event) for place, event in enumerate(chain.events, 1)],
+        }
+        for number, (chain, end_ns, cost_ns) in enumerate(rows, 1)
+    ]
 
 
-def _event(m: Timeline, number: int, event: Event) -> dict[str, Any]:
+def _event(m: Timeline, paths: list[str], number: int, event: Event) -> dict[str, Any]:
     return {
         "event": number,
         "parent": event.parent or None,
         "what": event.what,
         "t": round(m.seconds(event.t_ns), 6),
         "end": round(m.seconds(event.end_ns), 6) if event.end_ns >= 0 else None,
-        "source": m.sources[event.source].path if event.source >= 0 else None,
+        "source": paths[event.source] if event.source >= 0 else None,
         "record": event.record or None,
         "seq": event.seq if event.seq >= 0 else None,
         "length": event.length if event.length >= 0 else None,

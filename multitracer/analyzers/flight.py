@@ -15,6 +15,7 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.tcp.flow_batch import Flags, FlowBatch, GroupedSearch, Times, batches, flows, highest
 from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderStates, sender_states
 from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.group_by import summed_at
 from multitracer.model.schema import ACK_KINDS, CAUSES
 from multitracer.model.schema.sender import IN_FLIGHT
 from multitracer.model.table import Array, Table
@@ -159,9 +160,8 @@ def _sent_again(states: SenderStates, of: Times, t_ns: Times, una: Times) -> Tim
     same &= rows.of[order][1:] == rows.of[order][:-1]
     end[order[:-1][same]] = np.minimum(end[order[:-1][same]], begin[order[1:][same]])
     end = np.maximum(begin, end)
-    change = np.zeros(len(t_ns) + 1, dtype=np.int64)
-    np.add.at(change, begin, rows["duplicate"])
-    np.add.at(change, end, -rows["duplicate"].astype(np.int64))
+    length = len(t_ns) + 1
+    change = summed_at(begin, rows["duplicate"], length) - summed_at(end, rows["duplicate"], length)
     return np.cumsum(change)[:-1]
 
 
@@ -209,8 +209,7 @@ def _bursts(m: Timeline, states: SenderStates, released: _Released) -> list[dict
 def _largest(m: Timeline, states: SenderStates, row: Times, counted: Flags) -> dict[int, dict[str, Any]]:
     acks, data = states.acks, states.data
     size = np.bincount(row[counted], minlength=len(acks))
-    length = np.zeros(len(acks), dtype=np.int64)
-    np.add.at(length, row[counted], data["length"][counted])
+    length = summed_at(row[counted], data["length"][counted], len(acks))
     released = np.flatnonzero(size)
     order = released[np.lexsort((released, -size[released], acks.of[released]))]
     first = order[np.append(True, np.diff(acks.of[order]) > 0)[: len(order)]]

@@ -11,6 +11,7 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck, why_no_bottleneck
 from multitracer.layers.tcp.transit import data_at, near_sender, valid_acks
 from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.statistics import medians, quantiles
 from multitracer.model.schema.chains import LOAD
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
@@ -86,10 +87,10 @@ def _payload_share(data: Table) -> float:
 
 def _words(connection: Connection, table: Table, found: Bottleneck) -> dict[str, Any]:
     smallest = int((table["rtt_ns"] - table["delay_ns"])[0])
-    middle, most = (float(np.quantile(table["delay_ns"], part)) / 1e9 for part in (0.5, 1.0))
-    load = float(np.median(table["load"]))
+    middle, most = (part / 1e9 for part in quantiles(table["delay_ns"], [0.5, 1.0]).tolist())
+    load = float(medians(table["load"]))
     capacity = (
-        float(np.median((table["load"] - table["queue"])[table["queue"] > 0]))
+        float(medians((table["load"] - table["queue"])[table["queue"] > 0]))
         if np.any(table["queue"] > 0)
         else None
     )
@@ -100,9 +101,9 @@ def _words(connection: Connection, table: Table, found: Bottleneck) -> dict[str,
         "queueing_delay_s": {"median": round(middle, 6), "max": round(most, 6)},
         "pipe_capacity_bytes": None if capacity is None else round(capacity),
         "load_bytes": {"median": round(load), "max": int(table["load"].max())},
-        "queue_bytes": {"median": round(float(np.median(table["queue"]))), "max": int(table["queue"].max())},
+        "queue_bytes": {"median": round(float(medians(table["queue"]))), "max": int(table["queue"].max())},
         "drain_s": {
-            "median": round(float(np.median(table["drain_ns"])) / 1e9, 6),
+            "median": round(float(medians(table["drain_ns"])) / 1e9, 6),
             "max": round(int(table["drain_ns"].max()) / 1e9, 6),
         },
         "overload": None if not capacity else round(load / capacity, 3),

@@ -11,7 +11,7 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.tcp.flow_batch import FlowBatch, batches, valid_acks
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.arrays.statistics import smoothed
+from multitracer.model.arrays.statistics import medians, quantiles, smoothed
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema.studies import RTT_SAMPLES
 from multitracer.model.table import Array, Table
@@ -79,11 +79,11 @@ def _describe(rtt: Array, before: Array, timer: Array) -> list[dict[str, Any]]:
     size = rtt.shape[1]
     error = np.abs(rtt - before)[:, 1:]  # the first sample is the estimate
     columns = (
-        np.percentile(rtt, (0, 5, 50, 95, 100), axis=1).T,
+        quantiles(rtt, (0.0, 0.05, 0.5, 0.95, 1.0)),
         rtt.mean(axis=1),
         rtt.std(ddof=1, axis=1) if size > 1 else np.zeros(len(rtt)),
         error.mean(axis=1) if size > 1 else np.zeros(len(rtt)),
-        np.median(timer, axis=1),
+        medians(timer),
     )
     found = []
     for (low, p5, middle, p95, high), mean, spread, far, rto in zip(

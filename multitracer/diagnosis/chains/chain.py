@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,7 @@ MOST_EVENTS = 400
 """Events of one kind that a chain names one by one; the rest is in the tables of the analyzers."""
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One event of a chain; fields as in `CHAIN_EVENTS`."""
 
     what: str
@@ -74,7 +74,10 @@ class Chain:
     @property
     def end_ns(self) -> int:
         """End of the last event."""
-        return max([self.t_ns, *(max(event.t_ns, event.end_ns) for event in self.events)])
+        found = self.t_ns
+        for event in self.events:
+            found = max(found, event.t_ns, event.end_ns)
+        return found
 
 
 def chain_table(chains: Sequence[Chain], byte_ns: float) -> Table:
@@ -112,8 +115,10 @@ def event_table(chains: Sequence[Chain]) -> Table:
         for number, chain in enumerate(chains, 1)
         for index, event in enumerate(chain.events, 1)
     ]
+    fields = zip(*(event for _, _, event in rows), strict=True) if rows else [()] * len(Event._fields)
+    named = dict(zip(Event._fields, fields, strict=True))
     names = [column.name for column in CHAIN_EVENTS.columns if column.name not in ("chain", "event")]
-    given = {name: [getattr(event, name) for _, _, event in rows] for name in names}
+    given = {name: named[name] for name in names}
     return Table.filled(
         CHAIN_EVENTS,
         len(rows),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -25,42 +26,97 @@ from multitracer.model.timeline import Connection, Timeline
 _SECOND_NS = 1_000_000_000
 
 
-@dataclass(frozen=True)
+class Repeats:
+    """Retransmissions of one connection in time order.
+
+    There may be tens of thousands of recoveries of a few segments each: values out of lists take a tenth of
+    the time that they take out of arrays of that length.
+
+    Parameters
+    ----------
+    table : Table
+        Rows of `retransmissions`.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._values: dict[str, list[Any]] = {}
+
+    def values(self, name: str) -> list[Any]:
+        """A column as a list."""
+        found = self._values.get(name)
+        if found is None:
+            found = self._values[name] = self.table[name].tolist()
+        return found
+
+    @cached_property
+    def causes(self) -> list[str]:
+        """Why each was sent."""
+        words: list[str] = self.table.words("cause").tolist()
+        return words
+
+
+@dataclass(frozen=True, eq=False)
 class Episode:
     """One loss recovery of a sender: everything that it sent again until all was acknowledged.
 
     Attributes
     ----------
     conn : int
-    repeats : Table
-        Rows of `retransmissions`, in time order.
-    copy_ns : int
-        When the first byte sent again had last been sent before.
+    of : Repeats
+        Everything that the connection sent again.
+    begin, end : int
+        The rows of the episode.
     """
 
     conn: int
-    repeats: Table
-    copy_ns: int
+    of: Repeats
+    begin: int
+    end: int
+
+    def values(self, name: str) -> list[Any]:
+        """A column of its rows as a list."""
+        return self.of.values(name)[self.begin : self.end]
+
+    @property
+    def causes(self) -> list[str]:
+        """Why each of its segments was sent again."""
+        return self.of.causes[self.begin : self.end]
 
     @cached_property
+    def repeats(self) -> Table:
+        """Its rows of `retransmissions`, in time order."""
+        return self.of.table.between(self.begin, self.end)
+
+    @property
+    def copy_ns(self) -> int:
+        """When the first byte sent again had last been sent before."""
+        return self.start_ns - max(int(self.of.values("since_sent_ns")[self.begin]), 0)
+
+    @property
     def start_ns(self) -> int:
         """The first retransmission."""
-        return int(self.repeats["t_ns"][0])
+        return int(self.of.values("t_ns")[self.begin])
 
-    @cached_property
+    @property
     def end_ns(self) -> int:
         """The last retransmission."""
-        return int(self.repeats["t_ns"][-1])
+        return int(self.of.values("t_ns")[self.end - 1])
+
+    @property
+    def first_record(self) -> int:
+        """The packet that was sent again first."""
+        return int(self.of.values("record")[self.begin])
 
     @property
     def duplicate(self) -> int:
         """Bytes sent again."""
-        return int(self.repeats["duplicate"].sum())
+        return sum(self.values("duplicate"))
 
-    @cached_property
+    @property
     def cause(self) -> str:
         """Why the first segment was sent again."""
-        return str(self.repeats.words("cause")[0])
+        return self.of.causes[self.begin]
 
 
 class Evidence:
@@ -118,13 +174,10 @@ class Evidence:
             connection = self._connection(conn)
             if connection is None:
                 continue
-            mine = rows.where(grouped.rows(conn, connection.data_dir))
+            mine = Repeats(rows.where(grouped.rows(conn, connection.data_dir)))
             group = _together(mine, self.judged(conn, "spurious"))
             bounds = np.flatnonzero(np.diff(group, prepend=-1, append=-1)).tolist()
-            for begin, end in pairwise(bounds):
-                repeats = mine.between(begin, end)
-                first = int(repeats["t_ns"][0]) - max(int(repeats["since_sent_ns"][0]), 0)
-                found.append(Episode(conn, repeats, first))
+            found += [Episode(conn, mine, begin, end) for begin, end in pairwise(bounds)]
         return sorted(found, key=lambda one: one.start_ns)
 
     @cached_property
@@ -138,7 +191,7 @@ class Evidence:
     @cached_property
     def begun_by(self) -> dict[tuple[int, int], Episode]:
         """The same by connection and the packet that was sent again first."""
-        return {(one.conn, int(one.repeats["record"][0])): one for one in self.episodes}
+        return {(one.conn, one.first_record): one for one in self.episodes}
 
     def judged(self, conn: int, verdict: str) -> Array:
         """Packets by which timeouts of a connection with this verdict sent again."""
@@ -154,7 +207,10 @@ class Evidence:
 
     def timeouts_in(self, episode: Episode) -> Table | None:
         """Timeouts by which something of a recovery was sent again; None if there are none."""
-        places = (self._timeout_of.get((episode.conn, one)) for one in episode.repeats["record"].tolist())
+        known = self._timeout_of
+        if not known:
+            return None
+        places = [known.get((episode.conn, one)) for one in episode.values("record")]
         mine = sorted(place for place in places if place is not None)
         rows = self.rows("timeouts") if mine else None
         return None if rows is None else rows.where(np.array(mine, dtype=np.int64))
@@ -218,7 +274,7 @@ class Evidence:
         return framemap.of(self.m).lines_of(span)
 
 
-def _together(repeats: Table, needless: Array) -> Array:
+def _together(repeats: Repeats, needless: Array) -> Array:
     """A number for each retransmission of a connection: the same for those that belong together.
 
     A recovery is one; but where timers fire needlessly in it, they and the refill behind them have another
@@ -227,15 +283,14 @@ def _together(repeats: Table, needless: Array) -> Array:
     (probes, and what no rule explains) stands alone, or with what was sent again no longer than a timeout
     before: probes with probes, the unexplained with all.
     """
-    group = np.zeros(len(repeats), dtype=np.int64)
+    group = np.zeros(len(repeats.table), dtype=np.int64)
     number = 0
-    episodes = repeats["episode"].tolist()
-    causes = repeats.words("cause").tolist()
-    t_ns, rto_ns = repeats["t_ns"].tolist(), repeats["rto_ns"].tolist()
-    spurious = np.isin(repeats["record"], needless).tolist()
+    episodes, causes = repeats.values("episode"), repeats.causes
+    t_ns, rto_ns = repeats.values("t_ns"), repeats.values("rto_ns")
+    spurious = np.isin(repeats.table["record"], needless).tolist()
     in_vain = False  # the group before is one of needless timers
     expired = -1  # the segment whose timer fired last
-    starts = repeats["seq"].tolist()
+    starts = repeats.values("seq")
     for row, episode in enumerate(episodes):
         soon = row > 0 and t_ns[row] - t_ns[row - 1] <= max(rto_ns[row], _SECOND_NS)
         if episode:

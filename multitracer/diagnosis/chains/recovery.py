@@ -57,22 +57,24 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
                     cause=str(verdicts[row]),
                 )
             )
-    causes = episode.repeats.words("cause").tolist()
-    for word in (words := dict.fromkeys(causes)):
-        same = np.array([cause == word for cause in causes], dtype=np.bool_) if len(words) > 1 else None
-        rows = episode.repeats if same is None else episode.repeats.where(same)
+    causes = episode.causes
+    t_ns, source, record, seq, duplicate = map(
+        episode.values, ("t_ns", "source", "record", "seq", "duplicate")
+    )
+    for word in dict.fromkeys(causes):
+        rows = [row for row, cause in enumerate(causes) if cause == word]
         chain.add(
             Event(
                 word if word != "timeout" else "timeout_retransmission",
-                int(rows["t_ns"][0]),
+                t_ns[rows[0]],
                 f"{count(len(rows), 'segment')} retransmitted in the same recovery (RFC 6582)",
                 last,
-                end_ns=int(rows["t_ns"][-1]),
-                source=int(rows["source"][0]),
-                record=int(rows["record"][0]),
+                end_ns=t_ns[rows[-1]],
+                source=source[rows[0]],
+                record=record[rows[0]],
                 conn=episode.conn,
-                seq=int(rows["seq"].min()),
-                length=int(rows["duplicate"].sum()),
+                seq=min(seq[row] for row in rows),
+                length=sum(duplicate[row] for row in rows),
                 number=len(rows),
             )
         )
@@ -125,8 +127,10 @@ def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
     given_up = np.flatnonzero(gone)
     conn, t_ns, seq = (spans[name][given_up] for name in ("conn", "t_ns", "seq"))
     for episode in episodes:
-        mine = (conn == episode.conn) & (t_ns < episode.start_ns)
-        rows = given_up[mine & np.isin(seq, episode.repeats["seq"])] if mine.any() else given_up[:0]
+        rows = given_up
+        if len(given_up):
+            mine = (conn == episode.conn) & (t_ns < episode.start_ns)
+            rows = given_up[mine & np.isin(seq, episode.repeats["seq"])] if mine.any() else given_up[:0]
         if len(rows):
             chain = Chain("link_loss", int(spans["t_ns"][rows[0]]), episode.conn)
             last = 0
@@ -154,8 +158,8 @@ def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
                 episode.copy_ns,
                 "first transmission of the retransmitted data",
                 conn=episode.conn,
-                seq=int(episode.repeats["seq"][0]),
-                length=int(episode.repeats["length"][0]),
+                seq=episode.values("seq")[0],
+                length=episode.values("length")[0],
             )
         )
         add_episode(evidence, chain, episode, _lost_between(evidence, chain, episode, first))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.layers.link.sendings import sendings
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.linktype import LinkType
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
@@ -86,7 +87,7 @@ def _link_path(m: Timeline) -> LinkPath | None:
         return None
     # Each frame counts as a byte more than it holds: one that sent only empty frames is still a sender.
     sender = int(np.argmax(np.bincount(sending["entity"][new], weights=_bytes(sending.where(new)) + 1)))
-    others = [entity for entity in np.unique(frames["entity"]).tolist() if entity != sender]
+    others = [entity for entity in sorted_unique(frames["entity"]).tolist() if entity != sender]
     receiver = others[0] if len(others) == 1 else None
     sent = sending.where(sending["entity"] == sender)
     first = sent.where(first_rows(m, sent))
@@ -127,7 +128,7 @@ def first_rows(m: Timeline, sent: Table) -> npt.NDArray[np.int64]:
         Frames that were sent, in time order.
     """
     first = sent["attempt"] == 0
-    watched = [e for e in np.unique(sent["entity"]).tolist() if m.link_type(e).observer == "monitor"]
+    watched = [e for e in sorted_unique(sent["entity"]).tolist() if m.link_type(e).observer == "monitor"]
     for entity in watched:
         mine = np.flatnonzero((sent["entity"] == entity) & (sent["offset"] >= 0))
         first[mine] = False

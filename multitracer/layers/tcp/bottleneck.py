@@ -16,6 +16,7 @@ from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import data_spans, near_sender
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, subtract, total, union
 from multitracer.model.arrays.least import least_between
+from multitracer.model.arrays.statistics import quantiles
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
@@ -268,7 +269,7 @@ def _peak(out_ns: Times, size: Times) -> float:
     if not measured.any():
         return 0.0
     rates = (carried[_TRAIN:] - carried[:-_TRAIN])[measured] / time[measured] * 1e9
-    return float(np.quantile(rates, 0.99))
+    return float(quantiles(rates, [0.99])[0])
 
 
 def idle_ns(found: Bottleneck) -> tuple[int, int, int]:

@@ -241,16 +241,14 @@ def _recoveries(data: FlowBatch, reached: Times, acks: FlowBatch, acked: Times) 
 
 
 def _recoveries_of(again_ns: Times, reached: Times, ack_ns: Times, acked: Times) -> Intervals:
-    found = []
-    forever = int(np.iinfo(np.int64).max)
-    position = 0
+    forever = np.iinfo(np.int64).max
+    # All that was sent before: the segment itself was, so its own end is part of it.
+    covered = np.searchsorted(acked, reached)
+    ends = np.maximum(np.append(ack_ns, forever)[covered], again_ns + 1)
+    # From each the recovery that could follow it; a walk finds those that do.
+    following = np.searchsorted(again_ns, ends, side="right").tolist()
+    picked, position = [], 0
     while position < len(again_ns):
-        start = int(again_ns[position])
-        # All that was sent before: the segment itself was, so its own end is part of it.
-        covered = int(np.searchsorted(acked, reached[position]))
-        end = max(int(ack_ns[covered]), start + 1) if covered < len(acked) else forever
-        found.append((start, end))
-        if end == forever:
-            break
-        position = int(np.searchsorted(again_ns, end, side="right"))
-    return intervals(found)
+        picked.append(position)
+        position = following[position]
+    return intervals(np.column_stack([again_ns[picked], ends[picked]]))

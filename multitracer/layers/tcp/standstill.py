@@ -112,40 +112,50 @@ def _behind(data: Table, acks: Table, base_ns: int, needless: Sequence[int]) -> 
     """
     if len(acks) < 3:
         return []
+    ack_ns, sent_at_ns = acks["t_ns"], data["t_ns"]
+    gaps_ns = np.diff(ack_ns)
+    least_ns = max(STILL_NS, _FACTOR * int(np.median(gaps_ns)), _FACTOR * base_ns)
+    # A window that is closed holds nothing in flight that an ACK would be due for.
+    candidates = np.flatnonzero((gaps_ns > least_ns) & (acks["window"][:-1] != 0))
+    if not len(candidates):
+        return []
     acked = np.maximum.accumulate(acks["ack"])
     ends = np.maximum.accumulate(data["seq"] + data["length"])
     never = np.iinfo(np.int64).max // 2
-    # What was not acknowledged yet: the second segment of it had been in flight for a base RTT from then on.
-    oldest = np.searchsorted(ends, acked[:-1], side="right") + _SEGMENTS - 1
-    waiting = np.append(data["t_ns"], never)[np.minimum(oldest, len(data))]
-    begin, end = acks["t_ns"][:-1], acks["t_ns"][1:]
-    least_ns = max(STILL_NS, _FACTOR * int(np.median(np.diff(acks["t_ns"]))), _FACTOR * base_ns)
-    advanced = acked[1:] > acked[:-1]
-    # A window that is closed holds nothing in flight that an ACK would be due for.
-    candidates = np.flatnonzero((end - begin > least_ns) & (acks["window"][:-1] != 0))
-    # An ACK of nothing new answers data out of order, if it carries nothing else and some data is left.
-    pure = (acks["length"][1:] == 0) & (acks["flags"][1:] & (_FIN | _SYN) == 0)
-    pure &= np.append(0, ends)[np.searchsorted(data["t_ns"], begin, side="right")] > acked[1:]
     again = _retransmissions(data, ends, needless)
+    again_ns, again_from, again_to = again["t_ns"], again["seq"], again["seq"] + again["length"]
     found = []
     for at in candidates.tolist():
-        start_ns, end_ns = int(begin[at]), int(end[at])
-        if advanced[at]:
+        start_ns, end_ns = int(ack_ns[at]), int(ack_ns[at + 1])
+        if acked[at + 1] > acked[at]:
             first, last = int(acked[at]), int(acked[at + 1])
-            mine = (again["seq"] < last) & (again["seq"] + again["length"] > first)
-            sent_ns = again["t_ns"][mine & (again["t_ns"] <= end_ns)]
-            start_ns = max(start_ns, int(waiting[at]) + base_ns)
+            sent_ns = again_ns[(again_from < last) & (again_to > first) & (again_ns <= end_ns)]
+            # What was not acknowledged yet: the second segment of it had been in flight from then on.
+            oldest = int(ends.searchsorted(first, side="right")) + _SEGMENTS - 1
+            waiting_ns = int(sent_at_ns[oldest]) if oldest < len(data) else never
+            start_ns = max(start_ns, waiting_ns + base_ns)
             start_ns = max(start_ns, int(sent_ns.max()) + base_ns) if len(sent_ns) else start_ns
-        elif pure[at]:
+        elif _answers(acks, at + 1) and _left(data, ends, start_ns) > acked[at + 1]:
             # A receiver answers at once what does not come in order (RFC 5681, section 4.2): the last segment
             # that can have arrived by then had been in flight since it was sent.
-            place = int(np.searchsorted(data["t_ns"], end_ns - base_ns, side="right")) - 1
-            start_ns = max(start_ns, int(data["t_ns"][place]) + base_ns) if place >= 0 else end_ns
+            place = int(sent_at_ns.searchsorted(end_ns - base_ns, side="right")) - 1
+            start_ns = max(start_ns, int(sent_at_ns[place]) + base_ns) if place >= 0 else end_ns
         else:
             continue
         if end_ns - start_ns > least_ns:
             found.append(Standstill(start_ns, end_ns, int(acks["record"][at + 1]), False))
     return found
+
+
+def _answers(acks: Table, row: int) -> bool:
+    """Whether an ACK carries nothing: one of nothing new answers data out of order, if some is left."""
+    return not acks["length"][row] and not acks["flags"][row] & (_FIN | _SYN)
+
+
+def _left(data: Table, ends: Times, t_ns: int) -> int:
+    """Up to which byte data had been sent."""
+    sent = int(np.searchsorted(data["t_ns"], t_ns, side="right"))
+    return int(ends[sent - 1]) if sent else 0
 
 
 def _retransmissions(data: Table, ends: Times, needless: Sequence[int]) -> Table:

@@ -1,4 +1,4 @@
-"""Distinct integers, in time that does not depend on what they are."""
+"""Distinct integers, and which are among others, in time that does not depend on what they are."""
 
 from __future__ import annotations
 
@@ -14,3 +14,16 @@ def sorted_unique(values: Array) -> Array:
     """
     ordered = np.sort(values, kind="stable")  # what is in order already costs next to nothing
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
+def among(values: Array, known: Array) -> Array:
+    """Mask of the integers that are among those known.
+
+    As ``np.isin``, which for numbers far apart loads NumPy's masked arrays: that takes longer than most
+    questions about a small capture.
+    """
+    ordered = np.sort(known, kind="stable")
+    if not len(ordered):
+        return np.zeros(len(values), dtype=np.bool_)
+    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.asarray(ordered[place] == values, dtype=np.bool_)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.tcp.arrived_copies import ArrivedCopies
 from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.quantities import verdict_counts
@@ -23,7 +24,6 @@ from multitracer.model.timeline import Connection, Timeline
 
 _SPURIOUS = schema.VOTES.index("spurious")
 _GENUINE = schema.VOTES.index("genuine")
-_BAD = schema.CHECKSUMS.index("bad")
 _LOSS, _OPEN = 4, 0
 
 VOTERS = ("receiver", "ack_path", "too_early", "dsack", "eifel", "kernel", "frto")
@@ -42,8 +42,14 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     """Judge every timeout of every connection by all votes."""
     table = _own(measurement)
     votes = {name: table[name].copy() for name in ("receiver", "ack_path", "kernel")}
+    known = {connection.index: connection for connection in measurement.connections}
+    copies: dict[tuple[int, int, int], ArrivedCopies | None] = {}
     for row in range(len(table)):
-        votes["receiver"][row], path = _receiver_votes(measurement, table, row)
+        conn, direction, source = (int(table[name][row]) for name in ("conn", "dir", "source"))
+        key = conn, direction, source
+        if key not in copies:
+            copies[key] = _copies(measurement, known.get(conn), direction, source)
+        votes["receiver"][row], path = _receiver_votes(copies[key], table, row)
         if path:
             votes["ack_path"][row] = path
         votes["kernel"][row] = _kernel_vote(measurement, table, row)
@@ -60,16 +66,17 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
 def _own(measurement: Timeline) -> Table:
     """Each direction's timeouts as seen next to its sender (else by the only capture that has them)."""
     table = measurement.table("timeouts")
-    keep = np.zeros(len(table), dtype=bool)
+    near: dict[tuple[int, int], int] = {}
     for connection in measurement.connections:
         for direction in (0, 1):
-            near = measurement.snd if direction == connection.data_dir else measurement.rcv
-            if near not in connection.summaries:
-                near = min(connection.summaries, key=lambda s: s != measurement.snd)
-            keep |= (
-                (table["conn"] == connection.index) & (table["dir"] == direction) & (table["source"] == near)
-            )
-    return table.where(keep)
+            place = measurement.snd if direction == connection.data_dir else measurement.rcv
+            if place not in connection.summaries:
+                place = min(connection.summaries, key=lambda source: source != measurement.snd)
+            near[connection.index, direction] = place
+    rows = zip(*(table[name].tolist() for name in ("conn", "dir", "source")), strict=True)
+    return table.where(
+        np.array([near.get((conn, way)) == source for conn, way, source in rows], dtype=np.bool_)
+    )
 
 
 def _verdicts(table: Table) -> Array:
@@ -79,60 +86,24 @@ def _verdicts(table: Table) -> Array:
     return verdict
 
 
-def _receiver_votes(measurement: Timeline, table: Table, row: int) -> tuple[int, int]:
-    """Votes `receiver` and `ack_path`.
-
-    If no copy sent before the timer fired arrived intact, the data was lost. If one did, either an ACK for it
-    was still on its way, or all of them were lost: then the timer was needed, though the data was there.
-    """
-    connection = _connection(measurement, table, row)
-    sender = int(table["source"][row])
-    receiver = measurement.rcv if sender == measurement.snd else measurement.snd
+def _copies(m: Timeline, connection: Connection | None, direction: int, sender: int) -> ArrivedCopies | None:
+    """What both captures have of a connection; None without the capture at the other end."""
+    receiver = m.rcv if sender == m.snd else m.snd
     if connection is None or receiver is None or receiver == sender or receiver not in connection.summaries:
-        return 0, 0
-    segments = measurement.table("segments")
-    whole = (segments["conn"] == connection.index) & (segments["checksum"] != _BAD)
-    ahead = whole & (segments["dir"] == table["dir"][row])
-    seq, t_ns = table["seq"][row], table["t_ns"][row]
-    covers = ahead & (segments["seq"] <= seq) & (segments["seq"] + segments["length"] > seq)
-    copies = np.flatnonzero(covers & (segments["source"] == sender) & (segments["t_ns"] < t_ns))
-    arrived = _same_packets(segments, copies, covers & (segments["source"] == receiver))
-    if arrived is None or table["length"][row] == 0:
-        return 0, 0
-    if len(arrived) == 0:
-        return _GENUINE, 0
-    back = whole & (segments["dir"] != table["dir"][row]) & (segments["ack"] > seq)
-    answers = np.flatnonzero(back & (segments["source"] == sender) & (segments["t_ns"] > t_ns))
-    if len(answers) == 0:
-        acks = np.flatnonzero(back & (segments["source"] == receiver))
-        return 0, _GENUINE if _never_came(segments, acks, connection.index, sender) else 0
-    left = _same_packets(segments, answers[:1], back & (segments["source"] == receiver))
-    if left is None or len(left) == 0:
-        return 0, 0
-    again = covers & (segments["source"] == receiver) & (segments["t_ns"] > segments["t_ns"][arrived[-1]])
-    late = segments["t_ns"][again]
-    in_flight = len(late) == 0 or bool(segments["t_ns"][left[0]] < late[0])
-    return (_SPURIOUS, 0) if in_flight else (0, _GENUINE)
-
-
-def _never_came(segments: Table, acks: Array, conn: int, sender: int) -> bool:
-    """Whether ACKs left the receiver, and the sender's capture then lacks them for longer than any RTT."""
-    here = (segments["conn"] == conn) & (segments["source"] == sender)
-    if len(acks) == 0 or not np.any(here):
-        return False
-    longest_ns = int(segments["rtt_ns"][here].max(initial=0))
-    return longest_ns > 0 and int(segments["t_ns"][here].max() - segments["t_ns"][acks[0]]) > longest_ns
-
-
-def _same_packets(segments: Table, packets: Array, candidates: Array) -> Array | None:
-    """Rows among the candidates that are one of these packets; None if nothing tells packets apart."""
-    if len(packets) == 0:
         return None
-    for mark, absent in (("ip_id", 0), ("ts_val", -1)):
-        if np.all(segments[mark][packets] != absent):
-            same = candidates & np.isin(segments[mark], segments[mark][packets])
-            return np.flatnonzero(same & np.isin(segments["ack_raw"], segments["ack_raw"][packets]))
-    return None
+    return ArrivedCopies(m, connection, direction, sender, receiver)
+
+
+def _receiver_votes(copies: ArrivedCopies | None, table: Table, row: int) -> tuple[int, int]:
+    """Votes `receiver` and `ack_path`."""
+    if copies is None or table["length"][row] == 0:
+        return 0, 0
+    found = copies.of(int(table["seq"][row]), int(table["t_ns"][row]))
+    if found.arrived is None or (found.arrived and found.answered is None):
+        return 0, 0
+    if not found.arrived:
+        return _GENUINE, 0
+    return (_SPURIOUS, 0) if found.answered else (0, _GENUINE)
 
 
 def _kernel_vote(measurement: Timeline, table: Table, row: int) -> int:
@@ -153,20 +124,13 @@ def _kernel_vote(measurement: Timeline, table: Table, row: int) -> int:
     left = np.flatnonzero((changed_ns > changed_ns[entered[0]]) & (state != _LOSS))
     if len(left) == 0 or state[left[0]] != _OPEN:
         return 0
-    segments = measurement.table("segments")
-    here = (segments["conn"] == table["conn"][row]) & (segments["source"] == table["source"][row])
-    own = here & (segments["dir"] == table["dir"][row])
-    sent = own & (segments["t_ns"] < t_ns)
-    recover = int(np.max(segments["seq"][sent] + segments["length"][sent], initial=0))
-    back = here & (segments["dir"] != table["dir"][row])
-    seen = back & (segments["t_ns"] <= changed_ns[left[0]] + _KERNEL_WINDOW_NS)
-    acked = int(np.max(segments["ack"][seen], initial=0))
+    conn, direction, source = (int(table[name][row]) for name in ("conn", "dir", "source"))
+    own, back = (measurement.flow(conn, way, source) for way in (direction, 1 - direction))
+    sent = own["t_ns"] < t_ns
+    recover = int(np.max(own["seq"][sent] + own["length"][sent], initial=0))
+    seen = back["t_ns"] <= changed_ns[left[0]] + _KERNEL_WINDOW_NS
+    acked = int(np.max(back["ack"][seen], initial=0))
     return _SPURIOUS if acked < recover else 0
-
-
-def _connection(measurement: Timeline, table: Table, row: int) -> Connection | None:
-    index = int(table["conn"][row])
-    return next((c for c in measurement.connections if c.index == index), None)
 
 
 def _describe(measurement: Timeline, table: Table, row: int) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Table:
         If a column is missing, unknown, or of another length.
     """
 
-    __slots__ = ("_columns", "_rows", "schema")
+    __slots__ = ("_columns", "_constants", "_rows", "schema")
 
     def __init__(self, schema: Schema, columns: Mapping[str, Any], rows: int | None = None) -> None:
         unknown = set(columns) - set(schema.by_name)
@@ -58,12 +58,14 @@ class Table:
         if len(lengths) > 1:
             raise ValueError(f"table {schema.name}: columns of different lengths {sorted(lengths)}")
         self._rows = lengths.pop() if lengths else 0
+        self._constants: dict[str, Sparse] | None = None
 
     @classmethod
     def _of(cls, schema: Schema, columns: dict[str, Array | Sparse | _Pick | _Parts], rows: int) -> Table:
         """A table out of columns that are known to fit."""
         table = cls.__new__(cls)
         table.schema, table._columns, table._rows = schema, columns, rows
+        table._constants = None
         return table
 
     @classmethod
@@ -190,10 +192,13 @@ class Table:
                 raise ValueError(f"table {self.schema.name}: a mask of {len(rows)} for {len(self)} rows")
             rows = np.flatnonzero(rows)
         picked: dict[str, Array | Sparse | _Pick | _Parts] = dict.fromkeys(self._columns, _Pick(self, rows))
-        for name in self._columns:
-            if (constant := self._constant(name)) is not None:
-                picked[name] = Sparse(constant)
-        return Table._of(self.schema, picked, len(rows))
+        if self._constants is None:  # the same for all that is picked of it: often thousands of flows
+            known = ((name, self._constant(name)) for name in self._columns)
+            self._constants = {name: Sparse(one) for name, one in known if one is not None}
+        picked.update(self._constants)
+        found = Table._of(self.schema, picked, len(rows))
+        found._constants = self._constants
+        return found
 
     def between(self, begin: int, end: int) -> Table:
         """The rows from `begin` to before `end`, as views: for many short stretches of one table."""

@@ -113,8 +113,11 @@ class FlowIndex:
         key = (conn * 2 + segments["dir"]) * self._sources + source
         # Rows are in time order already; a stable sort keeps them so within each flow.
         self._order = np.argsort(key, kind="stable")
-        self._keys, starts = np.unique(key[self._order], return_index=True)
+        ordered = key[self._order]
+        self._keys, starts = np.unique(ordered, return_index=True)
         self._bounds = np.append(starts, len(key))
+        t_ns = segments["t_ns"][self._order]
+        self._in_time = not np.any((t_ns[1:] < t_ns[:-1]) & (ordered[1:] == ordered[:-1]))
         self._tables: dict[tuple[int, int, int], Table] = {}
 
     def of(self, conn: int, direction: int, source: int | None) -> Table:
@@ -132,9 +135,15 @@ class FlowIndex:
         index = -1 if source is None else source
         known = self._tables.get((conn, direction, index))
         if known is None:
-            known = self._segments.where(self._rows(conn, direction, index)).sorted_by("t_ns")
+            known = self._segments.where(self._rows(conn, direction, index))
+            known = known if self._in_time else known.sorted_by("t_ns")
             self._tables[conn, direction, index] = known
         return known
+
+    def carrying(self, conn: int, direction: int, source: int | None) -> int:
+        """How many segments of one flow carry data."""
+        rows = self._rows(conn, direction, -1 if source is None else source)
+        return int(np.count_nonzero(self._segments["length"][rows] > 0))
 
     def flows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
         """Row numbers of many flows, sorted by flow, then by time.
@@ -271,6 +280,10 @@ class Timeline:
             Empty if the flow has no segments there.
         """
         return self._flow_index().of(conn, direction, source)
+
+    def carrying(self, conn: int, direction: int, source: int | None) -> int:
+        """How many segments of `flow` carry data; most short connections are told apart by that."""
+        return self._flow_index().carrying(conn, direction, source)
 
     def flow_rows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
         """Rows of `segments` of many flows, flow behind flow, each in time order; the flow of each.

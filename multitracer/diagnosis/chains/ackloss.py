@@ -65,7 +65,7 @@ def _acks(evidence: Evidence, episode: Episode) -> tuple[Table, Times] | None:
         return None
     sent, arrived = known
     before = int(np.searchsorted(sent["t_ns"], episode.start_ns))
-    rows = np.flatnonzero(sent["ack"][:before] > episode.repeats["seq"][0])
+    rows = np.flatnonzero(sent["ack"][:before] > episode.values("seq")[0])
     if not len(rows) or np.any((arrived[rows] >= 0) & (arrived[rows] <= episode.start_ns)):
         return None
     return sent.where(rows), arrived[rows]

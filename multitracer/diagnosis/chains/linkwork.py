@@ -73,7 +73,7 @@ def _expired(evidence: Evidence, conn: int, start: int, end: int) -> bool:
 
 def _fired(episode: Episode, chain: Chain, end: int, needed: Array) -> bool:
     """A timer fired, and not because anything was lost, for data that was sent before the hole was over."""
-    if episode.cause != "timeout" or episode.repeats["record"][0] in needed:
+    if episode.cause != "timeout" or episode.first_record in needed:
         return False
     return chain.t_ns <= episode.start_ns and episode.copy_ns <= end
 
@@ -126,12 +126,12 @@ def _hole(evidence: Evidence, conn: int, seq: int, start: int, end: int) -> Chai
 def _late_timers(evidence: Evidence, chains: list[Chain], episodes: list[Episode]) -> list[Episode]:
     """Needless recoveries while frames were sent again: of the data, or of its ACKs."""
     timeouts, spans = evidence.rows("timeouts"), evidence.spans
-    if timeouts is None:
+    if timeouts is None or not len(spans):
         return episodes
     left = []
-    spurious = timeouts["record"][timeouts.words("verdict") == "spurious"]
+    spurious = set(timeouts["record"][timeouts.words("verdict") == "spurious"].tolist())
     for episode in episodes:
-        needless = np.any(np.isin(episode.repeats["record"], spurious)) or _carried(evidence, episode)
+        needless = not spurious.isdisjoint(episode.values("record")) or _carried(evidence, episode)
         if not needless:
             left.append(episode)
             continue
@@ -149,7 +149,7 @@ def _late_timers(evidence: Evidence, chains: list[Chain], episodes: list[Episode
                 f"frames of the data and its ACKs were retransmitted {extra} times while TCP waited",
                 end_ns=episode.start_ns,
                 conn=episode.conn,
-                seq=int(episode.repeats["seq"][0]),
+                seq=episode.values("seq")[0],
             )
         )
         add_episode(evidence, chain, episode, first)
@@ -160,7 +160,7 @@ def _late_timers(evidence: Evidence, chains: list[Chain], episodes: list[Episode
 def _carried(evidence: Evidence, episode: Episode) -> bool:
     """Whether the link carried what the first retransmission repeats, however late."""
     spans = evidence.spans
-    seq = int(episode.repeats["seq"][0])
+    seq = episode.values("seq")[0]
     mine = (spans["conn"] == episode.conn) & (spans["seq"] <= seq) & (seq < spans["seq"] + spans["length"])
     mine &= spans["t_ns"] < episode.start_ns
     return bool(np.any(mine & (spans["complete_ns"] >= 0) & (spans["arrived_ns"] >= 0)))

@@ -172,21 +172,23 @@ def _lost_between(evidence: Evidence, chain: Chain, episode: Episode, parent: in
     lost = evidence.lost(episode.conn)
     if lost is None:
         return parent
-    low = int(np.searchsorted(lost["t_ns"], episode.copy_ns))
-    sent = lost.where(np.arange(low, int(np.searchsorted(lost["t_ns"], episode.end_ns, side="right"))))
+    t_ns, seq = lost["t_ns"], lost["seq"]
+    low = int(np.searchsorted(t_ns, episode.copy_ns))
+    high = int(np.searchsorted(t_ns, episode.end_ns, side="right"))
+    repeated = np.array(episode.values("seq"), dtype=np.int64)
     last = parent
-    for row in np.flatnonzero(np.isin(sent["seq"], episode.repeats["seq"])).tolist()[:MOST_EVENTS]:
+    for row in (low + np.flatnonzero(np.isin(seq[low:high], repeated))).tolist()[:MOST_EVENTS]:
         last = chain.add(
             Event(
                 "segment_lost",
-                int(sent["t_ns"][row]),
+                int(t_ns[row]),
                 "in the sender's capture, never in the receiver's",
                 parent,
-                source=int(sent["source"][row]),
-                record=int(sent["record"][row]),
+                source=int(lost["source"][row]),
+                record=int(lost["record"][row]),
                 conn=episode.conn,
-                seq=int(sent["seq"][row]),
-                length=int(sent["length"][row]),
+                seq=int(seq[row]),
+                length=int(lost["length"][row]),
             )
         )
     return last

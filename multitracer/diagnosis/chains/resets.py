@@ -41,7 +41,7 @@ def _took(evidence: Evidence, acknowledged: Array, episode: Episode) -> int | No
     taken = evidence.rows("link_resets", "reset_losses")
     if taken is None:
         return None
-    first = int(episode.repeats["seq"][0])
+    first = episode.values("seq")[0]
     mine = (taken["conn"] == episode.conn) & (taken["t_ns"] < episode.start_ns)
     data = mine & (taken["what"] == taken.code("what", "segment_lost"))
     data &= (taken["seq"] <= first) & (first < taken["seq"] + taken["length"])

@@ -117,6 +117,6 @@ def _belongs(evidence: Evidence, episode: Episode, start: int, end: int) -> bool
     """Whether a timer fired in a standstill for what had been sent before its end, and nothing was lost."""
     if episode.cause not in ("timeout", "tail_loss_probe"):
         return False
-    if episode.repeats["record"][0] in evidence.judged(episode.conn, "genuine"):
+    if episode.first_record in evidence.judged(episode.conn, "genuine"):
         return False
     return start <= episode.start_ns <= end + STILL_NS and episode.copy_ns <= end

@@ -130,10 +130,14 @@ def looked_at(m: Timeline, entries: Sequence[Object]) -> list[Object]:
     entries : sequence of mapping
         Of ``connections`` (docs/json.md).
     """
-    return list(entries) if len(entries) <= MOST else m.once("looked_at", lambda: _chosen(entries))
+    if isinstance(entries, list) and len(entries) <= MOST:
+        return entries
+    return m.once("looked_at", lambda: _chosen(entries))
 
 
 def _chosen(entries: Sequence[Object]) -> list[Object]:
+    if len(entries) <= MOST:
+        return list(entries)
     from multitracer.output.digest import digest
 
     places = digest(entries, MOST)

@@ -50,6 +50,10 @@ def exchanges(m: Timeline, connection: Connection, source: int) -> Exchanges | N
         end that sends most data is the one that asks. None for fewer than three responses, or if the ends do
         not wait for each other.
     """
+    # Runs of the two ends follow each other.
+    carrying = [m.carrying(connection.index, direction, source) for direction in (0, 1)]
+    if 2 * min(carrying) + 1 < 2 * LEAST:
+        return None
     ways = [data_at(m, connection, source, reverse) for reverse in (False, True)]
     fresh = [_fresh(rows) for rows in ways]
     if not all(len(rows) for rows in fresh):

@@ -87,10 +87,10 @@ def standstills(
     ----------
     Gurtov and Ludwig, *Responding to spurious timeouts in TCP* (INFOCOM 2003): delay spikes.
     """
+    if m.carrying(connection.index, connection.data_dir, source) < 3:
+        return []
     data = data_at(m, connection, source)
     data = data.where(data["length"] > 0)
-    if len(data) < 3:
-        return []
     found = []
     if point != "rcv" and base_ns:
         found += _behind(data, valid_acks(m, connection, source), base_ns, needless)

@@ -175,6 +175,8 @@ def _lost_between(evidence: Evidence, chain: Chain, episode: Episode, parent: in
     t_ns, seq = lost["t_ns"], lost["seq"]
     low = int(np.searchsorted(t_ns, episode.copy_ns))
     high = int(np.searchsorted(t_ns, episode.end_ns, side="right"))
+    if low >= high:
+        return parent
     repeated = np.array(episode.values("seq"), dtype=np.int64)
     last = parent
     for row in (low + np.flatnonzero(np.isin(seq[low:high], repeated))).tolist()[:MOST_EVENTS]:

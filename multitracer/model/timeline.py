@@ -141,7 +141,17 @@ class FlowIndex:
         return known
 
     def carrying(self, conn: int, direction: int, source: int | None) -> int:
-        """How many segments of one flow carry data."""
+        """How many segments of one flow carry data; see `of`.
+
+        Parameters
+        ----------
+        conn : int
+            The connection.
+        direction : int
+            0 or 1.
+        source : int or None
+            The capture among the sources; None as if there were none.
+        """
         rows = self._rows(conn, direction, -1 if source is None else source)
         return int(np.count_nonzero(self._segments["length"][rows] > 0))
 
@@ -282,7 +292,17 @@ class Timeline:
         return self._flow_index().of(conn, direction, source)
 
     def carrying(self, conn: int, direction: int, source: int | None) -> int:
-        """How many segments of `flow` carry data; most short connections are told apart by that."""
+        """How many segments of `flow` carry data; most short connections are told apart by that.
+
+        Parameters
+        ----------
+        conn : int
+            The connection: its index.
+        direction : int
+            0 or 1.
+        source : int or None
+            The capture among the sources.
+        """
         return self._flow_index().carrying(conn, direction, source)
 
     def flow_rows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:

@@ -292,7 +292,7 @@ class Timeline:
         return self._flow_index().of(conn, direction, source)
 
     def carrying(self, conn: int, direction: int, source: int | None) -> int:
-        """How many segments of `flow` carry data; most short connections are told apart by that.
+        """How many segments of `flow` carry data: for most short connections that is all one needs.
 
         Parameters
         ----------

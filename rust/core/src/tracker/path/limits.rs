@@ -142,6 +142,12 @@ impl Limits {
         };
         spent[Wait::Application as usize] -= paused_ns;
         spent[to as usize] = spent[to as usize].saturating_add(paused_ns);
+        // While the link that several share is not full, nobody knows either: it may be the pace of the sender (BBR).
+        if path.link.is_some() {
+            let left_ns = (unmarked_ns - paused_ns).max(0);
+            spent[Wait::Application as usize] -= left_ns;
+            spent[Wait::Unknown as usize] = spent[Wait::Unknown as usize].saturating_add(left_ns);
+        }
         let at = |wait: Wait| spent[wait as usize] as f64;
         let busy_ns = at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain);
         // What was sent again crossed the link again, if it was not lost before it. Where others take their share of the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
 from pathlib import Path
@@ -80,6 +81,17 @@ def test_a_shared_link_is_full_only_while_it_is(everyday: Path, point: str) -> N
     assert max(NAMES, key=lambda name: float(slow["limits"][name])) == "congestion_window"
     others = [entry for entry in entries if entry is not slow]
     assert all(entry["limits"]["bandwidth"] > 0.7 for entry in others)
+
+
+@pytest.mark.parametrize("point", ["snd", "mid"])
+def test_a_full_link_of_some_connections_is_told_with_their_time(everyday: Path, point: str) -> None:
+    """Five of six are over after two seconds; the utilization is that of all the time."""
+    analysis = mt.analyze(mt.read(everyday / "router-flows" / f"{point}.pcap.gz"))
+    told = json.loads(analysis.to_json())["diagnosis"]
+    (full,) = [one["text"] for one in told if one["kind"] == "bottleneck"]
+    assert "of their time with data in flight (2.3 of 5.9 s)" in full
+    (used,) = [one["text"] for one in told if one["kind"] == "utilization"]
+    assert used.startswith("utilization about 43%")
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -94,6 +94,16 @@ def test_a_full_link_of_some_connections_is_told_with_their_time(everyday: Path,
     assert used.startswith("utilization about 43%")
 
 
+def test_idle_phases_without_a_utilization_are_explained(everyday: Path) -> None:
+    """An application that pauses leaves the link idle, and never fills it: its rate is not known."""
+    analysis = mt.analyze(mt.read(everyday / "app-pauses" / "snd.pcap.gz"))
+    phases, utilization = (analysis.results[name] for name in ("idle_phases", "utilization"))
+    assert phases.summary["basis"] == "estimate from captures"
+    assert phases.summary["idle_s"] > 0.8 * phases.summary["span_s"]
+    assert utilization.inconclusive is not None
+    assert "captures show when the link had no data, not at what rate" in utilization.inconclusive
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_summary_says_the_same(everyday: Path, point: str) -> None:
     path = everyday / "router-flows" / f"{point}.pcap.gz"

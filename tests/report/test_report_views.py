@@ -17,7 +17,7 @@ from multitracer.api.views import each_connection, worth_seeing
 from multitracer.plots.bokeh.pack import deflate
 from multitracer.report import write
 from multitracer.report.facts import Fact
-from multitracer.report.sections import headline
+from multitracer.report.sections import diagnosis, headline
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import generate
@@ -211,6 +211,24 @@ def test_a_phone_shows_list_and_card(page: Any) -> None:
     box = page.locator("#point").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
+
+
+def test_the_large_number_is_no_more_exact_than_its_sentence() -> None:
+    use = Fact(
+        3.0,
+        "Use of the link",
+        "Utilization about 43% (23% to 45%, estimated from captures).",
+        kind="utilization",
+    )
+    contract = {"diagnosis": [], "inconclusive": {}}
+    estimate = {"value": 0.4321, "basis": "estimate from captures"}
+    words = str(diagnosis({**contract, "utilization": estimate}, [use]))
+    assert ">about 43%<" in words
+    assert "43.2%" not in words
+    assert "Source" not in words
+    words = str(diagnosis({**contract, "utilization": {"value": 0.4321, "basis": "link log"}}, [use]))
+    assert ">43.2%<" in words
+    assert "Source: link log." in words
 
 
 def test_the_heading_claims_no_more_than_is_known() -> None:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Comparisons of sets of which one setting differs: is the changed cause the first, are equal sets equal?
 
-    benchmarks/compare.py make --out DIR --bases 8 --runs 5 --seed 1 [--jobs 2]
+    benchmarks/compare.py make --out DIR --bases 8 --runs 5 --seed 1 [--jobs 2] [--equal]
     benchmarks/compare.py score DIR [--points snd,rcv,host] [--markdown]
 
 `make` needs what the lab needs (root, ip, ss, tc, tcpdump); the same command again makes what is missing.
 Every base is a random path; from it, each change makes a set of runs with other seeds. The base has two sets,
-for the comparison of equals.
+for the comparison of equals; with `--equal` there are these alone.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ CHANGES: dict[str, tuple[Callable[[Table], None], str]] = {
 """What is changed, and the cause that it must be found as."""
 
 
-def make(out: Path, bases: int, runs: int, seed: int, jobs: int) -> int:
-    """Make the runs that are missing; how many failed."""
+def make(out: Path, bases: int, runs: int, seed: int, jobs: int, equal: bool) -> int:
+    """Make the runs that are missing, of `equal` sets alone or of all; how many failed."""
     from multitracer.lab.fleet import Job
 
     scenarios = out / ".scenarios"
@@ -121,7 +121,7 @@ def make(out: Path, bases: int, runs: int, seed: int, jobs: int) -> int:
     for number in range(bases):
         table = base(random.Random(f"compare {seed} {number}"))
         sets: dict[str, Table] = {"base": table, "again": table}
-        for name, (change, _) in CHANGES.items():
+        for name, (change, _) in ({} if equal else CHANGES).items():
             sets[name] = copy.deepcopy(table)
             change(sets[name])
         for place, (name, scenario) in enumerate(sets.items()):
@@ -241,6 +241,7 @@ def main() -> int:
     making.add_argument("--runs", type=int, default=5, help="runs of each set")
     making.add_argument("--seed", type=int, default=1)
     making.add_argument("--jobs", type=int, default=2)
+    making.add_argument("--equal", action="store_true", help="only the sets that are equal")
     scoring = commands.add_parser("score", help="hold comparisons against the truth")
     scoring.add_argument("out", type=Path, metavar="DIR")
     scoring.add_argument("--points", default="snd,rcv")
@@ -248,9 +249,8 @@ def main() -> int:
     scoring.add_argument("--markdown", action="store_true")
     arguments = parser.parse_args()
     if arguments.command == "make":
-        return (
-            4 if make(arguments.out, arguments.bases, arguments.runs, arguments.seed, arguments.jobs) else 0
-        )
+        given = (arguments.out, arguments.bases, arguments.runs, arguments.seed, arguments.jobs)
+        return 4 if make(*given, arguments.equal) else 0
     return score(arguments.out, arguments.points.split(","), arguments.jobs, arguments.markdown)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
 from pathlib import Path
@@ -80,6 +81,27 @@ def test_a_shared_link_is_full_only_while_it_is(everyday: Path, point: str) -> N
     assert max(NAMES, key=lambda name: float(slow["limits"][name])) == "congestion_window"
     others = [entry for entry in entries if entry is not slow]
     assert all(entry["limits"]["bandwidth"] > 0.7 for entry in others)
+
+
+@pytest.mark.parametrize("point", ["snd", "mid"])
+def test_a_full_link_of_some_connections_is_told_with_their_time(everyday: Path, point: str) -> None:
+    """Five of six are over after two seconds; the utilization is that of all the time."""
+    analysis = mt.analyze(mt.read(everyday / "router-flows" / f"{point}.pcap.gz"))
+    told = json.loads(analysis.to_json())["diagnosis"]
+    (full,) = [one["text"] for one in told if one["kind"] == "bottleneck"]
+    assert "of their time with data in flight (2.3 of 5.9 s)" in full
+    (used,) = [one["text"] for one in told if one["kind"] == "utilization"]
+    assert used.startswith("utilization about 43%")
+
+
+def test_idle_phases_without_a_utilization_are_explained(everyday: Path) -> None:
+    """An application that pauses leaves the link idle, and never fills it: its rate is not known."""
+    analysis = mt.analyze(mt.read(everyday / "app-pauses" / "snd.pcap.gz"))
+    phases, utilization = (analysis.results[name] for name in ("idle_phases", "utilization"))
+    assert phases.summary["basis"] == "estimate from captures"
+    assert phases.summary["idle_s"] > 0.8 * phases.summary["span_s"]
+    assert utilization.inconclusive is not None
+    assert "captures show when the link had no data, not at what rate" in utilization.inconclusive
 
 
 @pytest.mark.parametrize("point", POINTS)

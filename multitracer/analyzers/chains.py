@@ -102,17 +102,17 @@ def _charge_idle(
     found = []
     every = [*chains, *held]
     starts = {conn: [one.start_ns for one in all_of] for conn, all_of in evidence.episodes_by.items()}
-    behind = [IDLE_CAUSES.index(word) for word in _BEHIND_LOSS]
-    for row in range(len(phases)):
-        start, end, conn = (int(phases[name][row]) for name in ("t_ns", "end_ns", "conn"))
-        wake = int(phases["wake_record"][row])
+    source = _source_of(evidence)
+    columns = ("t_ns", "end_ns", "conn", "wake_record", "frame_record", "cause")
+    for start, end, conn, wake, frame, code in zip(*(phases[name].tolist() for name in columns), strict=True):
+        cause = IDLE_CAUSES[code]
         number = by_repeat.get((conn, wake), 0)
-        if not number and phases["cause"][row] in behind:
+        if not number and cause in _BEHIND_LOSS:
             before = bisect_right(starts.get(conn, []), end + _SLACK_NS)
             if before:
                 last = evidence.episodes_by[conn][before - 1]
                 number = by_repeat.get((conn, last.first_record), 0)
-        elif not number and IDLE_CAUSES[int(phases["cause"][row])] in _AWAITED:
+        elif not number and cause in _AWAITED:
             number = next((n for n, one in enumerate(held, len(chains) + 1) if _behind(one, start, end)), 0)
         if number:
             chain = every[number - 1]
@@ -121,11 +121,11 @@ def _charge_idle(
                 Event(
                     "idle",
                     start,
-                    f"the link had nothing to send: {IDLE_CAUSES[int(phases['cause'][row])]}",
+                    f"the link had nothing to send: {cause}",
                     len(chain.events),
                     end_ns=end,
-                    source=_source_of(evidence),
-                    record=int(phases["frame_record"][row]),
+                    source=source,
+                    record=frame,
                     conn=conn,
                 )
             )

@@ -21,6 +21,8 @@ from multitracer.output.digest import digest
 
 FLAG_AT = 0.95
 
+_NO_RATE = "needs a link log: the captures show when the link had no data, not at what rate it carries data"
+
 VARIES = 1.25
 """A link that repeats frames is slower than its usual rate for a part of the time: by so much in the mean."""
 
@@ -44,7 +46,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     dropped_bytes = _dropped_in_front(results)
     if path is None or m.snd is None or not _answered(results, "flow_control", "idle_phases"):
         if estimate is None:
-            return Result("utilization", inconclusive=_why_not(m, results))
+            return Result("utilization", inconclusive=why_no_bottleneck(m) or _NO_RATE)
         estimate["flagged"] = estimate["value"] <= FLAG_AT
         if _answered(results, "idle_phases"):
             busy_s = estimate["span_s"] - estimate["idle_s"]
@@ -165,10 +167,6 @@ def _arrived_twice(m: Timeline) -> int:
         for one in m.connections
         if m.rcv in one.summaries
     )
-
-
-def _why_not(m: Timeline, results: Mapping[str, Result]) -> str:
-    return why_no_bottleneck(m) or ("needs a link log: the captures do not show what the path offers")
 
 
 def _chosen(connections: Result) -> list[dict[str, Any]]:

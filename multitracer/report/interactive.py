@@ -19,6 +19,12 @@ from multitracer.report.markup import Markup, data_block, join, tag
 MOST_POINTS = 8_000_000
 """Points of all layers that a page carries in full; a browser holds about 50 bytes for each."""
 
+FEW = 100
+"""Rows of a layer that take no more room in the figure than packed."""
+
+SOON = 200_000
+"""Rows of a layer that a browser unpacks in some hundredths of a second, while its reader waits for it."""
+
 
 @dataclass(frozen=True)
 class Interactive:
@@ -55,6 +61,7 @@ def interactive(
     folded: bool = False,
     key: str = "all",
     most: int = MOST_POINTS,
+    first: bool = True,
 ) -> Interactive:
     """Prepare a figure for the page.
 
@@ -73,12 +80,21 @@ def interactive(
         Of the view: part of the names of its blocks of data.
     most : int
         Points that the page still bears.
+    first : bool
+        The page opens with it: a first picture is in the figure itself. Others have theirs only packed, which
+        takes a third of the room.
     """
     drawn = layers(figure, describer(measurement))
     points = sum(layer.count for layer in drawn)
     full = _within(drawn, most)
     names = tuple(os.path.basename(source.path) for source in measurement.sources)
-    layout = page.compose(figure, drawn, source_names=names, clock=clock, fold=fold)
+    packed = {
+        layer.id
+        for layer in drawn
+        if layer.id in full and layer.count > (SMALL if first or layer.count > SOON else FEW)
+    }
+    apart = {layer.id for layer in drawn if layer.id in packed and not first and layer.count <= SOON}
+    layout = page.compose(figure, drawn, source_names=names, clock=clock, fold=fold, apart=apart)
     description = {
         "item": page.item(layout, "figure"),
         "key": key,
@@ -106,7 +122,8 @@ def interactive(
                 "reach": layer.reach,
                 "label": layer.label,
                 "source": layer.source,
-                "complete": layer.count <= SMALL or layer.id not in full,
+                "complete": layer.id not in packed,
+                "apart": layer.id in apart,
             }
             for layer in drawn
         ],
@@ -121,12 +138,11 @@ def interactive(
             for name, theme in THEMES.items()
         },
     }
-    packed = [layer for layer in drawn if layer.count > SMALL and layer.id in full]
     kept = sum(layer.count for layer in drawn if layer.count <= SMALL or layer.id in full)
     return Interactive(
         _legend(figure, drawn),
         description,
-        join([data_block(f"data-{key}-{layer.id}", _packed(layer)) for layer in packed]),
+        join(_blocks(key, [layer for layer in drawn if layer.id in packed])),
         points,
         kept,
         "" if fold is None else _fold_words(fold),
@@ -150,11 +166,16 @@ def _within(drawn: list[Layer], most: int) -> set[str]:
     return found
 
 
-def _packed(layer: Layer) -> dict[str, Any]:
-    found = pack(layer.columns)
-    if layer.words:
-        found["words"] = pack_words(layer.words)
-    return found
+def _blocks(key: str, packed: list[Layer]) -> list[Markup]:
+    """A block of data for each layer, in the order in which the page unpacks them."""
+    blocks, before = [], dict[str, Any]()
+    for layer in packed:
+        found = pack(layer.columns, before)
+        if layer.words:
+            found["words"] = pack_words(layer.words)
+        before[layer.id] = layer.columns["x"]
+        blocks.append(data_block(f"data-{key}-{layer.id}", found))
+    return blocks
 
 
 def _legend(figure: Figure, drawn: list[Layer]) -> Markup:

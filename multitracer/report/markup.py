@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-VOID = frozenset({"br", "hr", "img", "meta", "link", "input"})
+VOID = frozenset({"br", "hr", "img", "meta", "link", "input", "source"})
 RAW = frozenset({"script", "style"})
 
 

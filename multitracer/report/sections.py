@@ -34,18 +34,15 @@ def diagnosis(contract: Object, found: list[Fact]) -> Markup:
     cause = headline(contract, found)
     top: list[Markup] = []
     if used["value"] is not None:
-        low = used["value"] <= 0.95
+        low, proven = used["value"] <= 0.95, used["basis"] == "link log"
         said = [fact.text for fact in found if fact.kind in WHOLE]
         found = [fact for fact in found if fact.kind not in WHOLE]
         top.append(
             tag(
                 "div",
-                tag("strong", share(used["value"]), class_="bad" if low else "good"),
+                tag("strong", _used(used["value"], proven), class_="bad" if low else "good"),
                 tag("span", "of the link capacity was used"),
-                tag(
-                    "p",
-                    f"{micro(' '.join(said))} Source: {str(used['basis']).replace('_', ' ')}.",
-                ),
+                tag("p", micro(" ".join(said)), " Source: link log." if proven else ""),
                 class_="used",
             )
         )
@@ -74,6 +71,11 @@ def diagnosis(contract: Object, found: list[Fact]) -> Markup:
         rest,
         note if items else None,
     )
+
+
+def _used(value: float, proven: bool) -> str:
+    """A utilization; an estimate no more exact than its sentence says it."""
+    return share(value) if proven else f"about {value:.0%}"
 
 
 def main_cause(found: list[Fact]) -> Fact | None:

@@ -86,6 +86,7 @@ def view_of(
     *,
     most_points: int = MOST_POINTS,
     most_explanations: int = 0,
+    first: bool = False,
 ) -> View:
     """Make a view of an analysis.
 
@@ -100,6 +101,8 @@ def view_of(
         Points of the figure that the page still bears.
     most_explanations : int
         Explanations that it still bears.
+    first : bool
+        The page opens with this view.
     """
     contract = analysis.contract(CONNECTIONS)
     if len(contract["connections"]) > CONNECTIONS:
@@ -120,6 +123,7 @@ def view_of(
             folded=fold_s is not None,
             key=key,
             most=most_points,
+            first=first,
         )
         stills = reset_gaps(analysis, contract, plot)
     found = facts(contract)

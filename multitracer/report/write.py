@@ -45,7 +45,7 @@ def render(
     """
     import multitracer
 
-    views = [view_of(analysis, "all", fold_s, most_explanations=MOST_OF_ONE)]
+    views = [view_of(analysis, "all", fold_s, most_explanations=MOST_OF_ONE, first=True)]
     points = MOST_POINTS - views[0].kept
     share = min(max(MOST_EXPLANATIONS // max(len(analysis.measurement.connections), 1), 20), MOST_OF_ONE)
     for one in each:

@@ -50,6 +50,20 @@ def batch_of(*values: float | None) -> Batch:
     return Batch([*records, failed], [Unread(EVIL, EVIL)])
 
 
+def test_figures_fit_a_phone(tmp_path: Path) -> None:
+    page_file = tmp_path / "index.html"
+    page_file.write_text(index_page(batch_of(0.99, 0.5, 0.95), [], None), encoding="utf-8")
+    with browser(tmp_path / "profile") as context, opened(context, page_file) as (page, _):
+        for width, narrow in ((390, True), (1400, False)):
+            page.set_viewport_size({"width": width, "height": 900})
+            image = page.locator("figure img").first
+            image.scroll_into_view_if_needed()
+            box = image.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+            assert image.evaluate("(one) => one.currentSrc !== one.src") is narrow
+
+
 def test_nothing_runs_and_everything_filters(tmp_path: Path) -> None:
     found = batch_of(0.99, 0.5, None, 0.95, 0.97)
     pivots = [found.pivot("utilization", "mtu"), found.pivot("goodput_bps", EVIL, "mtu")]

@@ -303,6 +303,7 @@ def test_a_number_keeps_its_unit() -> None:
     room = text_width("reset handshake (3 × 4.5", 9.0)
     assert wrapped(words, room, 9.0) == ["reset handshake", "(3 × 4.5 s)"]
     assert wrapped(words, 2 * room, 9.0) == [words]
+    assert wrapped("newreno (n = 10)", 50.0, 8.0) == ["newreno", "(n = 10)"]
 
 
 def test_a_png_has_the_pixels_that_matplotlib_writes(tmp_path):

@@ -65,6 +65,18 @@ def test_packing_is_small():
     assert len(packed["data"]) < 3 * 100_000  # less than 3 bytes a point, in place of 24
 
 
+def test_times_of_other_layers_are_not_packed_again():
+    rng = np.random.default_rng(1)
+    sent, acks = (np.cumsum(rng.exponential(2e-4, rows)).round(6) for rows in (4_000, 2_000))
+    both = np.sort(np.concatenate([sent, acks]))
+    before = {"L0": sent, "L1": acks}
+    assert pack({"x": acks}, before)["columns"] == [{"name": "x", "kind": "times", "of": ["L1"]}]
+    assert pack({"x": both}, before)["columns"] == [{"name": "x", "kind": "times", "of": ["L0", "L1"]}]
+    other = both.copy()
+    other[7] += 1e-6
+    np.testing.assert_allclose(unpacked(pack({"x": other}, before))["x"], other, atol=1e-9)
+
+
 def figure(*panels: Panel) -> Figure:
     return Figure("f", "t", panels, (0.0, 10.0))
 

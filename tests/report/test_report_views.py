@@ -14,9 +14,10 @@ from support_page import Noticed, browser, opened, settled, window
 import multitracer as mt
 from multitracer.api.selection import select
 from multitracer.api.views import each_connection, worth_seeing
+from multitracer.plots.bokeh.pack import deflate
 from multitracer.report import write
 from multitracer.report.facts import Fact
-from multitracer.report.sections import headline
+from multitracer.report.sections import diagnosis, headline
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import generate
@@ -107,6 +108,41 @@ def test_search_and_choose_and_all_follows(page: Any) -> None:
     assert page.locator("#connections tbody tr").count() == 3
 
 
+def test_a_chosen_figure_is_drawn_from_its_packed_points(page: Any, path: Path) -> None:
+    page.click("#chooser summary")
+    page.click("#chooser tbody tr[data-view='7']")
+    viewed(page, "7")
+    rows = page.evaluate("""async () => {
+        const read = async (id) => JSON.parse(document.getElementById(id).textContent);
+        const about = JSON.parse(new TextDecoder().decode(await inflate(await read("view-7")))).figure;
+        const models = [...Bokeh.documents[0]._all_models.values()];
+        const found = [];
+        for (const layer of about.layers.filter((one) => one.apart)) {
+            const packed = await read(`data-7-${layer.id}`);
+            const mine = models.filter((m) => m.name === layer.id && m.type === "GlyphRenderer");
+            found.push([packed.rows, mine.map((m) => m.data_source.data.x.length)]);
+        }
+        return found;
+    }""")
+    assert rows
+    for packed, shown in rows:  # the panel first, then the strip, where most lie on others
+        assert 100 < packed < 4_000
+        assert max(shown) == packed
+        assert min(shown) > 0
+
+
+def test_times_of_other_layers_are_put_together(page: Any) -> None:
+    sent = [0.5, 0.75, 1.0, 1.0, 2.5]
+    acks = [0.25, 1.0, 2.0, 3.0]
+    packed = {"rows": 9, "columns": [{"name": "x", "kind": "times", "of": ["L0", "L1"]}], "data": ""}
+    packed["data"] = deflate(b"")
+    found = page.evaluate(
+        "async ([packed, known]) => [...(await unpack(packed, (id) => known[id])).x]",
+        [packed, {"L0": sent, "L1": acks}],
+    )
+    assert found == sorted(sent + acks)
+
+
 def test_a_click_tells_the_packet_and_its_story(page: Any) -> None:
     page.evaluate("() => document.getElementById('search').closest('details').open = true")
     page.click("#chooser tbody tr[data-view='7']")
@@ -175,6 +211,24 @@ def test_a_phone_shows_list_and_card(page: Any) -> None:
     box = page.locator("#point").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
+
+
+def test_the_large_number_is_no_more_exact_than_its_sentence() -> None:
+    use = Fact(
+        3.0,
+        "Use of the link",
+        "Utilization about 43% (23% to 45%, estimated from captures).",
+        kind="utilization",
+    )
+    contract = {"diagnosis": [], "inconclusive": {}}
+    estimate = {"value": 0.4321, "basis": "estimate from captures"}
+    words = str(diagnosis({**contract, "utilization": estimate}, [use]))
+    assert ">about 43%<" in words
+    assert "43.2%" not in words
+    assert "Source" not in words
+    words = str(diagnosis({**contract, "utilization": {"value": 0.4321, "basis": "link log"}}, [use]))
+    assert ">43.2%<" in words
+    assert "Source: link log." in words
 
 
 def test_the_heading_claims_no_more_than_is_known() -> None:

@@ -49,6 +49,8 @@ class Group:
         Whether it is the main cause of these.
     of : int
         How many connections carried data.
+    of_s : float
+        From the first to the last of them.
     """
 
     kind: str
@@ -59,6 +61,17 @@ class Group:
     flows: tuple[Flow, ...]
     main: bool
     of: int
+    of_s: float
+
+    @property
+    def span_s(self) -> float:
+        """From the first to the last of its connections."""
+        return span_of(self.flows)
+
+
+def span_of(flows: Sequence[Flow]) -> float:
+    """Seconds from the begin of the first connection to the end of the last."""
+    return max(flow.end_s for flow in flows) - min(flow.start_s for flow in flows) if flows else 0.0
 
 
 def groups(flows: Sequence[Flow]) -> list[Group]:
@@ -98,12 +111,12 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
             if cause.kind == kind
         ]
         seconds = sum(cause.seconds for cause in mine)
-        span_s = max(flow.end_s for flow in chosen) - min(flow.start_s for flow in chosen)
-        cost_s = min(sum(cause.cost_s for cause in mine), span_s)
+        cost_s = min(sum(cause.cost_s for cause in mine), span_of(chosen))
         total_s = sum(flow.seconds or flow.end_s - flow.start_s for flow in chosen)
         if weight < TRIFLE and seconds < SAID_S and len(weights) > 1:
             continue
-        groups.append(Group(kind, weight, seconds, total_s, cost_s, tuple(chosen), bool(main), len(flows)))
+        number, of_s = len(flows), span_of(flows)
+        groups.append(Group(kind, weight, seconds, total_s, cost_s, tuple(chosen), bool(main), number, of_s))
     return sorted(groups, key=lambda group: -group.weight)
 
 

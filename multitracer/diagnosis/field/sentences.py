@@ -27,6 +27,9 @@ VAGUE = 0.2
 MOSTLY = 0.5
 """A receiver's window that was full for less of the time is not said to fill a link's queue."""
 
+MOST_OF_ALL = 0.8
+"""Connections that were there for less of the time of all are said to have been there for a part of it."""
+
 ALIKE = 1.1
 """Rates that differ by no more are one."""
 
@@ -362,7 +365,7 @@ def _fullness(group: Group) -> str:
         how += f" (the main limit of {len(flows):,} of them)"
     if len(flows) > 1:
         how = how or f" for {count(len(flows), 'connection')}"
-        return f"{how}: {_rates(flows)}{_share_of_time(flows)}"
+        return f"{how}: {_rates(flows)}{_share_of_time(group)}"
     (only,) = flows
     about = "" if only.rate_exact else "about "
     said = how if only.rate_bps is None else f"{how}: {about}{rate(only.rate_bps)} of IP packets"
@@ -383,13 +386,19 @@ def _rates(flows: tuple[Flow, ...]) -> str:
     return f"{rate(rates[0])} to {rate(rates[-1])} of IP packets"
 
 
-def _share_of_time(flows: tuple[Flow, ...]) -> str:
-    """In how much of the time of all with data in flight it was full; nothing where some do not tell."""
+def _share_of_time(group: Group) -> str:
+    """In how much of the time of all with data in flight it was full; nothing where some do not tell.
+
+    Of connections that ended long before another, or began long after it, how long they were there is said,
+    too: the utilization is that of all the time.
+    """
+    flows = group.flows
     if any(flow.full_share is None for flow in flows):
         return ""
     # What they brought together is known for all of the time.
     when = "the time" if all(flow.link_known for flow in flows) else "their time with data in flight"
-    return f", for {_percent(_known_share(flows))} of {when}"
+    there = f" ({_of_time(group.span_s, group.of_s)})" if group.span_s < MOST_OF_ALL * group.of_s else ""
+    return f", for {_percent(_known_share(flows))} of {when}{there}"
 
 
 def _known_share(flows: tuple[Flow, ...]) -> float:

@@ -15,13 +15,15 @@ from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderState
 from multitracer.layers.vantage import vantage
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
-from multitracer.model.table import Table
+from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 
 PROBE_RTT_CWND = 4
 """Segments to which BBR reduces cwnd for 200 ms, each ten seconds, to see the RTT of an empty queue."""
 
 PROBE_RTT_LOSS_NS = 1_000_000_000
+
+_SAME_NS = 1_000_000
 
 LEAST_APPLICATION = 0.01
 """Share of a transfer's time from which on an application paused at all."""
@@ -72,6 +74,7 @@ class Reasons:
         self.resets = [(one.start_ns, one.end_ns or one.start_ns) for one in handshakes(m)]
         self.chains: dict[tuple[int, int], tuple[str, str]] = {}
         self.paused: dict[int, bool] = {}
+        self._by_time: dict[int, tuple[Array, Array]] = {}
         self.timeouts = _table(results, "timeouts")
         self.drops = _table(results, "local_drops")
         self.held_back = held_back(m, _table(results, "flow_control"))
@@ -157,11 +160,21 @@ class Reasons:
 
     def timeout(self, state: SenderState, row: int) -> int | None:
         """Row of the timeout that sent a segment; None if none did."""
-        if self.timeouts is None:
-            return None
-        near = np.abs(self.timeouts["t_ns"] - state.data["t_ns"][row]) <= 1_000_000
-        rows = np.flatnonzero(near & (self.timeouts["conn"] == state.connection.index))
-        return int(rows[0]) if len(rows) else None
+        rows, t_ns = self._timeouts_of(state.connection.index)
+        sent_ns = int(state.data["t_ns"][row])
+        first, last = np.searchsorted(t_ns, [sent_ns - _SAME_NS, sent_ns + _SAME_NS + 1]).tolist()
+        return int(rows[first:last].min()) if last > first else None
+
+    def _timeouts_of(self, conn: int) -> tuple[Array, Array]:
+        """Rows of a connection's timeouts and their times, in time order."""
+        if conn not in self._by_time:
+            rows, t_ns = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+            if self.timeouts is not None:
+                rows = np.flatnonzero(self.timeouts["conn"] == conn)
+                rows = rows[np.argsort(self.timeouts["t_ns"][rows], kind="stable")]
+                t_ns = self.timeouts["t_ns"][rows]
+            self._by_time[conn] = rows, t_ns
+        return self._by_time[conn]
 
     def dropped(self, state: SenderState, seq: int) -> bool:
         """Whether a queue dropped this byte."""

@@ -2,7 +2,8 @@
 
 Each column is written as differences between its neighbours, in four planes of bytes, and deflated as a
 whole; browsers inflate it without a library. A column that is not made of integers, or jumps too far, is
-written as it is.
+written as it is. Times that are those of layers packed before (bytes in flight change where a segment is sent
+and where an ACK comes) are not written again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -21,28 +23,46 @@ LEVEL = 5
 STEPS_NS = (1_000_000, 1_000, 1)
 
 
-def pack(columns: Mapping[str, Array]) -> dict[str, Any]:
+def pack(columns: Mapping[str, Array], before: Mapping[str, Array] | None = None) -> dict[str, Any]:
     """Columns of equal length as a JSON object that the page unpacks.
 
     Parameters
     ----------
     columns : mapping of str to array
         "x" and "x1" are seconds and kept to the nanosecond.
+    before : mapping of str to array, optional
+        "x" of each layer that the page unpacks before, by its id.
 
     Returns
     -------
     dict
-        "rows", "columns" (name, kind, base, scale) and "data" (base64).
+        "rows", "columns" (name, kind, base, scale; name, kind, of where times are those of other layers) and
+        "data" (base64).
     """
     heads: list[dict[str, Any]] = []
     parts: list[bytes] = []
     rows = 0
     for name, values in columns.items():
         rows = len(values)
+        if name == "x" and (same := _times_of(values, before or {})):
+            heads.append({"name": name, "kind": "times", "of": list(same)})
+            continue
         kind, base, scale, data = _column(values, seconds=name in ("x", "x1"))
         heads.append({"name": name, "kind": kind, "base": base, "scale": scale})
         parts.append(data)
     return {"rows": rows, "columns": heads, "data": deflate(b"".join(parts))}
+
+
+def _times_of(x: Array, before: Mapping[str, Array]) -> tuple[str, ...]:
+    """The layer that has the same times, or the two that have them together; empty without."""
+    for one, its in before.items():
+        if np.array_equal(its, x):
+            return (one,)
+    for one, other in combinations(before, 2):
+        parts = before[one], before[other]
+        if len(parts[0]) + len(parts[1]) == len(x) and np.array_equal(np.sort(np.concatenate(parts)), x):
+            return one, other
+    return ()
 
 
 def pack_words(words: Sequence[str]) -> str:

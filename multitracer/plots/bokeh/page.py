@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,7 @@ LEAST = 34  # pixels of a lane
 OVERVIEW_HEIGHT = 56
 LEGEND_LINE = 17
 COLUMNS, ROWS = 700, 250  # grain of the first picture: two pixels of a wide screen
+NOTHING = np.empty(0, dtype=np.int64)  # no row
 FINE = 4  # times finer without a script that brings the rest
 
 
@@ -84,6 +86,7 @@ def compose(
     clock: bool = False,
     alone: bool = False,
     fold: Fold | None = None,
+    apart: Collection[str] = (),
 ) -> LayoutDOM:
     """A layout of the given layers.
 
@@ -100,6 +103,8 @@ def compose(
         With a legend and more points; without, the page brings both.
     fold : Fold, optional
         Cuts that the page's script may make; a figure on its own has those of the figure.
+    apart : collection of str
+        ``id`` of the layers whose rows the page's script brings.
     """
     libraries.bokeh_models()
     from bokeh.layouts import column, gridplot
@@ -130,7 +135,7 @@ def compose(
         grain = FINE if alone else 1
         for one in drawn:
             if one.panel == panel.name or one.kind == "lines":
-                seen = one.seen(window, limits, COLUMNS * grain, ROWS * grain)
+                seen = NOTHING if one.id in apart else one.seen(window, limits, COLUMNS * grain, ROWS * grain)
                 add_layer(
                     plot,
                     one,
@@ -159,7 +164,7 @@ def compose(
         toolbar_options={"logo": None},
         sizing_mode="stretch_width",
     )
-    strip = _overview(figure, drawn, x_range, (low, high), theme)
+    strip = _overview(figure, drawn, x_range, (low, high), theme, apart)
     return column(grid, strip, sizing_mode="stretch_width", name="layout")
 
 
@@ -203,6 +208,7 @@ def _overview(
     x_range: BokehRange,
     times: tuple[float, float],
     theme: ThemeName,
+    apart: Collection[str],
 ) -> BokehFigure:
     """All of the time in a narrow strip, with the present window to drag."""
     from bokeh.models import ColumnDataSource, Range1d, RangeTool, Scatter
@@ -231,6 +237,7 @@ def _overview(
     for one in drawn:
         if one.panel == main.name and one.kind == "points":
             seen = one.seen(times, (low, high), COLUMNS, OVERVIEW_HEIGHT // 2)
+            seen = NOTHING if one.id in apart else seen
             x, y = one.columns["x"][seen], one.columns["y"][seen]
             strip.add_glyph(
                 ColumnDataSource({"x": x, "y": y}),

@@ -72,8 +72,10 @@ def text_width(words: str, size: float, *, bold: bool = False) -> float:
     return HINTED * _per_point(drawable(words, 400), bold) * size
 
 
-_TOGETHER = re.compile(r"(?<=\d) (?=(?:[muµ]?s|bytes|[kMG]?B/s|[kMG]?bit/s)\b|×)|(?<=×) ")
-"""Spaces at which no line ends: of a number and its unit, and of ``3 × 4.5 s``."""
+_TOGETHER = re.compile(
+    r"(?<=\d) (?=(?:[muµ]?s|bytes|[kMG]?B/s|[kMG]?bit/s)\b|×)|(?<=×) |(?<=\bn) (?==)|(?<=\bn =) "
+)
+"""Spaces at which no line ends: of a number and its unit, of ``3 × 4.5 s`` and of ``n = 10``."""
 
 
 def wrapped(words: str, width: float, size: float, *, bold: bool = False, most: int = 3) -> list[str]:

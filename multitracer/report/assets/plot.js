@@ -21,6 +21,10 @@ class Plot {
     // On its own ground from the first: no flash of white in the dark.
     const light = `"${this.about.themes.light.ground}"`;
     const item = JSON.stringify(this.about.item).replaceAll(light, `"${this.about.themes[theme].ground}"`);
+    const apart = new Map();
+    for (const layer of this.layers) {
+      if (layer.apart) apart.set(layer.id, await this.packed(layer, (id) => apart.get(id).x));
+    }
     this.embedded = await Bokeh.embed.embed_item(JSON.parse(item));
     const document_ = Bokeh.documents[Bokeh.documents.length - 1];
     this.x = document_.get_model_by_name("time");
@@ -34,10 +38,15 @@ class Plot {
       layer.words_ = this.panels.flatMap((p) => p.plot.renderers.filter((r) => r.name === "text:" + layer.id));
       layer.in = layer.renderers.map((r) => this.panels.find((p) => p.plot.renderers.includes(r)));
       layer.visible = true;
-      layer.all = { ...layer.renderers[0].data_source.data };
+      layer.all = apart.get(layer.id) ?? { ...layer.renderers[0].data_source.data };
       delete layer.all.index;
       this.place(layer);
-      for (const renderer of layer.renderers) renderer.data_source.data = { ...layer.all };
+      if (layer.apart) {
+        layer.complete = layer.exact = true;
+        this.overview(layer);
+      } else {
+        for (const renderer of layer.renderers) renderer.data_source.data = { ...layer.all };
+      }
     }
     this.x.change.connect(() => this.later());
     for (const panel of this.panels) {
@@ -74,8 +83,7 @@ class Plot {
   async complete() {
     for (const layer of this.layers) {
       if (layer.complete) continue;
-      const block = document.getElementById(`data-${this.about.key}-${layer.id}`);
-      const all = await unpack(JSON.parse(block.textContent));
+      const all = await this.packed(layer, (id) => this.layers.find((one) => one.id === id).all.t);
       if (this.gone) return;
       layer.all = all;
       layer.complete = true;
@@ -85,6 +93,20 @@ class Plot {
     }
     this.refresh();
     document.documentElement.dataset.data = "complete";
+  }
+
+  packed(layer, times) {
+    return unpack(JSON.parse(document.getElementById(`data-${this.about.key}-${layer.id}`).textContent), times);
+  }
+
+  // A layer's rows in the strip of all the time.
+  overview(layer) {
+    const { x_range: x, y_range: y, height } = this.strip;
+    for (const dots of this.strip.renderers.filter((r) => r.name === layer.id)) {
+      const width = Math.max(200, this.holder.clientWidth - 100);
+      const found = columnsFor(layer, x.start, x.end, y.start, y.end, width, height);
+      dots.data_source.data = { x: found.x, y: found.y };
+    }
   }
 
   // The point that a click meant: of what has a record, the nearest within reach of a finger.

@@ -9,13 +9,30 @@ async function inflate(base64) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// A float64 array per column; four planes of bytes hold the differences of whole numbers.
-async function unpack(packed) {
+// The times of two layers together, ascending.
+function merged(one, other) {
+  const all = new Float64Array(one.length + other.length);
+  let i = 0;
+  let j = 0;
+  for (let at = 0; at < all.length; at++) {
+    all[at] = j >= other.length || (i < one.length && one[i] <= other[j]) ? one[i++] : other[j++];
+  }
+  return all;
+}
+
+// A float64 array per column; four planes of bytes hold the differences of whole numbers. `times` gives those of
+// a layer that was unpacked before.
+async function unpack(packed, times) {
   const bytes = await inflate(packed.data);
   const rows = packed.rows;
   const found = {};
   let at = 0;
   for (const head of packed.columns) {
+    if (head.kind === "times") {
+      const parts = head.of.map(times);
+      found[head.name] = parts.length > 1 ? merged(...parts) : parts[0];
+      continue;
+    }
     const column = new Float64Array(rows);
     if (head.kind === "float") {
       const view = new DataView(bytes.buffer, bytes.byteOffset + at, 8 * rows);

@@ -113,13 +113,14 @@ def each(
         while workers:
             ready = wait([one.pipe for one in workers], timeout=min(10.0, HANGS_S))
             for worker in [one for one in workers if one.pipe in ready]:
-                try:
+                said = None
+                with contextlib.suppress(EOFError, OSError):
                     said = worker.pipe.recv()
-                except (EOFError, OSError):
+                if said is None:
                     workers.remove(worker)
                     fault = worker.fault()
                     if fault is not None and worker.mutant is None:
-                        raise RuntimeError(f"mutant {worker.numbers[0]} could not be made: {fault}") from None
+                        raise RuntimeError(f"mutant {worker.numbers[0]} could not be made: {fault}")
                     if fault is not None and worker.mutant is not None:
                         yield worker.mutant, fault, worker.folder / "run"
                     if worker.numbers and time.monotonic() < end_s:

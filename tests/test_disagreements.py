@@ -298,6 +298,46 @@ def test_copies_of_records(change: Callable[[bytes], bytes], late_ms: float, tmp
     assert len(tshark_of(tmp_path / "twice.pcap", "retransmission")) >= 11
 
 
+def hops(packet: bytes, ttl: int) -> bytes:
+    """The packet with this TTL."""
+    return behind_a_router(packet[:8] + bytes([ttl + 1]) + packet[9:])
+
+
+def test_copies_that_reach_the_receiver(tmp_path: Path) -> None:
+    """A bridge gives the receiver each packet of the sender again, behind a router.
+
+    The receiver answers the copies with duplicate ACKs, and three of them bring a fast retransmission: it has
+    an identification of its own, a copy has that of the packet. Both hosts number the packets of all their
+    connections, so identifications that the receiver left out are no lost ACKs.
+    """
+    c, copies, again = Conversation(sack=False), [], []
+    c.handshake()
+    for turn in range(30):
+        t_ms, seq = 1000.0 + 20 * turn, 1 + 4000 * turn
+        for place in range(3):
+            c.data(t_ms + place, seq + 1000 * place)
+            copies.append((t_ms + 4 + place, c.packets[-1][1]))
+            if turn % 3 or place:
+                c.ack(t_ms + place + 0.3, seq + 1000 * (place + 1))
+            else:  # a delayed ACK; another connection takes its number
+                c.idents[1] += 1
+        c.data(t_ms + 3.5, seq + 3000)
+        for place in range(3):
+            c.ack(t_ms + 4.1 + place, seq + 3000)
+        c.data(t_ms + 7, seq + 3000)
+        again.append(t_ms + 7)
+        c.ack(t_ms + 7.5, seq + 4000)
+    c.packets = [(t_ms, hops(data, 128)) for t_ms, data in c.packets]
+    c.packets += [(t_ms, hops(data, 127)) for t_ms, data in copies]
+    c.packets.sort(key=lambda one: one[0])
+    found = c.read(tmp_path / "bridge.pcap")
+    rows = found["retransmissions"]
+    assert [c.packets[int(record) - 1][0] for record in rows["record"]] == again
+    assert {CAUSE[int(cause)] for cause in rows["cause"]} == {"fast"}
+    assert [issue[:2] for issue in found["issues"]] == [("duplicate-record", len(copies))]
+    assert found["connections"][0]["forward"]["acks_lost"] is None
+
+
 def test_offload(tmp_path: Path) -> None:
     """A super-segment of four packets is sent again: one retransmission to the tools, four to the kernel."""
     c = Conversation()

@@ -13,10 +13,12 @@ import pytest
 from click.testing import CliRunner
 from support_samples import PATIENCE_S, SAMPLES, Run
 
+import multitracer as mt
 from multitracer.alignment.clocks.skew import slope_of_centre
 from multitracer.batch.guard import _line
 from multitracer.cli.main import group
 from multitracer.diagnosis.findings import logs as findings
+from multitracer.layers.link import path as linkpath
 from multitracer.model.errors import UsageError
 
 PING = """\
@@ -235,3 +237,38 @@ def test_a_wait_of_months_is_one_wait() -> None:
     with open(reading, "rb", buffering=0) as pipe:
         assert _line(pipe, 1e8) == b"{}\n"
     os.close(writing)
+
+
+FRAMES = """\
+time,entity,action,kind,seq,offset,length
+1795249751.000,ue,snd,,0,0,1000
+1795249751.010,bs,rcv,,0,0,1000
+-1.000,ue,evt,reset,,,
+1795249752.020,ue,evt,connected,,,
+1795249752.030,ue,snd,,1,1000,1000
+"""
+
+
+@pytest.mark.parametrize("words", [("analyze",), ("analyze", "--json"), ("report", "-o", "page.html")])
+def test_a_reset_before_the_epoch_has_a_time(words: tuple[str, ...], tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "frames.csv"
+    path.write_text(FRAMES, encoding="ascii")
+    options = [tmp_path / word if word == "page.html" else word for word in words[1:]]
+    done = run(words[0], path, *options)
+    assert done.returncode == 0, done.stderr
+    if words[-1] == "--json":
+        (reset,) = json.loads(done.stdout)["link"]["resets"]
+        assert isinstance(reset["t"], float)
+
+
+def test_a_slot_as_long_as_time_ends_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Times of a damaged log in both halves of 64 bits: their median step is no time that can be added."""
+    monkeypatch.setattr(linkpath, "_usual_step", lambda times: 2**63)
+    path = tmp_path / "frames.csv"
+    path.write_text(FRAMES, encoding="ascii")
+    found = linkpath.link_path(mt.read(path))
+    assert found is not None
+    last = np.iinfo(np.int64).max
+    slots = found.slots(np.array([-last, 0, last - 5]))
+    assert (slots[:, 1] > slots[:, 0]).all()
+    assert slots[2, 1] == last

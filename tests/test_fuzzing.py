@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from support_samples import SAMPLES
 
 sys.path.append(str(Path(__file__).parent.parent / "scripts"))
 
-from fuzzing import captures, outcomes, raw, texts
+from fuzzing import captures, outcomes, raw, texts, workers
 from fuzzing.mutants import mutant
 from support_every_format import as_pcapng
 
@@ -96,3 +99,46 @@ def test_a_command_is_watched(tmp_path: Path) -> None:
     assert outcomes.fault_of(["follow", str(path), "--follow", "--interval", "0.1", "--json"], made) is None
     assert outcomes.fault_of(["info", str(tmp_path / "nothing")], made) is None
     assert "TypeError" in (outcomes.fault_of(["info", None], made) or "")  # type: ignore[list-item]
+
+
+def test_values_of_a_text_are_never_inside_themselves() -> None:
+    for seed in range(400):
+        data = bytearray(b'{"a": [[1], [2, {"b": []}]]}')
+        for _ in range(4):
+            texts.structured(data, random.Random(seed))
+
+
+def _made(number: int, run: Path, _made: Path) -> workers.Mutant:
+    (run / "mutant").write_text(str(number))
+    return workers.Mutant(number, "x", ("info", str(run)))
+
+
+def _judged(mutant: workers.Mutant, _made: Path) -> str | None:
+    if mutant.number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if mutant.number == 5:
+        time.sleep(3600)
+    return "wrong" if mutant.number == 6 else None
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_worker_that_dies_or_hangs_is_a_fault(
+    jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "HANGS_S", 1.0)
+    monkeypatch.setattr(workers, "ONE_WORKER", 2)
+    found = {}
+    for one, fault, run in workers.each(range(9), jobs, tmp_path, 600.0, _made, _judged):
+        assert (run / "mutant").read_text() == str(one.number)
+        found[one.number] = fault
+    faults = {number: fault for number, fault in found.items() if fault}
+    assert sorted(found) == list(range(9))
+    assert faults == {3: "worker: SIGKILL", 5: "worker: nothing for 1 s", 6: "wrong"}
+
+
+def test_a_mutant_that_cannot_be_made_ends_the_run(tmp_path: Path) -> None:
+    def begin(number: int, run: Path, made: Path) -> workers.Mutant:
+        raise SystemExit(4)
+
+    with pytest.raises(RuntimeError, match="mutant 0 could not be made"):
+        list(workers.each(range(2), 1, tmp_path, 600.0, begin, _judged))

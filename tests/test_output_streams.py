@@ -220,7 +220,7 @@ MEMORY: dict[str, tuple[str | Path, ...]] = {
     "info": (SAMPLE,),
     "analyze": (SAMPLE, "--json"),
     "events": (SAMPLE,),
-    **{name: EVERY[name] for name in ("explain", "plot", "report", "compare", "export")},
+    **{name: EVERY[name] for name in ("explain", "plot", "report", "compare", "export", "batch")},
 }
 
 
@@ -229,6 +229,7 @@ MEMORY: dict[str, tuple[str | Path, ...]] = {
 def test_too_little_memory_at_any_moment(command: str, mebibytes: int, tmp_path: Path) -> None:
     words = [str(word).format(tmp_path) for word in MEMORY[command]]
     limit = mebibytes << 20
+    shutil.copytree(SAMPLE, tmp_path / "runs" / "one")
     done = call(
         command,
         *words,

@@ -13,6 +13,7 @@ import numpy as np
 from multitracer.alignment.clocks import fit_median
 from multitracer.alignment.relation import Pairs, Relation
 from multitracer.alignment.state import AlignmentState
+from multitracer.model.arrays.unique import sorted_difference
 from multitracer.model.errors import Issue
 from multitracer.model.table import Array, Table
 
@@ -163,7 +164,7 @@ def _others(state: AlignmentState, a: int, b: int, frames: Table, gone: Array) -
         found["link_events"] = same
         repeated.append(second["record"][same])
         kept.append(second["record"][~same])
-    records = np.setdiff1d(np.concatenate(repeated), np.concatenate(kept))
+    records = sorted_difference(np.concatenate(repeated), np.concatenate(kept))
     for name, table in tables.items():
         if name not in ("link_frames", "link_events") and "record" in table:
             found[name] = np.isin(table["record"], records)

@@ -100,7 +100,7 @@ def _rates(path: LinkPath, held: Intervals, span: Intervals) -> dict[str, float 
 
     A frame occupies the slot that begins when it is sent, so one sent just before XOFF counts partly inside.
     """
-    slots = np.column_stack([path.first["t_ns"], path.first["t_ns"] + path.slot_ns])
+    slots = path.slots(path.first["t_ns"])
     size = np.maximum(path.first["length"].astype(np.int64), 0)
     covered = intersect(held, span)
     during = overlap(slots, span)

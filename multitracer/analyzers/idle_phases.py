@@ -154,7 +154,7 @@ def _accounts(path: LinkPath, silence: Silence, held: Intervals, resets: Interva
         ("idle", silence.idle),
         ("link_window", silence.full_window),
         ("link_checkpoint", silence.checkpoint),
-        ("supervisory", intervals(np.column_stack([path.reports_ns, path.reports_ns + path.slot_ns]))),
+        ("supervisory", intervals(path.slots(path.reports_ns))),
     ):
         found[name] = _s(total(intersect(left, part)))
         left = subtract(left, part)

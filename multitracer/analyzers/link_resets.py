@@ -124,7 +124,7 @@ def _words(m: Timeline, path: LinkPath | None, table: Table, row: int, reset: Ha
     gap = start >= 0 and end >= 0
     done = value["end_ns"] >= 0 and reset.cause != "peer"
     return {
-        "t": _seconds(m, value["t_ns"]),
+        "t": round(m.seconds(value["t_ns"]), 6),  # always known, also before the epoch
         "entity": m.entities[value["entity"]],
         "cause": reset.cause,
         "end": _seconds(m, value["end_ns"]),

@@ -12,8 +12,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-LONG = frozenset({"record", "doctor", "lab", "batch", "--follow", "--serve"})
+LONG = frozenset({"record", "doctor", "lab", "--follow", "--serve"})
 """What goes on for long and tells of itself meanwhile: it is not watched."""
+LONG_ON_A_TERMINAL = LONG | {"batch"}
+"""The same where somebody looks on; in a job of a cluster, a batch has nobody to tell of its progress."""
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP)
 _OURS = b"multitracer: error: "
@@ -48,7 +50,8 @@ def watched(
     tuple or None
         In the parent: status and messages of the child. None in the child, and where nothing is watched.
     """
-    if LONG.intersection(words) or not hasattr(os, "memfd_create") or not is_limited():
+    long = LONG_ON_A_TERMINAL if os.isatty(2) else LONG
+    if long.intersection(words) or not hasattr(os, "memfd_create") or not is_limited():
         return None
     held = os.memfd_create("messages")
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [*_PASSED_ON, signal.SIGCHLD])

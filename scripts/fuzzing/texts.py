@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from copy import deepcopy
 from typing import Any
 
 from fuzzing.raw import NUMBERS, Fault
@@ -172,9 +173,9 @@ def _replace(value: Any, chance: random.Random) -> None:
         elif how == 1 and isinstance(value, dict):
             value[key + "x"] = value.pop(key)
         elif how == 2 and isinstance(value, list):
-            value.insert(0, chance.choice(_LEAVES))
+            value.insert(0, deepcopy(chance.choice(_LEAVES)))
         else:
-            value[key] = chance.choice(_LEAVES)
+            value[key] = deepcopy(chance.choice(_LEAVES))
         return
 
 

@@ -66,6 +66,22 @@ def test_what_is_not_whole_is_made_anew(
     assert [place.read_bytes() for place in places] == whole
 
 
+SUMMARIES = ("batch.json", "index.html", "junit.xml", "summary.csv", "summary.md", "summary.parquet")
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["gone", "empty"])
+def test_summaries_come_back_as_they_were(
+    damage: Callable[[Path], object], root: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    mt.batch(root, out, processes=1)
+    whole = {name: (out / name).read_bytes() for name in SUMMARIES}
+    for name in SUMMARIES:
+        damage(out / name)
+    assert mt.batch(root, out, processes=1).cached == 1
+    assert {name: (out / name).read_bytes() for name in SUMMARIES} == whole
+
+
 def test_names_that_are_signs_elsewhere(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()

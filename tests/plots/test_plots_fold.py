@@ -63,6 +63,15 @@ def test_a_folded_figure_says_how_much_it_leaves_out() -> None:
     assert figure.notes == ("folded: 2 empty stretches longer than 10 s, 94.0 s left out",)
 
 
+def test_nothing_is_cut_that_floats_do_not_tell_apart() -> None:
+    """A window of 20 us in seconds since an epoch 136 years ago: a float has steps of 0.5 us there."""
+    start = 2.0**32
+    for half_s, longer_s, cuts in ((1e-5, 8e-7, 0), (1e-2, 1e-3, 2)):
+        figure = of(start - half_s, start, start + half_s, window=(start - half_s, start + half_s))
+        fold = folding.find(figure, longer_s)
+        assert (0 if fold is None else len(fold.start)) == cuts
+
+
 def test_cuts_lie_inside_the_time_window_only() -> None:
     fold = folding.find(of(0.0, 50.0, 100.0, window=(40.0, 60.0)), 5.0)
     assert fold is not None

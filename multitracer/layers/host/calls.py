@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.model import schema
+from multitracer.model.arrays.unique import sorted_difference
 from multitracer.model.table import Array, Table
 
 _KIND = {name: code for code, name in enumerate(schema.HOST_KINDS)}
@@ -85,7 +86,7 @@ def copies(events: Table, calls: Table) -> dict[str, Array]:
     known = records[at] == events["record"][ends] if len(records) else np.zeros(len(rows), dtype=bool)
     call = order[at[known]] if len(records) else at[known]
     done = wanted[known] - events["length"][rows[known]]
-    unseen = np.setdiff1d(np.arange(len(writes)), call)
+    unseen = sorted_difference(np.arange(len(writes)), call)
     call = np.concatenate((call, unseen))
     place = before[call] + np.concatenate((done, np.zeros(len(unseen), dtype=np.int64)))
     t_ns = np.concatenate((events["t_ns"][rows[known]], writes["t_ns"][unseen]))

@@ -15,6 +15,8 @@ from multitracer.model.timeline import Timeline
 
 MOSTLY = 0.5  # so many frames of one size are no chance
 TOLERANCE_SLOTS = 0.5  # a frame that comes half a slot late is jitter of the log, not an empty slot
+_LAST_NS = np.iinfo(np.int64).max
+_MOST_SLOT_NS = 1 << 62  # more is the span of a damaged log, and no time can be added to it
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ class LinkPath:
         """How much later than a slot a frame may come before the slot counts as empty."""
         return round(self.slot_ns * TOLERANCE_SLOTS)
 
+    def slots(self, t_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Begin and end of the slots that begin at these times; shape (n, 2)."""
+        ends = np.where(t_ns > _LAST_NS - self.slot_ns, _LAST_NS, t_ns + self.slot_ns)
+        return np.column_stack([t_ns, ends])
+
 
 def link_path(m: Timeline) -> LinkPath | None:
     """The direction of the link that carries the TCP data; None if the log shows no data frame being sent."""
@@ -105,7 +112,7 @@ def _link_path(m: Timeline) -> LinkPath | None:
     return LinkPath(
         sender=sender,
         receiver=receiver,
-        slot_ns=round(slot_ms * 1e6) if slot_ms else _usual_step(air),
+        slot_ns=min(round(slot_ms * 1e6) if slot_ms else _usual_step(air), _MOST_SLOT_NS),
         payload_bytes=int(payload) if payload else max(int(first["length"].max()), 1),
         window=int(window) if window else None,
         t1_ns=round(t1_ms * 1e6) if t1_ms else None,

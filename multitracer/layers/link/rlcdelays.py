@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.layers.link.rlcpdus import NEVER, Direction, completed
+from multitracer.model.arrays.unique import sorted_union
 from multitracer.model.schema.rlc import POLLS, REORDERINGS
 from multitracer.model.table import Array, Table
 
@@ -95,7 +96,7 @@ def _with_missing(
         return numbers, epoch, first, complete
     known = np.arange(low, high + 1)
     if found.is_sender_seen:
-        known = np.union1d(np.intersect1d(known, found.transmissions[0]), numbers)
+        known = sorted_union(known[np.isin(known, found.transmissions[0])], numbers)
     place = np.searchsorted(numbers, known)
     there = numbers[place] == known
     never = np.full(len(known), NEVER, dtype=np.int64)

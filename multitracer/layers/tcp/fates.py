@@ -24,7 +24,7 @@ from multitracer.layers.tcp.flow_batch import (
     payload,
     valid_acks,
 )
-from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.arrays.unique import sorted_difference, sorted_unique
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -201,7 +201,7 @@ def fates_between(
         return [(near, far, found)]
     places = found.places[against]
     turned = _followed(m, connections, places, far, near, reverse)
-    kept = np.setdiff1d(found.places, places)
+    kept = sorted_difference(found.places, places)
     along = _followed(m, connections, kept, near, far, reverse) if len(kept) else None
     parts = ((near, far, along), (far, near, turned))
     return [(first, last, part) for first, last, part in parts if part is not None]

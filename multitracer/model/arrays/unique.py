@@ -27,3 +27,14 @@ def among(values: Array, known: Array) -> Array:
         return np.zeros(len(values), dtype=np.bool_)
     place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
     return np.asarray(ordered[place] == values, dtype=np.bool_)
+
+
+def sorted_union(first: Array, second: Array) -> Array:
+    """Integers of either, in order, each once: ``np.union1d`` hashes them, too."""
+    return sorted_unique(np.concatenate([first, second]))
+
+
+def sorted_difference(first: Array, second: Array) -> Array:
+    """Integers of the first that are not in the second, in order, each once: ``np.setdiff1d`` hashes them."""
+    mine = sorted_unique(first)
+    return mine[~among(mine, second)]

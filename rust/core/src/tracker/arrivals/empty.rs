@@ -31,12 +31,17 @@ impl LeftOut {
 
 impl Sender {
     /// Segments with data that were sent and never came by, lost retransmissions among them: their identifications were
-    /// left out; and in how many runs. `None` if these do not count the packets of this direction alone, as those of Linux do, whose packets
-    /// start with a TTL of 64: other stacks number all packets of the host, or none.
+    /// left out; and in how many runs. `None` if these do not count the packets of this direction alone, as those of
+    /// Linux do, whose packets start with a TTL of 64: other stacks number all packets of the host, or none.
     pub fn unseen(&self) -> Option<[u64; 2]> {
-        let linux = (1..=LINUX_TTL).contains(&self.ttl);
-        let books = self.books.as_ref().filter(|_| linux && self.ids.is_alone())?;
+        let books = self.books.as_ref().filter(|_| self.numbers_each_socket() && self.ids.is_alone())?;
         Some(books.unseen())
+    }
+
+    /// Whether the stack may be one that numbers the packets of each socket. One that numbers those of the host, as
+    /// Windows does, leaves out what its other connections sent, and these may acknowledge at the same pace.
+    fn numbers_each_socket(&self) -> bool {
+        (1..=LINUX_TTL).contains(&self.ttl)
     }
 
     /// A segment without payload whose identification is not the next; it acknowledged so many bytes. Whether others
@@ -49,7 +54,7 @@ impl Sender {
             return false;
         }
         let Step::Ahead(packets) = step else { return false };
-        let quiet = self.outstanding.is_empty() && self.ids.is_plausible();
+        let quiet = self.outstanding.is_empty() && self.ids.is_plausible() && self.numbers_each_socket();
         let Some(books) = self.books.as_mut().filter(|_| quiet) else { return false };
         let left_out = &mut books.left_out;
         left_out.packets += packets;
@@ -66,7 +71,7 @@ impl Sender {
     /// Who loses ACKs has the next one acknowledge what they would have: each identification, seen or not, stands for
     /// as many bytes. Where something else takes identifications from the same counter, those left out stand for none.
     pub fn acks_lost(&self, peer: &Sender) -> Option<u64> {
-        if !self.ids.counts() || peer.totals.data_segments == 0 {
+        if !self.numbers_each_socket() || !self.ids.counts() || peer.totals.data_segments == 0 {
             return None;
         }
         let Some(left) = self.books.as_ref().map(|books| books.left_out) else { return Some(0) };

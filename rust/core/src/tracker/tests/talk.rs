@@ -14,11 +14,14 @@ pub(super) struct Talk {
     pub(super) timestamps: bool,
     /// Both hosts number their packets from one counter; else all numbers are zero.
     pub(super) ids: bool,
+    /// In the packets of B.
+    pub(super) ttl_b: u8,
 }
 
 impl Talk {
     pub(super) fn new(isn_a: u32) -> Self {
-        Talk { tracker: Tracker::new(true), record: 0, isn_a, isn_b: 9000, timestamps: false, ids: true }
+        let tracker = Tracker::new(true);
+        Talk { tracker, record: 0, isn_a, isn_b: 9000, timestamps: false, ids: true, ttl_b: 64 }
     }
 
     pub(super) fn blank(&mut self, t_ms: i64, from_a: bool) -> Segment {
@@ -37,7 +40,7 @@ impl Talk {
             length: 0,
             ip_length: 40,
             ip_id: if self.ids { self.record as u16 } else { 0 },
-            ttl: 64,
+            ttl: if from_a { 64 } else { self.ttl_b },
             ecn: 0,
             checksum: Checksum::Good,
             options: Options { complete: true, ..Options::default() },

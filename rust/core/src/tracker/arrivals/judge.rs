@@ -35,8 +35,21 @@ impl Sender {
             (Some(id), None) => (id, Evidence::IpId),
             (None, Some(time)) => (time, Evidence::Timestamp),
             (None, None) if fresh => self.judge_fresh_by_pace(segment, seq, peer),
-            (None, None) => self.judge_again_by_pace(segment, seq, peer),
+            (None, None) => match self.judge_again_by_pace(segment, seq, peer) {
+                (NetworkDuplicate, _) if self.is_another_packet(segment, seq) => {
+                    (Retransmission, Evidence::IpId)
+                }
+                found => found,
+            },
         }
+    }
+
+    /// Whether its identification is not that of the other copy, where both have one: the network delivers the same
+    /// packet again, and not another (RFC 6864).
+    fn is_another_packet(&self, segment: &Segment, seq: i64) -> bool {
+        let copy = self.books.as_ref().and_then(|books| books.copy_of(seq));
+        copy.and_then(|copy| copy.header_id)
+            .is_some_and(|other| other != segment.ip_id && other != 0 && segment.ip_id != 0)
     }
 
     fn judge_by_id(

@@ -144,7 +144,7 @@ impl Sender {
         let books = self.books.get_or_insert_default();
         books.stamp(stamp);
         for (seq, end, t_ns, ts_val) in unacked.into_iter().chain(last) {
-            books.remember(Seen { seq, end, t_ns, id: None, ts_val, arrival: None });
+            books.remember(Seen { seq, end, t_ns, id: None, header_id: None, ts_val, arrival: None });
         }
     }
 
@@ -169,6 +169,7 @@ impl Sender {
             end: seq + i64::from(segment.length),
             t_ns: segment.t_ns,
             id,
+            header_id: Some(segment.ip_id),
             ts_val,
             arrival,
         });

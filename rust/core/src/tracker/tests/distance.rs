@@ -153,6 +153,30 @@ fn what_echoes_the_second_copy_answers_it_however_soon() {
     }
 }
 
+/// The network delivers a packet twice with its identification, even where these do not count.
+#[test]
+fn another_identification_is_another_packet() {
+    for (second, verdict) in [
+        (777, ArrivalVerdict::NetworkDuplicate),
+        (0, ArrivalVerdict::NetworkDuplicate),
+        (31_000, ArrivalVerdict::Retransmission),
+    ] {
+        let mut talk = between(true, false);
+        for place in 0..10 {
+            talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
+            talk.ack(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[]);
+        }
+        for (t_ms, ip_id) in [(2000, 777), (2002, second)] {
+            let mut s = talk.blank(t_ms, true);
+            (s.seq, s.ack, s.length, s.ip_id) = (talk.isn_a + 10_001, talk.isn_b + 1, 1000, ip_id);
+            talk.tracker.segment(&s);
+        }
+        let (connections, _) = talk.done();
+        let found: Vec<_> = connections[0].senders[0].arrivals().iter().map(|row| row.verdict).collect();
+        assert_eq!(found, [verdict], "{second}");
+    }
+}
+
 #[test]
 fn what_the_receiver_had_reported_was_not_lost() {
     let mut talk = between(true, false);

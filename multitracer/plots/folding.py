@@ -15,7 +15,7 @@ AIR = 0.1  # of the threshold, left on both sides of a cut
 BREAK = 0.025  # of the time that is left: what each cut is drawn as
 BREAKS = 0.3  # of it at most, all cuts together
 LEAST = 1e-9  # of the window: the shortest empty time that is cut
-TOLD_APART = 64  # steps of a float at these times: what is shorter has no room for a cut between its ends
+DISTINCT = 64  # steps of a float at these times: what is shorter has no room for a cut between its ends
 MOST = 200  # cuts; the longest are made
 TIMED = "Time"  # how the label of a time axis begins
 
@@ -51,7 +51,7 @@ def find(figure: Figure, longer_than_s: float) -> Fold | None:
     lengths = np.diff(times)
     # What is shorter than this share of the window cannot be told from a point of its axis.
     step = float(np.spacing(max(abs(low), abs(high))))
-    least = max(longer_than_s, LEAST * (high - low), TOLD_APART * step)
+    least = max(longer_than_s, LEAST * (high - low), DISTINCT * step)
     chosen = np.flatnonzero(lengths > least)
     if len(chosen) > MOST:
         chosen = np.sort(chosen[np.argsort(-lengths[chosen], kind="stable")[:MOST]])

@@ -135,25 +135,10 @@ class FlowIndex:
         index = -1 if source is None else source
         known = self._tables.get((conn, direction, index))
         if known is None:
-            known = self._segments.where(self._rows(conn, direction, index))
+            known = self._segments.where(self.rows(conn, direction, index))
             known = known if self._in_time else known.sorted_by("t_ns")
             self._tables[conn, direction, index] = known
         return known
-
-    def carrying(self, conn: int, direction: int, source: int | None) -> int:
-        """How many segments of one flow carry data; see `of`.
-
-        Parameters
-        ----------
-        conn : int
-            The connection.
-        direction : int
-            0 or 1.
-        source : int or None
-            The capture among the sources; None as if there were none.
-        """
-        rows = self._rows(conn, direction, -1 if source is None else source)
-        return int(np.count_nonzero(self._segments["length"][rows] > 0))
 
     def flows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
         """Row numbers of many flows, sorted by flow, then by time.
@@ -179,13 +164,23 @@ class FlowIndex:
         sizes = np.where(there, np.append(self._bounds, 0)[at + 1], 0) - begin
         of = np.repeat(np.arange(len(key)), sizes)
         rows = self._order[np.arange(len(of)) + (begin - np.cumsum(sizes) + sizes)[of]]
-        t_ns = self._segments["t_ns"][rows]
-        if np.any((t_ns[1:] < t_ns[:-1]) & (of[1:] == of[:-1])):
-            order = np.lexsort((t_ns, of))
-            rows = rows[order]
+        if not self._in_time:
+            rows = rows[np.lexsort((self._segments["t_ns"][rows], of))]
         return rows, of
 
-    def _rows(self, conn: int, direction: int, source: int) -> Array:
+    def rows(self, conn: int, direction: int, source: int) -> Array:
+        """Row numbers of one flow as they stand in the table; none of what is no capture.
+
+        Parameters
+        ----------
+        conn, direction, source : int
+            Connection, 0 or 1, and capture.
+
+        Returns
+        -------
+        array of int64
+            Into the table of segments.
+        """
         if not 0 <= source < self._sources:
             return self._order[:0]
         key = (conn * 2 + direction) * self._sources + source
@@ -303,7 +298,8 @@ class Timeline:
         source : int or None
             The capture among the sources.
         """
-        return self._flow_index().carrying(conn, direction, source)
+        rows = self._flow_index().rows(conn, direction, -1 if source is None else source)
+        return int(np.count_nonzero(self.table("segments")["length"][rows] > 0))
 
     def flow_rows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
         """Rows of `segments` of many flows, flow behind flow, each in time order; the flow of each.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.alignment.clocks.points import Float, Points
-from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.arrays.unique import sorted_union
 
 MAX_SKEW_PPM = 500.0
 """Limit of what a computer's clock may drift: the kernel's frequency correction ends there too (adjtimex)."""
@@ -25,7 +25,7 @@ def upper_hull(x: Float, y: Float) -> tuple[Float, Float]:
         starts = np.arange(0, len(x), 64)
         tops = np.maximum.reduceat(y, starts)
         picked = np.flatnonzero(y == np.repeat(tops, np.diff(np.append(starts, len(x)))))
-        picked = sorted_unique(np.append(picked, [0, len(x) - 1]))
+        picked = sorted_union(picked, np.array([0, len(x) - 1]))
         rough = _chain(x[picked], y[picked])
         keep = y >= np.interp(x, *rough) - 1e-6
         x, y = x[keep], y[keep]

@@ -13,7 +13,7 @@ import numpy as np
 
 from multitracer.alignment.clocks.convex_hull import possible
 from multitracer.alignment.clocks.points import Float, Int, Points
-from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.arrays.unique import sorted_union
 
 _MAX_STEPS = 8
 
@@ -106,7 +106,7 @@ def _changes(lower: Points, upper: Points, window: int) -> tuple[Int, Float, Flo
     """Gaps between records, and by how much the level of each direction changes there."""
     change_l = _change(lower.value_ns, window)
     change_u = -_change(-upper.value_ns, window)
-    gaps = sorted_unique(np.concatenate([lower.order, upper.order]))
+    gaps = sorted_union(lower.order, upper.order)
     at_l = np.searchsorted(lower.order, gaps)
     at_u = np.searchsorted(upper.order, gaps)
     inside = (at_l >= window) & (at_l <= len(lower) - window)
@@ -116,7 +116,7 @@ def _changes(lower: Points, upper: Points, window: int) -> tuple[Int, Float, Flo
 
 def _place(lower: Points, upper: Points, near: int, change: float, window: int) -> int:
     """The gap at which both offsets jump by about `change`, near where it was found."""
-    gaps = sorted_unique(np.concatenate([lower.order, upper.order]))
+    gaps = sorted_union(lower.order, upper.order)
     middle = int(np.searchsorted(gaps, near))
     gaps = gaps[max(1, middle - 2 * window) : middle + 2 * window + 1]
     score = np.zeros(len(gaps))  # in units of each direction's usual jumps
@@ -143,7 +143,7 @@ def _contradiction(lower: Points, upper: Points) -> Step | None:
     """Where the longest stretch from the start that one line explains ends, if anything is left after it."""
     if min(len(lower), len(upper)) < 8 or possible(lower, upper):
         return None
-    orders = sorted_unique(np.concatenate([lower.order, upper.order]))
+    orders = sorted_union(lower.order, upper.order)
     low, high = 0, len(orders)
     while high - low > 1:
         middle = (low + high) // 2

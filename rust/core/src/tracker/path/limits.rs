@@ -129,7 +129,7 @@ impl Limits {
         let mut spent = path.gaps.spent_ns;
         let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
         spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(rest_ns);
-        let shared = link.map_or(0.0, |link| f64::from(link.full_permille) / 1000.0);
+        let shared = link.map_or(0.0, Link::full_share);
         // Others take what it leaves, and it gets its share: its pauses are those of a queue before this point. Alone, those
         // may be that no end of a write marks; without a link nobody knows whose they are.
         let mine_ns = spent[Wait::Application as usize];

@@ -74,6 +74,11 @@ struct Link {
 }
 
 impl Link {
+    /// Share of the time that a connection was there in which it was full.
+    fn full_share(self) -> f64 {
+        f64::from(self.full_permille) / 1000.0
+    }
+
     /// With this part of the rate.
     fn of(self, part: f64) -> Self {
         Link { bytes_per_s: (self.bytes_per_s as f64 * part) as u64, ..self }
@@ -246,7 +251,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
         path.halves.acknowledged(rtt_ns, lone, counts);
     }
     path.halves.probe(segment);
-    let fresh = path.trains.acknowledge(segment.t_ns, arrived, || unit, &path.halves, path.gaps.window_ns());
+    let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());
     let passed = path.payload - path.noted;
     path.noted = path.payload;
     // The queue is known once its smallest round trip is.

@@ -134,10 +134,7 @@ fn bottleneck(
     Bottleneck {
         rate_bps: rate.map(|rate| rate.min(most).max(mean_rate) * 8.0 * packets),
         // What several bring together tells of all of the time, also of that in which this one waits for its timer.
-        full_share: path
-            .link
-            .map(|link| f64::from(link.full_permille) / 1000.0)
-            .or_else(|| limits.and_then(Limits::full_share)),
+        full_share: path.link.map(Link::full_share).or_else(|| limits.and_then(Limits::full_share)),
         standing_queue_ns: rtt.median_ns.zip(rtt.p95_ns).map(|(m, p)| (over(m), over(p))),
         base_ns,
         shared_with: path.shared,

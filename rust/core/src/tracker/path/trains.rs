@@ -105,7 +105,7 @@ impl Trains {
         &mut self,
         t_ns: i64,
         arrived: i64,
-        unit: impl Fn() -> i64,
+        unit: i64,
         halves: &Halves,
         window_ns: i64,
     ) -> i64 {
@@ -125,12 +125,9 @@ impl Trains {
             (self.longest_ns, self.behind_ns) = (distance_ns, halves.queued_data_ns());
         }
         self.last_ns = t_ns;
-        if self.acks >= ACKS {
-            let unit = unit();
-            if self.bytes >= SEGMENTS * unit {
-                self.close(t_ns.saturating_sub(since_ns), unit, halves, window_ns);
-                self.start(t_ns, halves, window_ns);
-            }
+        if self.acks >= ACKS && self.bytes >= SEGMENTS * unit {
+            self.close(t_ns.saturating_sub(since_ns), unit, halves, window_ns);
+            self.start(t_ns, halves, window_ns);
         }
         fresh
     }

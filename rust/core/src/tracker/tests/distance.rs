@@ -32,6 +32,15 @@ fn between(sack: bool, timestamps: bool) -> Talk {
     talk
 }
 
+/// Ten segments, 100 ms apart from 1 s on, each answered with its echo.
+fn ten_answered(talk: &mut Talk) {
+    for place in 0..10 {
+        let t_ms = 1000 + 100 * place;
+        talk.data(t_ms, 1 + 1000 * place, 1000);
+        talk.ack_echo(t_ms + BEHIND_MS, 1001 + 1000 * place, &[], t_ms);
+    }
+}
+
 /// Segments 0 to `count` but one, 10 ms apart from 1 s on, each answered.
 fn all_but(talk: &mut Talk, count: i64, missing: i64, sack: bool) {
     for place in (0..count).filter(|place| *place != missing) {
@@ -114,10 +123,7 @@ fn without_sack_fast_recovery_repeats_only_the_first() {
 /// A segment comes by twice, and this ACK comes so long after the second: lost behind this point, sent again needlessly.
 fn twice(sack: bool, answer_ms: i64, blocks: &[(i64, i64)]) -> [u64; 2] {
     let mut talk = between(sack, false);
-    for place in 0..10 {
-        talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
-        talk.ack(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[]);
-    }
+    ten_answered(&mut talk);
     talk.data(2000, 10_001, 1000);
     talk.data(2600, 10_001, 1000);
     talk.ack(2600 + answer_ms, 11_001, blocks);
@@ -142,10 +148,7 @@ fn what_came_by_twice_was_lost_behind_unless_it_shows_that_it_was_not() {
 fn what_echoes_the_second_copy_answers_it_however_soon() {
     for (echo_ms, found) in [(2600, [1, 0]), (2000, [0, 1])] {
         let mut talk = between(true, true);
-        for place in 0..10 {
-            talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
-            talk.ack_echo(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[], 1000 + 100 * place);
-        }
+        ten_answered(&mut talk);
         talk.data(2000, 10_001, 1000);
         talk.data(2600, 10_001, 1000);
         talk.ack_echo(2600 + BEHIND_MS / 2, 11_001, &[], echo_ms);
@@ -162,10 +165,7 @@ fn another_identification_is_another_packet() {
         (31_000, ArrivalVerdict::Retransmission),
     ] {
         let mut talk = between(true, false);
-        for place in 0..10 {
-            talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
-            talk.ack(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[]);
-        }
+        ten_answered(&mut talk);
         for (t_ms, ip_id) in [(2000, 777), (2002, second)] {
             let mut s = talk.blank(t_ms, true);
             (s.seq, s.ack, s.length, s.ip_id) = (talk.isn_a + 10_001, talk.isn_b + 1, 1000, ip_id);
@@ -190,10 +190,7 @@ fn what_the_receiver_had_reported_was_not_lost() {
 fn duplicate_acks_answer_what_was_sent_again_in_vain() {
     for repeated in 0..4 {
         let mut talk = between(false, false);
-        for place in 0..10 {
-            talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
-            talk.ack(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[]);
-        }
+        ten_answered(&mut talk);
         for place in 10..14 {
             talk.data(2000, 1 + 1000 * place, 1000);
         }
@@ -214,10 +211,7 @@ fn duplicate_acks_answer_what_was_sent_again_in_vain() {
 #[test]
 fn an_early_answer_clears_only_the_last_copy() {
     let mut talk = between(true, false);
-    for place in 0..10 {
-        talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
-        talk.ack(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[]);
-    }
+    ten_answered(&mut talk);
     for t_ms in [2000, 2300, 2600] {
         talk.data(t_ms, 10_001, 1000);
     }
@@ -265,10 +259,7 @@ fn at_the_receiver_two_copies_are_one_too_many() {
 fn an_old_echo_answers_the_first_copy() {
     for (echo_ms, lost) in [(2000, 0), (2600, 1)] {
         let mut talk = between(false, true);
-        for place in 0..10 {
-            talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
-            talk.ack_echo(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[], 1000 + 100 * place);
-        }
+        ten_answered(&mut talk);
         talk.data(2000, 10_001, 1000);
         talk.data(2600, 10_001, 1000);
         talk.ack_echo(2600 + BEHIND_MS, 11_001, &[], echo_ms);
@@ -393,10 +384,7 @@ fn identifications_left_out_count_what_was_not_seen() {
 #[test]
 fn of_what_one_ack_covers_only_the_first_was_waited_for() {
     let mut talk = between(false, true);
-    for place in 0..10 {
-        talk.data(1000 + 100 * place, 1 + 1000 * place, 1000);
-        talk.ack_echo(1000 + 100 * place + BEHIND_MS, 1001 + 1000 * place, &[], 1000 + 100 * place);
-    }
+    ten_answered(&mut talk);
     for place in 10..15 {
         talk.data(2000 + place, 1 + 1000 * place, 1000);
     }

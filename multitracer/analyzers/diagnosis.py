@@ -9,6 +9,7 @@ from typing import Any
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import from_captures, looked_at
 from multitracer.diagnosis.findings import priced
+from multitracer.diagnosis.findings.broken_off import unfinished
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.whole import (
     GOOD,
@@ -16,7 +17,6 @@ from multitracer.diagnosis.findings.whole import (
     headline,
     idle_causes,
     queue,
-    unfinished,
     well,
 )
 from multitracer.diagnosis.gain import Loss

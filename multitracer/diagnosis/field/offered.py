@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from multitracer.diagnosis.field.facts import Flow, Object, flow
-from multitracer.diagnosis.field.sentences import together_bps
+from multitracer.diagnosis.field.full_links import together_bps
 
 SEEN_FULL = 0.1
 """The bottleneck's rate is shown if it was full for this part of the transfers, weighted by data."""

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import SLOW_START
 from multitracer.diagnosis.field.facts import FULL, Flow, KernelCounts, Object, flow
+from multitracer.diagnosis.field.full_links import queue_words
 from multitracer.diagnosis.field.groups import Group, groups
 from multitracer.diagnosis.field.kernel import contradiction
-from multitracer.diagnosis.field.sentences import queue_words, text
+from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.finding import Finding
 
 _QUEUE_SAID = ("bottleneck", "queue")

@@ -7,10 +7,8 @@ from typing import Any
 
 from multitracer.diagnosis.field.facts import flow
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
-from multitracer.layers.vantage import vantage
-from multitracer.model.lazy import np
 from multitracer.model.quantities import duration
-from multitracer.model.timeline import Connection, Timeline
+from multitracer.model.timeline import Timeline
 
 Summary = dict[str, Any]
 
@@ -70,131 +68,6 @@ def well(m: Timeline, utilization: Summary) -> Finding:
     """Say the one sentence for a transfer without anything to find: the log of the link proves it."""
     text = f"TCP used {utilization['value']:.1%} of the link capacity: all is well"
     return Finding(text, 0.0, "well", plot_command(m, None, None))
-
-
-_RST = 0x04
-
-QUIET_S = 1.0
-"""What was sent so long before the end of a capture, and was not acknowledged, is not just under way."""
-
-
-def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary]) -> list[Finding]:
-    """Say that transfers broke off: bytes were never acknowledged, and timers or long waits show it.
-
-    Parameters
-    ----------
-    m : Timeline
-    connections : list of Summary
-        Of the result `connections`.
-    timeouts : list of Summary
-        Of the result `timeouts`, with the sequence number and the flow of each.
-
-    Returns
-    -------
-    list of Finding
-        One for all connections whose timers brought no answer, one for those that only a reset answered, and
-        one for those that waited for an ACK when the capture ends.
-    """
-    known = {one.index: one for one in m.connections}
-    fired: dict[tuple[int, str], list[Summary]] = {}
-    for one in timeouts:
-        fired.setdefault((one["conn"], one["direction"]), []).append(one)
-    silent: list[tuple[Summary, list[Summary]]] = []
-    refused: list[tuple[Summary, list[Summary]]] = []
-    waiting: list[tuple[Summary, float]] = []
-    unanswered = []
-    for entry in connections:
-        acked, sent = entry["bytes"]["acked"], entry["bytes"]["unique"]
-        mine = fired.get((entry["index"], entry["data_direction"]), [])
-        unanswered.append([one for one in mine if acked < one["seq"] <= sent])
-    usual = _usual_loss(connections, sum(map(len, unanswered)))
-    for entry, mine in zip(connections, unanswered, strict=True):
-        if mine:
-            # Where much is lost, some are not answered for a while: when the capture ends, too.
-            if usual ** len(mine) > _CHANCE / len(connections):
-                continue
-            (refused if _reset_after(m, entry, mine[-1]["t"]) else silent).append((entry, mine))
-            continue
-        waited = _unanswered_s(m, known.get(entry["index"]), entry)
-        if waited is not None:
-            waiting.append((entry, waited))
-    found = []
-    for ended, answer in ((silent, "no answer"), (refused, "only a reset")):
-        if ended:
-            every = sorted((one for _, mine in ended for one in mine), key=lambda one: one["t"])
-            said = f"{several(len(every), 'timeout')} brought {answer}"
-            evidence = tuple((m.sources[m.snd].path, one["record"]) for one in every if m.snd is not None)
-            command = plot_command(m, every[0]["t"], every[-1]["t"])
-            text = f"{_never([entry for entry, _ in ended], len(connections))}, and {said}"
-            found.append(Finding(text, 0.0, "unfinished", command, evidence[:12]))
-    if waiting:
-        longest = max(waited for _, waited in waiting)
-        since = f"the first of them {seconds(longest)} before the capture ends"
-        text = f"{_never([entry for entry, _ in waiting], len(connections))}, {since}"
-        begin, end = (
-            min(entry["end"] - waited for entry, waited in waiting),
-            max(one["end"] for one, _ in waiting),
-        )
-        found.append(Finding(text, 0.0, "unfinished", plot_command(m, begin, end)))
-    return found
-
-
-def _usual_loss(connections: list[Summary], unanswered: int) -> float:
-    """Part of the segments that were retransmitted where data got through, without those never answered."""
-    going = [entry for entry in connections if 2 * entry["bytes"]["acked"] > entry["bytes"]["unique"]]
-    again = sum(int(entry["retransmissions"]["total"]) for entry in going) - unanswered
-    sent = sum(int(entry["packets"]["data"]) for entry in going) - unanswered
-    return max(again, 0) / max(sent, 1)
-
-
-_CHANCE = 0.01
-"""Timeouts without an answer that chance brings to a measurement more often show no end of a transfer."""
-
-_NAMED = 6
-"""Of more connections that broke off, only so many are named by their number."""
-
-
-def _never(ended: list[Summary], of: int) -> str:
-    """``6 of 51 connections (1, 4, 5, ...) broke off: 27,000 of 60,000 bytes were never acknowledged``."""
-    sent = sum(entry["bytes"]["unique"] for entry in ended)
-    left = sent - sum(entry["bytes"]["acked"] for entry in ended)
-    numbers = [str(entry["index"]) for entry in ended[:_NAMED]]
-    if of == 1:
-        who = "the transfer"
-    elif len(ended) == 1:
-        who = f"connection {numbers[0]} of {of:,}"
-    else:
-        more = ", ..." if len(ended) > _NAMED else ""
-        who = f"{len(ended):,} of {of:,} connections ({', '.join(numbers)}{more})"
-    return f"{who} broke off: {left:,} of {sent:,} bytes were never acknowledged"
-
-
-def _reset_after(m: Timeline, entry: Summary, t: float) -> bool:
-    """Whether the other end reset the connection after a time: its answer to what the timer sent."""
-    segments = m.table("segments")
-    other = 1 if entry["data_direction"] == "forward" else 0
-    mine = (segments["conn"] == entry["index"]) & (segments["dir"] == other)
-    mine &= (segments["flags"] & _RST > 0) & (segments["t_ns"] > m.t0_ns + round(t * 1e9) - 1000)
-    return bool(mine.any())
-
-
-def _unanswered_s(m: Timeline, connection: Connection | None, entry: Summary) -> float | None:
-    """For how long the first byte that was never acknowledged had been waiting at the end.
-
-    None unless that is a second and twice the longest RTT: what was sent last may be answered behind the end
-    of the capture. None too where no ACK was captured, or a FIN of both ends shows that all had arrived.
-    """
-    acked, round_trip = entry["bytes"]["acked"], entry["rtt_ms"]
-    if connection is None or not acked or acked >= entry["bytes"]["unique"] or entry["closed"] == "fin":
-        return None
-    from multitracer.layers.tcp.transit import data_at
-
-    data = data_at(m, connection, vantage(m, connection))
-    beyond = np.flatnonzero((data["length"] > 0) & (data["seq"] + data["length"] > acked + 1))
-    if not len(beyond) or round_trip is None:
-        return None
-    waited = float(entry["end"] - m.seconds(int(data["t_ns"][beyond[0]])))
-    return waited if waited >= max(QUIET_S, 2 * round_trip["max"] / 1e3) else None
 
 
 def idle_causes(

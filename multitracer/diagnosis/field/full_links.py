@@ -1,0 +1,133 @@
+"""Sentences about a full link: by how many it is shared, at what rate, for how long, with which queue."""
+
+from __future__ import annotations
+
+from multitracer.diagnosis.field.facts import Flow
+from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
+from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent
+from multitracer.model.quantities import count, rate
+
+MOSTLY = 0.5
+"""A receiver's window that was full for less of the time is not said to fill a link's queue."""
+
+MOST_OF_ALL = 0.8
+"""Connections that were there for less of the time of all are said to have been there for a part of it."""
+
+ALIKE = 1.1
+"""Rates that differ by no more are one."""
+
+
+def bottleneck(group: Group) -> str:
+    """That a link was full, or that several kept its queue filled."""
+    if _known_share(group.flows) < SELDOM:
+        return _crowd(group.flows) + _queue(group)
+    return f"the link was full{fullness(group)}{_filled_by(group)}{_queue(group)}"
+
+
+def _filled_by(group: Group) -> str:
+    """That the receiver's window keeps its queue filled, where it does."""
+    if len(group.flows) > 1 or not group.flows[0].window_fills_link:
+        return ""
+    (flow,) = group.flows
+    held_s = flow.limits_s.get("receiver_window", 0.0)
+    if held_s < MOSTLY * (flow.seconds or 0.0):
+        return ""
+    return (
+        f"; the receiver's window (at most {flow.max_window_bytes:,} bytes) was full for "
+        f"{part_of_time(held_s, flow.seconds or 0.0)}, and a larger one would only lengthen the queue"
+    )
+
+
+def _crowd(flows: tuple[Flow, ...]) -> str:
+    """Connections whose windows together keep a queue filled: none of them shows the rate of the link."""
+    if len(flows) == 1:
+        return "the link was full with others, and the window of this connection is its share of it"
+    together = f"{rate(together_bps(flows))} of payload in all"
+    many = count(len(flows), "connection")
+    return f"{many} kept a queue filled together, {together}: the window of each is its share of the link"
+
+
+def bufferbloat(group: Group) -> str:
+    """The same of a link whose queue is the matter."""
+    if _known_share(group.flows) < SELDOM:
+        return f"{_crowd(group.flows)}, with a standing queue (bufferbloat){_queue(group)}"
+    filled = _filled_by(group)
+    return f"the link was full{fullness(group)}, with a standing queue (bufferbloat){filled}{_queue(group)}"
+
+
+def fullness(group: Group) -> str:
+    """``: 11.6 Mbit/s, for 93% of the time with data in flight``, ``, shared by 5 connections``."""
+    flows = group.flows
+    sharing = max(flow.shared_with for flow in flows) + 1
+    how = f", shared by {count(sharing, 'connection')}" if sharing > 1 else ""
+    if 1 < sharing < len(flows):
+        # They fill it by turns, or several links.
+        how = f" for {count(len(flows), 'connection')}, of which up to {sharing:,} share it"
+    if group.main and 1 < sharing > len(flows):
+        how += f" (the main limit of {len(flows):,} of them)"
+    if len(flows) > 1:
+        how = how or f" for {count(len(flows), 'connection')}"
+        return f"{how}: {_rates(flows)}{_share_of_time(group)}"
+    (only,) = flows
+    about = "" if only.rate_exact else "about "
+    said = how if only.rate_bps is None else f"{how}: {about}{rate(only.rate_bps)} of IP packets"
+    if only.full_share is not None:
+        when = "the time" if only.link_known else "the time with data in flight"
+        said += f"{',' if said else ''} for {percent(only.full_share)} of {when}"
+    return said
+
+
+def _rates(flows: tuple[Flow, ...]) -> str:
+    """The rate of the link as its connections show it; where one shows none, what they brought in all."""
+    rates = sorted(flow.rate_bps for flow in flows if flow.rate_bps is not None)
+    one_link = all(flow.link_known for flow in flows) or not any(flow.shared for flow in flows)
+    if len(rates) < len(flows) or not one_link:
+        return f"{rate(together_bps(flows))} of payload in all"
+    if rates[-1] <= ALIKE * rates[0]:
+        return f"{rate(rates[len(rates) // 2])} of IP packets"
+    return f"{rate(rates[0])} to {rate(rates[-1])} of IP packets"
+
+
+def _share_of_time(group: Group) -> str:
+    """In how much of the time of all with data in flight it was full; nothing where some do not tell.
+
+    Of connections that ended long before another, or began long after it, how long they were there is said,
+    too: the utilization is that of all the time.
+    """
+    flows = group.flows
+    if any(flow.full_share is None for flow in flows):
+        return ""
+    # What they brought together is known for all of the time.
+    when = "the time" if all(flow.link_known for flow in flows) else "their time with data in flight"
+    there = f" ({part_of_time(group.span_s, group.of_s)})" if group.span_s < MOST_OF_ALL * group.of_s else ""
+    return f", for {percent(_known_share(flows))} of {when}{there}"
+
+
+def _known_share(flows: tuple[Flow, ...]) -> float:
+    """Part of their time with data in flight in which the link was full, of those that tell; 1 if none."""
+    known = [flow for flow in flows if flow.full_share is not None]
+    busy_s = sum(flow.busy_s for flow in known)
+    return sum((flow.full_share or 0.0) * flow.busy_s for flow in known) / busy_s if busy_s else 1.0
+
+
+def together_bps(flows: tuple[Flow, ...]) -> float | None:
+    """Payload of connections, each byte once, over the time from the first to the last of them."""
+    span_s = span_of(flows)
+    return 8.0 * sum(flow.unique_bytes for flow in flows) / span_s if span_s > 0 else None
+
+
+def _queue(group: Group) -> str:
+    """What the queue added, of the connection with most data that tells it."""
+    queued = [flow for flow in group.flows if flow.queue_ms is not None and flow.base_rtt_ms is not None]
+    if not queued or queued[0].queue_ms is None or queued[0].queue_ms[1] < 1.0:
+        return ""
+    return f"; the queue{queue_words(queued[0])}"
+
+
+def queue_words(flow: Flow) -> str:
+    """`` added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms``."""
+    median, p95 = flow.queue_ms or (0.0, 0.0)
+    return (
+        f" added {from_ms(median)} (median; 95th percentile {from_ms(p95)}) to a base RTT of "
+        f"{from_ms(flow.base_rtt_ms or 0.0)}"
+    )

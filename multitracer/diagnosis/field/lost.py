@@ -1,0 +1,140 @@
+"""What is said of losses, retransmissions and recovery."""
+
+from __future__ import annotations
+
+from multitracer.diagnosis.field.facts import Flow
+from multitracer.diagnosis.field.groups import Group
+from multitracer.diagnosis.field.phrases import held, percent, were
+from multitracer.diagnosis.findings.finding import joined
+from multitracer.model.quantities import count
+
+LEAST_ACKS = 3
+
+LEAST_ACKS_SHARE = 0.01
+"""Of so many lost ACKs, and so much of all, on, they are said: the next ACK makes up for most of them."""
+
+FEW = 3
+"""From so many segments by fast retransmit on it is said that one an RTT is slow."""
+
+VAGUE = 0.2
+"""From this part of needless retransmissions on, no upper bound of what was lost is said."""
+
+
+def losses(flows: tuple[Flow, ...]) -> str:
+    """What was lost, as far as the captures prove it.
+
+    ``1.4% of the segments were lost (40 of 2,803)`` by captures of both ends; ``at least`` where those that
+    never came by are counted, ``at most`` where those that were retransmitted are; or that none was.
+    """
+    again = sum(flow.retransmissions for flow in flows)
+    if any(flow.lost is None for flow in flows):
+        return (
+            f"{count(again, 'segment')} {were(again)} retransmitted" if again else "nothing was retransmitted"
+        )
+    lost, sent = sum(flow.lost or 0 for flow in flows), sum(flow.sent for flow in flows)
+    needless = _needless(flows, again)
+    if not lost:
+        return f"{_no_loss(flows)}, {count(again, 'retransmission')}{needless}" if again else _no_loss(flows)
+    if all(flow.certain_lost is not None for flow in flows):
+        return f"{percent(lost / sent)} of the segments were lost ({lost:,} of {sent:,}){needless}"
+    least = sum((flow.upstream or 0) + (0 if flow.point == "snd" else flow.corrupted) for flow in flows)
+    most = sum(flow.most_downstream for flow in flows)
+    # What was needless may have been lost, too: the bound says little where much of it was.
+    vague = sum(flow.needless for flow in flows) > VAGUE * again
+    if not all(flow.complete for flow in flows) or (vague and not least):
+        return f"{percent(again / sent)} of the segments were retransmitted ({again:,} of {sent:,}){needless}"
+    if not least:
+        return f"at most {percent(most / sent)} of the segments were lost ({most:,} of {sent:,}){needless}"
+    said = f"at least {percent(least / sent)} of the segments were lost"
+    if not most:
+        return f"{said} ({least:,} of {sent:,}){needless}"
+    return f"{said} before this capture ({least:,} of {sent:,}), at most {most:,} after it{needless}"
+
+
+def _no_loss(flows: tuple[Flow, ...]) -> str:
+    """A capture that is complete, at the sender, proves that nothing was lost; others only saw no loss."""
+    sure = all(
+        flow.certain_lost == 0
+        or (flow.point == "snd" and not flow.guessed and flow.complete and not flow.most_downstream)
+        for flow in flows
+    )
+    return "no loss" if sure else "no loss seen"
+
+
+def _needless(flows: tuple[Flow, ...], again: int) -> str:
+    """``; 3 of 43 retransmissions were needless``: an earlier copy of the data had arrived."""
+    needless = min(sum(flow.needless for flow in flows), again)
+    if not needless:
+        return ""
+    if needless == again:
+        return ", needless" if again == 1 else ", all of them needless"
+    return f"; {needless:,} of {count(again, 'retransmission')} {were(needless)} needless"
+
+
+def loss(group: Group) -> str:
+    """That losses, and what they did to the congestion window, took the time."""
+    flows = group.flows
+    said = losses(flows) + acks(flows) + _recoveries(flows)
+    said += f"; loss recovery, and the smaller congestion window behind it, held {held(group)}"
+    # RFC 6582 section 3.2, step 3: a partial ACK brings the next retransmission.
+    one_a_round_trip = all(flow.without_sack for flow in flows) and sum(flow.fast for flow in flows) >= FEW
+    return f"{said}; without SACK it repairs one loss per RTT" if one_a_round_trip else said
+
+
+def spurious(group: Group) -> str:
+    """The same of retransmissions for which no loss shows."""
+    again = sum(flow.retransmissions for flow in group.flows)
+    recovery_s = sum(flow.waits_s.get("loss_recovery", 0.0) for flow in group.flows)
+    small = ", and the smaller congestion window behind it," if group.seconds > 1.05 * recovery_s else ""
+    return (
+        f"{count(again, 'retransmission')}{_without_loss(group.flows, again)}"
+        f"{acks(group.flows)}{_recoveries(group.flows)}; "
+        f"recovery{small} held {held(group)}"
+    )
+
+
+def _without_loss(flows: tuple[Flow, ...], again: int) -> str:
+    """Why it is known, or is not, that what was retransmitted had not been lost."""
+    needless = sum(min(flow.needless, flow.retransmissions) for flow in flows)
+    if again and needless == again:
+        # Duplicate ACKs asked for what had arrived by then, or was about to (RFC 5681 section 3.2).
+        reordered = all(flow.fast == flow.retransmissions for flow in flows)
+        return f", needless: the data had arrived{', reordered by the network' if reordered else ''}"
+    if needless or any(flow.spurious or flow.unacked_timeouts for flow in flows):
+        return " although no loss of data shows"
+    return "; whether data had been lost does not show"
+
+
+def acks(flows: tuple[Flow, ...]) -> str:
+    """``; 308 ACKs were lost before this capture and 935 reached it (by IP identifications)``."""
+    known = [flow for flow in flows if flow.acks_lost is not None and flow.complete]
+    lost, seen = sum(flow.acks_lost or 0 for flow in known), sum(flow.acks for flow in known)
+    if lost < LEAST_ACKS or lost < LEAST_ACKS_SHARE * (lost + seen):
+        return ""
+    return f"; {lost:,} ACKs were lost before this capture and {seen:,} reached it (by IP identifications)"
+
+
+def _recoveries(flows: tuple[Flow, ...]) -> str:
+    """``; 2 timeouts (1 spurious), 37 segments by fast retransmit``."""
+    # From a distance the cause of a retransmission is told where no timer is seen: the larger count has both.
+    timeouts = sum(max(flow.timeouts, flow.rto) for flow in flows)
+    spurious = sum(flow.spurious for flow in flows)
+    # Of these the data had arrived, and every ACK of it was lost.
+    unacked = sum(flow.unacked_timeouts for flow in flows)
+    parts = [f"{spurious:,} spurious"] if 0 < spurious < timeouts else []
+    every = "" if unacked == timeouts else f"{unacked:,} as "
+    parts += [f"{every}every ACK of what had arrived was lost"] if unacked else []
+    which = f" ({', '.join(parts)})" if parts else ""
+    causes = [
+        f"{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"
+        if timeouts
+        else ""
+    ]
+    for name, words in (
+        ("fast", "by fast retransmit"),
+        ("slow_start", "in slow start"),
+        ("tail_loss_probe", "as tail loss probe"),
+    ):
+        number = sum(getattr(flow, name) for flow in flows)
+        causes.append(f"{count(number, 'segment')} {words}" if number else "")
+    return f"; {joined(causes)}" if any(causes) else ""

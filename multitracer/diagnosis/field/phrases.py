@@ -1,0 +1,63 @@
+"""How often, for how long and of which connections: the phrases that sentences share."""
+
+from __future__ import annotations
+
+from multitracer.diagnosis.field.facts import Flow
+from multitracer.diagnosis.field.groups import Group
+from multitracer.model.quantities import count, duration
+
+
+def held(group: Group) -> str:
+    """``connection 3 for 1.0 of 2.0 s``, ``37 connections for 657.6 of 1,583.2 s, summed``."""
+    summed = f"{', summed' if len(group.flows) > 1 else ''}"
+    return f"{whom(group)} for {time_of(group)}{summed}"
+
+
+def whom(group: Group) -> str:
+    """``the transfer``, ``connection 3``, ``37 connections``."""
+    if group.of == 1:
+        return "the transfer"
+    return _numbered(group.flows[0]) if len(group.flows) == 1 else count(len(group.flows), "connection")
+
+
+def _numbered(flow: Flow) -> str:
+    """A single connection by its number, by which it can be looked up."""
+    return f"connection {flow.index}"
+
+
+def of_all(group: Group) -> str:
+    """`` on connection 3 of 5``, ``, the sum over 8 connections of 408``; nothing of a single one."""
+    if group.of == 1:
+        return ""
+    number = len(group.flows)
+    if number == 1:
+        return f" on {_numbered(group.flows[0])} of {group.of:,}"
+    which = f"all {number:,} connections" if number == group.of else f"{number:,} connections of {group.of:,}"
+    return f", the sum over {which}"
+
+
+def time_of(group: Group) -> str:
+    """``12.5 of 20.0 s``."""
+    return part_of_time(group.seconds, group.total_s)
+
+
+def part_of_time(part_s: float, whole_s: float) -> str:
+    """``12.5 of 20.0 s``, ``1.52 ms of 2.05 ms``."""
+    if whole_s >= 1:
+        return f"{part_s:,.1f} of {whole_s:,.1f} s"
+    return f"{duration(part_s)} of {duration(whole_s)}"
+
+
+def percent(share: float) -> str:
+    """``2.0%`` of a small share, ``27%`` of a larger one."""
+    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
+def from_ms(milliseconds: float) -> str:
+    """A duration of so many milliseconds."""
+    return duration(milliseconds / 1e3)
+
+
+def were(number: int) -> str:
+    """The verb that goes with a number."""
+    return "was" if number == 1 else "were"

@@ -66,12 +66,3 @@ def test_rows_of_several_tables_in_order() -> None:
     assert (picked["source"].tolist(), picked["record"].tolist()) == ([1, 1], [7, 8])
     assert Table.merged(SEGMENTS, [second], "t_ns")["seq"].tolist() == [5, 4]
     assert len(Table.merged(SEGMENTS, [], "t_ns")) == 0
-
-
-def test_a_stretch_of_rows_is_what_they_hold() -> None:
-    whole = Table.filled(SEGMENTS, 5, {"t_ns": [1, 2, 3, 4, 5], "seq": [10, 20, 30, 40, 50]})
-    for rows in (whole, whole.where(np.array([4, 2, 0, 1]))):
-        stretch = rows.between(1, 3)
-        assert len(stretch) == 2
-        for name in rows:
-            assert stretch[name].tolist() == rows[name][1:3].tolist(), name

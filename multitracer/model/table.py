@@ -200,17 +200,6 @@ class Table:
         found._constants = self._constants
         return found
 
-    def between(self, begin: int, end: int) -> Table:
-        """The rows from `begin` to before `end`, as views: for many short stretches of one table."""
-        mine: dict[str, Array | Sparse | _Pick | _Parts] = {}
-        for name, column in self._columns.items():
-            known = column if isinstance(column, np.ndarray) else self._constant(name)
-            if isinstance(known, np.ndarray):
-                mine[name] = known[begin:end]
-            else:
-                mine[name] = self[name][begin:end] if known is None else Sparse(known)
-        return Table._of(self.schema, mine, end - begin)
-
     def sorted_by(self, name: str) -> Table:
         """Rows in stable order of one column."""
         array = self[name]

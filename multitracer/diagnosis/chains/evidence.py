@@ -83,11 +83,6 @@ class Episode:
         """Why each of its segments was sent again."""
         return self.of.causes[self.begin : self.end]
 
-    @cached_property
-    def repeats(self) -> Table:
-        """Its rows of `retransmissions`, in time order."""
-        return self.of.table.between(self.begin, self.end)
-
     @property
     def copy_ns(self) -> int:
         """When the first byte sent again had last been sent before."""

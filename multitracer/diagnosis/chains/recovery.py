@@ -88,7 +88,8 @@ def drop_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain
     used = np.zeros(len(drops), dtype=bool)
     chains, left = [], []
     for episode in episodes:
-        low, ends = episode.repeats["seq"], episode.repeats["seq"] + episode.repeats["length"]
+        low, length = (np.array(episode.values(name), dtype=np.int64) for name in ("seq", "length"))
+        ends = low + length
         mine = ~used & (drops["conn"] == episode.conn) & (drops["t_ns"] <= episode.end_ns)
         begin, end = drops["seq"], drops["seq"] + drops["length"]
         mine &= np.any((begin[:, None] < ends) & (low < end[:, None]), axis=1)
@@ -130,7 +131,7 @@ def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
         rows = given_up
         if len(given_up):
             mine = (conn == episode.conn) & (t_ns < episode.start_ns)
-            rows = given_up[mine & np.isin(seq, episode.repeats["seq"])] if mine.any() else given_up[:0]
+            rows = given_up[mine & np.isin(seq, episode.values("seq"))] if mine.any() else given_up[:0]
         if len(rows):
             chain = Chain("link_loss", int(spans["t_ns"][rows[0]]), episode.conn)
             last = 0

@@ -181,4 +181,5 @@ clean:
 
 .venv/built: .venv/tools $(SOURCES)
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --quiet
+	@$(BIN)/python -m compileall -q multitracer
 	@touch $@

@@ -59,11 +59,11 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Say what cost most first, each with its numbers, records and picture; one sentence if all is well.
 
     A cost is what the transfer would have gained without the cause (`multitracer.diagnosis.gain`). That a
-    transfer broke off comes before all else, as no share of the link tells of it. With a log of the link, the
-    link is the measure: what cost less than one percent of the transfer goes unsaid, unless it was a reset, a
-    drop or a timer that fired needlessly. Without one, what limited the sender is
-    (`multitracer.diagnosis.field`). Without a capture, what logs prove
-    (`multitracer.diagnosis.findings.logs`).
+    transfer broke off comes before all else, as no share of the link tells of it; if only a few of its
+    connections did, behind the main cause. With a log of the link, the link is the measure: what cost less
+    than one percent of the transfer goes unsaid, unless it was a reset, a drop or a timer that fired
+    needlessly. Without one, what limited the sender is (`multitracer.diagnosis.field`). Without a capture,
+    what logs prove (`multitracer.diagnosis.findings.logs`).
 
     References
     ----------
@@ -100,7 +100,7 @@ def _from_captures(
     connections = looked_at(m, every)
     if not any(entry["bytes"]["sent"] for entry in connections):
         return found, None
-    broken = [] if m.summarised else unfinished(m, every, _timeouts(results))
+    broken, some = ([], []) if m.summarised else unfinished(m, every, _timeouts(results))
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
     chains = [] if m.summarised else summary_of(results, "chains").get("chains", [])
     whole = headline(m, dict(utilization)) if utilization.get("value") is not None else None
@@ -114,7 +114,7 @@ def _from_captures(
     rest = [one for one in rest if one.text]
     # The main cause first, with what the kernel has against it, then what cost most.
     rest = [*rest[:1], *sorted(rest[1:], key=lambda one: (one.kind != "kernel_count", -one.cost_s))]
-    return [*ended, *([whole] if whole is not None else []), *rest, *others_own], loss
+    return [*ended, *([whole] if whole is not None else []), *rest[:1], *some, *rest[1:], *others_own], loss
 
 
 _SAME = {"host_drops": "local_drop", "host_writer": "idle_application"}
@@ -168,19 +168,22 @@ def _along_the_link(
     waiting = None if starved else queue(m, connections, summary_of(results, "queueing"), _timeouts(results))
     findings += [waiting] if waiting is not None else []
     findings += _of_other_layers(m, results)
+    some: list[Finding] = []
     if not any(one.kind in _FIRST for one in findings):
-        findings += unfinished(m, connections, _timeouts(results))
+        broken, some = unfinished(m, connections, _timeouts(results))
+        findings += broken
     findings.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s, _place(one)))
     value = float(utilization["value"])
     if value > GOOD:
         findings = [one for one in findings if not one.kind.startswith("idle_")]
     harmless = all(one.kind in _HARMLESS and one.cost_s < (1 - GOOD) * span for one in findings)
-    if value > GOOD and waiting is None and harmless:
+    if value > GOOD and waiting is None and harmless and not some:
         findings = [one for one in findings if one.kind != "ack_compression"]
         return ([well(m, utilization), *findings] if connections else findings), loss
     whole = headline(m, utilization)
     ended = [one for one in findings if one.kind in _FIRST]
-    return [*ended, *([whole] if whole is not None else []), *findings[len(ended) :]], loss
+    rest = findings[len(ended) :]
+    return [*ended, *([whole] if whole is not None else []), *rest[:1], *some, *rest[1:]], loss
 
 
 def _repeated(m: Timeline, results: Mapping[str, Result]) -> float:

@@ -24,8 +24,13 @@ _CHANCE = 0.01
 _NAMED = 6
 """Of more connections that broke off, only so many are named by their number."""
 
+MOST = 0.5
+"""From this part of the connections, or of what was sent, on, that they broke off is the main cause."""
 
-def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary]) -> list[Finding]:
+
+def unfinished(
+    m: Timeline, connections: list[Summary], timeouts: list[Summary]
+) -> tuple[list[Finding], list[Finding]]:
     """Say that transfers broke off: bytes were never acknowledged, and timers or long waits show it.
 
     Parameters
@@ -38,9 +43,10 @@ def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary])
 
     Returns
     -------
-    list of Finding
+    main, beside : list of Finding
         One for all connections whose timers brought no answer, one for those that only a reset answered, and
-        one for those that waited for an ACK when the capture ends.
+        one for those that waited for an ACK when the capture ends. Those of most of the connections, or of
+        most of what was sent, are the main cause; those of a few are said beside it.
     """
     fired = _unanswered(connections, timeouts)
     usual = _usual_loss(connections, sum(map(len, fired)))
@@ -57,11 +63,21 @@ def unfinished(m: Timeline, connections: list[Summary], timeouts: list[Summary])
             reset = _reset_after(m, known.get(entry["index"]), entry["data_direction"], mine[-1]["t"])
             (refused if reset else silent).append((entry, mine))
     found = [
-        _timed_out(m, ended, len(connections), answer)
+        (_timed_out(m, ended, len(connections), answer), [entry for entry, _ in ended])
         for ended, answer in ((silent, "no answer"), (refused, "only a reset"))
         if ended
     ]
-    return [*found, _waiting(m, waiting, len(connections))] if waiting else found
+    if waiting:
+        found.append((_waiting(m, waiting, len(connections)), [entry for entry, _ in waiting]))
+    main = [one for one, ended in found if _are_most(ended, connections)]
+    return main, [one for one, ended in found if not _are_most(ended, connections)]
+
+
+def _are_most(ended: list[Summary], connections: list[Summary]) -> bool:
+    """Whether the connections that broke off are most of them, or sent most of the data."""
+    carrying = [entry for entry in connections if entry["bytes"]["sent"]]
+    sent, of = (sum(entry["bytes"]["unique"] for entry in some) for some in (ended, connections))
+    return len(ended) >= MOST * len(carrying) or sent >= MOST * of
 
 
 def _unanswered(connections: list[Summary], timeouts: list[Summary]) -> list[list[Summary]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support_segments import Segment, capture
 
 import multitracer as mt
@@ -58,3 +59,12 @@ def test_where_a_quarter_is_lost_one_timer_without_an_answer_is_no_end(tmp_path:
     waits_ms = [250, 500, 1000, 2000, 4000, 8000]
     (text,) = said(tmp_path / "six.pcap", talk(0, waits_ms, lossy=True))
     assert "6 timeouts brought no answer" in text
+
+
+@pytest.mark.parametrize(("ended", "place"), [(1, 1), (4, 1), (5, 0)])
+def test_the_few_of_many_are_said_behind_the_main_cause(ended: int, place: int, tmp_path: Path) -> None:
+    """Of nine with as much data each; half of them or more are the main cause."""
+    segments = [one for port in range(9) for one in talk(port, [250, 500] if port < ended else [])]
+    found = mt.analyze(mt.read(capture(tmp_path / "nine.pcap", segments))).to_dict()
+    kinds = [one["kind"] for one in found["diagnosis"] if one["kind"] != "utilization"]
+    assert kinds.index("unfinished") == place, kinds

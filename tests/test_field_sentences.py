@@ -324,6 +324,26 @@ def test_what_the_path_offers_is_known_only_if_it_was_seen_full() -> None:
     assert offered_bps([entry(receiver_window=1.0, full=0.0)]) is None
 
 
+@pytest.mark.parametrize(("rate_bps", "kinds"), [(1.1e6, []), (3e6, ["queue"])])
+def test_the_pace_of_a_slow_reader_is_no_link(rate_bps: float, kinds: list[str]) -> None:
+    """What it reads waits, too, and comes at one rate: its own, as far as goodput shows."""
+    slow = entry(
+        0,
+        receiver_window=0.85,
+        bandwidth=0.15,
+        full=0.95,
+        rate=rate_bps,
+        goodput_bps=1e6,
+        queue=(40.0, 50.0),
+        base=5.0,
+        zero_windows=9,
+        window_closures={"count": 9, "longest_s": 0.05, "total_s": 9.0},
+    )
+    said = [one.kind for one in sentences([slow])]
+    assert said == ["idle_receiver_window", *kinds]
+    assert offered_bps([slow]) == (rate_bps if kinds else None)
+
+
 def test_the_digest_counts_by_the_limit_that_held_for_longest() -> None:
     found = digest([entry(0, **FULL), entry(1, application=0.6, bandwidth=0.4, unique=5)], 5)["limits"]
     assert found["bandwidth"] == {"connections": 1, "bytes": 1_448_000}

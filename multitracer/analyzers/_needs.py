@@ -38,7 +38,7 @@ QUESTIONS = {
         uses=("flow_control", "timeouts", "link_resets", "local_drops"),
     ),
     "utilization": Question(
-        needs=("segments", "result:connections"), uses=("flow_control", "idle_phases", "local_drops")
+        needs=("result:connections",), uses=("flow_control", "idle_phases", "local_drops")
     ),
     "frame_map": Question(needs=("segments", "link_frames")),
     "chains": Question(

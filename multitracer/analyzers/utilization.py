@@ -9,7 +9,14 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import MOST
-from multitracer.diagnosis.field.offered import TWICE, full_share, offered_bps, wire_bytes
+from multitracer.diagnosis.field.offered import (
+    TWICE,
+    full_part,
+    full_share,
+    offered_bps,
+    together_s,
+    wire_bytes,
+)
 from multitracer.layers.link.path import link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
 from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns, why_no_bottleneck
@@ -25,6 +32,13 @@ _NO_RATE = "needs a link log: the captures show when the link had no data, not a
 
 VARIES = 1.25
 """A link that repeats frames is slower than its usual rate for a part of the time: by so much in the mean."""
+
+
+MOSTLY = 0.5
+"""The rate of a link that was full for this part of the transfers is enough to know the utilization."""
+
+RATE_WITHIN = 1.1
+"""The rate of a full link is right within this factor."""
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
@@ -45,6 +59,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     estimate = _estimate(m, results)
     dropped_bytes = _dropped_in_front(results)
     if path is None or m.snd is None or not _answered(results, "flow_control", "idle_phases"):
+        estimate = estimate or _by_rate(m, results["connections"])
         if estimate is None:
             return Result("utilization", inconclusive=why_no_bottleneck(m) or _NO_RATE)
         estimate["flagged"] = estimate["value"] <= FLAG_AT
@@ -133,6 +148,40 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
         "duplicate_bytes": duplicate,
         "carried_twice_bytes": twice,
         "rate_bytes_per_s": round(found.rate, 3),
+    }
+
+
+def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
+    """The same by the rate alone that the bottleneck had while full: what it carried, of what it could.
+
+    Any capture shows this one, also where no time between a segment and its ACK can be measured.
+    """
+    chosen = [entry for entry in _chosen(connections) if entry["bytes"]["sent"]]
+    offered = offered_bps(chosen)
+    span_s = together_s(chosen)
+    if offered is None or span_s <= 0 or full_part(chosen) < MOSTLY:
+        return None
+    sent, duplicate = _bytes(connections)
+    twice = min(_arrived_twice(m), duplicate)
+    carried = sent - (duplicate - twice)
+    duplicate_share = twice / carried if carried else 0.0
+    new_share = 8 * wire_bytes(chosen)[0] / (offered * span_s)
+    busy_share = min(new_share / max(1 - duplicate_share, 0.01), 1.0)
+    value = busy_share * (1 - duplicate_share)
+    return {
+        "value": round(value, 6),
+        "low": round(min(new_share / RATE_WITHIN, value), 6),
+        "high": round(min(max(new_share * VARIES, value), 1 - duplicate_share), 6),
+        "idle_share": round(1 - busy_share, 6),
+        "duplicate_share": round(duplicate_share, 6),
+        "basis": "estimate from captures",
+        "told_from": "rate of the full link",
+        "span_s": round(span_s, 6),
+        "idle_s": round((1 - busy_share) * span_s, 6),
+        "sent_bytes": sent,
+        "duplicate_bytes": duplicate,
+        "carried_twice_bytes": twice,
+        "rate_bytes_per_s": round(offered / 8, 3),
     }
 
 

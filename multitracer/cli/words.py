@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from multitracer.diagnosis.field.facts import flow
 from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
 from multitracer.output.digest import LIMITS
@@ -170,8 +171,8 @@ def limits(found: Object | None) -> str:
 
 def bottleneck(connection: Object) -> str:
     """Rate and queue of the bottleneck; empty where it did not limit the sender, or was never seen full."""
-    found, limits_ = connection.get("bottleneck"), connection.get("limits")
-    if not found or not found["full_share"] or (limits_ and limits_["bandwidth"] < _SOME):
+    found, facts = connection.get("bottleneck"), flow(connection)
+    if not found or facts is None or facts.full_part < _SOME:
         return ""
     parts = [] if found["rate_bps"] is None else [f"{quantities.rate(found['rate_bps'])} of IP packets"]
     queue = found["standing_queue_ms"]

@@ -42,8 +42,8 @@ def definition(loss: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> st
     wide = beyond or bounds_are_wide(low, loss["s"], high)
     bounds = f" ({duration(low)} to {duration(high)})" if wide else ""
     return (
-        f"how much sooner without the cause; at most {duration(loss['s'])}{bounds} in all, by which the "
-        f"transfer of {duration(loss['transfer_s'])} was longer than its bytes need."
+        f"how much sooner the transfer of {duration(loss['transfer_s'])} would have ended without the cause; "
+        f"without all of them, {duration(loss['s'])}{bounds} sooner."
     )
 
 

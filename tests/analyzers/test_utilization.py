@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 from support_measurement import LinkLog, ack, data, measurement
+from support_samples import SAMPLES
 
+import multitracer as mt
 from multitracer.analyzers import flow_control, idle_phases, utilization
 from multitracer.model.analysis import Result
 
@@ -61,3 +63,21 @@ def test_flagged_at_95_percent_or_less(duplicate: int, flagged: bool) -> None:
 
 def test_nothing_sent_is_no_utilization() -> None:
     assert run(busy_half_held_off(), sent=0).inconclusive is not None
+
+
+@pytest.mark.parametrize("name", ["flow-control", "link-resets-sack", "local-drops"])
+def test_the_receiver_s_capture_alone_bounds_it_by_the_rate_of_the_full_link(name: str) -> None:
+    """The link's own log has the answer."""
+    sample = SAMPLES / name
+    known = mt.analyze(mt.read(sample)).to_dict()["utilization"]["value"]
+    found = mt.analyze(mt.read(sample / "rcv.pcap")).to_dict()["utilization"]
+    assert found["told_from"] == "rate of the full link"
+    assert found["low"] <= known <= found["high"]
+    assert found["low"] <= found["value"] <= found["high"]
+    busy = 1 - found["idle_share"]
+    assert found["value"] == pytest.approx(busy * (1 - found["duplicate_share"]), abs=1e-5)
+
+
+def test_a_link_that_was_seldom_full_has_no_utilization_away_from_the_sender() -> None:
+    found = mt.analyze(mt.read(SAMPLES / "link-burst" / "rcv.pcap")).to_dict()
+    assert found["utilization"]["value"] is None

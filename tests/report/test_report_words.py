@@ -166,7 +166,7 @@ def test_without_a_cost_nothing_is_said_of_costs(analyzed: Callable[[str], dict[
     contract = analyzed("link-resets-vj")
     found = facts(contract)
     dear = str(diagnosis(contract, found))
-    assert "Cost: how much sooner without the cause; at most" in dear
+    assert "Cost: how much sooner the transfer of" in dear
     assert "unpriced" not in dear
     free = str(diagnosis(contract, [replace(fact, cost_s=None) for fact in found]))
     assert "sooner" not in free

@@ -95,6 +95,9 @@ def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
     if flow.window_fills_link:
         spent["bandwidth"] += spent["receiver_window"]
         spent["receiver_window"] = 0.0
+    elif flow.paced_by_reader:
+        spent["receiver_window"] += spent["bandwidth"]
+        spent["bandwidth"] = 0.0
     crowded = (company.full and flow.shared) or flow.index in company.queued
     if crowded and not flow.link_had_room:
         spent["bandwidth"] += spent["congestion_window"]

@@ -22,6 +22,9 @@ and this part of it is in flight on average."""
 HOST_MS = 1.0
 """The sender's own host at its capture answers within this at its best."""
 
+PACE = 1.2
+"""A rate of IP packets up to so many times the goodput is the pace of what limited the transfer all along."""
+
 FULL = 0.5
 """A link that was full for this part of the time in which the network was the limit is the cause of it."""
 
@@ -320,6 +323,33 @@ class Flow:
         return self.unique_bytes / self.busy_s * rtt_ms / 1e3 / self.max_window_bytes
 
     @property
+    def _behind_its_window(self) -> bool:
+        """Whether the receiver's window limited it longer than the link, and does not keep that filled."""
+        fills = self.window_fills_link or (not self.zero_windows and self._queued_on_the_way)
+        return not fills and self.limits_s.get("receiver_window", 0.0) > self.limits_s.get("bandwidth", 0.0)
+
+    @property
+    def paced_by_reader(self) -> bool:
+        """Whether it came at the rate at which the receiver's application read, which is no link's."""
+        if self.rate_bps is None or self.goodput_bps is None or not self._behind_its_window:
+            return False
+        return self.rate_bps <= PACE * self.goodput_bps
+
+    @property
+    def full_part(self) -> float:
+        """Part of the transfer in which the link was full, 0 to 1."""
+        if self.full_share is None or not self.seconds or self.paced_by_reader:
+            return 0.0
+        if self._behind_its_window:
+            return self.limits_s.get("bandwidth", 0.0) / self.seconds
+        return self.full_share * self.busy_s / self.seconds
+
+    @property
+    def _queued_on_the_way(self) -> bool:
+        """Whether the RTT is longer than any receiver withholds an ACK."""
+        return self.has_queue and self.queue_ms is not None and self.queue_ms[0] >= ACK_DELAY_MS
+
+    @property
     def window_fills_link(self) -> bool:
         """Whether the receiver's window keeps the queue of a full link filled: more would only wait longer.
 
@@ -328,7 +358,7 @@ class Flow:
         """
         if self.zero_windows or self.queue_ms is None or (self.full_share or 0.0) < FULL:
             return False
-        if self.has_queue and self.queue_ms[0] >= ACK_DELAY_MS:
+        if self._queued_on_the_way:
             return True
         if self.rate_bps is None or self.base_rtt_ms is None or (self.full_share or 0.0) < FILLED:
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from multitracer.diagnosis.field.facts import Flow, Object, flow
+from multitracer.diagnosis.field.facts import Object, flow
 from multitracer.diagnosis.field.full_links import together_bps
 
 SEEN_FULL = 0.1
@@ -34,6 +34,28 @@ def wire_bytes(entries: Sequence[Object]) -> tuple[float, float]:
     return unique * packet / max(packet - _HEADERS_BYTES, 1.0), packet
 
 
+def together_s(entries: Iterable[Object]) -> float:
+    """Seconds in which any of the transfers went on.
+
+    Parameters
+    ----------
+    entries : iterable of mapping
+        Of ``connections`` (docs/json.md).
+    """
+    total_s, until = 0.0, float("-inf")
+    for start, end in sorted(_span(entry) for entry in entries):
+        total_s += max(end - max(start, until), 0.0)
+        until = max(until, end)
+    return total_s
+
+
+def _span(entry: Object) -> tuple[float, float]:
+    """From the first segment until all was complete: a FIN that comes late holds nothing up."""
+    start, end = float(entry["start"]), float(entry["end"])
+    seconds = (entry.get("limits") or {}).get("seconds")
+    return start, end if seconds is None else min(end, start + float(seconds))
+
+
 def offered_bps(entries: Iterable[Object]) -> float | None:
     """Bits a second that the bottleneck carried while it was full; None if it never was, or no rate shows.
 
@@ -44,13 +66,26 @@ def offered_bps(entries: Iterable[Object]) -> float | None:
     """
     flows = [found for entry in entries if (found := flow(entry)) is not None]
     whole = sum(one.unique_bytes for one in flows)
-    full = [(one, part) for one in flows if (part := _full_part(one)) >= SEEN_FULL]
-    if not whole or sum(part * one.unique_bytes for one, part in full) < SEEN_FULL * whole:
+    full = [one for one in flows if one.full_part >= SEEN_FULL]
+    if not whole or sum(one.full_part * one.unique_bytes for one in full) < SEEN_FULL * whole:
         return None
-    rates = [one.rate_bps for one, _ in full if one.rate_bps is not None]
+    rates = [one.rate_bps for one in full if one.rate_bps is not None]
     if not rates:
         return None
-    return max(*rates, together_bps(tuple(one for one, _ in full)) or 0.0)
+    return max(*rates, together_bps(tuple(full)) or 0.0)
+
+
+def full_part(entries: Iterable[Object]) -> float:
+    """Part of the transfers in which the bottleneck was full, weighted by data.
+
+    Parameters
+    ----------
+    entries : iterable of mapping
+        Of ``connections`` (docs/json.md).
+    """
+    flows = [found for entry in entries if (found := flow(entry)) is not None]
+    whole = sum(one.unique_bytes for one in flows)
+    return sum(one.full_part * one.unique_bytes for one in flows) / whole if whole else 0.0
 
 
 def full_share(entries: Iterable[Object]) -> float:
@@ -65,10 +100,3 @@ def full_share(entries: Iterable[Object]) -> float:
     whole = sum(one.unique_bytes for one in flows)
     full = sum((one.full_share or 0.0) * one.unique_bytes for one in flows)
     return min(full / whole, 1.0) if whole else 0.0
-
-
-def _full_part(one: Flow) -> float:
-    """Part of a transfer in which the bottleneck was full."""
-    if one.full_share is None or not one.seconds:
-        return 0.0
-    return one.full_share * one.busy_s / one.seconds

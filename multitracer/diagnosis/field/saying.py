@@ -108,7 +108,12 @@ def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
     """The queue of a connection of which no sentence tells it: whatever limited it, its data waited."""
     said = {one.index for group in found if group.kind in _QUEUE_SAID for one in group.flows}
     left = [
-        one for one in flows if one.has_queue and (one.full_share or 0.0) >= FULL and one.index not in said
+        one
+        for one in flows
+        if one.has_queue
+        and (one.full_share or 0.0) >= FULL
+        and not one.paced_by_reader
+        and one.index not in said
     ]
     if not left or any(group.kind == "queue" for group in found):
         return None

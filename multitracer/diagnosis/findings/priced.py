@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from multitracer.diagnosis.field.offered import SEEN_FULL, TWICE, wire_bytes
+from multitracer.diagnosis.field.facts import flow
+from multitracer.diagnosis.field.offered import SEEN_FULL, TWICE, together_s, wire_bytes
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.model.timeline import Timeline
@@ -100,7 +101,7 @@ def from_captures(
     rate_bps, seen_full = _rate(m, carrying)
     wire, packet = wire_bytes(carrying)
     opening = opening_s(rate_bps, _rtt_s(largest), wire / len(carrying), packet)
-    loss = loss_of_path(_together_s(carrying), wire, rate_bps, seen_full=seen_full, opening_s=opening)
+    loss = loss_of_path(together_s(carrying), wire, rate_bps, seen_full=seen_full, opening_s=opening)
     opening = min(opening, loss.s)
     first = next((one for one in found if one.kind in _WITH_LOSS), None)
     claims = []
@@ -125,22 +126,6 @@ def _with(found: Sequence[Finding], priced: Sequence[Cost]) -> list[Finding]:
     ]
 
 
-def _together_s(entries: Sequence[Object]) -> float:
-    """Time in which any of the transfers went on."""
-    total_s, until = 0.0, float("-inf")
-    for start, end in sorted(_span(entry) for entry in entries):
-        total_s += max(end - max(start, until), 0.0)
-        until = max(until, end)
-    return total_s
-
-
-def _span(entry: Object) -> tuple[float, float]:
-    """From the first segment until all was complete: a FIN that comes late holds nothing up."""
-    start, end = float(entry["start"]), float(entry["end"])
-    seconds = (entry.get("limits") or {}).get("seconds")
-    return start, end if seconds is None else min(end, start + float(seconds))
-
-
 def _rtt_s(entry: Object) -> float:
     """Of an empty path."""
     bottleneck, rtt = entry.get("bottleneck") or {}, entry.get("rtt") or {}
@@ -158,7 +143,8 @@ def _rate(m: Timeline, entries: Sequence[Object]) -> tuple[float | None, bool]:
         for entry in entries
     )
     seen_full = full >= SEEN_FULL * whole
-    rates = [rate for entry in entries if (rate := (entry.get("bottleneck") or {}).get("rate_bps"))]
+    flows = [one for entry in entries if (one := flow(entry)) is not None]
+    rates = [one.rate_bps for one in flows if one.rate_bps and not one.paced_by_reader]
     if not m.summarised:
         from multitracer.layers.tcp.bottleneck import bottleneck
 

@@ -108,8 +108,8 @@ RULES = {
     "unfinished": SentenceRule(
         "The transfer broke off",
         "bytes were never acknowledged, and a timer fired for them, or the first of them was sent a second "
-        "and twice the longest RTT before the capture ends, and no FIN of both ends was seen; before all else "
-        "if that are most of the connections, or most of the bytes, and behind the main cause otherwise",
+        "and twice the longest RTT before the capture ends, and no FIN of both ends was seen; before all "
+        "else if they are most of the connections, or most of the bytes, and behind the main cause otherwise",
         "sequence numbers of the last ACK and of the last byte sent",
         "RFC 6298",
     ),

@@ -36,6 +36,10 @@ pub(super) struct Behind {
     answered: Doubts,
     /// Without SACK: of what the last ACK covered, so many segments may yet be answered by duplicate ACKs.
     covered: u64,
+    /// When the last of these came by.
+    covered_ns: i64,
+    /// Duplicate ACKs that answer these if what the receiver waits for arrives without being sent again.
+    supposed: u64,
 }
 
 /// At most [`DOUBTS`], no two of which begin with the same byte.
@@ -136,6 +140,7 @@ impl Sender {
             return;
         }
         books.counts.downstream += segments;
+        books.behind.supposed = 0;
         books.behind.add(Doubt { seq, end, t_ns: segment.t_ns, ts_val, segments, last: segments });
     }
 
@@ -150,8 +155,10 @@ impl Sender {
         let far_ns = self.rtt.min().unwrap_or(0);
         let sack = self.sack_permitted;
         let Some(books) = &mut self.books else { return };
-        let Behind { unanswered, answered, covered: left } = &mut books.behind;
-        *left = 0;
+        let supposed = std::mem::take(&mut books.behind.supposed);
+        books.not_lost_behind(supposed);
+        let Behind { unanswered, answered, covered: left, covered_ns, .. } = &mut books.behind;
+        (*left, *covered_ns) = (0, i64::MIN);
         if unanswered.0.front().is_none_or(|doubt| doubt.seq >= ack) {
             return;
         }
@@ -184,6 +191,7 @@ impl Sender {
             arrived += known;
             if !sack {
                 lost = lost.saturating_add(doubt.segments - known);
+                *covered_ns = (*covered_ns).max(doubt.t_ns);
             } else if known < doubt.segments {
                 answered.add(Doubt { segments: doubt.segments - known, ..doubt });
             }
@@ -195,16 +203,24 @@ impl Sender {
     }
 
     /// An ACK repeats the one before. Each segment that had arrived before is answered by one at once (RFC 9293 section
-    /// 3.10.7.4); nothing else is, while no new data can have been answered.
+    /// 3.10.7.4). Nothing else is while no new data can have been answered; and where the receiver waits for what was sent
+    /// before the copies of what it has, or behind them once more, they arrive before all else.
     pub(in crate::tracker) fn repeats_ack(&mut self, t_ns: i64) {
+        let Some(books) = self.books.as_mut().filter(|books| books.behind.covered > 0) else { return };
         let far_ns = self.rtt.min().unwrap_or(0);
-        let new = match self.outstanding.at(self.snd_una) {
-            Some(head) => head.transmissions == 1 && t_ns.saturating_sub(head.first_ns) < far_ns / 10 * 9,
+        let first = match self.outstanding.at(self.snd_una) {
+            Some(head) => {
+                head.transmissions > 1
+                    || head.first_ns < books.behind.covered_ns
+                    || t_ns.saturating_sub(head.first_ns) < far_ns / 10 * 9
+            }
             None => self.outstanding.is_empty(),
         };
-        if let Some(books) = self.books.as_mut().filter(|books| new && books.behind.covered > 0) {
-            books.behind.covered -= 1;
+        books.behind.covered -= 1;
+        if first {
             books.not_lost_behind(1);
+        } else {
+            books.behind.supposed += 1;
         }
     }
 

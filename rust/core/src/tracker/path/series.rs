@@ -11,6 +11,9 @@ const FIRST: u32 = 20;
 /// Bins of which a rate is taken, at least, and what those in the middle hold.
 const FEW: usize = 6;
 const ENOUGH: u64 = 48_000;
+/// ACKs of those: where a shaper releases, or a receiver acknowledges, dozens of segments at once, one such clump more or less
+/// would be a change.
+const MANY: u64 = 6;
 
 /// What did not arrive of more than this part of what passed was lost behind this point.
 const LOST: f64 = 0.02;
@@ -115,20 +118,35 @@ impl Series {
         &mut self.bins[place]
     }
 
-    /// The rate, bytes a second, that a fifth of the bins exceed; `None` if there are too few. Bins hold enough that a
-    /// few packets more or less, or later, are no change.
+    /// The rate, bytes a second, that most bins share, or else that a fifth of them exceed; `None` if there are too few.
+    /// Bins hold enough that a few packets more or less, or later, are no change.
     pub fn fast_rate(&self) -> Option<f64> {
         let mut series = Cow::Borrowed(self);
         while series.bins.len() >= FEW + 2 {
-            let mut bytes: Vec<u64> = series.bins.iter().map(|bin| bin.bytes).collect();
-            let bytes = &mut bytes[1..series.bins.len() - 1];
-            bytes.sort_unstable();
-            if bytes[bytes.len() / 2] >= ENOUGH {
-                return Some(bytes[bytes.len() * 4 / 5] as f64 * 1e9 / (1u64 << series.width) as f64);
+            let bytes = series.sorted(|bin| bin.bytes);
+            let acks = series.sorted(|bin| bin.acks.into());
+            if bytes[bytes.len() / 2] >= ENOUGH && acks[acks.len() / 2] >= MANY {
+                let usual = plateau(&bytes).or_else(|| series.passed_plateau(&bytes));
+                let usual = usual.unwrap_or(bytes[bytes.len() * 4 / 5] as f64);
+                return Some(usual * 1e9 / (1u64 << series.width) as f64);
             }
             series.to_mut().widen();
         }
         None
+    }
+
+    /// The same of what passed here: where ACKs come in clumps, data shows the rate.
+    fn passed_plateau(&self, arrived: &[u64]) -> Option<f64> {
+        let passed = self.sorted(|bin| bin.passed);
+        let sum = |bytes: &[u64]| bytes.iter().map(|&bytes| bytes as f64).sum::<f64>();
+        plateau(&passed).map(|usual| usual * carried(sum(arrived), sum(&passed)))
+    }
+
+    /// What the bins hold throughout which it was there, the least first.
+    fn sorted(&self, of: fn(&Bin) -> u64) -> Vec<u64> {
+        let mut bytes: Vec<u64> = self.bins[1..self.bins.len() - 1].iter().map(of).collect();
+        bytes.sort_unstable();
+        bytes
     }
 
     /// Twice the width.
@@ -144,10 +162,51 @@ impl Series {
     }
 }
 
+/// What the bins hold that are alike, if these are most of all: a link at its rate. A shaper that saved tokens in a pause,
+/// and a host that stood still, fill a few bins far more than that.
+fn plateau(sorted: &[u64]) -> Option<f64> {
+    let until = |low: u64| sorted.partition_point(|&bytes| bytes as f64 <= low as f64 * (1.0 + ALIKE));
+    let held = |&from: &usize| until(sorted[from]) - from;
+    let best = (0..sorted.len()).max_by_key(held)?;
+    let alike = &sorted[best..until(sorted[best])];
+    let sum = alike.iter().map(|&bytes| bytes as f64).sum::<f64>();
+    (2 * alike.len() > sorted.len() && sum > 0.0).then(|| sum / alike.len() as f64)
+}
+
+/// Bins within this part of each other are alike.
+const ALIKE: f64 = 0.15;
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A shaper at 1.5 MB/s that was idle for a tenth of the time, and made up for it at once.
+    #[test]
+    fn bursts_of_saved_tokens_are_not_the_rate() {
+        let mut series = Series::default();
+        for at in 0..600i64 {
+            let bytes = match at % 100 {
+                0..10 => 0,
+                10..20 => 3000,
+                _ => 1500,
+            };
+            series.add(at * 1_000_000, bytes, 0, bytes as u64);
+        }
+        let rate = series.fast_rate().expect("there are enough");
+        assert!((rate / 1.5e6 - 1.0).abs() < 0.05, "{rate}");
+    }
+
+    /// A link at 1.3 MB/s that hands over 65 kB at a time, each acknowledged at once: bins hold one or two.
+    #[test]
+    fn clumps_are_not_the_rate() {
+        let mut series = Series::default();
+        for at in 0..200i64 {
+            series.add(at * 50_000_000, 65_000, 0, 65_000);
+        }
+        let rate = series.fast_rate().expect("there are enough");
+        assert!((rate / 1.3e6 - 1.0).abs() < 0.1, "{rate}");
+    }
 
     #[test]
     fn pauses_and_clumps_do_not_change_the_rate() {

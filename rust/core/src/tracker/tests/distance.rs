@@ -207,6 +207,41 @@ fn duplicate_acks_answer_what_was_sent_again_in_vain() {
     }
 }
 
+/// What a timeout sends again arrives in its order: what the receiver had of it is answered by duplicate ACKs before the copy
+/// of what it waits for next, however long they were queued.
+#[test]
+fn copies_behind_a_timeout_arrive_before_what_is_waited_for() {
+    let mut talk = between(false, false);
+    ten_answered(&mut talk);
+    (10..16).for_each(|place| talk.data(2000, 1 + 1000 * place, 1000));
+    (10..16).for_each(|place| talk.data(2600, 1 + 1000 * place, 1000));
+    // It had all but the segments 10 and 14.
+    talk.ack(2700, 14_001, &[]);
+    (0..3).for_each(|number| talk.ack(2750 + number, 14_001, &[]));
+    talk.ack(2760, 16_001, &[]);
+    talk.ack(2761, 16_001, &[]);
+    assert_eq!(behind(talk), [2, 4]);
+}
+
+/// The same while the receiver waits for new data: that this arrives without being sent again shows whose answers they were.
+#[test]
+fn new_data_that_arrives_shows_that_duplicate_acks_answered_copies() {
+    for (again, found) in [(false, [1, 3]), (true, [5, 0])] {
+        let mut talk = between(false, false);
+        ten_answered(&mut talk);
+        (10..14).for_each(|place| talk.data(2000, 1 + 1000 * place, 1000));
+        (10..14).for_each(|place| talk.data(2600, 1 + 1000 * place, 1000));
+        talk.data(2601, 14_001, 1000);
+        talk.ack(2700, 14_001, &[]);
+        (0..3).for_each(|number| talk.ack(2750 + number, 14_001, &[]));
+        if again {
+            talk.data(2800, 14_001, 1000);
+        }
+        talk.ack(2900, 15_001, &[]);
+        assert_eq!(behind(talk), found, "{again}");
+    }
+}
+
 /// Of three copies, one before the last had arrived: the second or the first.
 #[test]
 fn an_early_answer_clears_only_the_last_copy() {

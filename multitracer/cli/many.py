@@ -40,10 +40,12 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     """
     summary = digest(found, most)
     heading(console, words.count(len(found), "connection"))
-    line(console, "Data", words.data(summary["bytes"]))
+    points = {one["point"] for one in found}
+    line(console, "Data", words.data(summary["bytes"], "snd" if points == {"snd"} else None))
     repeating = f", on {words.count(summary['repeating'], 'connection')}" if summary["repeating"] else ""
     line(console, "Retransmitted", words.causes(summary["retransmissions"]) + repeating)
-    line(console, "Timeouts", words.verdicts(summary["timeouts"]))
+    timeouts = words.timeouts_from(summary["timeouts"], summary["retransmissions"], points)
+    line(console, "Timeouts", timeouts)
     if held := _held(summary["limits"]):
         line(console, "Limited by", held)
     ends = [f"{number:,} {ENDS[word]}" for word, number in summary["closed"].items() if number]

@@ -129,12 +129,12 @@ def _dropped(console: Console, found: Object | None) -> None:
 def _connection(console: Console, found: Object, both: Object | None = None) -> None:
     stream = "" if found["stream"] is None else f" (tcp.stream eq {found['stream']})"
     _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
-    _line(console, "Data", words.data(found["bytes"], found["retransmissions"]))
+    _line(console, "Data", words.data(found["bytes"], found["point"]))
     _line(console, "Rate", words.rates(found))
     _line(console, "Retransmitted", words.causes(found["retransmissions"]))
     timeouts = found["timeouts"]
     _line(console, "Timeouts", words.timeouts(found))
-    _timeouts(console, timeouts.get("events", []))
+    _timeouts(console, timeouts.get("events", []), rto=found["point"] == "snd")
     _line(console, "RTT", words.rtt(found))
     if line := words.losses(found, both):
         _line(console, "Losses", line)
@@ -144,16 +144,18 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
         _line(console, "Bottleneck", line)
 
 
-def _timeouts(console: Console, events: Sequence[Object]) -> None:
+def _timeouts(console: Console, events: Sequence[Object], *, rto: bool) -> None:
+    """Their table; the timer itself is known at the sender only."""
     if not events:
         return
-    table = _table("#at", "=verdict", "#idle before", "#RTO", "#byte", "#packet", "evidence")
+    timer = ["#RTO"] if rto else []
+    table = _table("#at", "=verdict", "#idle before", *timer, "#byte", "#packet", "evidence")
     for event in events[: console.rows]:
         table.add_row(
             f"{event['t']:.3f} s",
             Text(event["verdict"], VERDICT_STYLES[event["verdict"]]),
             words.duration(event["silence_s"]),
-            words.timer(event["backoff"], event["rto_s"]),
+            *([words.timer(event["backoff"], event["rto_s"])] if rto else []),
             f"{event['seq']:,}",
             f"{event['record']:,}",
             words.votes(event["votes"]),
@@ -278,13 +280,16 @@ def _utilization(console: Console, contract: Object) -> None:
     low = found["value"] <= 0.95
     style = "bold red" if low else "bold green"
     verdict = (
-        "TCP left the link idle or sent duplicate bytes"
+        "TCP did not use all of the link's capacity"
         if low
         else "TCP used nearly all of the link's capacity"
     )
     console.print(Text(verdict, style))
     _line(console, "Link idle", f"{found['idle_share']:.1%} of the time in which it could have sent")
-    _line(console, "Duplicates", f"{found['duplicate_share']:.1%} of the bytes on the link")
+    # Which copies the link carried, only its log shows, or the capture where they arrive.
+    guessed = found["basis"] != "link log" and found["duplicate_share"] > 0
+    twice = f"{'about ' if guessed else ''}{found['duplicate_share']:.1%}"
+    _line(console, "Duplicates", f"{twice} of the bytes on the link")
     _line(console, "Source", str(found["basis"]).replace("_", " "))
     causes: dict[str, list[float]] = {}
     for phase in contract["idle_phases"]:

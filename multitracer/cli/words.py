@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,20 +24,22 @@ def count(number: int, thing: str) -> str:
     return quantities.count(number, thing) if number else f"no {thing}s"
 
 
-def data(counts: Object, again: Object | None = None) -> str:
+def data(counts: Object, point: str | None = None) -> str:
     """Bytes of a connection, or of many.
 
     Parameters
     ----------
     counts : mapping
         ``bytes`` of an entry.
-    again : mapping, optional
-        Its ``retransmissions``: a first copy that never came by leaves no duplicate.
+    point : str, optional
+        Where the capture was taken: away from the sender it has not all that was retransmitted.
     """
     acked = "all" if counts["acked"] == counts["unique"] else f"{counts['acked']:,}"
     duplicate = f"{counts['duplicate']:,}" if counts["duplicate"] else "no"
-    here = " in this capture" if again is not None and again.get("inferred") else ""
-    return f"{counts['unique']:,} bytes, {acked} acknowledged; {duplicate} duplicate bytes{here}"
+    again = f"{duplicate} duplicate bytes in this capture"
+    if point == "snd":
+        again = f"{duplicate} bytes retransmitted"
+    return f"{counts['unique']:,} bytes, {acked} acknowledged; {again}"
 
 
 def ends(connection: Object) -> str:
@@ -85,25 +87,38 @@ def causes(counts: Object) -> str:
 
 def verdicts(counts: Object) -> str:
     """Timeouts by verdict."""
-    parts = [f"{counts[key]} {key}" for key in ("spurious", "genuine", "inconclusive") if counts[key]]
+    parts = [f"{counts[key]:,} {key}" for key in ("spurious", "genuine", "inconclusive") if counts[key]]
     return f"{count(counts['total'], 'timeout')}{': ' if parts else ''}{', '.join(parts)}"
 
 
 def timeouts(connection: Object) -> str:
-    """Timeouts by verdict; the receiver's capture does not show the sender's timer.
+    """Timeouts by verdict, as far as the capture shows them.
 
     Those whose first copy this capture does not hold are inferred, and have no verdict.
     """
-    counts, again = connection["timeouts"], connection["retransmissions"]
-    if not counts["total"] and not connection["packets"]["received"]:
+    if not connection["timeouts"]["total"] and not connection["packets"]["received"]:
         return "unknown: only one direction was captured"
-    inferred = max(0, again["timeout"] - counts["total"]) if again.get("inferred") else 0
+    return timeouts_from(connection["timeouts"], connection["retransmissions"], [connection["point"]])
+
+
+def timeouts_from(counts: Object, again: Object, points: Iterable[str | None]) -> str:
+    """The same of one connection, or of many.
+
+    Parameters
+    ----------
+    counts, again : mapping
+        ``timeouts`` and ``retransmissions`` of an entry, or sums of them.
+    points : iterable of str or None
+        Where the captures were taken: away from the sender, a timeout shows by what it sent alone.
+    """
+    there = all(point == "snd" for point in points)
+    inferred = max(0, again["timeout"] - counts["total"]) if again.get("inferred") or not there else 0
+    every = verdicts({**counts, "total": counts["total"] + inferred})
     if inferred:
-        every = verdicts({**counts, "total": counts["total"] + inferred})
-        return f"{every}{', ' if ':' in every else ': '}{inferred} inferred, without a verdict"
-    if connection["point"] != "rcv" or counts["total"]:
-        return verdicts(counts)
-    return "unknown from the receiver's capture"
+        every += f"{', ' if ':' in every else ': '}{inferred:,} inferred, without a verdict"
+    if there:
+        return every
+    return f"at least {every}" if counts["total"] or inferred else "none seen; all show at the sender only"
 
 
 def rtt(found: Object) -> str:
@@ -148,7 +163,9 @@ def losses(connection: Object, both: Object | None = None) -> str:
         parts.append(f"at most {bounds.downstream:,} downstream of this capture" if bounds.downstream else "")
     text = ", ".join(part for part in parts if part)
     if needless := connection.get("needless_retransmissions"):
-        text += f"{'; ' if text else ''}{count(needless, 'needless retransmission')}"
+        # All of them show where they arrive; elsewhere those that an answer gives away.
+        least = "" if both is not None or connection["point"] == "rcv" else "at least "
+        text += f"{'; ' if text else ''}{least}{count(needless, 'needless retransmission')}"
     others = [
         f"{arrived[verdict]:,} {verdict.replace('_', ' ')}"
         for verdict in ("reordered", "network_duplicate", "undecided")
@@ -172,9 +189,10 @@ def limits(found: Object | None) -> str:
 def bottleneck(connection: Object) -> str:
     """Rate and queue of the bottleneck; empty where it did not limit the sender, or was never seen full."""
     found, facts = connection.get("bottleneck"), flow(connection)
-    if not found or facts is None or facts.full_part < _SOME:
+    # Without a rate, what came later than the first may be jitter.
+    if not found or facts is None or facts.full_part < _SOME or found["rate_bps"] is None:
         return ""
-    parts = [] if found["rate_bps"] is None else [f"{quantities.rate(found['rate_bps'])} of IP packets"]
+    parts = [f"{quantities.rate(found['rate_bps'])} of IP packets"]
     queue = found["standing_queue_ms"]
     if queue is not None:
         median, p95 = (duration(queue[key] / 1e3) for key in ("median", "p95"))

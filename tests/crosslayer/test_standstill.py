@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from support_measurement import ack, data, measurement
+from support_segments import Segment, capture
 
+import multitracer as mt
 from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.diagnosis.chains.standstill import standstill_chains
 from multitracer.model.timeline import Timeline
@@ -54,3 +58,25 @@ def test_a_short_pause_fires_no_timer() -> None:
 def test_one_capture_cannot_tell() -> None:
     m = path([(1_000, 1_900)])
     assert not standstill_chains(Evidence(measurement(m.table("segments"), rcv=None), {}), [])[0]
+
+
+@pytest.mark.parametrize(("flags", "stands"), [(0x10, True), (0x11, False)])
+def test_a_host_that_closes_answers_nothing(flags: int, stands: bool, tmp_path: Path) -> None:
+    """At the sender: three segments wait for 3 s. A FIN may acknowledge what had arrived long before."""
+    ms = 1_000_000
+
+    def out(step_ms: float, seq: int, length: int = 0, flags: int = 0x10, options: bytes = b"") -> Segment:
+        return int(step_ms * ms), 1, True, False, seq, 1, flags, length, 60_000, options
+
+    def back(step_ms: float, ack: int, flags: int = 0x10, options: bytes = b"") -> Segment:
+        return int(step_ms * ms), 1, False, False, 1, ack, flags, 0, 60_000, options
+
+    mss = b"\2\4\3\xe8"
+    said = [out(1, 0, 0, 0x02, mss), back(20, 1, 0x12, mss), out(1, 1)]
+    for at in range(40):
+        said += [out(1, 1 + 1000 * at, 1000), back(20, 1001 + 1000 * at)]
+    said += [out(1, 40_001 + 1000 * at, 1000) for at in range(3)]
+    said += [back(3000, 43_001, flags), out(1, 43_001, 1000), back(20, 44_001)]
+    found = mt.analyze(mt.read(capture(tmp_path / "one.pcap", said), point="snd")).to_dict()
+    kinds = [one["kind"] for one in found["diagnosis"]]
+    assert ("standstill" in kinds) == stands, kinds

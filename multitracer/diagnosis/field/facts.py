@@ -22,6 +22,9 @@ and this part of it is in flight on average."""
 HOST_MS = 1.0
 """The sender's own host at its capture answers within this at its best."""
 
+BRIEF = 0.01
+"""That a window was closed for less than this part of the time that it took says nothing."""
+
 PACE = 1.2
 """A rate of IP packets up to so many times the goodput is the pace of what limited the transfer all along."""
 
@@ -325,15 +328,19 @@ class Flow:
     @property
     def _behind_its_window(self) -> bool:
         """Whether the receiver's window limited it longer than the link, and does not keep that filled."""
-        fills = self.window_fills_link or (not self.zero_windows and self._queued_on_the_way)
+        fills = self.window_fills_link or (not self._closed_for_long and self._queued_on_the_way)
         return not fills and self.limits_s.get("receiver_window", 0.0) > self.limits_s.get("bandwidth", 0.0)
 
     @property
     def paced_by_reader(self) -> bool:
-        """Whether it came at the rate at which the receiver's application read, which is no link's."""
+        """Whether it came at the rate at which the receiver's application read, which is no link's.
+
+        What is in flight behind a link is all of the window; what lies unread is not in flight.
+        """
         if self.rate_bps is None or self.goodput_bps is None or not self._behind_its_window:
             return False
-        return self.rate_bps <= PACE * self.goodput_bps
+        unread = self.rtt_ms is not None and (self.window_used or 0.0) < EMPTIED
+        return unread and self.rate_bps <= PACE * self.goodput_bps
 
     @property
     def full_part(self) -> float:
@@ -343,6 +350,13 @@ class Flow:
         if self._behind_its_window:
             return self.limits_s.get("bandwidth", 0.0) / self.seconds
         return self.full_share * self.busy_s / self.seconds
+
+    @property
+    def _closed_for_long(self) -> bool:
+        """Whether its window was closed for a part of the time that it took that counts, as far as is known."""
+        if self.closures is None:
+            return self.zero_windows > 0
+        return self.closures[2] > BRIEF * self.limits_s.get("receiver_window", 0.0)
 
     @property
     def _queued_on_the_way(self) -> bool:
@@ -356,7 +370,7 @@ class Flow:
         The window is more than the path holds, and all of it is in flight: if the reader were slow, some of
         it would lie unread. Or the RTT is longer than any receiver withholds an ACK: only a queue does that.
         """
-        if self.zero_windows or self.queue_ms is None or (self.full_share or 0.0) < FULL:
+        if self._closed_for_long or self.queue_ms is None or (self.full_share or 0.0) < FULL:
             return False
         if self._queued_on_the_way:
             return True

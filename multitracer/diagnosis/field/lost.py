@@ -62,13 +62,17 @@ def _no_loss(flows: tuple[Flow, ...]) -> str:
 
 
 def _needless(flows: tuple[Flow, ...], again: int) -> str:
-    """``; 3 of 43 retransmissions were needless``: an earlier copy of the data had arrived."""
+    """``; 3 of 43 retransmissions were needless``: an earlier copy of the data had arrived.
+
+    All of them show where they arrive; elsewhere those that an answer gives away.
+    """
     needless = min(sum(flow.needless for flow in flows), again)
     if not needless:
         return ""
     if needless == again:
         return ", needless" if again == 1 else ", all of them needless"
-    return f"; {needless:,} of {count(again, 'retransmission')} {were(needless)} needless"
+    least = "" if all(flow.point == "rcv" or flow.certain_lost is not None for flow in flows) else "at least "
+    return f"; {least}{needless:,} of {count(again, 'retransmission')} {were(needless)} needless"
 
 
 def loss(group: Group) -> str:

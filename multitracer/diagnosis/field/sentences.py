@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import SLOW_START
-from multitracer.diagnosis.field.facts import FULL, Flow
+from multitracer.diagnosis.field.facts import BRIEF, FULL, Flow
 from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, fullness
 from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.field.lost import acks, loss, losses, spurious
@@ -77,10 +77,6 @@ _RECEIVERS = {
     SLOW: "limited by the receiver, whose application read slowly: its window",
     STALLED: "limited by the receiver, whose application stopped reading: its window",
 }
-
-BRIEF = 0.01
-"""That a window was closed for less than this part of the time that it took is not said."""
-
 
 def _closures_matter(group: Group) -> bool:
     """Whether the windows were closed for a part of that time that counts, as far as is known."""

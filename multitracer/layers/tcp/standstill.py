@@ -127,6 +127,9 @@ def _behind(data: Table, acks: Table, base_ns: int, needless: Sequence[int]) -> 
     found = []
     for at in candidates.tolist():
         start_ns, end_ns = int(ack_ns[at]), int(ack_ns[at + 1])
+        if acks["flags"][at + 1] & (_FIN | _SYN):
+            # Its host closed the connection: what it acknowledges may have arrived long before.
+            continue
         if acked[at + 1] > acked[at]:
             first, last = int(acked[at]), int(acked[at + 1])
             sent_ns = again_ns[(again_from < last) & (again_to > first) & (again_ns <= end_ns)]
@@ -137,8 +140,9 @@ def _behind(data: Table, acks: Table, base_ns: int, needless: Sequence[int]) -> 
             start_ns = max(start_ns, int(sent_ns.max()) + base_ns) if len(sent_ns) else start_ns
         elif _answers(acks, at + 1) and _left(data, ends, start_ns) > acked[at + 1]:
             # A receiver answers at once what does not come in order (RFC 5681, section 4.2): the last segment
-            # that can have arrived by then had been in flight since it was sent.
-            place = int(sent_at_ns.searchsorted(end_ns - base_ns, side="right")) - 1
+            # that can have arrived by then had been in flight since it was sent. (No RTT before may have met so
+            # short a queue.)
+            place = int(sent_at_ns.searchsorted(end_ns - base_ns // 2, side="right")) - 1
             start_ns = max(start_ns, int(sent_at_ns[place]) + base_ns) if place >= 0 else end_ns
         else:
             continue
@@ -149,7 +153,7 @@ def _behind(data: Table, acks: Table, base_ns: int, needless: Sequence[int]) -> 
 
 def _answers(acks: Table, row: int) -> bool:
     """Whether an ACK carries nothing: one of nothing new answers data out of order, if some is left."""
-    return not acks["length"][row] and not acks["flags"][row] & (_FIN | _SYN)
+    return not acks["length"][row]
 
 
 def _left(data: Table, ends: Times, t_ns: int) -> int:

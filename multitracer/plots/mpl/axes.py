@@ -72,7 +72,7 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
         else:
             whole = panel.y.unit in WHOLE
             axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", steps=_ROUND, integer=whole))
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.10g}"))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(float(value), 9):,.10g}"))
         axes.set_ylim(*limits)
         label = axes.set_ylabel(drawable(str(panel.y), 60), color=theme.ink, fontsize=canvas.pt(LABEL))
         plain(label)
@@ -89,7 +89,7 @@ def _logarithmic(axis: MplAxis, limits: tuple[float, float]) -> None:
     axis.set_major_locator(
         MaxNLocator(6, steps=_ROUND) if decades < 0.7 else LogLocator(subs=subs, numticks=12)
     )
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.10g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(float(value), 9):,.10g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
@@ -126,7 +126,7 @@ def time_axis(canvas: Canvas, axes: Axes) -> None:
     else:
         widest = max((f"{end:,.4g}" for end in canvas.window), key=len)
         axes.xaxis.set_major_locator(MaxNLocator(min(_most(canvas, axes, widest), 14), steps=_ROUND))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):,.12g}"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(float(value), 9):,.12g}"))
     plain(axes.set_xlabel(label, color=canvas.theme.ink, fontsize=canvas.pt(LABEL)))
 
 

@@ -13,6 +13,10 @@ use crate::tracker::sender::Sender;
 /// Segments that are waited for, and as many that a duplicate may yet be reported of.
 const DOUBTS: usize = 1024;
 
+/// In so many quarters of the shortest RTT no second copy is answered. That a queue was shorter than ever before makes the
+/// answer sooner, too, but seldom by so much.
+const SOON: i64 = 3;
+
 /// Segments that a delayed ACK acknowledges at most (RFC 5681 section 4.2).
 const DELAYED: usize = 2;
 
@@ -179,7 +183,7 @@ impl Sender {
                 behind_ns.is_some_and(|ticks| !reports && (seq <= snd_una || many && !first) && ticks < 0);
             // One that echoes the second copy answers it, however soon: no round trip before met so short a queue.
             let answers = behind_ns.is_some_and(|ticks| ticks == 0);
-            let too_soon = !answers && segment.t_ns.saturating_sub(doubt.t_ns) < far_ns / 10 * 9;
+            let too_soon = !answers && segment.t_ns.saturating_sub(doubt.t_ns) < far_ns / 4 * SOON;
             // More than was sent again: it had waited for the first of it.
             let waiting = !sack && seq > snd_una && ack > top;
             // That some copy before the last had arrived does not tell which.

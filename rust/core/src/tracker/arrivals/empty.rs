@@ -7,6 +7,9 @@ use crate::tracker::sender::Sender;
 /// Identifications to be judged together before others than this direction's packets can be told from them.
 const ENOUGH: i64 = 8;
 
+/// So many identifications have to be missing for each that was only overtaken, or the next may be overtaken, too.
+const REORDERED: i64 = 4;
+
 /// Where Linux starts (`net.ipv4.ip_default_ttl`).
 const LINUX_TTL: u8 = 64;
 
@@ -21,6 +24,8 @@ pub(super) struct LeftOut {
     steps: u64,
     /// Data that these acknowledged.
     acked_bytes: i64,
+    /// How many were seen after others that were sent later.
+    overtaken: i64,
 }
 
 impl LeftOut {
@@ -45,12 +50,13 @@ impl Sender {
     }
 
     /// A segment without payload whose identification is not the next; it acknowledged so many bytes. Whether others
-    /// were left out right before it.
+    /// were lost right before it.
     #[inline(never)]
     pub(in crate::tracker) fn note_empty(&mut self, segment: &Segment, step: Step, acked_bytes: i64) -> bool {
         if self.found(segment, step) {
             let books = self.books.get_or_insert_default();
             books.left_out.packets = (books.left_out.packets - 1).max(0);
+            books.left_out.overtaken += 1;
             return false;
         }
         let Step::Ahead(packets) = step else { return false };
@@ -63,7 +69,8 @@ impl Sender {
             left_out.steps += 1;
             left_out.acked_bytes = left_out.acked_bytes.saturating_add(acked_bytes);
         }
-        true
+        // Where the network reorders, what is left out may yet come.
+        left_out.packets > REORDERED * left_out.overtaken
     }
 
     /// Segments without payload, so ACKs, that were lost before this point; `None` if the identifications do not tell.

@@ -197,11 +197,13 @@ impl Gaps {
         let in_flight = (high - self.una).max(0);
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
         let orderly = self.heard && seq >= high && !recovering && una >= self.recover;
-        // What fills the window to its edge ended there, and not where the application's data did.
-        let filled = self.edge >= 0 && self.edge - high < unit;
         let length = i64::from(self.length);
         // Most are full segments, and need no division.
         let partial = unit > 0 && length != unit && length % unit != 0;
+        // What fills the window to its edge ended there, and not where the application's data did. Where it is not known which
+        // edge the sender knew, what full segments leave of a window shows it.
+        let filled = self.edge >= 0
+            && (self.edge - high < unit || partial && (self.edge - self.una) % unit == length);
         let short = partial && !filled || self.writes_each(sent, unit, halves);
         let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.

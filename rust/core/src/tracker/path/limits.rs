@@ -1,7 +1,7 @@
 //! What limited a sender, as shares of the time that a transfer took.
 
 use super::report::mean_rate;
-use super::{Link, Path};
+use super::{Link, Path, full_segment};
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;
 
@@ -80,6 +80,9 @@ pub struct Limits {
     pub paced: bool,
 }
 
+/// Segments of an initial congestion window.
+const INITIAL: i64 = 10;
+
 /// A constant rate within this of the mean is the mean; the application paused for this part of the time.
 const MEAN: f64 = 1.15;
 const PAUSED: f64 = 0.3;
@@ -100,7 +103,10 @@ impl Limits {
         let span_ns = end_ns.saturating_sub(first_ns).max(0);
         let mut limits = Limits::default();
         match &sender.path {
-            Some(path) => limits.divide(path, link, sender, span_ns),
+            Some(path) => {
+                let window = connection.senders_at(1 - direction).totals().max_window;
+                limits.divide(path, link, sender, span_ns, window);
+            }
             None => {
                 limits.ns[Self::of_few(sender, connection.senders_at(1 - direction)) as usize] =
                     span_ns as f64
@@ -125,7 +131,8 @@ impl Limits {
         }
     }
 
-    fn divide(&mut self, path: &Path, link: Option<Link>, sender: &Sender, span_ns: i64) {
+    /// The largest window of the receiver was `max_window`, or none was known.
+    fn divide(&mut self, path: &Path, link: Option<Link>, sender: &Sender, span_ns: i64, max_window: i64) {
         let mut spent = path.gaps.spent_ns;
         let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
         spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(rest_ns);
@@ -163,7 +170,14 @@ impl Limits {
         add(Limit::Bandwidth, busy_ns * full);
         let window_full_ns = path.trains.window_full_ns(copies, queued_rate).min(at(Wait::Window));
         self.full_ns = (path.trains.all_ns > 0).then_some(busy_ns * full + window_full_ns);
-        let window_free = if path.gaps.window_known() { Limit::CongestionWindow } else { Limit::Unknown };
+        // A congestion window is ten segments from the first (RFC 6928) until something is lost.
+        let initial = INITIAL * full_segment(sender);
+        let smaller = max_window > 0 && max_window <= initial && sender.totals().duplicate_bytes == 0;
+        let window_free = match path.gaps.window_known() {
+            true if smaller => Limit::ReceiverWindow,
+            true => Limit::CongestionWindow,
+            false => Limit::Unknown,
+        };
         add(window_free, at(Wait::Network) * (1.0 - full));
         add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full) + at(Wait::Silence));
         add(Limit::Application, at(Wait::Drain) * (1.0 - full) + at(Wait::Application));

@@ -290,7 +290,8 @@ def test_what_was_lost_is_said_once() -> None:
             40,
             5,
             0,
-            "at most 3.5% of the segments were lost (35 of 1,000); at least 5 of 40 retransmissions were needless",
+            "at most 3.5% of the segments were lost (35 of 1,000); at least 5 of 40 retransmissions were "
+            "needless",
         ),
         (40, 0, 14_480, "at most 5.0% of the segments were lost (50 of 1,000)"),
     ],
@@ -695,7 +696,8 @@ def test_where_much_was_needless_no_bound_of_losses_is_said() -> None:
     again = {"loss_recovery": 0.8, "again": {"slow_start": 100}, "lost": (0, 100), "point": "snd"}
     vague, *_ = sentences([entry(**again, needless_retransmissions=60)])
     assert vague.text.startswith(
-        "10% of the segments were retransmitted (100 of 1,000); at least 60 of 100 retransmissions were needless"
+        "10% of the segments were retransmitted (100 of 1,000); at least 60 of 100 retransmissions were "
+        "needless"
     )
     bound, *_ = sentences([entry(**again, needless_retransmissions=3)])
     assert bound.text.startswith("at most 10% of the segments were lost (100 of 1,000); at least 3 of 100")

@@ -101,8 +101,8 @@ def _receiver_side(data: Mapping[str, Any]) -> str:
     twice = data["duplicate_bytes"]
     arrived = f"; {twice:,} duplicate bytes arrived" if twice else ""
     return (
-        "retransmissions of lost segments, and their causes, are inferred; of the sender's timeouts those show "
-        f"that sent what arrived, and its duplicate bytes are unknown{arrived}"
+        "retransmissions of lost segments, and their causes, are inferred; of the sender's timeouts those "
+        f"show that sent what arrived, and its duplicate bytes are unknown{arrived}"
     )
 
 

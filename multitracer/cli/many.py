@@ -40,11 +40,12 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     """
     summary = digest(found, most)
     heading(console, words.count(len(found), "connection"))
-    points = {one["point"] for one in found}
-    line(console, "Data", words.data(summary["bytes"], "snd" if points == {"snd"} else None))
+    line(console, "Data", words.data(summary["bytes"], all_sent=all(map(words.has_all_sent, found))))
     repeating = f", on {words.count(summary['repeating'], 'connection')}" if summary["repeating"] else ""
     line(console, "Retransmitted", words.causes(summary["retransmissions"]) + repeating)
-    timeouts = words.timeouts_from(summary["timeouts"], summary["retransmissions"], points)
+    timeouts = words.timeouts_from(
+        summary["timeouts"], summary["retransmissions"], {one["point"] for one in found}
+    )
     line(console, "Timeouts", timeouts)
     if held := _held(summary["limits"]):
         line(console, "Limited by", held)

@@ -129,7 +129,7 @@ def _dropped(console: Console, found: Object | None) -> None:
 def _connection(console: Console, found: Object, both: Object | None = None) -> None:
     stream = "" if found["stream"] is None else f" (tcp.stream eq {found['stream']})"
     _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
-    _line(console, "Data", words.data(found["bytes"], found["point"]))
+    _line(console, "Data", words.data(found["bytes"], all_sent=words.has_all_sent(found)))
     _line(console, "Rate", words.rates(found))
     _line(console, "Retransmitted", words.causes(found["retransmissions"]))
     timeouts = found["timeouts"]
@@ -280,9 +280,7 @@ def _utilization(console: Console, contract: Object) -> None:
     low = found["value"] <= 0.95
     style = "bold red" if low else "bold green"
     verdict = (
-        "TCP did not use all of the link's capacity"
-        if low
-        else "TCP used nearly all of the link's capacity"
+        "TCP did not use all of the link's capacity" if low else "TCP used nearly all of the link's capacity"
     )
     console.print(Text(verdict, style))
     _line(console, "Link idle", f"{found['idle_share']:.1%} of the time in which it could have sent")

@@ -24,22 +24,27 @@ def count(number: int, thing: str) -> str:
     return quantities.count(number, thing) if number else f"no {thing}s"
 
 
-def data(counts: Object, point: str | None = None) -> str:
+def data(counts: Object, *, all_sent: bool = False) -> str:
     """Bytes of a connection, or of many.
 
     Parameters
     ----------
     counts : mapping
         ``bytes`` of an entry.
-    point : str, optional
-        Where the capture was taken: away from the sender it has not all that was retransmitted.
+    all_sent : bool
+        Whether the capture has all that the sender sent; else it has not all that was retransmitted.
     """
     acked = "all" if counts["acked"] == counts["unique"] else f"{counts['acked']:,}"
     duplicate = f"{counts['duplicate']:,}" if counts["duplicate"] else "no"
     again = f"{duplicate} duplicate bytes in this capture"
-    if point == "snd":
+    if all_sent:
         again = f"{duplicate} bytes retransmitted"
     return f"{counts['unique']:,} bytes, {acked} acknowledged; {again}"
+
+
+def has_all_sent(connection: Object) -> bool:
+    """Whether the capture has all that the sender sent: it is next to it, and no first copy is missing."""
+    return connection["point"] == "snd" and not connection["retransmissions"].get("inferred")
 
 
 def ends(connection: Object) -> str:
@@ -118,7 +123,11 @@ def timeouts_from(counts: Object, again: Object, points: Iterable[str | None]) -
         every += f"{', ' if ':' in every else ': '}{inferred:,} inferred, without a verdict"
     if there:
         return every
-    return f"at least {every}" if counts["total"] or inferred else "none seen; all show at the sender only"
+    return (
+        f"at least {every}"
+        if counts["total"] or inferred
+        else "none seen; only a capture at the sender shows all of them"
+    )
 
 
 def rtt(found: Object) -> str:

@@ -353,7 +353,7 @@ class Flow:
 
     @property
     def _closed_for_long(self) -> bool:
-        """Whether its window was closed for a part of the time that it took that counts, as far as is known."""
+        """Whether its window was closed for a part of the time that counts, as far as is known."""
         if self.closures is None:
             return self.zero_windows > 0
         return self.closures[2] > BRIEF * self.limits_s.get("receiver_window", 0.0)

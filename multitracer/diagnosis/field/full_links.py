@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
 from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent
@@ -117,11 +119,34 @@ def together_bps(flows: tuple[Flow, ...]) -> float | None:
 
 
 def _queue(group: Group) -> str:
-    """What the queue added, of the connection with most data that tells it."""
+    """What the queue added: of several connections of two hosts, to the RTT that most of their data had.
+
+    One that was opened while the queue stood has never seen the base RTT of the path; another has.
+    """
     queued = [flow for flow in group.flows if flow.queue_ms is not None and flow.base_rtt_ms is not None]
-    if not queued or queued[0].queue_ms is None or queued[0].queue_ms[1] < 1.0:
+    if not queued:
         return ""
-    return f"; the queue{queue_words(queued[0])}"
+    ends = queued[0].sender, queued[0].receiver
+    alike = [flow for flow in queued if (flow.sender, flow.receiver) == ends]
+    base_ms = min(flow.base_rtt_ms or 0.0 for flow in alike)
+    usual = _usual(alike)
+    (median, p95), above = usual.queue_ms or (0.0, 0.0), (usual.base_rtt_ms or 0.0) - base_ms
+    if p95 + above < 1.0:
+        return ""
+    usual = replace(usual, queue_ms=(median + above, p95 + above), base_rtt_ms=base_ms)
+    return f"; the queue{queue_words(usual)}"
+
+
+def _usual(flows: list[Flow]) -> Flow:
+    """The one with the median RTT, by data."""
+    ordered = sorted(flows, key=lambda flow: (flow.base_rtt_ms or 0.0) + (flow.queue_ms or (0.0, 0.0))[0])
+    half = sum(flow.unique_bytes for flow in ordered) / 2
+    below = 0
+    for flow in ordered:
+        below += flow.unique_bytes
+        if below >= half:
+            break
+    return flow
 
 
 def queue_words(flow: Flow) -> str:

@@ -98,8 +98,10 @@ def _usual_opening(group: Group) -> bool:
     handshakes = [flow.limits_s.get("handshake", 0.0) for flow in group.flows]
     if group.kind != SLOW_START or sum(handshakes) <= group.seconds / 2 or group.weight >= _OPENING:
         return False
+    # A SYN waits in a queue that stands already, too.
     return all(
-        flow.base_rtt_ms is not None and spent_s <= 2 * flow.base_rtt_ms / 1e3
+        flow.base_rtt_ms is not None
+        and spent_s <= 2 * (flow.base_rtt_ms + (flow.queue_ms[1] if flow.queue_ms else 0.0)) / 1e3
         for flow, spent_s in zip(group.flows, handshakes, strict=True)
     )
 

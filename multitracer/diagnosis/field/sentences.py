@@ -78,6 +78,7 @@ _RECEIVERS = {
     STALLED: "limited by the receiver, whose application stopped reading: its window",
 }
 
+
 def _closures_matter(group: Group) -> bool:
     """Whether the windows were closed for a part of that time that counts, as far as is known."""
     closures = [flow.closures for flow in group.flows]

@@ -140,8 +140,8 @@ def _behind(data: Table, acks: Table, base_ns: int, needless: Sequence[int]) -> 
             start_ns = max(start_ns, int(sent_ns.max()) + base_ns) if len(sent_ns) else start_ns
         elif _answers(acks, at + 1) and _left(data, ends, start_ns) > acked[at + 1]:
             # A receiver answers at once what does not come in order (RFC 5681, section 4.2): the last segment
-            # that can have arrived by then had been in flight since it was sent. (No RTT before may have met so
-            # short a queue.)
+            # that can have arrived by then had been in flight since it was sent. (No RTT before may have met
+            # so short a queue.)
             place = int(sent_at_ns.searchsorted(end_ns - base_ns // 2, side="right")) - 1
             start_ns = max(start_ns, int(sent_at_ns[place]) + base_ns) if place >= 0 else end_ns
         else:

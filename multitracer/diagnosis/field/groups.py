@@ -15,6 +15,9 @@ WORTH = 0.05
 UNKNOWN = 0.2
 """The same for time of which the cause is not known."""
 
+BURSTS = 0.2
+"""The same for a full link: what an application writes at once fills it for a moment."""
+
 TRIFLE = 0.001
 """The main cause of connections with less of the data, and hardly any time, is not told beside others."""
 
@@ -74,6 +77,11 @@ def span_of(flows: Sequence[Flow]) -> float:
     return max(flow.end_s for flow in flows) - min(flow.start_s for flow in flows) if flows else 0.0
 
 
+def _least(kind: str) -> float:
+    """From which part of the time on a cause is told that is no connection's main one."""
+    return UNKNOWN if kind == "unknown" else BURSTS if kind in _FULL_LINK else WORTH
+
+
 def groups(flows: Sequence[Flow]) -> list[Group]:
     """Causes of all connections, the weightiest first.
 
@@ -91,7 +99,7 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
     groups = []
     for kind, weight in weights.items():
         main = [flow for flow, mine in found if mine[0].kind == kind]
-        if not main and weight < (UNKNOWN if kind == "unknown" else WORTH):
+        if not main and weight < _least(kind):
             continue
         chosen = main or [
             flow

@@ -79,6 +79,18 @@ def test_it_is_named(kind: str, words: str, tmp_path: Path, capsys: pytest.Captu
     assert "editcap -F pcapng" in line
 
 
+@needs_editcap
+@pytest.mark.parametrize("kind", ["nokiapcap", "modpcap", "rh6_1pcap", "suse6_3pcap", "nsecpcap"])
+def test_a_patched_libpcap_is_read(kind: str, tmp_path: Path) -> None:
+    """Record headers of 20, 24 and 28 bytes, with magic numbers that say 16 or 24."""
+    path = tmp_path / "x.pcap"
+    subprocess.run(["editcap", "-F", kind, str(SAMPLE), str(path)], check=True)
+    found, original = (mt.read(one, detail="summary") for one in (path, SAMPLE))
+    assert not found.issues
+    assert found.sources[0].records == original.sources[0].records
+    assert found.sources[0].details["packets_by_kind"] == original.sources[0].details["packets_by_kind"]
+
+
 def test_what_only_looks_like_one_is_not_named(tmp_path: Path) -> None:
     assert foreign.named("x", bytes(64)) is None
     record = struct.pack(">QBBHHH", 1, 2, 4, 80, 0, 60) + bytes(64)

@@ -245,6 +245,18 @@ def test_too_little_memory_at_any_moment(command: str, mebibytes: int, tmp_path:
         )
 
 
+@pytest.mark.parametrize("mebibytes", [240, 250, 255, 265, 280, 300])
+def test_a_library_that_cannot_be_loaded(mebibytes: int, tmp_path: Path) -> None:
+    """No room for the library that writes Parquet: memory is what is missing, not the library."""
+    limit = mebibytes << 20
+    done = call(
+        *("export", SAMPLE, "--to", "parquet", "-o", tmp_path / "tables"),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    if done.returncode:
+        assert (done.returncode, one_line(done).partition(";")[0]) == (6, "multitracer: error: out of memory")
+
+
 LINE = b"multitracer: error: out of memory\n"
 
 

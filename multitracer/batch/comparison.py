@@ -146,13 +146,17 @@ def read_summary(path: str, content: bytes | None) -> list[dict[str, Any]]:
 
     if content is None:
         raise UsageError(f"{path}: no summary.csv there; name the output of an earlier batch")
-    rows = list(csv.DictReader(io.StringIO(content.decode("utf-8", "replace"))))
+    try:
+        rows = list(csv.DictReader(io.StringIO(content.decode("utf-8", "replace"), newline="")))
+    except csv.Error as error:
+        raise UsageError(f"{path}: its summary.csv is not that of a batch: {error}") from error
     if rows and not {"name", "utilization", "goodput_bps"} <= rows[0].keys():
         raise UsageError(f"{path}: its summary.csv is not that of a batch")
     return [
         {
             str(key): None if not value else original(value) if key == "name" else plain(original(value))
             for key, value in row.items()
+            if isinstance(key, str)  # else what a line has beyond the columns
         }
         for row in rows
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -20,6 +21,7 @@ from multitracer.batch.study import pivot
 from multitracer.batch.summary import csv_bytes, dataset_files, has_parquet, parquet_bytes
 from multitracer.batch.verdicts import junit, markdown
 
+_NAME = re.compile(r"[^\0\ud800-\udc7f\udd00-\udfff]+")  # as os.fsdecode may return it
 PIVOT_COLUMNS = ("metric", "median", "q1", "q3", "min", "max", "std", "n", "runs")
 CHANGE_COLUMNS = (
     "metric", "before", "after", "n_before", "n_after", "difference", "low", "high", "paired", "sure",
@@ -143,7 +145,7 @@ def _before(place: Store) -> dict[str, Any]:
     """What batch.json says of the last run; empty if there was none."""
     try:
         found = json.loads(place.read("batch.json") or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -162,4 +164,7 @@ def _measured_by(run: Mapping[str, Any]) -> set[str]:
 
 
 def _words(listed: Any) -> list[str]:
-    return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+    """Of what should be a list of names, those that a file can have."""
+    if not isinstance(listed, list):
+        return []
+    return [name for name in listed if isinstance(name, str) and _NAME.fullmatch(name)]

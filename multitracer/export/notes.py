@@ -25,6 +25,7 @@ _EVIDENCE = {
     "missing_ids": "missing IP IDs",
     "followed": "the other copy",
     "in_turn": "the retransmission before it",
+    "header": "its ACK or length",
 }
 _LIMITS = {
     "application": "application",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -123,8 +124,9 @@ def _cell(value: object) -> object:
 
 def _one(frame: pd.DataFrame, path: str, kind: str) -> None:
     if kind == "parquet":
+        import_module("pyarrow.parquet")  # pandas does not say why it cannot be loaded: perhaps no memory
         with writing(path, binary=True) as file:
-            frame.to_parquet(file, index=False)
+            frame.to_parquet(file, engine="pyarrow", index=False)
         return
     with writing(path) as file:
         frame.iloc[:0].to_csv(file, index=False, lineterminator="\n")

@@ -17,8 +17,13 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x54\x52\x00\x64\x00", "a capture of HP-UX's nettl"),
     (b"\x05VNF", "a capture of Visual Networks"),
     (b"\x7fver", "a capture of EtherPeek or OmniPeek"),
-    (b"5VIEW", "a capture of InfoVista 5View"),
+    (b"\xaa\xaa\xaa\xaa\x20\0\0\0", "a capture of InfoVista 5View"),
+    (b"ObserverPktBuffe", "a capture of Viavi Observer"),
+    (b"+---------+---------------+----------+", "a K12 text file"),
+    (b"\x01\x10\x4c\0\x01\x05Trace Display Tr", "a capture of Novell LANalyzer"),
 )
+_LINKS_UNSAID = ("a capture of HP-UX's nettl", "a K12 text file")
+"""Where pcapng has no link type for what their packets say: editcap needs to be given one."""
 _OTHERS: tuple[tuple[bytes, int, str], ...] = (
     (b"PERFILE2", 0, "a perf.data of perf, which is not read; convert it: perf script --ns -i {} > {}"),
     (b"2ELIFREP", 0, "a perf.data of perf, which is not read; convert it: perf script --ns -i {} > {}"),
@@ -55,7 +60,8 @@ def named(path: str, head: bytes) -> str | None:
         kind = "a capture of an Endace card (ERF)"
     if kind is None:
         return None
-    command = f"editcap -F pcapng {shlex.quote(path)} {shlex.quote(stem + '.pcapng')}"
+    link = "-T ether " if kind in _LINKS_UNSAID else ""
+    command = f"editcap -F pcapng {link}{shlex.quote(path)} {shlex.quote(stem + '.pcapng')}"
     return f"{kind}, which is not read; convert it with Wireshark's editcap: {command}"
 
 

@@ -12,6 +12,7 @@ from support_samples import SAMPLES
 
 import multitracer as mt
 from multitracer.batch.naming import page_file, record_file
+from multitracer.model.errors import UsageError
 
 NAME = "run"
 
@@ -80,6 +81,51 @@ def test_summaries_come_back_as_they_were(
         damage(out / name)
     assert mt.batch(root, out, processes=1).cached == 1
     assert {name: (out / name).read_bytes() for name in SUMMARIES} == whole
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 200_000,
+        b"[1]",
+        b'{"files": [1, null], "measurements": {"a": 1}}',
+        b'{"files": ["studies/a\\u0000b", "studies/\\ud800"], "measurements": ["a\\u0000", "\\ud800"]}',
+        b'{"files": ["studies/../../keep", "../keep", "notes.txt"], "measurements": ["../keep", ".."]}',
+    ],
+    ids=["deep", "list", "types", "no names", "elsewhere"],
+)
+def test_whatever_batch_json_says_and_foreign_files(content: bytes, root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    mt.batch(root, out, processes=1, pages="none")
+    foreign = [
+        tmp_path / "keep",
+        out / "notes.txt",
+        out / "studies" / "mine.csv",
+        out / "measurements" / "mine" / "notes.txt",
+    ]
+    for path in foreign:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine", encoding="utf-8")
+    (out / "batch.json").write_bytes(content)
+    assert mt.batch(root, out, processes=1, pages="none").cached == 1
+    assert json.loads((out / "batch.json").read_bytes())["measurements"] == [NAME]
+    assert [path.read_text(encoding="utf-8") for path in foreign] == ["mine"] * len(foreign)
+
+
+@pytest.mark.parametrize("content", [b'"' + b"a" * 200_000, bytes(range(256)) * 10, b"x,y\n1,2\n"])
+def test_a_baseline_that_is_none_is_refused(content: bytes, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "summary.csv").write_bytes(content)
+    with pytest.raises(UsageError, match=r"its summary\.csv is not that of a batch"):
+        mt.batch(root, tmp_path / "out", processes=1, pages="none", baseline=tmp_path / "base")
+
+
+def test_a_baseline_with_more_cells_than_columns(root: Path, tmp_path: Path) -> None:
+    base, out = tmp_path / "base", tmp_path / "out"
+    mt.batch(root, base, processes=1, pages="none")
+    summary = base / "summary.csv"
+    summary.write_bytes(summary.read_bytes().rstrip() + b",1,2,3\n")
+    assert len(mt.batch(root, out, processes=1, pages="none", baseline=base).done) == 1
 
 
 def test_names_that_are_signs_elsewhere(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ _EVIDENCE = {
     "missing_ids": "missing IP identifications, more than new data can account for",
     "followed": "the other copy that came after or before it (likely, not certain)",
     "in_turn": "the retransmission right before it, of the bytes right before its own (likely, not certain)",
+    "header": "its ACK number or its length: it is another packet than the other copy",
 }
 
 

@@ -34,6 +34,7 @@ ARRIVAL_EVIDENCE = (
     "missing_ids",
     "followed",
     "in_turn",
+    "header",
 )
 
 SEGMENTS = Schema(

@@ -14,8 +14,18 @@ use crate::issue::Issues;
 /// Bytes of the file header.
 pub(crate) const FILE_HEADER: usize = 24;
 
-/// Bytes of a record header, but for one variant.
+/// Bytes of a record header, but for those of patched libpcaps.
 const RECORD_HEADER: usize = 16;
+
+/// Bytes that patched libpcaps add to each record header: Nokia's, Alexey Kuznetzov's, and that of SuSE 6.3. All wrote them
+/// with a magic number that means fewer, too (Wireshark's `libpcap.c`).
+const ADDED: [usize; 3] = [4, 8, 12];
+
+/// So many record headers show a variant that the magic number does not say.
+const HEADERS: usize = 3;
+
+/// Records next to each other are not further apart than ten days.
+const APART_S: u32 = 864_000;
 
 /// What tcpdump and Wireshark write at most; a larger snap length in the file header raises it.
 const USUAL_LIMIT: u32 = 262_144;
@@ -40,8 +50,8 @@ pub(crate) struct FileHeader {
     pub(crate) link_type: u16,
     /// Bytes of frame check sequence that the original lengths include.
     pub(crate) fcs: u32,
-    /// Alexey Kuznetzov's patched libpcap: 8 more bytes in each record header.
-    modified: bool,
+    /// More bytes in each record header: of a patched libpcap.
+    added: usize,
     lengths: LengthOrder,
 }
 
@@ -49,6 +59,7 @@ impl FileHeader {
     /// Read a header; `None` if the magic number is none of pcap's.
     pub(crate) fn parse(bytes: &[u8; FILE_HEADER]) -> Option<Self> {
         let (big_endian, nanosecond, modified) = magic(bytes)?;
+        let added = if modified { 8 } else { 0 };
         let u16_at = |at: usize| {
             let b = [bytes[at], bytes[at + 1]];
             if big_endian { u16::from_be_bytes(b) } else { u16::from_le_bytes(b) }
@@ -63,11 +74,43 @@ impl FileHeader {
         // Bit 26 says that the top four bits hold the FCS length in 16-bit words.
         let fcs = if network & 0x0400_0000 != 0 { (network >> 28) * 2 } else { 0 };
         let link_type = (network & 0xffff) as u16;
-        Some(FileHeader { big_endian, nanosecond, snaplen: u32_at(16), link_type, fcs, modified, lengths })
+        Some(FileHeader { big_endian, nanosecond, snaplen: u32_at(16), link_type, fcs, added, lengths })
     }
 
     fn record_header(&self) -> usize {
-        if self.modified { 24 } else { RECORD_HEADER }
+        RECORD_HEADER + self.added
+    }
+
+    /// The same header with as many bytes added to each record as its first records show.
+    fn as_shown_by(self, records: &[u8]) -> Self {
+        if self.lengths != LengthOrder::CapturedFirst || self.reads(records, 2) {
+            return self;
+        }
+        let others = ADDED.into_iter().filter(|&added| added > self.added);
+        let mut others = others.map(|added| FileHeader { added, ..self });
+        others.find(|other| other.reads(records, HEADERS)).unwrap_or(self)
+    }
+
+    /// Whether so many record headers make sense one after the other, or all that are there, to the end exactly.
+    fn reads(&self, mut left: &[u8], headers: usize) -> bool {
+        let per_second = if self.nanosecond { 1_000_000_000 } else { 1_000_000 };
+        let mut first_s = None;
+        for read in 0..headers {
+            let Some(head) = left.first_chunk() else { return left.is_empty() && read > 1 };
+            let Fields { seconds, fraction, captured, original } = self.fields::<false>(head);
+            let apart_s = seconds.abs_diff(*first_s.get_or_insert(seconds));
+            // As the header has it: `fields` takes the captured length for the original one if that is less.
+            let order = if self.big_endian { ByteOrder::Big } else { ByteOrder::Little };
+            let cut = captured > 0 && order.u32(head, 12) >= captured;
+            if !cut || original > self.limit() || fraction >= per_second || apart_s > APART_S {
+                return false;
+            }
+            left = match left.get(self.record_header() + captured as usize..) {
+                Some(behind) => behind,
+                None => return read + 1 == headers,
+            };
+        }
+        true
     }
 
     fn limit(&self) -> u32 {
@@ -76,7 +119,7 @@ impl FileHeader {
 
     /// Little-endian, and of no old or patched libpcap: nearly every file.
     fn is_usual(&self) -> bool {
-        !self.big_endian && !self.modified && self.lengths == LengthOrder::CapturedFirst
+        !self.big_endian && self.added == 0 && self.lengths == LengthOrder::CapturedFirst
     }
 
     /// The fields of a record header; `USUAL` if that is known to be one.
@@ -168,6 +211,8 @@ impl<'p> Records<'p> {
             return Err(ReadError::Corrupt("the file ends inside its header".into()));
         };
         source.consume(FILE_HEADER);
+        // By what came with it: of a pipe, no record is waited for.
+        let header = header.as_shown_by(source.bytes());
         let link = LinkType::from_code(header.link_type);
         Ok(Records { source, header, link, number: 0, pending: 0, damage: None })
     }

@@ -169,7 +169,12 @@ impl Connection {
         if syn && !corrupted {
             learn_options(own, peer, segment);
         }
-        let seq = own.unwrap(segment.seq, syn);
+        if has(flags::ACK) && !corrupted && peer.snd_una == 0 {
+            accept_isn(peer, segment);
+        }
+        // A SYN+ACK of another ISN than that which counts is in its place.
+        let number = if syn { own.isn.unwrap_or(segment.seq) } else { segment.seq };
+        let seq = own.unwrap(number, syn);
         let ack = if has(flags::ACK) { peer.unwrap(segment.ack, false) } else { -1 };
         let (mut sent, mut acked) = (SendOutcome::default(), AckOutcome::default());
         let raw = i64::from(segment.window);
@@ -235,6 +240,11 @@ fn learn_options(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
             own.space = Some(Unwrapper::new(segment.seq));
         }
         own.isn = Some(segment.seq);
+    } else if segment.has(flags::ACK) && own.isn != Some(segment.seq) && own.has_sent_only_syn() {
+        let before = own.isn;
+        let known = own.history.get_or_insert_default();
+        let again = std::mem::replace(&mut known.isn_before, before) == Some(segment.seq);
+        own.begin_at(segment.seq, i64::from(again));
     }
     own.mss = segment.options.mss.or(own.mss);
     own.ttl = segment.ttl;
@@ -246,6 +256,15 @@ fn learn_options(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
     }
     own.window_shift = window_shift(own, peer);
     peer.window_shift = window_shift(peer, own);
+}
+
+/// Of two SYN+ACKs with different ISNs, that counts whose number is acknowledged.
+#[inline]
+fn accept_isn(peer: &mut Sender, segment: &Segment) {
+    let Some(before) = peer.history.as_mut().and_then(|history| history.isn_before.take()) else { return };
+    if segment.ack == before.wrapping_add(1) && peer.has_sent_only_syn() {
+        peer.begin_at(before, 1);
+    }
 }
 
 #[inline(never)]

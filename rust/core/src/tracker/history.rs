@@ -51,6 +51,8 @@ pub struct History {
     /// Whether this host sends tail loss probes, if it has shown.
     pub(super) probes: Option<bool>,
     pub(super) cap: Cap,
+    /// The ISN of a SYN+ACK before the last one, which began anew with another.
+    pub(super) isn_before: Option<u32>,
     /// The latest retransmission of each sequence number, in their order.
     latest: ChunkedDeque<Latest>,
     /// Retransmissions below this sequence number have been answered.

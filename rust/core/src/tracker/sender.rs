@@ -95,6 +95,20 @@ impl Sender {
         }
     }
 
+    /// Whether nothing was sent but SYNs, of which none is acknowledged.
+    pub(super) fn has_sent_only_syn(&self) -> bool {
+        self.snd_una == 0 && self.snd_max <= 1 && self.totals.data_segments == 0 && self.totals.fin == 0
+    }
+
+    /// Of a host that forgot the SYN+ACK before (SYN cookies, RFC 4987), or of another in its place: the sequence numbers
+    /// begin anew at this ISN, with so much sent.
+    #[cold]
+    pub(super) fn begin_at(&mut self, isn: u32, sent: i64) {
+        (self.space, self.isn) = (Some(Unwrapper::new(isn)), Some(isn));
+        self.snd_max = sent;
+        self.outstanding.empty();
+    }
+
     /// Relative sequence number of a raw one; -1 if this direction was never seen.
     pub fn locate(&self, raw: u32) -> i64 {
         self.space.map_or(-1, |space| space.unwrap(raw, self.snd_max))

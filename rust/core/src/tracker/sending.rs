@@ -176,6 +176,7 @@ impl Sender {
         let length = i64::from(segment.length);
         let (syn, fin) = (segment.has(flags::SYN), segment.has(flags::FIN));
         let data = seq + i64::from(syn);
+        let data_ns = self.totals.last_data_ns;
         if length > 0 {
             self.count_data(segment);
         }
@@ -207,7 +208,7 @@ impl Sender {
             history.disturb();
         }
         let duplicate = self.sent.insert(data, data + length) as u32;
-        let arrival = self.note_data(segment, data, duplicate, step, peer);
+        let arrival = self.note_data(segment, data, duplicate, step, peer, data_ns);
         if arrival == ArrivalVerdict::NetworkDuplicate {
             return self.delivered_twice(segment);
         }
@@ -259,7 +260,7 @@ impl Sender {
         SendOutcome::default()
     }
 
-    /// What data is that does not simply go on.
+    /// What data is that does not simply go on; the data before it came at `data_ns`.
     fn note_data(
         &mut self,
         segment: &Segment,
@@ -267,13 +268,14 @@ impl Sender {
         duplicate: u32,
         step: Step,
         peer: &Sender,
+        data_ns: Option<i64>,
     ) -> ArrivalVerdict {
         if segment.length == 0 {
             if step != Step::Next {
                 self.note_empty(segment, step, 0);
             }
         } else if seq < self.snd_max && self.totals.data_segments > 1 {
-            return self.note_below(segment, seq, duplicate, step, peer);
+            return self.note_below(segment, seq, duplicate, step, peer, data_ns);
         } else if seq > self.snd_max {
             self.note_gap(segment, seq, step);
         } else if step != Step::Next || self.books.is_some() {

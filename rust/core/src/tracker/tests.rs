@@ -34,6 +34,58 @@ fn counts_bytes_over_the_wrap() {
     assert_eq!(columns.flight[6], 0);
 }
 
+/// A SYN+ACK comes again with its ISN, then with others, as of a host that keeps nothing of it (SYN cookies): the sequence
+/// numbers begin at that which is acknowledged, and another ISN is no retransmission.
+#[test]
+fn of_several_syn_acks_that_counts_which_is_acknowledged() {
+    // The ISNs, the place of the one that is acknowledged, and how many are retransmissions.
+    for (isns, accepted, again) in [
+        (vec![9000, 9000, 3_000_000_000, 2_900_000_000], 3, 1),
+        (vec![9000, 3_000_000_000], 1, 0),
+        (vec![9000, 3_000_000_000], 0, 0),
+        (vec![3_000_000_000, 9000, 9000], 0, 1),
+        (vec![9000, 3_000_000_000, 9000, 3_000_000_000], 3, 2),
+        (vec![9000, 9000], 0, 1),
+    ] {
+        let mut talk = Talk::new(1);
+        let mut syn = talk.blank(0, true);
+        (syn.seq, syn.flags) = (1, flags::SYN);
+        talk.tracker.segment(&syn);
+        for (place, &isn) in isns.iter().enumerate() {
+            let mut answer = talk.blank(100 + 1000 * place as i64, false);
+            (answer.seq, answer.ack, answer.flags) = (isn, 2, flags::SYN | flags::ACK);
+            talk.tracker.segment(&answer);
+        }
+        let isn = isns[accepted];
+        for t_ms in [8000, 8001] {
+            let mut s = talk.blank(t_ms, true);
+            (s.seq, s.ack, s.length) = (2, isn + 1, if t_ms == 8001 { 100 } else { 0 });
+            talk.tracker.segment(&s);
+        }
+        for place in 0..3 {
+            let mut s = talk.blank(8100, false);
+            (s.seq, s.ack, s.length) = (isn + 1 + 500 * place, 102, 500);
+            talk.tracker.segment(&s);
+        }
+        let mut s = talk.blank(8200, true);
+        (s.seq, s.ack) = (102, isn + 1501);
+        talk.tracker.segment(&s);
+        // Another comes late.
+        let mut late = talk.blank(8300, false);
+        (late.seq, late.ack, late.flags) = (5, 2, flags::SYN | flags::ACK);
+        talk.tracker.segment(&late);
+        let (connections, columns) = talk.done();
+        assert_eq!(connections.len(), 1);
+        let sender = &connections[0].senders[1];
+        let found = (sender.isn, sender.retransmission_counts().iter().sum::<u64>(), sender.arrivals().len());
+        assert_eq!(found, (Some(isn), again + 1, 0), "{isns:?}");
+        assert_eq!(columns.seq.last(), Some(&0), "{isns:?}");
+        assert_eq!((sender.unique_bytes(), sender.acked_bytes(), sender.unseen_bytes()), (1500, 1500, 0));
+        let rows = isns.len() + 3;
+        assert_eq!(columns.seq[rows..rows + 3], [1, 501, 1001], "{isns:?}");
+    }
+}
+
 /// A full segment is the MSS less the options that come with the data, whatever was offered (RFC 6691 section 2).
 #[test]
 fn a_full_segment_leaves_room_for_its_options() {

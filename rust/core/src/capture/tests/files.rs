@@ -12,6 +12,48 @@ fn small() -> Vec<u8> {
     tcp_v4(&Tcp::default())
 }
 
+/// Nokia's libpcap, Red Hat's and SuSE's wrote record headers with more bytes than their magic numbers say.
+#[test]
+fn patched_record_headers_are_recognised() {
+    for (magic, added) in [(0xa1b2_c3d4, 4), (0xa1b2_c3d4, 8), (0xa1b2_c3d4, 12), (0xa1b2_cd34, 12)] {
+        for (big, count) in [(false, 2u32), (false, 3), (false, 40), (true, 5)] {
+            let data = small();
+            let mut file = File::with(magic, big, (2, 4), 65535, 101);
+            for at in 0..count {
+                for field in [1_000_000_000 + at, 700_000 + at, data.len() as u32, data.len() as u32] {
+                    file.u32(field);
+                }
+                file = file.raw(&[0; 12][..added]).raw(&data);
+            }
+            let outcome = read(&file.done());
+            assert!(outcome.issues.is_empty(), "{magic:x} {added} {count} {:?}", outcome.issues);
+            assert_eq!(
+                (outcome.info.records, outcome.info.kinds.get("tcp")),
+                (u64::from(count), Some(&u64::from(count)))
+            );
+        }
+    }
+}
+
+/// A record that is damaged makes no variant of a file, whatever there is behind it.
+#[test]
+fn damage_is_no_patched_header() {
+    for at in 0..64 {
+        let data = small();
+        let mut bytes = File::with(0xa1b2_c3d4, false, (2, 4), 65535, 101);
+        for second in 0..6 {
+            bytes = bytes.record((second, 5), &data, data.len() as u32);
+        }
+        let mut bytes = bytes.done();
+        let second = 24 + 16 + data.len();
+        bytes[second + at / 4] ^= 0xc1 << (at % 4);
+        let outcome = read(&bytes);
+        let (first, last) = (outcome.info.first_ns, outcome.info.records);
+        assert_eq!(first, Some(5000), "{at}");
+        assert!(last == 6 || !outcome.issues.is_empty(), "{at}");
+    }
+}
+
 #[test]
 fn byte_orders_and_resolutions() {
     for (magic, nanosecond) in MAGICS {

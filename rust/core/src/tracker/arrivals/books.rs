@@ -43,16 +43,15 @@ pub(super) struct Seen {
     pub end: i64,
     pub t_ns: i64,
     pub id: Option<i64>,
-    /// The identification as it is in the header, whether these count or not.
-    pub header_id: Option<u16>,
+    /// The identification as it is in the header, whether these count or not, and the ACK.
+    pub header: Option<(u16, u32)>,
     pub ts_val: Option<u32>,
     /// Its place among the arrivals, if it is one of them.
     pub arrival: Option<u32>,
 }
 
 impl Seen {
-    const BLANK: Seen =
-        Seen { seq: 0, end: 0, t_ns: 0, id: None, header_id: None, ts_val: None, arrival: None };
+    const BLANK: Seen = Seen { seq: 0, end: 0, t_ns: 0, id: None, header: None, ts_val: None, arrival: None };
 }
 
 /// What the arrivals of a direction come to.
@@ -199,9 +198,9 @@ impl Books {
         // Filled in its place: moved there, it would be loaded in larger pieces than it was just stored in, and that waits.
         self.recent.push_back(Seen::BLANK);
         if let Some(place) = self.recent.back_mut() {
-            let Seen { seq, end, t_ns, id, header_id, ts_val, arrival } = seen;
+            let Seen { seq, end, t_ns, id, header, ts_val, arrival } = seen;
             (place.seq, place.end, place.t_ns) = (seq, end, t_ns);
-            (place.id, place.header_id) = (id, header_id);
+            (place.id, place.header) = (id, header);
             (place.ts_val, place.arrival) = (ts_val, arrival);
         }
     }
@@ -228,7 +227,7 @@ impl Books {
             end: row.end(),
             t_ns: row.t_ns,
             id: None,
-            header_id: None,
+            header: None,
             ts_val: None,
             arrival: Some(place),
         })
@@ -242,6 +241,11 @@ impl Books {
     /// The first data segment that is remembered.
     pub(super) fn oldest(&self) -> Option<&Seen> {
         self.recent.front()
+    }
+
+    /// When the last data came that is remembered.
+    pub(super) fn last_ns(&self) -> Option<i64> {
+        self.recent.back().map(|seen| seen.t_ns)
     }
 
     /// Whether nothing came since.

@@ -36,20 +36,26 @@ impl Sender {
             (None, Some(time)) => (time, Evidence::Timestamp),
             (None, None) if fresh => self.judge_fresh_by_pace(segment, seq, peer),
             (None, None) => match self.judge_again_by_pace(segment, seq, peer) {
-                (NetworkDuplicate, _) if self.is_another_packet(segment, seq) => {
-                    (Retransmission, Evidence::IpId)
-                }
+                (NetworkDuplicate, evidence) => match self.differs(segment, seq) {
+                    Some(header) => (Retransmission, header),
+                    None => (NetworkDuplicate, evidence),
+                },
                 found => found,
             },
         }
     }
 
-    /// Whether its identification is not that of the other copy, where both have one: the network delivers the same
-    /// packet again, and not another (RFC 6864).
-    fn is_another_packet(&self, segment: &Segment, seq: i64) -> bool {
-        let copy = self.books.as_ref().and_then(|books| books.copy_of(seq));
-        copy.and_then(|copy| copy.header_id)
-            .is_some_and(|other| other != segment.ip_id && other != 0 && segment.ip_id != 0)
+    /// What shows that it is not the packet of the other copy: its identification, where both have one (RFC 6864), its
+    /// ACK, or that it goes on behind the other's end. The network delivers the same packet again, and not another.
+    fn differs(&self, segment: &Segment, seq: i64) -> Option<Evidence> {
+        let copy = self.books.as_ref()?.copy_of(seq)?;
+        let (id, ack) = copy.header.unwrap_or((0, segment.ack));
+        if id != segment.ip_id && id != 0 && segment.ip_id != 0 {
+            return Some(Evidence::IpId);
+        }
+        // Offload joins packets as they come: what is larger than a packet may be several, which came singly before.
+        let longer = seq + i64::from(segment.length) > copy.end && segment.length <= self.segment_size();
+        (ack != segment.ack || longer).then_some(Evidence::Header)
     }
 
     fn judge_by_id(
@@ -106,6 +112,7 @@ impl Sender {
         if !fresh && let Some(copied) = books.copy_of(seq).and_then(|copy| copy.ts_val) {
             return match since(copied) {
                 1.. => Some(Retransmission),
+                0 if self.differs(segment, seq).is_some() => None,
                 0 if self.loop_ns(peer).is_some_and(|loop_ns| loop_ns >= TICKS_NS) => Some(NetworkDuplicate),
                 0 => None,
                 _ => Some(Reordered),

@@ -68,7 +68,7 @@ impl Sender {
         self.remember(segment, seq, step, None);
     }
 
-    /// Data below the highest byte seen; so many bytes of it had been seen.
+    /// Data below the highest byte seen; so many bytes of it had been seen, and the data before it at `data_ns`.
     #[inline(never)]
     pub(in crate::tracker) fn note_below(
         &mut self,
@@ -77,10 +77,11 @@ impl Sender {
         duplicate: u32,
         step: Step,
         peer: &Sender,
+        data_ns: Option<i64>,
     ) -> ArrivalVerdict {
         let missed = self.found(segment, step);
         if self.books.is_none() {
-            self.begin_books(segment, seq);
+            self.begin_books(segment, seq, data_ns);
         }
         let fresh = duplicate < segment.length;
         self.settle_responses(segment.t_ns, peer);
@@ -130,7 +131,7 @@ impl Sender {
     }
 
     /// The first that is not in order: of all before, the last segment and what is not acknowledged are known.
-    fn begin_books(&mut self, segment: &Segment, seq: i64) {
+    fn begin_books(&mut self, segment: &Segment, seq: i64, data_ns: Option<i64>) {
         let end = seq + i64::from(segment.length);
         let stamp = self.ts_last.map(|(val, _)| val);
         // An ACK may have come since, with a later timestamp than the last data.
@@ -138,13 +139,18 @@ impl Sender {
         let later =
             |last: u32| own.is_some_and(|val| end == self.snd_max && (val.wrapping_sub(last) as i32) < 0);
         let known = stamp.filter(|last| !later(*last));
-        let from = self.snd_max - i64::from(self.largest_segment);
-        let unacked = self.outstanding.at(seq).map(|run| (seq, end, run.last_ns, None));
-        let last = self.last_out_ns.map(|t_ns| (from, self.snd_max, t_ns, known));
+        // Of what was acknowledged the edges are not known: what does not end with the last is none of it.
+        let least = if end < self.snd_max { end } else { 0 };
+        let from = match self.outstanding.at(self.snd_max - 1) {
+            Some(run) => run.seq,
+            None => (self.snd_max - i64::from(self.largest_segment)).max(least),
+        };
+        let unacked = self.outstanding.at(seq).map(|run| (seq, run.end, run.last_ns, None));
+        let last = data_ns.map(|t_ns| (from, self.snd_max, t_ns, known));
         let books = self.books.get_or_insert_default();
         books.stamp(stamp);
         for (seq, end, t_ns, ts_val) in unacked.into_iter().chain(last) {
-            books.remember(Seen { seq, end, t_ns, id: None, header_id: None, ts_val, arrival: None });
+            books.remember(Seen { seq, end, t_ns, id: None, header: None, ts_val, arrival: None });
         }
     }
 
@@ -169,7 +175,7 @@ impl Sender {
             end: seq + i64::from(segment.length),
             t_ns: segment.t_ns,
             id,
-            header_id: Some(segment.ip_id),
+            header: Some((segment.ip_id, segment.ack)),
             ts_val,
             arrival,
         });

@@ -92,8 +92,8 @@ impl Sender {
         let loop_ns = self.loop_ns(peer);
         let Some(books) = self.books.as_ref() else { return (Undecided, Evidence::None) };
         let Some(copy) = books.copy_of(seq) else {
-            // A sender that went on sending waited for no timer.
-            let quiet_ns = self.last_out_ns.map_or(i64::MAX, |last_ns| segment.t_ns - last_ns);
+            // A sender of data that went on sending waited for no timer.
+            let quiet_ns = books.last_ns().map_or(i64::MAX, |last_ns| segment.t_ns - last_ns);
             return if loop_ns.is_some() && self.is_uncalled_for(segment, seq, quiet_ns) {
                 (NetworkDuplicate, Evidence::TooSoon)
             } else {

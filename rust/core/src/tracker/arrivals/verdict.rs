@@ -49,6 +49,8 @@ pub enum Evidence {
     Followed = 8,
     /// It goes on where the retransmission before it ended.
     InTurn = 9,
+    /// Its header is not that of the other copy.
+    Header = 10,
 }
 
 impl Evidence {

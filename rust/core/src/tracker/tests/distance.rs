@@ -177,6 +177,57 @@ fn another_identification_is_another_packet() {
     }
 }
 
+/// A segment of 80 bytes comes by and one behind it, then others, too soon for an answer: what each of these is.
+fn again_at_once(stamped: bool, others: &[(u32, u32)]) -> Vec<(ArrivalVerdict, Evidence)> {
+    let mut talk = between(true, stamped);
+    ten_answered(&mut talk);
+    let first = [(0, 80, 1), (80, 990, 1)];
+    let others = others.iter().map(|&(length, ack)| (0, length, ack));
+    for (place, (from, length, ack)) in first.into_iter().chain(others).enumerate() {
+        let mut s = talk.blank(2000 + place as i64, true);
+        (s.seq, s.ack, s.length) = (talk.isn_a + 10_001 + from, talk.isn_b + ack, length);
+        s.options.timestamps = stamped.then_some((2000, 1920));
+        talk.tracker.segment(&s);
+    }
+    let (connections, _) = talk.done();
+    connections[0].senders[0].arrivals().iter().map(|row| (row.verdict, row.evidence)).collect()
+}
+
+/// No network makes another packet of one: neither one that goes on behind its end nor one with another ACK. Where only a
+/// part of it comes again, a receiver's offload may have joined the first copy with the next packet.
+#[test]
+fn another_header_is_another_packet() {
+    let copy = (ArrivalVerdict::NetworkDuplicate, Evidence::TooSoon);
+    let header = (ArrivalVerdict::Retransmission, Evidence::Header);
+    for stamped in [false, true] {
+        for length in [40, 80] {
+            assert_eq!(again_at_once(stamped, &[(length, 1)]), [copy], "{stamped} {length}");
+        }
+        assert_eq!(again_at_once(stamped, &[(1000, 1)]), [header], "{stamped}");
+        assert_eq!(again_at_once(stamped, &[(80, 1), (80, 2)]), [copy, header], "{stamped}");
+        // Two packets that offload joined: more than an MSS.
+        assert_eq!(again_at_once(stamped, &[(1070, 1)]), [copy], "{stamped}");
+    }
+}
+
+/// Small segments, all acknowledged. Some come again after more than a timer's wait, and soon after an ACK of that side:
+/// how long ago their first copies were is not how long ago the ACK was.
+#[test]
+fn time_passed_since_the_data_not_since_an_ack() {
+    for seq in [51, 181] {
+        let mut talk = between(true, false);
+        for (seq, length) in [(1, 50), (51, 60), (111, 70), (181, 40)] {
+            talk.data(1000, seq, length);
+        }
+        talk.ack(1000 + BEHIND_MS, 221, &[]);
+        talk.data(1200, 221, 0);
+        talk.data(1250, seq, if seq == 51 { 60 } else { 40 });
+        let (connections, _) = talk.done();
+        let found: Vec<_> = connections[0].senders[0].arrivals().iter().map(|row| row.verdict).collect();
+        assert_eq!(found, [ArrivalVerdict::Retransmission], "{seq}");
+    }
+}
+
 #[test]
 fn what_the_receiver_had_reported_was_not_lost() {
     let mut talk = between(true, false);

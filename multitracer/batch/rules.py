@@ -150,10 +150,8 @@ def _metric(rule: Rule, record: Mapping[str, Any]) -> str:
         for value in values
         if isinstance(value, int | float) and not isinstance(value, bool)
     ]
-    if len(known) < len(values):
-        return f"{rule.name} is unknown"
     wrong = [value for value in known if _BREAKS[rule.sign](value, rule.value)]
     if not wrong:
-        return ""
+        return f"{rule.name} is unknown: not checked" if len(known) < len(values) else ""
     worst = min(wrong) if rule.sign in ("<", "<=") else max(wrong)
     return f"{rule.name} is {worst:,.6g}{unit}"

@@ -220,11 +220,16 @@ class Spans:
         return (self.end >= window[0]) & (self.start <= window[1])
 
     def words(self, window: tuple[float, float]) -> str:
-        """Legend entry with number and mean length of the spans in a time window; "" if there are none."""
+        """Legend entry with number and length of the spans in a time window; "" if there are none.
+
+        Lengths that read the same are multiplied (``26 × 1.1 s``), others averaged (``3, mean 13.2 s``).
+        """
         lengths = (self.end - self.start)[self.inside(window)]
         if not len(lengths) or not self.label:
             return ""
-        count = f"{len(lengths):,} \N{MULTIPLICATION SIGN} " if len(lengths) > 1 else ""
+        shortest, longest = (duration_words(float(one)) for one in (lengths.min(), lengths.max()))
+        sign = " \N{MULTIPLICATION SIGN} " if shortest == longest else ", mean "
+        count = f"{len(lengths):,}{sign}" if len(lengths) > 1 else ""
         return f"{self.label} ({count}{duration_words(float(lengths.mean()))})"
 
 

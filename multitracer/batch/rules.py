@@ -136,7 +136,11 @@ def slowdown(rule: Rule, share: float, tested: bool) -> Broken | None:
 
 
 def _cause(rule: Rule, record: Mapping[str, Any]) -> str:
-    main = next((one for one in record["diagnosis"] if one["kind"] != "utilization"), None)
+    from multitracer.report.sections import NO_CAUSE
+
+    # The main cause as the pages name it; a sentence that names no cause can only be the first one.
+    passed = {"utilization"} if rule.value in NO_CAUSE else NO_CAUSE
+    main = next((one for one in record["diagnosis"] if one["kind"] not in passed), None)
     return str(main["text"]) if main is not None and main["kind"] == rule.value else ""
 
 

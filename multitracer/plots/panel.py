@@ -342,8 +342,10 @@ class Panel:
         margin = 0.05 * (high - low)
         worded = any(len(pieces.texts) > 1 and any(pieces.texts) for pieces in self.pieces)
         worded |= sum(pieces.ends == "dimension" and any(pieces.texts) for pieces in self.pieces) > 1
-        if worded or any(series.kind == "bars" for series in self.series):
-            margin *= 2.0  # words stand on bars, and over and under lines
+        if any(series.kind == "bars" for series in self.series):
+            margin *= 3.0  # a number stands on each bar, in a picture for a phone too
+        elif worded:
+            margin *= 2.0  # words are over and under lines
         return (low if self.zero and low == 0.0 else low - margin), high + margin
 
 

@@ -33,6 +33,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ FIGURE = re.compile(r"<!-- figure (\S+) (.+?) -->")
 UNITS = {"kbit/s": 1e3, "Mbit/s": 1e6, "%": 0.01}
 SIZE, DPI = (9.0, 5.0), 90.0
 MOST_ROWS = 1000
+NAMES = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "NewReno", "sack": "SACK"}
+"""Algorithms as the text spells them; summaries hold the words of their simulators."""
 
 Row = dict[str, Any]
 
@@ -92,7 +95,13 @@ def asked(rows: list[Row], text: str) -> tuple[Pivot, dict[str, str]]:
         else:
             wanted = value.split("|")
             rows = [row for row in rows if str(row[name]) in wanted]
-    return pivot(rows, *parse(what)), options
+    found = pivot(rows, *parse(what))
+    cells = [replace(one, row=_spelt(one.row), column=_spelt(one.column)) for one in found.cells]
+    return replace(found, cells=cells), options
+
+
+def _spelt(value: Any) -> Any:
+    return NAMES.get(value, value) if isinstance(value, str) else value
 
 
 def table(found: Pivot, options: dict[str, str]) -> str:

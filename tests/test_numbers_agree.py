@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
@@ -18,6 +19,8 @@ from multitracer.cli import diagnosis, render
 from multitracer.cli.terminal import Console
 from multitracer.model.quantities import duration, rate
 from multitracer.output.losses import loss_bounds
+from multitracer.report import sections
+from multitracer.report.facts import facts
 
 Object = dict[str, Any]
 EVERY = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
@@ -239,3 +242,20 @@ def leaves(value: Any) -> Iterator[float]:
 def test_the_samples_are_there() -> None:
     assert len(EVERY) >= 8
     assert os.path.isdir(ROOT)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_page_says_what_the_terminal_says(name: str, contracts: Callable[[str], Object]) -> None:
+    """All sentences in the same order, and as the heading the first that names a cause."""
+    contract = contracts(name)
+    # Without spaces and signs: the terminal breaks lines, and writes the cost behind a sentence.
+    printed = re.sub(r"\W", "", shown(contract))
+    found = facts(contract)
+    places = [printed.find(re.sub(r"\W", "", fact.text)) for fact in found]
+    assert min(places) >= 0
+    assert places == sorted(places)
+    page = html.unescape(re.sub(r"<[^>]*>", "", str(sections.diagnosis(contract, found))))
+    said = re.sub(r"\W", "", page)
+    assert all(re.sub(r"\W", "", fact.text) in said for fact in found)
+    cause = next(fact for fact in found if fact.kind not in sections.NO_CAUSE)
+    assert said.startswith("Maincause" + re.sub(r"\W", "", cause.title))

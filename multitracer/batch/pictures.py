@@ -9,13 +9,11 @@ from multitracer.batch.study import SIZE, Pivot, study_figure
 from multitracer.model.errors import UsageError
 from multitracer.plots.figures.utilization import build_rows
 from multitracer.plots.panel import Figure
+from multitracer.report import stills
 from multitracer.report.markup import Markup, tag
-from multitracer.report.stills import png_uri
 
-DPI = 84.0
 NARROW = (4.3, 5.6)
-"""Inches of the same figure on a phone: drawn for its width, it is legible and nothing is cut off."""
-NARROW_DPI = 130.0
+"""Inches of the same figure on a phone."""
 
 
 def histogram(rows: Sequence[Mapping[str, Any]]) -> Markup:
@@ -38,13 +36,4 @@ def study_chart(study: Pivot) -> Markup:
 
 def picture(figure: Figure, words: str) -> Markup:
     """A figure as an image, which a dark page turns dark, and as a narrower one for a phone."""
-    image = tag(
-        "img",
-        src=png_uri(figure, "light", SIZE, DPI),
-        alt=words,
-        class_="still",
-        width=str(round(SIZE[0] * DPI)),
-        height=str(round(SIZE[1] * DPI)),
-    )
-    narrow = tag("source", media="(max-width: 620px)", srcset=png_uri(figure, "light", NARROW, NARROW_DPI))
-    return tag("figure", tag("picture", narrow, image))
+    return tag("figure", stills.picture(figure, words, SIZE, NARROW))

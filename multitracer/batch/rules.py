@@ -136,7 +136,11 @@ def slowdown(rule: Rule, share: float, tested: bool) -> Broken | None:
 
 
 def _cause(rule: Rule, record: Mapping[str, Any]) -> str:
-    main = next((one for one in record["diagnosis"] if one["kind"] != "utilization"), None)
+    from multitracer.report.sections import NO_CAUSE
+
+    # The main cause as the pages name it; a sentence that names no cause can only be the first one.
+    passed = {"utilization"} if rule.value in NO_CAUSE else NO_CAUSE
+    main = next((one for one in record["diagnosis"] if one["kind"] not in passed), None)
     return str(main["text"]) if main is not None and main["kind"] == rule.value else ""
 
 
@@ -150,10 +154,8 @@ def _metric(rule: Rule, record: Mapping[str, Any]) -> str:
         for value in values
         if isinstance(value, int | float) and not isinstance(value, bool)
     ]
-    if len(known) < len(values):
-        return f"{rule.name} is unknown"
     wrong = [value for value in known if _BREAKS[rule.sign](value, rule.value)]
     if not wrong:
-        return ""
+        return f"{rule.name} is unknown: not checked" if len(known) < len(values) else ""
     worst = min(wrong) if rule.sign in ("<", "<=") else max(wrong)
     return f"{rule.name} is {worst:,.6g}{unit}"

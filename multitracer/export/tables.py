@@ -107,9 +107,11 @@ def _frame(analysis: Answers, name: str) -> pd.DataFrame:
 
 
 def _single(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an entry fits into a row: lists are left to JSON."""
+    """What of an entry fits into a row: no lists; of a path only the name, as a table leaves its machine."""
     return {
-        key: _single(value) if isinstance(value, Mapping) else _cell(value)
+        key: _single(value)
+        if isinstance(value, Mapping)
+        else _cell(os.path.basename(value) if key == "source" and isinstance(value, str) else value)
         for key, value in entry.items()
         if not isinstance(value, list | tuple)
     }

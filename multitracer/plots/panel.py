@@ -220,11 +220,16 @@ class Spans:
         return (self.end >= window[0]) & (self.start <= window[1])
 
     def words(self, window: tuple[float, float]) -> str:
-        """Legend entry with number and mean length of the spans in a time window; "" if there are none."""
+        """Legend entry with number and length of the spans in a time window; "" if there are none.
+
+        Lengths that read the same are multiplied (``26 × 1.1 s``), others averaged (``3, mean 13.2 s``).
+        """
         lengths = (self.end - self.start)[self.inside(window)]
         if not len(lengths) or not self.label:
             return ""
-        count = f"{len(lengths):,} \N{MULTIPLICATION SIGN} " if len(lengths) > 1 else ""
+        shortest, longest = (duration_words(float(one)) for one in (lengths.min(), lengths.max()))
+        sign = " \N{MULTIPLICATION SIGN} " if shortest == longest else ", mean "
+        count = f"{len(lengths):,}{sign}" if len(lengths) > 1 else ""
         return f"{self.label} ({count}{duration_words(float(lengths.mean()))})"
 
 
@@ -337,8 +342,10 @@ class Panel:
         margin = 0.05 * (high - low)
         worded = any(len(pieces.texts) > 1 and any(pieces.texts) for pieces in self.pieces)
         worded |= sum(pieces.ends == "dimension" and any(pieces.texts) for pieces in self.pieces) > 1
-        if worded or any(series.kind == "bars" for series in self.series):
-            margin *= 2.0  # words stand on bars, and over and under lines
+        if any(series.kind == "bars" for series in self.series):
+            margin *= 3.0  # a number stands on each bar, in a picture for a phone too
+        elif worded:
+            margin *= 2.0  # words are over and under lines
         return (low if self.zero and low == 0.0 else low - margin), high + margin
 
 

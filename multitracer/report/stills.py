@@ -19,7 +19,12 @@ from multitracer.report.page_text import duration
 
 MOST = 3
 SIZE = (11.0, 6.2)
+NARROW = (4.3, 7.4)
+"""Inches of the same picture on a phone, where the legend is below it."""
 DPI = 84.0
+NARROW_DPI = 130.0
+COLORS = 192
+"""Of a picture in a page: a palette takes a third of the bytes."""
 
 
 def reset_gaps(analysis: Answers, contract: Mapping[str, Any], plot: Plot) -> Markup:
@@ -43,19 +48,34 @@ def reset_gaps(analysis: Answers, contract: Mapping[str, Any], plot: Plot) -> Ma
         except UsageError:
             continue  # nothing but the reset itself lies there
         words = f"Gap of {duration(end - start)} after a link reset, from {start:,.3f} s to {end:,.3f} s"
-        image = tag(
-            "img",
-            src=png_uri(drawn, "light", SIZE, DPI),
-            alt=words,
-            class_="still",
-            width=str(round(SIZE[0] * DPI)),
-            height=str(round(SIZE[1] * DPI)),
-        )
         go = tag("button", words, type="button", class_="go", data_from=start, data_to=end)
-        figures.append(tag("figure", image, tag("figcaption", go)))
+        figures.append(tag("figure", picture(drawn, words, SIZE, NARROW), tag("figcaption", go)))
     if not figures:
         return Markup("")
     return tag("section", tag("h3", "Gaps after link resets"), join(figures), id="gaps")
+
+
+def picture(figure: Figure, words: str, wide: tuple[float, float], narrow: tuple[float, float]) -> Markup:
+    """A figure as an image, which a dark page turns dark, and as a narrower one, for phones.
+
+    Parameters
+    ----------
+    figure : Figure
+    words : str
+        In the place of the image, for those who do not see it.
+    wide, narrow : (float, float)
+        Width and height in inches of both; the narrow one is as legible on a phone.
+    """
+    image = tag(
+        "img",
+        src=png_uri(figure, "light", wide, DPI),
+        alt=words,
+        class_="still",
+        width=str(round(wide[0] * DPI)),
+        height=str(round(wide[1] * DPI)),
+    )
+    small = tag("source", media="(max-width: 620px)", srcset=png_uri(figure, "light", narrow, NARROW_DPI))
+    return tag("picture", small, image)
 
 
 def png_uri(figure: Figure, theme: ThemeName, size: tuple[float, float], dpi: float) -> str:
@@ -72,5 +92,5 @@ def png_uri(figure: Figure, theme: ThemeName, size: tuple[float, float], dpi: fl
     """
     drawn = mpl.draw(figure, size=size, dpi=dpi, theme=theme)
     buffer = io.BytesIO()
-    png.write(drawn, buffer)
+    png.write(drawn, buffer, colors=COLORS)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

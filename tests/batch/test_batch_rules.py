@@ -41,7 +41,7 @@ def record(name: str, *connections: dict[str, Any], kind: str = "loss") -> dict[
         ("utilization<=80%", "utilization is 80%"),
         ("timeouts_spurious>0", "timeouts_spurious is 3"),
         ("timeouts_spurious>=4", ""),
-        ("link_resets=0", "link_resets is unknown"),
+        ("link_resets=0", "link_resets is unknown: not checked"),
         ("cause=loss", "Because of loss <b>."),
         ("cause=bottleneck", ""),
     ],
@@ -101,6 +101,24 @@ def test_junit_and_markdown_hold_anything() -> None:
     assert "<script>" not in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.replace("\\|", "").count("|") in (4, 5, 3) for line in rows)
+
+
+def test_the_cause_of_a_rule_is_the_main_cause_that_the_pages_name() -> None:
+    one = record("x", {"utilization": 0.9})
+    kinds = ("utilization", "link_burst_harmless", "queue", "ack_compression")
+    one["diagnosis"] = [{"kind": kind, "text": f"Of {kind}."} for kind in kinds]
+    assert [bad.text for bad in broken([parse_rule("cause=queue")], [one])] == ["Of queue."]
+    assert not broken([parse_rule("cause=ack_compression")], [one])
+    assert [bad.rule for bad in broken([parse_rule("cause=link_burst_harmless")], [one])]
+
+
+def test_a_known_value_that_breaks_a_rule_is_named_before_an_unknown_one() -> None:
+    one = record("x", {"utilization": 0.5})
+    one["connections"] = [{"utilization": None}, {"utilization": 0.5}]
+    (found,) = broken([parse_rule("utilization<95")], [one])
+    assert found.text == "utilization is 50%"
+    (unknown,) = broken([parse_rule("utilization<40")], [one])
+    assert unknown.text == "utilization is unknown: not checked"
 
 
 def test_a_batch_with_rules(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gzip
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -68,6 +69,17 @@ def test_connections_are_a_table_of_one_row_each(tmp_path, kind):
     for name in ("bytes.unique", "rtt_ms.mean", "limits.application", "timeouts.total", "goodput_bps"):
         outer, _, inner = name.partition(".")
         assert row[name] == (told[outer][inner] if inner else told[outer]), name
+
+
+def test_no_directory_of_this_machine_leaves_it(tmp_path):
+    found = mt.analyze(mt.read(SAMPLES.resolve() / "flow-control"))
+    assert os.path.isabs(found.contract(1)["connections"][0]["source"])
+    (written, *others) = tables.write(found, str(tmp_path / "all"), "csv")
+    names = [Path(one).name for one in (written, *others)]
+    assert "connections.csv" in names
+    for one in (written, *others):
+        assert str(SAMPLES.resolve()) not in Path(one).read_text(encoding="utf-8"), one
+    assert "snd.pcap" in (tmp_path / "all" / "connections.csv").read_text(encoding="utf-8")
 
 
 def read_pcap(path: Path) -> list[tuple[float, bytes]]:

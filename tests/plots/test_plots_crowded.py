@@ -102,3 +102,13 @@ def test_the_minimum_rtt_is_seen(samples: Path) -> None:
     series = figure("rtt", samples / "backoff").panel("rtt").series
     assert any(one.role == "min_rtt" for one in series)
     assert all(theme.looks["min_rtt"].alpha > 0.6 for theme in THEMES.values())
+
+
+@pytest.mark.parametrize("size", [(3.4, 4.5), (4.3, 5.6), (9.0, 5.0)])
+def test_the_number_of_the_highest_bar_stands_on_it(size: tuple[float, float]) -> None:
+    shares = [0.78, 0.8, 0.81, 0.87, 0.91, 0.99, 0.99, 0.99]
+    rows = [{"name": str(at), "utilization": one, "goodput_bps": 5e3} for at, one in enumerate(shares)]
+    drawn = mpl.draw(utilization.build_rows(rows), size=size, dpi=300.0)
+    axes = drawn.axes[0]
+    (number,) = (one for one in axes.texts if one.get_text() == "3")
+    assert number.get_window_extent().y0 > axes.transData.transform((99.0, 100.0 * 3 / 8))[1]

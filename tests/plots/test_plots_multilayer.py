@@ -165,7 +165,7 @@ def test_resets_and_xoff_come_from_the_log_without_results():
 def test_idle_phases_have_one_role_per_cause():
     idle = {s.role: s for s in build().panel("lanes").spans if s.name.startswith("idle")}
     assert set(idle) == {"idle_handshake", "idle_timeout_wait"}
-    assert idle["idle_timeout_wait"].words((0.0, 20.0)) == "idle: timeout wait (2 × 1.5 s)"
+    assert idle["idle_timeout_wait"].words((0.0, 20.0)) == "idle: timeout wait (2, mean 1.5 s)"
 
 
 def test_a_lane_without_spans_in_the_window_is_not_shown():

@@ -49,7 +49,9 @@ def test_words_count_what_the_window_shows():
     assert marks.words((0.0, 10.0)) == "timeouts (2)"
     assert marks.words((5.0, 10.0)) == ""
     spans = Spans("s", "flow_control", arrays(0, 10), arrays(1, 12), label="XOFF")
-    assert spans.words((0.0, 20.0)) == "XOFF (2 × 1.5 s)"
+    assert spans.words((0.0, 20.0)) == "XOFF (2, mean 1.5 s)", "no span is 1.5 s long"
+    even = Spans("s", "flow_control", arrays(0, 10), arrays(1.11, 11.12), label="XOFF")
+    assert even.words((0.0, 20.0)) == "XOFF (2 × 1.1 s)"
     assert spans.words((0.5, 2.0)) == "XOFF (1.0 s)"
     line = Series("l", "snd_ack", arrays(0, 10), arrays(0, 1), kind="steps", label="ACKs")
     assert line.words((4.0, 5.0)) == "ACKs"

@@ -232,6 +232,16 @@ def test_a_phone_shows_it_without_scrolling_sideways(chromium, path):
         shown.set_viewport_size({"width": 390, "height": 844})
         settled(shown)
         assert shown.evaluate("() => document.documentElement.scrollWidth") <= 390
+        for image in shown.locator("#gaps img").all():
+            image.scroll_into_view_if_needed()
+            box = image.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 390
+            assert image.evaluate("(one) => one.currentSrc !== one.src"), "drawn for a phone"
+        assert shown.evaluate(
+            "() => [...document.querySelectorAll('#gaps figure')]"
+            ".every((one) => one.scrollWidth <= one.clientWidth)"
+        )
         assert not noticed.errors
 
 

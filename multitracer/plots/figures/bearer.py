@@ -17,7 +17,7 @@ from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 from multitracer.plots.series.transfer_panel import transfer_panel
 
-_PANELS = (("polls", "Poll waited", False), ("reorderings", "PDU missing for", True))
+_PANELS = (("polls", "Poll to status report", False), ("reorderings", "PDU missing for", True))
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:

@@ -81,7 +81,7 @@ def build_many(subjects: Sequence[Subject], options: PlotOptions) -> Figure:
         window,
         notes=tuple(notes),
         x_log=x_log,
-        subtitle="each from its own first TCP event; how long, and how much of its link was used",
+        subtitle="each from its own first TCP event; duration and utilization of its link",
         theme="dark" if options.dark else "light",
     )
 

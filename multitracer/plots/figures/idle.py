@@ -35,7 +35,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     shown = tuple(one.lane for one in by_cause)
     lanes = Panel("lanes", Axis("", ""), spans=tuple(by_cause), lanes=shown, height=0.07 * len(shown))
     totals = tuple(_total(one, full.window[1]) for one in spans)
-    growth = Panel("total", Axis("Idle so far", "s"), totals, height=0.45, zero=True)
+    growth = Panel("total", Axis("Cumulative idle time", "s"), totals, height=0.45, zero=True)
     notes = [*full.notes]
     if answer.summary.get("phases"):
         lengths = [float(np.sum(one.end - one.start)) for one in spans]

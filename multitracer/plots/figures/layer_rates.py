@@ -46,9 +46,8 @@ def _rates(series: tuple[Series, ...], window: tuple[float, float], mss: int | N
     link, tcp = rate["RlpSnd_data"], rate["TcpRcv_data"]
     words = f"link {trends.rate_words(link)}, TCP {trends.rate_words(tcp)}: {100 * tcp / link:.1f}% of it"
     if mss and link > tcp:
-        words += (
-            f"; headers, framing and repeats take {mss * (link / tcp - 1):.0f} bytes per segment of {mss}"
-        )
+        more = mss * (link / tcp - 1)
+        words += f"; headers, framing and link retransmissions take {more:.0f} bytes per segment of {mss}"
     yield words
 
 

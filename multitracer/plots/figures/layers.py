@@ -79,7 +79,8 @@ def _notes(data: Table, t: Array, window: tuple[float, float]) -> list[str]:
     if not len(rows):
         return []
     waits = (rows["arrived_ns"] - rows["t_ns"]) / 1e9
-    words = f"{count(len(rows), 'packet')} sent here, delivered in {waits.min():,.2f} to {waits.max():,.2f} s"
+    sent = f"{count(len(rows), 'packet')} sent in this window"
+    words = f"{sent}, delivered in {waits.min():,.2f} to {waits.max():,.2f} s"
     per = float(rows["frames"].mean())
     error = int(rows["error"].max())
     exact = "boundaries exact" if error == 0 else f"boundaries true to {error:,} bytes"
@@ -104,7 +105,7 @@ def _packets(
         names, over = ("ack_down", "ack_up"), left.where(left["sent_ns"] >= 0)
         line = _pieces(selection, over, "sent_ns", "complete_ns", (enter, leave))
         cross = [Pieces("ack_over", roles[0], *line, label="ACK on the link", details=_details(over, what))]
-    down_words, up_words = f"{what} waits, enters link", f"{what} is handed over"
+    down_words, up_words = f"{what} queued before the link", f"{what} delivered to TCP"
     return [
         Pieces(names[0], roles[0], *down, label=down_words, details=_details(entered, what)),
         *cross,

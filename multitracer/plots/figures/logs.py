@@ -129,7 +129,10 @@ def _panels(m: Timeline, flows: Sequence[LoggedFlow]) -> Iterator[Panel]:
             tuple(_held(m, flows[at], at, len(flows), "rtt", "srtt", one, size, name) for at, one in rtts),
             zero=True,
         )
-    drawn: tuple[tuple[str, Role, str], ...] = (("cwnd", "cwnd", "cwnd"), ("rwnd", "rwnd", "peer's window"))
+    drawn: tuple[tuple[str, Role, str], ...] = (
+        ("cwnd", "cwnd", "cwnd"),
+        ("rwnd", "rwnd", "advertised window"),
+    )
     windows = [
         _held(m, flows[at], at, len(flows), name, role, one, 1.0, words)
         for name, role, words in drawn
@@ -155,7 +158,7 @@ def _panels(m: Timeline, flows: Sequence[LoggedFlow]) -> Iterator[Panel]:
             _seconds(m, one.retransmissions),
             np.cumsum(one.retransmissions.value),
             kind="steps",
-            label=_label(m, one, len(flows), "retransmitted segments, in sum"),
+            label=_label(m, one, len(flows), "retransmitted segments, cumulative"),
             record=one.retransmissions.record,
             source=one.source,
         )

@@ -117,7 +117,7 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
         title,
         (Panel("metric", Axis(shown, unit), tuple(series), zero=True, pieces=tuple(ranges)),),
         (float(all_x[0]) - margin, float(all_x[-1]) + margin),
-        subtitle="medians; the strokes reach from quartile to quartile",
+        subtitle="medians; bars from the first to the third quartile",
         x=Axis(x_shown, x_unit, tuple(names) if words else ()),
     )
 

@@ -46,7 +46,12 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         notes.append("no link log: its rate is not known, so the queue is not shown in bytes")
     else:
         queued = Series(
-            "bdp queue", "cwnd", x, waiting * rate, kind="steps", label="queue: delay x link rate"
+            "bdp queue",
+            "cwnd",
+            x,
+            waiting * rate,
+            kind="steps",
+            label="queue: delay \N{MULTIPLICATION SIGN} link rate",
         )
         windows = window_panel(selection)
         flight = base.by_name(windows.series, "TcpSnd_flight") if windows is not None else None

@@ -67,7 +67,13 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         )
         user = np.maximum(first["length"].astype(np.int64), 0)
         curves.append(
-            ("link", "flight", selection.seconds(first["t_ns"]), user, "link: user bytes sent first time")
+            (
+                "link",
+                "flight",
+                selection.seconds(first["t_ns"]),
+                user,
+                "link: user bytes, first transmissions",
+            )
         )
     binned = [
         (name, role, *binned_rate(x, size, window, step), words) for name, role, x, size, words in curves

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EFFORT = 3  # of zlib, 1 to 9
 
 
-def write(fig: MplFigure, file: IO[bytes]) -> None:
+def write(fig: MplFigure, file: IO[bytes], *, colors: int | None = None) -> None:
     """Draw a figure and write it at its own pixels per inch.
 
     Parameters
@@ -24,6 +24,8 @@ def write(fig: MplFigure, file: IO[bytes]) -> None:
     fig : matplotlib.figure.Figure
     file : binary file
         Open for writing.
+    colors : int, optional
+        Size of a palette, at most 256, in the place of all colours: fewer bytes inside a page.
     """
     import matplotlib
     from PIL import Image, PngImagePlugin
@@ -38,6 +40,7 @@ def write(fig: MplFigure, file: IO[bytes]) -> None:
     about = PngImagePlugin.PngInfo()
     about.add_text("Software", f"Matplotlib version{matplotlib.__version__}, https://matplotlib.org/")
     image = Image.fromarray(pixels)
-    (image.convert("RGB") if opaque else image).save(
-        file, format="png", dpi=(fig.dpi, fig.dpi), pnginfo=about, compress_level=EFFORT
-    )
+    image = image.convert("RGB") if opaque else image
+    if colors is not None and opaque:
+        image = image.quantize(colors, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    image.save(file, format="png", dpi=(fig.dpi, fig.dpi), pnginfo=about, compress_level=EFFORT)

@@ -17,6 +17,9 @@ const DOUBTS: usize = 1024;
 /// answer sooner, too, but seldom by so much.
 const SOON: i64 = 3;
 
+/// RTTs of which the shortest is taken for that of the path.
+const SAMPLES: u64 = 16;
+
 /// Segments that a delayed ACK acknowledges at most (RFC 5681 section 4.2).
 const DELAYED: usize = 2;
 
@@ -156,7 +159,8 @@ impl Sender {
         ack: i64,
         reports: bool,
     ) {
-        let far_ns = self.rtt.min().unwrap_or(0);
+        // One that was opened while a queue stood has seen no short RTT yet.
+        let far_ns = self.rtt.min().filter(|_| self.rtt.count >= SAMPLES).unwrap_or(0);
         let sack = self.sack_permitted;
         let Some(books) = &mut self.books else { return };
         let supposed = std::mem::take(&mut books.behind.supposed);
@@ -173,6 +177,8 @@ impl Sender {
         // ACK covers, it was waiting for the first alone.
         let many = !sack && covered().nth(DELAYED).is_some();
         let (mut arrived, mut lost, mut first) = (0, 0u64, true);
+        // What was sent again before the last copy of what it was waiting for may have filled a gap above that.
+        let head_ns = covered().next().filter(|head| head.seq <= snd_una).map_or(i64::MIN, |head| head.t_ns);
         while unanswered.0.front().is_some_and(|doubt| doubt.seq < ack)
             && let Some(doubt) = unanswered.0.pop_front()
         {
@@ -185,7 +191,8 @@ impl Sender {
             let answers = behind_ns.is_some_and(|ticks| ticks == 0);
             let too_soon = !answers && segment.t_ns.saturating_sub(doubt.t_ns) < far_ns / 4 * SOON;
             // More than was sent again: it had waited for the first of it.
-            let waiting = !sack && seq > snd_una && ack > top;
+            let behind_head = doubt.t_ns >= head_ns;
+            let waiting = !sack && seq > snd_una && ack > top && behind_head;
             // That some copy before the last had arrived does not tell which.
             let known = match (waiting, too_soon || older) {
                 (true, _) => doubt.segments,
@@ -194,7 +201,7 @@ impl Sender {
             };
             arrived += known;
             if !sack {
-                lost = lost.saturating_add(doubt.segments - known);
+                lost = lost.saturating_add(if behind_head { doubt.segments - known } else { 0 });
                 *covered_ns = (*covered_ns).max(doubt.t_ns);
             } else if known < doubt.segments {
                 answered.add(Doubt { segments: doubt.segments - known, ..doubt });

@@ -344,21 +344,17 @@ def replacing(path: str) -> Iterator[str]:
     UsageError
         The directory cannot be written to.
     """
-    import tempfile
+    from multitracer.model.complete_files import complete, temporary_name
 
-    directory = os.path.dirname(path) or "."
-    ending = os.path.splitext(path)[1]
+    name = temporary_name(path, os.path.splitext(path)[1])
     try:
-        handle, name = tempfile.mkstemp(prefix=".multitracer-", suffix=ending, dir=directory)
+        with open(name, "xb"):
+            pass
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
-    os.close(handle)
     try:
         yield name
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
+        complete(name, path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
     finally:

@@ -7,10 +7,10 @@ import gzip
 import io
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from typing import IO, Any
 
+from multitracer.model.complete_files import complete, temporary_name
 from multitracer.model.errors import UsageError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
@@ -31,7 +31,7 @@ def writing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
     UsageError
         If it cannot be written.
     """
-    temporary = os.path.join(os.path.dirname(path) or ".", f".multitracer-{secrets.token_hex(8)}")
+    temporary = temporary_name(path)
     try:
         with contextlib.ExitStack() as opened:
             file: Any = opened.enter_context(open(temporary, "xb"))
@@ -42,7 +42,7 @@ def writing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
             if not binary:
                 file = opened.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
             yield file
-        os.replace(temporary, path)
+        complete(temporary, path)
     except OSError as error:
         words = error.strerror or str(error)
         raise UsageError(f"{path}: cannot be written: {words}; choose another place") from error

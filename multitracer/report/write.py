@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
+from multitracer.model.complete_files import complete, temporary_name
 from multitracer.model.errors import UsageError
 from multitracer.output.results import Answers
 from multitracer.report.document import document
@@ -93,11 +93,11 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         The file cannot be written.
     """
     target = Path(path)
-    temporary = target.parent / f".multitracer-{secrets.token_hex(8)}.html"
+    temporary = Path(temporary_name(target, ".html"))
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        os.replace(temporary, target)
+        complete(temporary, target)
     except OSError as error:
         raise UsageError(
             f"{target}: cannot be written: {error.strerror or error}; choose another place"

@@ -7,10 +7,10 @@ in notebooks, threads and servers.
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from multitracer.model.complete_files import complete, temporary_name
 from multitracer.model.errors import UsageError
 from multitracer.plots.appearance import Appearance, renamed
 from multitracer.plots.drawable_text import drawable
@@ -111,14 +111,14 @@ def save(fig: MplFigure, path: str | Path) -> None:
     kind = file_format(target)
     # A date in the file would make every run differ.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    temporary = target.parent / f".multitracer-{os.urandom(8).hex()}{target.suffix}"
+    temporary = Path(temporary_name(target, target.suffix))
     try:
         with temporary.open("xb") as file:
             if kind == "png":
                 png.write(fig, file)
             else:
                 fig.savefig(file, format=kind, dpi=fig.dpi, facecolor=fig.get_facecolor(), metadata=metadata)
-        os.replace(temporary, target)
+        complete(temporary, target)
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror or error}") from error
     finally:

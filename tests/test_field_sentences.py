@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from support_entries import entry
 
 from multitracer.diagnosis.field.causes import causes
 from multitracer.diagnosis.field.facts import KernelCounts, flow
@@ -18,59 +19,6 @@ from multitracer.output.costs import cost_words
 from multitracer.output.digest import LIMITS, digest
 
 Object = dict[str, Any]
-
-
-def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", **facts: Any) -> Object:
-    """An entry of `connections`; shares of limits by their name, the rest as said."""
-    limits = {name: float(facts.pop(name, 0.0)) for name in LIMITS}
-    limits["unknown"] += 1 - sum(limits.values())
-    again = dict.fromkeys(
-        ("timeout", "fast", "slow_start", "tail_loss_probe", "unneeded_probe", "unknown"), 0
-    )
-    again |= facts.pop("again", {})
-    lost = facts.pop("lost", (0, 0))
-    queue = facts.pop("queue", None)
-    return {
-        "index": index,
-        "endpoints": [f"10.0.0.1:{4000 + index}", "10.0.0.2:5001"],
-        "data_direction": "forward",
-        "source": "a.pcap",
-        "point": point,
-        "start": 0.0,
-        "end": seconds,
-        "packets": {"sent": 1001, "data": 1000, "received": facts.pop("received", 500)},
-        "bytes": {
-            "sent": 1_448_000,
-            "unique": facts.pop("unique", 1_448_000),
-            "duplicate": 0,
-            "acked": 1_448_000,
-        },
-        "retransmissions": {
-            "total": sum(again.values()) - again["unneeded_probe"],
-            **again,
-            "handshake": 0,
-            "inferred": facts.pop("inferred", 0),
-        },
-        "timeouts": {"total": 0, "spurious": 0, "genuine": 0, "inconclusive": 0} | facts.pop("timeouts", {}),
-        "losses": {"upstream": lost[0], "downstream": lost[1]},
-        "damaged_segments": 0,
-        "zero_windows": facts.pop("zero_windows", 0),
-        "max_window_bytes": 65_535,
-        "handshake": True,
-        "sack": True,
-        "closed": "fin",
-        "limits": {**limits, "seconds": seconds, "method": "inferred"},
-        "observation": {"point": point, "grade": "certain", "evidence": {}},
-        "bottleneck": {
-            "rate_bps": facts.pop("rate", None),
-            "full_share": facts.pop("full", None),
-            "standing_queue_ms": None if queue is None else {"median": queue[0], "p95": queue[1]},
-            "base_rtt_ms": facts.pop("base", None),
-            "shared_with": facts.pop("shared", 0),
-            "evidence": facts.pop("evidence", []),
-        },
-        **facts,
-    }
 
 
 FULL = {"bandwidth": 0.9, "congestion_window": 0.1, "full": 0.93, "rate": 11.6e6}

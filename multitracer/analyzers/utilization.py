@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import MOST
 from multitracer.diagnosis.field.offered import (
@@ -17,18 +15,16 @@ from multitracer.diagnosis.field.offered import (
     together_s,
     wire_bytes,
 )
-from multitracer.layers.link.path import link_path
-from multitracer.layers.link.resetlog import handshake_spans, handshakes
-from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns, why_no_bottleneck
-from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.arrays.intervals import intersect, intervals, subtract, total, union
+from multitracer.model.lazy import np
 from multitracer.model.timeline import Timeline
 from multitracer.output.digest import digest
 
 FLAG_AT = 0.95
 
 _NO_RATE = "needs a link log: the captures show when the link had no data, not at what rate it carries data"
+
+_SUMMARY = "needs a link that is seen full, or single segments, which a summary does not keep: use --full"
 
 VARIES = 1.25
 """A link that repeats frames is slower than its usual rate for a part of the time: by so much in the mean."""
@@ -55,6 +51,17 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     ----------
     Paper 4.3 and 5.1, Figure 6.
     """
+    if m.summarised:
+        estimate = _by_rate(m, results["connections"])
+        if estimate is None:
+            return Result("utilization", inconclusive=_SUMMARY)
+        return Result("utilization", {**estimate, "flagged": estimate["value"] <= FLAG_AT})
+    from multitracer.layers.link.path import link_path
+    from multitracer.layers.link.resetlog import handshake_spans, handshakes
+    from multitracer.layers.tcp.bottleneck import why_no_bottleneck
+    from multitracer.layers.tcp.transit import data_spans
+    from multitracer.model.arrays.intervals import intersect, intervals, subtract, total, union
+
     path = None if m.link_is_apart else link_path(m)
     estimate = _estimate(m, results)
     dropped_bytes = _dropped_in_front(results)
@@ -110,6 +117,9 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
 
     The captures do not tell when the link itself could not send, so that nothing is left out of the span.
     """
+    from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns
+    from multitracer.model.arrays.intervals import total
+
     found = bottleneck(m)
     sent, duplicate = _bytes(results["connections"])
     if found is None or sent <= 0 or total(found.span) <= 0:
@@ -232,8 +242,13 @@ def _answered(results: Mapping[str, Result], *names: str) -> bool:
 
 
 def _bytes(connections: Result) -> tuple[int, int]:
-    entries = [entry["bytes"] for entry in connections.summary["connections"]]
-    return sum(entry["sent"] for entry in entries), sum(entry["duplicate"] for entry in entries)
+    """Bytes sent, and those of them sent again."""
+    entries = connections.summary["connections"]
+    if len(entries) > MOST:
+        sums = digest(entries, MOST)["bytes"]
+        return sums["sent"], sums["duplicate"]
+    counts = [entry["bytes"] for entry in entries]
+    return sum(entry["sent"] for entry in counts), sum(entry["duplicate"] for entry in counts)
 
 
 def _causes(

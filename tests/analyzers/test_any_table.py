@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from support_entries import entry
 from support_measurement import LinkLog, measurement, table, timeouts
 
 from multitracer import registry
@@ -110,7 +111,8 @@ def answers(m: Measurement) -> None:
     known = registry.analyzers()
     judged = timeouts([{"t_ms": 500}, {"t_ms": 2000, "verdict": "spurious"}])
     counts = {"sent": 100, "unique": 90, "duplicate": 10, "acked": 90}
-    results = {"timeouts": judged, "connections": Result("connections", {"connections": [{"bytes": counts}]})}
+    one = entry(seconds=2.0, bandwidth=0.9, full=0.9, rate=400.0) | {"bytes": counts}
+    results = {"timeouts": judged, "connections": Result("connections", {"connections": [one]})}
     for name in MINE:
         results[name] = answering.answer(known, name, m, results)
         json.dumps(results[name].summary, allow_nan=False)

@@ -272,3 +272,14 @@ def test_a_slot_as_long_as_time_ends_with_it(monkeypatch: pytest.MonkeyPatch, tm
     slots = found.slots(np.array([-last, 0, last - 5]))
     assert (slots[:, 1] > slots[:, 0]).all()
     assert slots[2, 1] == last
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_label_of_a_time_beyond_all_products(samples: Path, tmp_path: Path) -> None:
+    """A time of 1e308 s, times the 10^9 by which a label was rounded, is no number of NumPy's."""
+    from multitracer.cli.main import main
+
+    picture = tmp_path / "one.png"
+    words = ["plot", str(samples / "flow-control"), "-k", "sender", "-o", str(picture), "--until", "1e308"]
+    assert main(words) == 0
+    assert picture.stat().st_size > 0

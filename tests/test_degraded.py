@@ -14,6 +14,7 @@ import pytest
 from support_samples import SAMPLES, Run
 
 import multitracer as mt
+from multitracer.analyzers import observation
 
 Packets = list[tuple[float, bytes]]
 Write = Callable[..., Path]
@@ -139,13 +140,20 @@ def test_capture_loss_is_counted_to_the_byte(every: int, write: Write) -> None:
     assert f"{unseen:,} bytes were acknowledged that it never saw" in statements(path)["capture_loss"]
 
 
-def test_lost_record_of_a_first_copy(write: Write) -> None:
-    """The retransmission is captured, what it repeats is not: a hole that is filled, at the sender."""
+@pytest.mark.parametrize("grade", ["certain", "guess"])
+def test_lost_record_of_a_first_copy(grade: str, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The retransmission is captured, what it repeats is not: a hole that is filled, at the sender.
+
+    If it is only a guess that the capture was taken there, it may have been taken behind a loss.
+    """
+    monkeypatch.setattr(observation, "one_point", lambda *_: {"observation": {"grade": grade}})
     whole = packets("link-resets-sack", "snd")
     numbers = [dpkt.ip.IP(data).data.seq if payload(data) else None for _, data in whole]
     first = next(i for i, n in enumerate(numbers) if n is not None and numbers.count(n) > 1)
     path = write("lossy.pcap", whole[:first] + whole[first + 1 :])
-    assert "1 segment fills a sequence gap" in statements(path)["capture_loss"]
+    said = statements(path)["capture_loss"]
+    assert "1 segment fills a sequence gap" in said
+    assert ("its place is a guess" in said) == (grade == "guess")
 
 
 @pytest.mark.parametrize("side", ["snd", "rcv"])

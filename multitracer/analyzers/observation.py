@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.layers.onepoint import one_point
 from multitracer.layers.tcp.flow_batch import highest
 from multitracer.layers.tcp.transit import Times
 from multitracer.layers.tcp.two_way import TwoWay, two_way_batches
@@ -106,6 +107,13 @@ def _receiver_side(data: Mapping[str, Any]) -> str:
     )
 
 
+def _perhaps_elsewhere(m: Timeline, connection: Connection, source: int) -> str:
+    """What else a guess at the point leaves open; empty if it is known."""
+    seen = one_point(m, connection, source)["observation"]
+    guessed = seen is not None and seen["grade"] == "guess"
+    return ", or it was taken on the path (its place is a guess: --point mid)" if guessed else ""
+
+
 def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
     """Bytes that were acknowledged and never captured, and segments that came behind later ones."""
     data = connection.summaries[source][_DIRECTIONS[connection.data_dir]]
@@ -125,7 +133,7 @@ def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> lis
                 "capture_loss",
                 f"{count(late, 'segment fills a sequence gap', 'segments fill sequence gaps')}; a "
                 "sender begins in order, so the first copies died in the sender's own queue before this "
-                "capture, or the capture lost them",
+                f"capture, or the capture lost them{_perhaps_elsewhere(m, connection, source)}",
             )
         )
     elif undecided:

@@ -136,10 +136,11 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     middle, least, most = idle_ns(found)
     carried = sent - (duplicate - twice)
     duplicate_share = twice / carried if carried else 0.0
-    # A link that carries so many bytes in so much time is not much busier than its rate allows: in the middle
-    # of what that leaves open.
+    # A link that carries so many bytes in so much time is not much busier than its rate allows; where only
+    # ACKs tell when a packet had passed it, in the middle of what that leaves open.
     by_rate = 8 * wire_bytes(chosen)[0] / (offered * span / 1e9)
-    idle_share = max(middle / span, 1 - min(by_rate * VARIES**0.5 / max(1 - duplicate_share, 0.01), 1.0))
+    busier = VARIES if found.basis == "arrivals" else VARIES**0.5
+    idle_share = max(middle / span, 1 - min(by_rate * busier / max(1 - duplicate_share, 0.01), 1.0))
     middle = round(idle_share * span)
     value = (1 - idle_share) * (1 - duplicate_share)
     low = (1 - most / span) * (1 - duplicate / sent) * found.rate / found.peak

@@ -202,8 +202,8 @@ impl Gaps {
         let partial = unit > 0 && length != unit && length % unit != 0;
         // What fills the window to its edge ended there, and not where the application's data did. Where it is not known which
         // edge the sender knew, what full segments leave of a window shows it.
-        let filled = self.edge >= 0
-            && (self.edge - high < unit || partial && (self.edge - self.una) % unit == length);
+        let filled =
+            self.edge >= 0 && (self.edge - high < unit || partial && (self.edge - self.una) % unit == length);
         let short = partial && !filled || self.writes_each(sent, unit, halves);
         let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.

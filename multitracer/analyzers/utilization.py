@@ -29,7 +29,6 @@ _SUMMARY = "needs a link that is seen full, or single segments, which a summary 
 VARIES = 1.25
 """A link that repeats frames is slower than its usual rate for a part of the time: by so much in the mean."""
 
-
 MOSTLY = 0.5
 """The rate of a link that was full for this part of the transfers is enough to know the utilization."""
 
@@ -134,33 +133,16 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     in_front = full_share(chosen) * _fast_share(chosen)
     twice = round(least_twice + (1 - in_front) * (duplicate - least_twice))
     middle, least, most = idle_ns(found)
-    carried = sent - (duplicate - twice)
-    duplicate_share = twice / carried if carried else 0.0
+    duplicate_share = _share_twice(sent, duplicate, twice)
     # A link that carries so many bytes in so much time is not much busier than its rate allows; where only
     # ACKs tell when a packet had passed it, in the middle of what that leaves open.
     by_rate = 8 * wire_bytes(chosen)[0] / (offered * span / 1e9)
     busier = VARIES if found.basis == "arrivals" else VARIES**0.5
     idle_share = max(middle / span, 1 - min(by_rate * busier / max(1 - duplicate_share, 0.01), 1.0))
-    middle = round(idle_share * span)
-    value = (1 - idle_share) * (1 - duplicate_share)
     low = (1 - most / span) * (1 - duplicate / sent) * found.rate / found.peak
     high = (1 - least / span) * (1 - least_twice / max(sent - (duplicate - least_twice), 1))
-    low, high = min(low, by_rate), min(high, by_rate * VARIES)
-    return {
-        "value": round(value, 6),
-        "low": round(min(low, value), 6),
-        "high": round(max(high, value), 6),
-        "idle_share": round(idle_share, 6),
-        "duplicate_share": round(duplicate_share, 6),
-        "basis": "estimate from captures",
-        "told_from": found.basis,
-        "span_s": _s(span),
-        "idle_s": _s(middle),
-        "sent_bytes": sent,
-        "duplicate_bytes": duplicate,
-        "carried_twice_bytes": twice,
-        "rate_bytes_per_s": round(found.rate, 3),
-    }
+    bounds = min(low, by_rate), min(high, by_rate * VARIES)
+    return _summary(found.basis, found.rate, idle_share, bounds, span / 1e9, (sent, duplicate, twice))
 
 
 def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
@@ -175,25 +157,46 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
         return None
     sent, duplicate = _bytes(connections)
     twice = min(_arrived_twice(m), duplicate)
-    carried = sent - (duplicate - twice)
-    duplicate_share = twice / carried if carried else 0.0
+    duplicate_share = _share_twice(sent, duplicate, twice)
     new_share = 8 * wire_bytes(chosen)[0] / (offered * span_s)
     busy_share = min(new_share / max(1 - duplicate_share, 0.01), 1.0)
-    value = busy_share * (1 - duplicate_share)
+    bounds = new_share / RATE_WITHIN, min(new_share * VARIES, 1 - duplicate_share)
+    counts = sent, duplicate, twice
+    return _summary("rate of the full link", offered / 8, 1 - busy_share, bounds, span_s, counts)
+
+
+def _share_twice(sent: int, duplicate: int, twice: int) -> float:
+    """Share of what the link carried that it had carried before; the other copies never were on it."""
+    carried = sent - (duplicate - twice)
+    return twice / carried if carried else 0.0
+
+
+def _summary(
+    basis: str,
+    rate: float,
+    idle_share: float,
+    bounds: tuple[float, float],
+    span_s: float,
+    counts: tuple[int, int, int],
+) -> dict[str, Any]:
+    """An estimate as docs/json.md has it; `counts` are bytes sent, sent again, and of these carried twice."""
+    sent, duplicate, twice = counts
+    duplicate_share = _share_twice(sent, duplicate, twice)
+    value = (1 - idle_share) * (1 - duplicate_share)
     return {
         "value": round(value, 6),
-        "low": round(min(new_share / RATE_WITHIN, value), 6),
-        "high": round(min(max(new_share * VARIES, value), 1 - duplicate_share), 6),
-        "idle_share": round(1 - busy_share, 6),
+        "low": round(min(bounds[0], value), 6),
+        "high": round(max(bounds[1], value), 6),
+        "idle_share": round(idle_share, 6),
         "duplicate_share": round(duplicate_share, 6),
         "basis": "estimate from captures",
-        "told_from": "rate of the full link",
+        "told_from": basis,
         "span_s": round(span_s, 6),
-        "idle_s": round((1 - busy_share) * span_s, 6),
+        "idle_s": round(idle_share * span_s, 6),
         "sent_bytes": sent,
         "duplicate_bytes": duplicate,
         "carried_twice_bytes": twice,
-        "rate_bytes_per_s": round(offered / 8, 3),
+        "rate_bytes_per_s": round(rate, 3),
     }
 
 

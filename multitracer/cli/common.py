@@ -344,19 +344,12 @@ def replacing(path: str) -> Iterator[str]:
     UsageError
         The directory cannot be written to.
     """
-    from multitracer.model.complete_files import complete, temporary_name
+    from multitracer.model.complete_files import completed
 
-    name = temporary_name(path, os.path.splitext(path)[1])
     try:
-        with open(name, "xb"):
-            pass
+        with completed(path, os.path.splitext(path)[1]) as name:
+            with open(name, "xb"):
+                pass
+            yield name
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
-    try:
-        yield name
-        complete(name, path)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another place") from error
-    finally:
-        if os.path.exists(name):
-            os.unlink(name)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import IO, Any
 
-from multitracer.model.complete_files import complete, temporary_name
+from multitracer.model.complete_files import completed
 from multitracer.model.errors import UsageError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
@@ -31,9 +31,8 @@ def writing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
     UsageError
         If it cannot be written.
     """
-    temporary = temporary_name(path)
     try:
-        with contextlib.ExitStack() as opened:
+        with completed(path) as temporary, contextlib.ExitStack() as opened:
             file: Any = opened.enter_context(open(temporary, "xb"))
             if path.lower().endswith(".gz"):
                 # Neither name nor time of writing: the same content gives the same bytes.
@@ -42,13 +41,9 @@ def writing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
             if not binary:
                 file = opened.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
             yield file
-        complete(temporary, path)
     except OSError as error:
         words = error.strerror or str(error)
         raise UsageError(f"{path}: cannot be written: {words}; choose another place") from error
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
 
 
 def folder(path: str) -> str:

@@ -6,47 +6,44 @@ A symbolic link stays one.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 
 
-def temporary_name(path: str | os.PathLike[str], ending: str = "") -> str:
-    """A name for what is to be written, where it can be given the name `path`.
+@contextlib.contextmanager
+def completed(path: str | os.PathLike[str], ending: str = "") -> Iterator[str]:
+    """A name for what is written, which gets the name `path` when all went well, and is removed when not.
 
     Parameters
     ----------
     path : str or path-like
+        Of a file; a device or a pipe of that name gets its content.
     ending : str
         Of the name.
-    """
-    target = os.path.realpath(path)
-    directory = os.path.dirname(target) if _takes_a_file(target) else tempfile.gettempdir()
-    return os.path.join(directory, f".multitracer-{secrets.token_hex(8)}{ending}")
-
-
-def complete(temporary: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
-    """Give a file its name; a device or a pipe of that name gets its content.
-
-    Parameters
-    ----------
-    temporary : str or path-like
-        Of `temporary_name`.
-    path : str or path-like
 
     Raises
     ------
     OSError
     """
     target = os.path.realpath(path)
-    if _takes_a_file(target):
-        os.replace(temporary, target)
-        return
-    with open(temporary, "rb") as source, open(target, "wb") as sink:
-        shutil.copyfileobj(source, sink)
-    os.unlink(temporary)
+    is_file = _takes_a_file(target)
+    directory = os.path.dirname(target) if is_file else tempfile.gettempdir()
+    temporary = os.path.join(directory, f".multitracer-{secrets.token_hex(8)}{ending}")
+    try:
+        yield temporary
+        if is_file:
+            os.replace(temporary, target)
+        else:
+            with open(temporary, "rb") as source, open(target, "wb") as sink:
+                shutil.copyfileobj(source, sink)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
 
 
 def _takes_a_file(target: str) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from multitracer.model.complete_files import complete, temporary_name
+from multitracer.model.complete_files import completed
 from multitracer.model.errors import UsageError
 from multitracer.output.results import Answers
 from multitracer.report.document import document
@@ -93,18 +92,16 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         The file cannot be written.
     """
     target = Path(path)
-    temporary = Path(temporary_name(target, ".html"))
     try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+        with (
+            completed(target, ".html") as temporary,
+            open(temporary, "x", encoding="utf-8", newline="\n") as file,
+        ):
             file.write(text)
-        complete(temporary, target)
     except OSError as error:
         raise UsageError(
             f"{target}: cannot be written: {error.strerror or error}; choose another place"
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 def _title(analysis: Answers) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from multitracer.diagnosis.field.facts import Object, flow
+from multitracer.diagnosis.field.facts import Flow, Object, flow
 from multitracer.diagnosis.field.full_links import together_bps
 
 SEEN_FULL = 0.1
@@ -83,9 +83,7 @@ def full_part(entries: Iterable[Object]) -> float:
     entries : iterable of mapping
         Of ``connections`` (docs/json.md).
     """
-    flows = [found for entry in entries if (found := flow(entry)) is not None]
-    whole = sum(one.unique_bytes for one in flows)
-    return sum(one.full_part * one.unique_bytes for one in flows) / whole if whole else 0.0
+    return _by_data(entries, lambda one: one.full_part)
 
 
 def full_share(entries: Iterable[Object]) -> float:
@@ -96,7 +94,11 @@ def full_share(entries: Iterable[Object]) -> float:
     entries : iterable of mapping
         Of ``connections`` (docs/json.md).
     """
+    return min(_by_data(entries, lambda one: one.full_share or 0.0), 1.0)
+
+
+def _by_data(entries: Iterable[Object], part: Callable[[Flow], float]) -> float:
+    """The mean of a part over the transfers, weighted by data; 0 without any."""
     flows = [found for entry in entries if (found := flow(entry)) is not None]
     whole = sum(one.unique_bytes for one in flows)
-    full = sum((one.full_share or 0.0) * one.unique_bytes for one in flows)
-    return min(full / whole, 1.0) if whole else 0.0
+    return sum(part(one) * one.unique_bytes for one in flows) / whole if whole else 0.0

@@ -6,11 +6,10 @@ in notebooks, threads and servers.
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from multitracer.model.complete_files import complete, temporary_name
+from multitracer.model.complete_files import completed
 from multitracer.model.errors import UsageError
 from multitracer.plots.appearance import Appearance, renamed
 from multitracer.plots.drawable_text import drawable
@@ -111,19 +110,14 @@ def save(fig: MplFigure, path: str | Path) -> None:
     kind = file_format(target)
     # A date in the file would make every run differ.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    temporary = Path(temporary_name(target, target.suffix))
     try:
-        with temporary.open("xb") as file:
+        with completed(target, target.suffix) as temporary, open(temporary, "xb") as file:
             if kind == "png":
                 png.write(fig, file)
             else:
                 fig.savefig(file, format=kind, dpi=fig.dpi, facecolor=fig.get_facecolor(), metadata=metadata)
-        complete(temporary, target)
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 def file_format(path: str | Path) -> str:

@@ -1,6 +1,7 @@
 //! What was delivered and how long the queue was over time, in few bins of widths that fit each other, so that
 //! connections can be laid side by side.
 
+use super::trains::ALIKE;
 use crate::tracker::fields::{Fields, Walk, walk_over};
 use std::borrow::Cow;
 
@@ -17,6 +18,11 @@ const MANY: u64 = 6;
 
 /// What did not arrive of more than this part of what passed was lost behind this point.
 const LOST: f64 = 0.02;
+
+/// All of it.
+pub(super) fn sum(bytes: &[u64]) -> f64 {
+    bytes.iter().map(|&bytes| bytes as f64).sum()
+}
 
 /// The part of what passed here that a link behind this point carried: of what it dropped, it carried nothing.
 pub(super) fn carried(arrived: f64, passed: f64) -> f64 {
@@ -138,15 +144,19 @@ impl Series {
     /// The same of what passed here: where ACKs come in clumps, data shows the rate.
     fn passed_plateau(&self, arrived: &[u64]) -> Option<f64> {
         let passed = self.sorted(|bin| bin.passed);
-        let sum = |bytes: &[u64]| bytes.iter().map(|&bytes| bytes as f64).sum::<f64>();
         plateau(&passed).map(|usual| usual * carried(sum(arrived), sum(&passed)))
     }
 
-    /// What the bins hold throughout which it was there, the least first.
+    /// What the bins hold throughout which it was there: all but the first and the last.
+    pub fn whole(&self, of: fn(&Bin) -> u64) -> Vec<u64> {
+        self.bins[1..self.bins.len() - 1].iter().map(of).collect()
+    }
+
+    /// The same, the least first.
     fn sorted(&self, of: fn(&Bin) -> u64) -> Vec<u64> {
-        let mut bytes: Vec<u64> = self.bins[1..self.bins.len() - 1].iter().map(of).collect();
-        bytes.sort_unstable();
-        bytes
+        let mut held = self.whole(of);
+        held.sort_unstable();
+        held
     }
 
     /// Twice the width.
@@ -169,12 +179,9 @@ fn plateau(sorted: &[u64]) -> Option<f64> {
     let held = |&from: &usize| until(sorted[from]) - from;
     let best = (0..sorted.len()).max_by_key(held)?;
     let alike = &sorted[best..until(sorted[best])];
-    let sum = alike.iter().map(|&bytes| bytes as f64).sum::<f64>();
-    (2 * alike.len() > sorted.len() && sum > 0.0).then(|| sum / alike.len() as f64)
+    let all = sum(alike);
+    (2 * alike.len() > sorted.len() && all > 0.0).then(|| all / alike.len() as f64)
 }
-
-/// Bins within this part of each other are alike.
-const ALIKE: f64 = 0.15;
 
 #[cfg(test)]
 mod tests {

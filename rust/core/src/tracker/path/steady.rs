@@ -2,7 +2,7 @@
 //! window is. It is seen of a queue that adds to no round trip here too: of a sender's own, without timestamps.
 
 use super::Link;
-use super::series::{Bin, Series, carried};
+use super::series::{Series, carried, sum};
 use std::borrow::Cow;
 
 /// Bins that are looked at, at least.
@@ -20,9 +20,7 @@ const GROWTH: f64 = 0.03;
 pub(super) fn steady_rate(series: &Series) -> Option<Link> {
     let mut series = Cow::Borrowed(series);
     while series.bins.len() >= FEW + 2 {
-        let [passed, arrived] = [|bin: &Bin| bin.passed, |bin: &Bin| bin.bytes]
-            .map(|of| series.bins[1..series.bins.len() - 1].iter().map(of).collect::<Vec<u64>>());
-        let sum = |bytes: &[u64]| bytes.iter().map(|&bytes| bytes as f64).sum::<f64>();
+        let (passed, arrived) = (series.whole(|bin| bin.passed), series.whole(|bin| bin.bytes));
         let carried = carried(sum(&arrived), sum(&passed));
         for (bytes, part) in [(passed, carried), (arrived, 1.0)] {
             if let Some(link) = judge(&bytes, series.width) {
@@ -45,7 +43,6 @@ fn judge(bytes: &[u64], width: u32) -> Option<Link> {
         return None;
     }
     let third = alike.len() / 3;
-    let sum = |part: &[u64]| part.iter().map(|&bytes| bytes as f64).sum::<f64>();
     let (first, last) = (sum(&alike[..third]), sum(&alike[alike.len() - third..]));
     if last > first * (1.0 + GROWTH) {
         return None;

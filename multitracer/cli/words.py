@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from multitracer.diagnosis.field.facts import flow
+from multitracer.diagnosis.field.receivers import part_full
 from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
 from multitracer.output.digest import LIMITS
@@ -199,7 +200,7 @@ def bottleneck(connection: Object) -> str:
     """Rate and queue of the bottleneck; empty where it did not limit the sender, or was never seen full."""
     found, facts = connection.get("bottleneck"), flow(connection)
     # Without a rate, what came later than the first may be jitter.
-    if not found or facts is None or facts.full_part < _SOME or found["rate_bps"] is None:
+    if not found or facts is None or part_full(facts) < _SOME or found["rate_bps"] is None:
         return ""
     parts = [f"{quantities.rate(found['rate_bps'])} of IP packets"]
     queue = found["standing_queue_ms"]

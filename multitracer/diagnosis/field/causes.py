@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from multitracer.diagnosis.field.facts import FULL, Flow
+from multitracer.diagnosis.field.receivers import paced_by_reader, window_fills_link
 
 LOSS_SHARE = 0.001
 """From this share of segments lost on, a full link is named before its queue."""
@@ -92,10 +93,10 @@ def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
         return [Cause("unknown", flow.end_s - flow.start_s)]
     spent = dict(flow.waits_s)
     stalled_s = flow.stalled_s
-    if flow.window_fills_link:
+    if window_fills_link(flow):
         spent["bandwidth"] += spent["receiver_window"]
         spent["receiver_window"] = 0.0
-    elif flow.paced_by_reader:
+    elif paced_by_reader(flow):
         spent["receiver_window"] += spent["bandwidth"]
         spent["bandwidth"] = 0.0
     crowded = (company.full and flow.shared) or flow.index in company.queued

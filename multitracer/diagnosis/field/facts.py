@@ -14,26 +14,16 @@ from multitracer.output.losses import loss_bounds, proven_upstream
 Object = Mapping[str, Any]
 
 FILLED = 0.9
-MORE = 1.5
-EMPTIED = 0.7
-"""A receiver's window fills a link that was full for this part of the time if it is so many times the BDP,
-and this part of it is in flight on average."""
+"""A link that was full for this part of the time was full for nearly all of it."""
 
 HOST_MS = 1.0
 """The sender's own host at its capture answers within this at its best."""
-
-BRIEF = 0.01
-"""That a window was closed for less than this part of the time that it took says nothing."""
-
-PACE = 1.2
-"""A rate of IP packets up to so many times the goodput is the pace of what limited the transfer all along."""
 
 FULL = 0.5
 """A link that was full for this part of the time in which the network was the limit is the cause of it."""
 
 QUEUE_MS = 30.0
 QUEUE_TIMES = 3.0
-ACK_DELAY_MS = 500.0  # the longest that a receiver may withhold an ACK (RFC 9293, 3.8.6.3)
 """A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
 
 
@@ -313,71 +303,6 @@ class Flow:
         if self.queue_ms is None or self.base_rtt_ms is None:
             return False
         return self.queue_ms[0] >= max(QUEUE_MS, (QUEUE_TIMES - 1) * self.base_rtt_ms)
-
-    @property
-    def window_used(self) -> float | None:
-        """Part of the largest window that was in flight on average: goodput times RTT; None if unknown.
-
-        Where only the base RTT is known, at least so much was.
-        """
-        rtt_ms = self.base_rtt_ms if self.rtt_ms is None else self.rtt_ms
-        if rtt_ms is None or not self.max_window_bytes or self.busy_s <= 0:
-            return None
-        return self.unique_bytes / self.busy_s * rtt_ms / 1e3 / self.max_window_bytes
-
-    @property
-    def _behind_its_window(self) -> bool:
-        """Whether the receiver's window limited it longer than the link, and does not keep that filled."""
-        fills = self.window_fills_link or (not self._closed_for_long and self._queued_on_the_way)
-        return not fills and self.limits_s.get("receiver_window", 0.0) > self.limits_s.get("bandwidth", 0.0)
-
-    @property
-    def paced_by_reader(self) -> bool:
-        """Whether it came at the rate at which the receiver's application read, which is no link's.
-
-        What is in flight behind a link is all of the window; what lies unread is not in flight.
-        """
-        if self.rate_bps is None or self.goodput_bps is None or not self._behind_its_window:
-            return False
-        unread = self.rtt_ms is not None and (self.window_used or 0.0) < EMPTIED
-        return unread and self.rate_bps <= PACE * self.goodput_bps
-
-    @property
-    def full_part(self) -> float:
-        """Part of the transfer in which the link was full, 0 to 1."""
-        if self.full_share is None or not self.seconds or self.paced_by_reader:
-            return 0.0
-        if self._behind_its_window:
-            return self.limits_s.get("bandwidth", 0.0) / self.seconds
-        return self.full_share * self.busy_s / self.seconds
-
-    @property
-    def _closed_for_long(self) -> bool:
-        """Whether its window was closed for a part of the time that counts, as far as is known."""
-        if self.closures is None:
-            return self.zero_windows > 0
-        return self.closures[2] > BRIEF * self.limits_s.get("receiver_window", 0.0)
-
-    @property
-    def _queued_on_the_way(self) -> bool:
-        """Whether the RTT is longer than any receiver withholds an ACK."""
-        return self.has_queue and self.queue_ms is not None and self.queue_ms[0] >= ACK_DELAY_MS
-
-    @property
-    def window_fills_link(self) -> bool:
-        """Whether the receiver's window keeps the queue of a full link filled: more would only wait longer.
-
-        The window is more than the path holds, and all of it is in flight: if the reader were slow, some of
-        it would lie unread. Or the RTT is longer than any receiver withholds an ACK: only a queue does that.
-        """
-        if self._closed_for_long or self.queue_ms is None or (self.full_share or 0.0) < FULL:
-            return False
-        if self._queued_on_the_way:
-            return True
-        if self.rate_bps is None or self.base_rtt_ms is None or (self.full_share or 0.0) < FILLED:
-            return False
-        held = self.max_window_bytes >= MORE * self.rate_bps / 8 * self.base_rtt_ms / 1e3
-        return held and (self.window_used or 0.0) >= EMPTIED
 
 
 def flow(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
 from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent
+from multitracer.diagnosis.field.receivers import window_fills_link
 from multitracer.model.quantities import count, rate
 
 MOSTLY = 0.5
@@ -28,7 +29,7 @@ def bottleneck(group: Group) -> str:
 
 def _filled_by(group: Group) -> str:
     """That the receiver's window keeps its queue filled, where it does."""
-    if len(group.flows) > 1 or not group.flows[0].window_fills_link:
+    if len(group.flows) > 1 or not window_fills_link(group.flows[0]):
         return ""
     (flow,) = group.flows
     held_s = flow.limits_s.get("receiver_window", 0.0)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from multitracer.diagnosis.field.facts import Flow, Object, flow
 from multitracer.diagnosis.field.full_links import together_bps
+from multitracer.diagnosis.field.receivers import part_full
 
 SEEN_FULL = 0.1
 """The bottleneck's rate is shown if it was full for this part of the transfers, weighted by data."""
@@ -66,8 +67,8 @@ def offered_bps(entries: Iterable[Object]) -> float | None:
     """
     flows = [found for entry in entries if (found := flow(entry)) is not None]
     whole = sum(one.unique_bytes for one in flows)
-    full = [one for one in flows if one.full_part >= SEEN_FULL]
-    if not whole or sum(one.full_part * one.unique_bytes for one in full) < SEEN_FULL * whole:
+    full = [one for one in flows if part_full(one) >= SEEN_FULL]
+    if not whole or sum(part_full(one) * one.unique_bytes for one in full) < SEEN_FULL * whole:
         return None
     rates = [one.rate_bps for one in full if one.rate_bps is not None]
     if not rates:
@@ -83,7 +84,7 @@ def full_part(entries: Iterable[Object]) -> float:
     entries : iterable of mapping
         Of ``connections`` (docs/json.md).
     """
-    return _by_data(entries, lambda one: one.full_part)
+    return _by_data(entries, part_full)
 
 
 def full_share(entries: Iterable[Object]) -> float:

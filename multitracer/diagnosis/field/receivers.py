@@ -1,4 +1,4 @@
-"""What kept a receiver's window small: its reader was slow, or stopped; or the window is small.
+"""What a receiver's window did: its reader was slow, or stopped; or the window is small, or fills the link.
 
 A window that is small and is emptied at once is in flight all of the time: data comes at one window per RTT.
 If less comes, the rest of the window lay unread.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from multitracer.diagnosis.field.facts import EMPTIED, Flow
+from multitracer.diagnosis.field.facts import FILLED, FULL, Flow
 
 STALLED, SLOW, SMALL = "stalled", "slow", "small"
 
@@ -22,6 +22,20 @@ CLOSED = 0.2
 FAR_BELOW = 10.0
 """The window allows so many times the goodput, if a reader that is slow is told without a closed window."""
 
+MORE = 1.5
+EMPTIED = 0.7
+"""A receiver's window fills a link that was full for nearly all of the time if it is so many times the BDP,
+and this part of it is in flight on average."""
+
+BRIEF = 0.01
+"""That a window was closed for less than this part of the time that it took says nothing."""
+
+PACE = 1.2
+"""A rate of IP packets up to so many times the goodput is the pace of what limited the transfer all along."""
+
+ACK_DELAY_MS = 500.0
+"""The longest that a receiver may withhold an ACK (RFC 9293, 3.8.6.3)."""
+
 _MOSTLY = 0.5
 
 
@@ -34,7 +48,7 @@ def reader_of(flow: Flow) -> str | None:
             return STALLED
         if closed_s >= CLOSED * held_s:
             return SLOW
-    used = flow.window_used
+    used = window_used(flow)
     if used is None or held_s < _MOSTLY * (flow.seconds or 0.0):
         return None
     if used >= EMPTIED:
@@ -58,3 +72,68 @@ def common_reader(flows: Sequence[Flow]) -> str | None:
     """What kept the windows of several small, if it is the same for all."""
     found = {reader_of(flow) for flow in flows}
     return found.pop() if len(found) == 1 else None
+
+
+def window_used(flow: Flow) -> float | None:
+    """Part of the largest window that was in flight on average: goodput times RTT; None if unknown.
+
+    Where only the base RTT is known, at least so much was.
+    """
+    rtt_ms = flow.base_rtt_ms if flow.rtt_ms is None else flow.rtt_ms
+    if rtt_ms is None or not flow.max_window_bytes or flow.busy_s <= 0:
+        return None
+    return flow.unique_bytes / flow.busy_s * rtt_ms / 1e3 / flow.max_window_bytes
+
+
+def window_fills_link(flow: Flow) -> bool:
+    """Whether the receiver's window keeps the queue of a full link filled: more would only wait longer.
+
+    The window is more than the path holds, and all of it is in flight: if the reader were slow, some of it
+    would lie unread. Or the RTT is longer than any receiver withholds an ACK: only a queue does that.
+    """
+    if _closed_for_long(flow) or flow.queue_ms is None or (flow.full_share or 0.0) < FULL:
+        return False
+    if _queued_on_the_way(flow):
+        return True
+    if flow.rate_bps is None or flow.base_rtt_ms is None or (flow.full_share or 0.0) < FILLED:
+        return False
+    held = flow.max_window_bytes >= MORE * flow.rate_bps / 8 * flow.base_rtt_ms / 1e3
+    return held and (window_used(flow) or 0.0) >= EMPTIED
+
+
+def paced_by_reader(flow: Flow) -> bool:
+    """Whether data came at the rate at which the receiver's application read, which is no link's.
+
+    What is in flight behind a link is all of the window; what lies unread is not in flight.
+    """
+    if flow.rate_bps is None or flow.goodput_bps is None or not _behind_its_window(flow):
+        return False
+    unread = flow.rtt_ms is not None and (window_used(flow) or 0.0) < EMPTIED
+    return unread and flow.rate_bps <= PACE * flow.goodput_bps
+
+
+def part_full(flow: Flow) -> float:
+    """Part of the transfer in which the link was full, 0 to 1."""
+    if flow.full_share is None or not flow.seconds or paced_by_reader(flow):
+        return 0.0
+    if _behind_its_window(flow):
+        return flow.limits_s.get("bandwidth", 0.0) / flow.seconds
+    return flow.full_share * flow.busy_s / flow.seconds
+
+
+def _behind_its_window(flow: Flow) -> bool:
+    """Whether the receiver's window limited it longer than the link, and does not keep that filled."""
+    fills = window_fills_link(flow) or (not _closed_for_long(flow) and _queued_on_the_way(flow))
+    return not fills and flow.limits_s.get("receiver_window", 0.0) > flow.limits_s.get("bandwidth", 0.0)
+
+
+def _closed_for_long(flow: Flow) -> bool:
+    """Whether its window was closed for a part of the time that counts, as far as is known."""
+    if flow.closures is None:
+        return flow.zero_windows > 0
+    return flow.closures[2] > BRIEF * flow.limits_s.get("receiver_window", 0.0)
+
+
+def _queued_on_the_way(flow: Flow) -> bool:
+    """Whether the RTT is longer than any receiver withholds an ACK."""
+    return flow.has_queue and flow.queue_ms is not None and flow.queue_ms[0] >= ACK_DELAY_MS

@@ -10,6 +10,7 @@ from multitracer.diagnosis.field.facts import FULL, Flow, KernelCounts, Object, 
 from multitracer.diagnosis.field.full_links import queue_words
 from multitracer.diagnosis.field.groups import Group, groups
 from multitracer.diagnosis.field.kernel import contradiction
+from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.finding import Finding
 
@@ -114,7 +115,7 @@ def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
         for one in flows
         if one.has_queue
         and (one.full_share or 0.0) >= FULL
-        and not one.paced_by_reader
+        and not paced_by_reader(one)
         and one.index not in said
     ]
     if not left or any(group.kind == "queue" for group in found):

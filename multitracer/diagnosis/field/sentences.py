@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import SLOW_START
-from multitracer.diagnosis.field.facts import BRIEF, FULL, Flow
+from multitracer.diagnosis.field.facts import FULL, Flow
 from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, fullness
 from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.field.lost import acks, loss, losses, spurious
 from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
-from multitracer.diagnosis.field.receivers import SLOW, SMALL, STALLED, common_reader
+from multitracer.diagnosis.field.receivers import BRIEF, SLOW, SMALL, STALLED, common_reader
 from multitracer.diagnosis.field.turns import turn_words
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S

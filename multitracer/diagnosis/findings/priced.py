@@ -8,6 +8,7 @@ from typing import Any
 
 from multitracer.diagnosis.field.facts import flow
 from multitracer.diagnosis.field.offered import SEEN_FULL, TWICE, together_s, wire_bytes
+from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.model.timeline import Timeline
@@ -144,7 +145,7 @@ def _rate(m: Timeline, entries: Sequence[Object]) -> tuple[float | None, bool]:
     )
     seen_full = full >= SEEN_FULL * whole
     flows = [one for entry in entries if (one := flow(entry)) is not None]
-    rates = [one.rate_bps for one in flows if one.rate_bps and not one.paced_by_reader]
+    rates = [one.rate_bps for one in flows if one.rate_bps and not paced_by_reader(one)]
     if not m.summarised:
         from multitracer.layers.tcp.bottleneck import bottleneck
 

@@ -12,6 +12,7 @@ from support_segments import Segment, capture
 import multitracer as mt
 from multitracer import native
 from multitracer.analyzers import connections
+from multitracer.cli.main import main
 from multitracer.diagnosis.field.measurement import MOST
 from multitracer.model.timeline import Connection, Timeline
 
@@ -86,10 +87,12 @@ def test_a_summary_makes_no_entry_of_all_connections(tmp_path: Path, monkeypatch
     told = [(seed.randrange(1, 2_000_000), *segment[1:]) for segment in segments]
     path = capture(tmp_path / "many.pcap", told)
     made: set[int] = set()
+    times: list[int] = []
     describe = connections._describe
 
     def counted(m: Timeline, connection: Connection, *more: Any) -> dict[str, Any]:
         made.add(connection.index)
+        times.append(connection.index)
         return describe(m, connection, *more)
 
     monkeypatch.setattr(connections, "_describe", counted)
@@ -98,3 +101,6 @@ def test_a_summary_makes_no_entry_of_all_connections(tmp_path: Path, monkeypatch
     assert len(analysis["connections"].summary["connections"]) >= CONNECTIONS
     assert analysis["diagnosis"].summary["sentences"]
     assert MOST / 2 < few <= 2 * MOST
+    times.clear()
+    assert main(["analyze", str(path), "--summary"]) == 0
+    assert len(times) <= 3 * MOST + 100, "what is said of all is not made of each"

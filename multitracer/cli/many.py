@@ -10,6 +10,7 @@ from rich.text import Text
 from multitracer.cli import words
 from multitracer.cli.lines import heading, line, table
 from multitracer.cli.terminal import Console
+from multitracer.model.derived import Derived
 from multitracer.output.digest import digest, dominating
 
 Object = Mapping[str, Any]
@@ -40,12 +41,14 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     """
     summary = digest(found, most)
     heading(console, words.count(len(found), "connection"))
-    line(console, "Data", words.data(summary["bytes"], all_sent=all(map(words.has_all_sent, found))))
+    # The entries of a large capture are made one by one: its point is that of any, the rest stays open.
+    large = isinstance(found, Derived)
+    all_sent = not large and all(map(words.has_all_sent, found))
+    points = {one["point"] for one in (found[:1] if large else found)}
+    line(console, "Data", words.data(summary["bytes"], all_sent=all_sent))
     repeating = f", on {words.count(summary['repeating'], 'connection')}" if summary["repeating"] else ""
     line(console, "Retransmitted", words.causes(summary["retransmissions"]) + repeating)
-    timeouts = words.timeouts_from(
-        summary["timeouts"], summary["retransmissions"], {one["point"] for one in found}
-    )
+    timeouts = words.timeouts_from(summary["timeouts"], summary["retransmissions"], points)
     line(console, "Timeouts", timeouts)
     if held := _held(summary["limits"]):
         line(console, "Limited by", held)

@@ -131,14 +131,14 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
     _line(console, "Data", words.data(found["bytes"], all_sent=words.has_all_sent(found)))
     _line(console, "Rate", words.rates(found))
-    _line(console, "Retransmitted", words.causes(found["retransmissions"]))
+    _line(console, "Retransmitted", words.retransmitted(found))
     timeouts = found["timeouts"]
     _line(console, "Timeouts", words.timeouts(found))
     _timeouts(console, timeouts.get("events", []), rto=found["point"] == "snd")
     _line(console, "RTT", words.rtt(found))
     if line := words.losses(found, both):
         _line(console, "Losses", line)
-    if line := words.limits(found.get("limits")):
+    if line := words.limits(found):
         _line(console, "Limited by", line)
     if line := words.bottleneck(found):
         _line(console, "Bottleneck", line)
@@ -285,8 +285,9 @@ def _utilization(console: Console, contract: Object) -> None:
     console.print(Text(verdict, style))
     _line(console, "Link idle", f"{found['idle_share']:.1%} of the time in which it could have sent")
     # Which copies the link carried, only its log shows, or the capture where they arrive.
-    guessed = found["basis"] != "link log" and found["duplicate_share"] > 0
-    twice = f"{'about ' if guessed else ''}{found['duplicate_share']:.1%}"
+    guessed = found["basis"] != "link log" and found["duplicate_bytes"] > 0
+    most = f"at most {found['duplicate_bytes'] / found['sent_bytes']:.1%}" if guessed else ""
+    twice = most or f"{found['duplicate_share']:.1%}"
     _line(console, "Duplicates", f"{twice} of the bytes on the link")
     _line(console, "Source", str(found["basis"]).replace("_", " "))
     causes: dict[str, list[float]] = {}

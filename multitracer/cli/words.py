@@ -37,9 +37,8 @@ def data(counts: Object, *, all_sent: bool = False) -> str:
     """
     acked = "all" if counts["acked"] == counts["unique"] else f"{counts['acked']:,}"
     duplicate = f"{counts['duplicate']:,}" if counts["duplicate"] else "no"
-    again = f"{duplicate} duplicate bytes in this capture"
-    if all_sent:
-        again = f"{duplicate} bytes retransmitted"
+    # Copies that the network made are not the sender's: they stand with what came out of order.
+    again = f"{duplicate} bytes retransmitted{'' if all_sent else ' that had passed before'}"
     return f"{counts['unique']:,} bytes, {acked} acknowledged; {again}"
 
 
@@ -91,6 +90,13 @@ def causes(counts: Object) -> str:
     return f"{count(counts['total'], 'segment')}{': ' if parts else ''}{', '.join(parts)}"
 
 
+def retransmitted(connection: Object) -> str:
+    """The same of a connection: at least those that came by, where others were lost before the capture."""
+    passed = connection["point"] == "snd" and not connection["retransmissions"].get("inferred")
+    some_missing = not passed and loss_bounds(connection).upstream > 0
+    return f"{'at least ' if some_missing else ''}{causes(connection['retransmissions'])}"
+
+
 def verdicts(counts: Object) -> str:
     """Timeouts by verdict."""
     parts = [f"{counts[key]:,} {key}" for key in ("spurious", "genuine", "inconclusive") if counts[key]]
@@ -138,7 +144,7 @@ def rtt(found: Object) -> str:
         least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
         return f"min {least}, median {median}, 95th percentile {p95}"
     if whole is not None and found["point"] != "snd":
-        return f"min {duration(whole.least / 1e3)}; later unknown here: no timestamps"
+        return f"min {duration(whole.least / 1e3)}; later unknown here{'' if found['timestamps'] else ': no timestamps'}"
     if samples is None:
         return "no sample"
     low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))
@@ -184,14 +190,22 @@ def losses(connection: Object, both: Object | None = None) -> str:
     return "; ".join(part for part in (text, f"out of order: {', '.join(others)}" if others else "") if part)
 
 
-def limits(found: Object | None) -> str:
-    """What limited the sender, by share of the time: ``bandwidth 93%, loss recovery 5%``."""
-    if not found:
+def limits(connection: Object) -> str:
+    """What limited the sender, by share of the time: ``bandwidth 93%, loss recovery 5%``.
+
+    Time in which the path stalled is named so, as in the sentence on it: no limit of the sender explains it.
+    """
+    found, facts = connection.get("limits"), flow(connection)
+    if not found or facts is None:
         return ""
-    shares = {name: found[name] for name in LIMITS if found[name] >= 0.005}
+    shares = {name: found[name] for name in LIMITS}
+    if facts.stalls_s and facts.seconds:
+        shares = {name: spent_s / facts.seconds for name, spent_s in facts.waits_s.items()}
+        shares["stalled path"] = facts.stalled_s / facts.seconds
     parts = [
         f"{name.replace('_', ' ')} {share:.0%}"
         for name, share in sorted(shares.items(), key=lambda one: -one[1])
+        if share >= 0.005
     ]
     return f"{', '.join(parts)} of {duration(found['seconds'])} ({found['method']})"
 

@@ -27,24 +27,26 @@ def cost_words(low_s: float, cost_s: float, high_s: float) -> str:
 
 
 def definition(loss: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> str:
-    """What a cost is, with the loss that all are a part of: its bounds, if one of a cost is told.
+    """What a cost is; of several, what all of them come to, with its bounds if these are wide.
+
+    What no sentence has a cost for, such as the handshake and slow start, is not part of it.
 
     Parameters
     ----------
     loss : mapping
         ``loss`` of the JSON object (docs/json.md).
     said : sequence of mapping
-        The sentences whose costs are told.
+        The sentences whose costs are printed.
     """
-    low, high = loss["bounds_s"]
-    reported = any(sentence["cost_bounds_s"][1] > loss["s"] for sentence in said)
-    beyond = reported and duration(high) != duration(loss["s"])
-    wide = beyond or bounds_are_wide(low, loss["s"], high)
-    bounds = f" ({duration(low)} to {duration(high)})" if wide else ""
-    return (
-        f"how much sooner the transfer of {duration(loss['transfer_s'])} would have ended without the cause; "
-        f"without all of them, {duration(loss['s'])}{bounds} sooner."
-    )
+    text = f"how much sooner the transfer of {duration(loss['transfer_s'])} would have ended without the cause"
+    priced = [sentence for sentence in said if sentence["cost_s"] >= SAID_S]
+    if len(priced) < 2:
+        return f"{text}."
+    together_s = min(sum(sentence["cost_s"] for sentence in priced), loss["s"])
+    bounds = [sentence["cost_bounds_s"] for sentence in priced]
+    low_s = min(sum(low for low, _ in bounds), together_s)
+    high_s = max(min(sum(high for _, high in bounds), loss["bounds_s"][1]), together_s)
+    return f"{text}; without all of these, {cost_words(low_s, together_s, high_s)} sooner."
 
 
 def bounds_are_wide(low_s: float, cost_s: float, high_s: float) -> bool:

@@ -129,8 +129,10 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
     every = "" if unacked == timeouts else f"{unacked:,} as "
     parts += [f"{every}every ACK of what had arrived was lost"] if unacked else []
     which = f" ({', '.join(parts)})" if parts else ""
+    # Away from the sender, timers show by what they sent alone, and retransmissions by what came by.
+    least = "" if all(flow.point == "snd" for flow in flows) else "at least "
     causes = [
-        f"{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"
+        f"{least}{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"
         if timeouts
         else ""
     ]

@@ -3,9 +3,9 @@
 //! An ACK that passes here reaches the sender, and what it releases passes here, one half round trip later
 //! ([`Halves::near_ns`]); with timestamps (RFC 7323) the data says itself which ACK its sender had seen.
 
-use super::half::Halves;
+use super::half::{HOST_NS, Halves};
 use super::limits::Wait;
-use super::line::Line;
+use super::line::{Heard, Line};
 use super::writes::Writes;
 use crate::segment::{Segment, flags};
 use crate::tracker::fields::{Fields, Walk, walk_over};
@@ -13,6 +13,9 @@ use crate::tracker::sender::Sender;
 
 /// A sender silent for so long with more to send waits for its retransmission timer (Linux: `TCP_RTO_MIN`).
 pub(super) const SILENCE_NS: i64 = 180_000_000;
+
+/// A link of 600 kbit/s spreads the three packets before the first that is looked at over so long.
+const SPREAD_NS: i64 = 60_000_000;
 
 /// From so many segments on, almost all with PSH, each is a write; and no more than one of so many may have none.
 const WRITES: u32 = 32;
@@ -103,10 +106,13 @@ impl Fields for Gaps {
 
 impl Gaps {
     /// The first segment that is looked at. What went before fitted into the initial window: only the application
-    /// can have spread it.
-    pub fn begin(&mut self, segment: &Segment, end: i64, own: &Sender) {
+    /// can have spread it, or, away from the sender, a slow link.
+    pub fn begin(&mut self, segment: &Segment, end: i64, own: &Sender, halves: &Halves) {
         let first_ns = own.totals.first_data_ns.unwrap_or(segment.t_ns);
-        self.spent_ns[Wait::Application as usize] = segment.t_ns.saturating_sub(first_ns).max(0);
+        let took_ns = segment.t_ns.saturating_sub(first_ns).max(0);
+        let beside = halves.near_min_ns().is_some_and(|near_ns| near_ns < HOST_NS);
+        let by_link = !beside && took_ns <= SPREAD_NS;
+        self.spent_ns[if by_link { Wait::Network } else { Wait::Application } as usize] = took_ns;
         (self.una, self.edge) = (own.snd_una, -1);
         self.high = end;
         self.keep(segment, end.wrapping_sub(i64::from(segment.length)));
@@ -251,10 +257,18 @@ impl Gaps {
         }
         let slack_ns = halves.slack_ns;
         let idle = drained_ns.is_some_and(|at_ns| t_ns.saturating_sub(at_ns.max(before_ns)) > slack_ns);
-        let prompted = prompted_ns > i64::MIN && t_ns.saturating_sub(prompted_ns) <= slack_ns;
+        // Close to the sender, what the handshake took is more than the half: an ACK that passed just before may be known.
+        let heard = |heard: &Heard| {
+            let known = echoed.is_none_or(|ecr| heard.ts_val.wrapping_sub(ecr) as i32 <= 0);
+            known && t_ns.saturating_sub(heard.t_ns) <= slack_ns
+        };
+        let prompted = prompted_ns > i64::MIN && t_ns.saturating_sub(prompted_ns) <= slack_ns
+            || near_ns <= slack_ns && self.line.front().is_some_and(heard);
         // A full segment without PSH: more was to be sent already (RFC 9293 section 3.9.1.2).
         let more = !self.pushed && !short && self.pushes;
-        let late = rest_ns > slack_ns;
+        // What is sent at once, before any ACK, comes at the distance that a slow link gives it.
+        let first_flight = self.edge < 0 && rest_ns <= 4 * self.usual_ns;
+        let late = rest_ns > slack_ns && !first_flight;
         let application = if !late || more {
             false
         } else if self.pushed && short {

@@ -99,6 +99,8 @@ impl Fields for Halves {
 /// Least and most of what counts as one burst, and of what a sender takes to react.
 const QUICK_NS: (i64, i64) = (10_000, 200_000);
 const SLACK_NS: (i64, i64) = (300_000, 5_000_000);
+/// A host answers itself within this, at its best.
+pub(super) const HOST_NS: i64 = 1_000_000;
 
 impl Halves {
     /// What the connection has measured already.
@@ -278,10 +280,13 @@ impl Halves {
         self.clock(segment.t_ns, val, first);
         self.echoes = self.echoes.saturating_add(1);
         if !waited {
-            // With nothing under way, a sender of known clock that was silent for as long as its timer waited itself.
+            // With nothing under way, a sender of known clock that was silent for as long as its timer waited itself. Next to
+            // it nothing else but its own queue, which its clock shows, makes an echo late: it waited for its application, or
+            // to pace its segments.
             let least_ns = self.near_min_ns.saturating_add(self.late_ns);
             let silent = idle && took_ns.saturating_sub(least_ns) >= SILENCE_NS;
-            let took_ns = if silent { least_ns } else { took_ns };
+            let waited_itself = silent || self.near_min_ns < HOST_NS;
+            let took_ns = if waited_itself { took_ns.min(least_ns) } else { took_ns };
             self.near_last_ns = took_ns;
             if counts {
                 self.near.add(took_ns);

@@ -198,8 +198,8 @@ impl Path {
 fn begin(own: &mut Sender, peer: &Sender, segment: &Segment, seq: i64) {
     let mut path = Box::<Path>::default();
     let end = seq.wrapping_add(i64::from(segment.length)).max(own.snd_max);
-    path.gaps.begin(segment, end, own);
     path.halves.begin(own.rtt.min(), peer.rtt.min());
+    path.gaps.begin(segment, end, own, &path.halves);
     path.trains.sack = own.sack_permitted;
     own.ttl = segment.ttl;
     own.path = Some(path);

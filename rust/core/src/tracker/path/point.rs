@@ -2,6 +2,7 @@
 //! than any on a wire, what was lost behind it, and how the round trip divides. Never by the last alone with more than a
 //! guess.
 
+use super::half::HOST_NS;
 use super::report::halves_of;
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;
@@ -80,8 +81,7 @@ pub struct Observation {
 const TELLING_NS: i64 = 500_000;
 /// From here on a share of a fiftieth tells more than chance.
 const FAR_NS: i64 = 5_000_000;
-/// A host answers at its best within this, of so many answers; one that never does is farther away.
-const HOST_NS: i64 = 1_000_000;
+/// Of so many answers, one that never comes as soon as a host's own is of one farther away.
 const ANSWERS: u32 = 16;
 /// From so many segments on that were lost behind it, a capture was not taken at the receiver: there, SACK reports what
 /// came by before the next copy can. If answers come sooner than this, its host may have discarded them (RFC 7323 section 5,

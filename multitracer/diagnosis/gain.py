@@ -159,7 +159,7 @@ def loss_of_path(
     rate_bps : float or None
         Of the bottleneck; None if the captures do not show it.
     seen_full : bool
-        Whether it was full for a good part of the transfer: only then is there no faster link.
+        Whether it was full for a good part of the transfer: only then is it no faster, and no slower.
     opening_s : float
         Handshake and slow start with an empty path: the least that the transfer takes on any link.
     """
@@ -169,7 +169,9 @@ def loss_of_path(
     lost_s = min(max(transfer_s - 8 * wire_bytes / rate_bps, 0.0), transfer_s)
     slower_s = max(transfer_s - 8 * wire_bytes * (1 + HIDDEN) / rate_bps, 0.0)
     faster_s = max(transfer_s - 8 * wire_bytes / (rate_bps * (1 + HIDDEN)), 0.0)
-    return Loss(transfer_s, lost_s, slower_s, faster_s if seen_full else max(most_s, lost_s))
+    if seen_full:
+        return Loss(transfer_s, lost_s, slower_s, faster_s)
+    return Loss(transfer_s, lost_s, 0.0, max(most_s, lost_s))
 
 
 def opening_s(rate_bps: float | None, rtt_s: float, wire_bytes: float, packet_bytes: float) -> float:

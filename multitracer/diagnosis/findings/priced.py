@@ -146,6 +146,7 @@ def _rate(m: Timeline, entries: Sequence[Object]) -> tuple[float | None, bool]:
     seen_full = full >= SEEN_FULL * whole
     flows = [one for entry in entries if (one := flow(entry)) is not None]
     rates = [one.rate_bps for one in flows if one.rate_bps and not paced_by_reader(one)]
+    shown = bool(rates)
     if not m.summarised:
         from multitracer.layers.tcp.bottleneck import bottleneck
 
@@ -153,4 +154,4 @@ def _rate(m: Timeline, entries: Sequence[Object]) -> tuple[float | None, bool]:
         # Packets that had passed it before they were captured come out at the rate of the next link.
         if found is not None and not (seen_full and rates and 8 * found.rate > TWICE * max(rates)):
             rates.append(8 * found.rate)
-    return max(rates, default=None), seen_full and bool(rates)
+    return max(rates, default=None), seen_full and shown

@@ -103,6 +103,9 @@ fn most_rate(path: &Path, limits: &Limits, sender: &Sender) -> Option<f64> {
 
 /// Share of the time with data in flight from which on a full link carried nearly all.
 const MOSTLY_FULL: f64 = 0.95;
+/// What was delivered while a queue stood is the rate of the link, without another sign, if it was full for so much of the
+/// time: a few moments of queueing are as well those of a host.
+const SHOWN: f64 = 0.35;
 
 fn bottleneck(
     path: &Path,
@@ -118,12 +121,15 @@ fn bottleneck(
     let by_queue = all_ns > 0 && 2 * trains.queued_ns > all_ns;
     let link_bps = link.map(|link| link.bytes_per_s as f64);
     let paced = limits.is_some_and(|limits| limits.paced);
+    let full_share = limits.and_then(Limits::full_share).unwrap_or(0.0);
     let rate = match constant {
         _ if paced => None,
         _ if path.link.is_some() => link_bps,
         Some(rate) => Some(rate),
         None if link_bps.is_some() => link_bps,
-        None if by_queue => Some(path.queued_rate().unwrap_or_else(|| trains.queued_rate())),
+        None if by_queue && full_share >= SHOWN => {
+            Some(path.queued_rate().unwrap_or_else(|| trains.queued_rate()))
+        }
         None => None,
     };
     let mean_rate = mean_rate(sender);

@@ -35,7 +35,7 @@ QUESTIONS = {
     "local_drops": Question(needs=("segments",)),
     "idle_phases": Question(
         needs=("link_frames|link_events|segments",),
-        uses=("flow_control", "timeouts", "link_resets", "local_drops"),
+        uses=("connections", "flow_control", "timeouts", "link_resets", "local_drops"),
     ),
     "utilization": Question(
         needs=("result:connections",), uses=("flow_control", "idle_phases", "local_drops")

@@ -8,12 +8,13 @@ from typing import Any
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import MOST
 from multitracer.diagnosis.field.offered import (
-    TWICE,
+    exceeds_full_link,
     full_part,
     full_share,
     offered_bps,
     together_s,
     wire_bytes,
+    with_most_data,
 )
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.lazy import np
@@ -123,9 +124,9 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     sent, duplicate = _bytes(results["connections"])
     if found is None or sent <= 0 or total(found.span) <= 0:
         return None
-    chosen = _chosen(results["connections"])
+    chosen = with_most_data(results["connections"].summary["connections"])
     offered = offered_bps(chosen)
-    if offered is None or 8 * found.rate > TWICE * offered:
+    if offered is None or exceeds_full_link(8 * found.rate, chosen):
         return None
     span = total(found.span)
     # A copy was lost in front of the bottleneck, then the link carried the bytes once, or on it or behind it.
@@ -150,7 +151,7 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
 
     Any capture shows this one, also where no time between a segment and its ACK can be measured.
     """
-    chosen = [entry for entry in _chosen(connections) if entry["bytes"]["sent"]]
+    chosen = [entry for entry in with_most_data(connections.summary["connections"]) if entry["bytes"]["sent"]]
     offered = offered_bps(chosen)
     span_s = together_s(chosen)
     if offered is None or span_s <= 0 or full_part(chosen) < MOSTLY:
@@ -231,14 +232,6 @@ def _arrived_twice(m: Timeline) -> int:
         for one in m.connections
         if m.rcv in one.summaries
     )
-
-
-def _chosen(connections: Result) -> list[dict[str, Any]]:
-    """Those with most data, of many."""
-    entries: list[dict[str, Any]] = connections.summary["connections"]
-    if len(entries) <= MOST:
-        return entries
-    return [entries[place] for place in digest(entries, MOST)["largest"]]
 
 
 def _answered(results: Mapping[str, Result], *names: str) -> bool:

@@ -130,6 +130,8 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     stream = "" if found["stream"] is None else f" (tcp.stream eq {found['stream']})"
     _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
     _line(console, "Data", words.data(found["bytes"], all_sent=words.has_all_sent(found)))
+    if found["closed"] == "reset":
+        _line(console, "Ended", words.reset(found["bytes"]))
     _line(console, "Rate", words.rates(found))
     _line(console, "Retransmitted", words.retransmitted(found))
     timeouts = found["timeouts"]

@@ -42,6 +42,12 @@ def data(counts: Object, *, all_sent: bool = False) -> str:
     return f"{counts['unique']:,} bytes, {acked} acknowledged; {again}"
 
 
+def reset(counts: Object) -> str:
+    """That a connection was reset, and what was still unacknowledged then."""
+    left = counts["unique"] - counts["acked"]
+    return f"reset by a RST{f', {left:,} bytes were never acknowledged' if left else ''}"
+
+
 def has_all_sent(connection: Object) -> bool:
     """Whether the capture has all that the sender sent: it is next to it, and no first copy is missing."""
     return connection["point"] == "snd" and not connection["retransmissions"].get("inferred")
@@ -144,7 +150,8 @@ def rtt(found: Object) -> str:
         least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
         return f"min {least}, median {median}, 95th percentile {p95}"
     if whole is not None and found["point"] != "snd":
-        return f"min {duration(whole.least / 1e3)}; later unknown here{'' if found['timestamps'] else ': no timestamps'}"
+        why = "" if found["timestamps"] else ": no timestamps"
+        return f"min {duration(whole.least / 1e3)}; later unknown here{why}"
     if samples is None:
         return "no sample"
     low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))

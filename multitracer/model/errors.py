@@ -186,7 +186,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "time-backwards",
         "warning",
         "A record is older than the one before it.",
-        "Several interfaces or CPUs, or a clock set back, do that; sort with reordercap if the order matters.",
+        "Several interfaces or CPUs, or a clock set back, do that; reordercap sorts if the order matters.",
     ),
     IssueKind(
         "malformed-packet",

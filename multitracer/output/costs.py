@@ -38,7 +38,8 @@ def definition(loss: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> st
     said : sequence of mapping
         The sentences whose costs are printed.
     """
-    text = f"how much sooner the transfer of {duration(loss['transfer_s'])} would have ended without the cause"
+    took = duration(loss["transfer_s"])
+    text = f"how much sooner the transfer of {took} would have ended without the cause"
     priced = [sentence for sentence in said if sentence["cost_s"] >= SAID_S]
     if len(priced) < 2:
         return f"{text}."

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from multitracer.diagnosis.field.facts import Flow, Object, flow
 from multitracer.diagnosis.field.full_links import together_bps
+from multitracer.diagnosis.field.measurement import MOST
 from multitracer.diagnosis.field.receivers import part_full
+from multitracer.output.digest import digest
 
 SEEN_FULL = 0.1
 """The bottleneck's rate is shown if it was full for this part of the transfers, weighted by data."""
@@ -19,6 +22,19 @@ _HEADERS_BYTES = 52
 """IP and TCP with timestamps."""
 
 _PACKET_BYTES = 1500
+
+
+def with_most_data(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of many with most data, which show what the path offered; of a few all.
+
+    Parameters
+    ----------
+    entries : list of dict
+        All ``connections`` (docs/json.md).
+    """
+    if len(entries) <= MOST:
+        return entries
+    return [entries[place] for place in digest(entries, MOST)["largest"]]
 
 
 def wire_bytes(entries: Sequence[Object]) -> tuple[float, float]:
@@ -74,6 +90,20 @@ def offered_bps(entries: Iterable[Object]) -> float | None:
     if not rates:
         return None
     return max(*rates, together_bps(tuple(full)) or 0.0)
+
+
+def exceeds_full_link(rate_bps: float, entries: Iterable[Object]) -> bool:
+    """Whether an estimate of the bottleneck's rate is far beyond the rate that it had while it was full.
+
+    Parameters
+    ----------
+    rate_bps : float
+        Bits per second.
+    entries : iterable of mapping
+        Of ``connections`` (docs/json.md).
+    """
+    offered = offered_bps(entries)
+    return offered is not None and rate_bps > TWICE * offered
 
 
 def full_part(entries: Iterable[Object]) -> float:

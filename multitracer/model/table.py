@@ -38,7 +38,7 @@ class Table:
         If a column is missing, unknown, or of another length.
     """
 
-    __slots__ = ("_columns", "_constants", "_rows", "schema")
+    __slots__ = ("_columns", "_constants", "_pick", "_rows", "schema")
 
     def __init__(self, schema: Schema, columns: Mapping[str, Any], rows: int | None = None) -> None:
         unknown = set(columns) - set(schema.by_name)
@@ -59,13 +59,14 @@ class Table:
             raise ValueError(f"table {schema.name}: columns of different lengths {sorted(lengths)}")
         self._rows = lengths.pop() if lengths else 0
         self._constants: dict[str, Sparse] | None = None
+        self._pick: _Pick | None = None  # what all columns are picked by, unless they are known to be the same
 
     @classmethod
     def _of(cls, schema: Schema, columns: dict[str, Array | Sparse | _Pick | _Parts], rows: int) -> Table:
         """A table out of columns that are known to fit."""
         table = cls.__new__(cls)
         table.schema, table._columns, table._rows = schema, columns, rows
-        table._constants = None
+        table._constants = table._pick = None
         return table
 
     @classmethod
@@ -191,13 +192,15 @@ class Table:
             if len(rows) != len(self):
                 raise ValueError(f"table {self.schema.name}: a mask of {len(rows)} for {len(self)} rows")
             rows = np.flatnonzero(rows)
-        picked: dict[str, Array | Sparse | _Pick | _Parts] = dict.fromkeys(self._columns, _Pick(self, rows))
+        # Rows of rows are taken from where those are: the columns between need not be made.
+        pick = _Pick(self, rows) if self._pick is None else _Pick(self._pick.table, self._pick.rows[rows])
+        picked: dict[str, Array | Sparse | _Pick | _Parts] = dict.fromkeys(self._columns, pick)
         if self._constants is None:  # the same for all that is picked of it: often thousands of flows
             known = ((name, self._constant(name)) for name in self._columns)
             self._constants = {name: Sparse(one) for name, one in known if one is not None}
         picked.update(self._constants)
         found = Table._of(self.schema, picked, len(rows))
-        found._constants = self._constants
+        found._constants, found._pick = self._constants, pick
         return found
 
     def sorted_by(self, name: str) -> Table:

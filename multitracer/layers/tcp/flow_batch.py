@@ -20,7 +20,7 @@ Times = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _COUNTABLE = 2**62
-_ROWS = 1 << 19
+_ROWS = 1 << 16
 """Segments in one batch: larger batches are no faster and take more memory."""
 
 

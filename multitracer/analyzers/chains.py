@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -68,15 +69,19 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 def _charge(evidence: Evidence, chains: list[Chain], held: list[Chain]) -> Table:
     """Which chain each idle phase, timeout and repeat belongs to; `held` are numbered behind the others."""
-    rows: list[tuple[str, int, int, int]] = []
     by_repeat: dict[tuple[int, int], int] = {}
     for number, chain in enumerate(chains, 1):
         for episode in _episodes_of(evidence, chain):
-            for record in episode.values("record"):
-                by_repeat[episode.conn, record] = number
+            by_repeat.update(dict.fromkeys(zip(repeat(episode.conn), episode.values("record")), number))
+    times: list[int] = []
+    records: list[int] = []
+    numbers: list[int] = []
     for episode in evidence.episodes:
-        for t_ns, record in zip(episode.values("t_ns"), episode.values("record"), strict=True):
-            rows.append(("repeat", t_ns, record, by_repeat.get((episode.conn, record), 0)))
+        repeated = episode.values("record")
+        times += episode.values("t_ns")
+        records += repeated
+        numbers += map(by_repeat.get, zip(repeat(episode.conn), repeated), repeat(0))
+    rows = list(zip(repeat("repeat"), times, records, numbers))
     timeouts = evidence.rows("timeouts")
     if timeouts is not None:
         for t_ns, record, conn in zip(
@@ -153,43 +158,44 @@ def _source_of(evidence: Evidence) -> int:
 
 def _words(m: Timeline, chains: list[Chain], table: Table) -> list[dict[str, Any]]:
     """The chains for the summary."""
-    paths = [source.path for source in m.sources]
+    paths, t0_ns = [source.path for source in m.sources], m.t0_ns
     rows = zip(chains, table["end_ns"].tolist(), table["cost_ns"].tolist(), strict=True)
     return [
         {
             "chain": number,
             "kind": chain.kind,
-            "start": round(m.seconds(chain.t_ns), 6),
-            "end": round(m.seconds(end_ns), 6),
+            "start": round(float(chain.t_ns - t0_ns) / 1e9, 6),
+            "end": round(float(end_ns - t0_ns) / 1e9, 6),
             "conn": chain.conn if chain.conn >= 0 else None,
-            "idle_s": round(chain.idle_ns / 1e9, 6),
-            "held_s": round(chain.held_ns / 1e9, 6),
+            "idle_s": round(chain.idle_ns / 1e9, 6) if chain.idle_ns else 0.0,
+            "held_s": round(chain.held_ns / 1e9, 6) if chain.held_ns else 0.0,
             "duplicate_bytes": chain.duplicate,
             "dropped_bytes": chain.dropped,
             "cost_s": round(cost_ns / 1e9, 6),
-            "silence_s": round(chain.silence_ns / 1e9, 6),
-            "events": [_event(m, paths, place, event) for place, event in enumerate(chain.events, 1)],
+            "silence_s": round(chain.silence_ns / 1e9, 6) if chain.silence_ns else 0.0,
+            "events": [_event(t0_ns, paths, place, event) for place, event in enumerate(chain.events, 1)],
         }
         for number, (chain, end_ns, cost_ns) in enumerate(rows, 1)
     ]
 
 
-def _event(m: Timeline, paths: list[str], number: int, event: Event) -> dict[str, Any]:
+def _event(t0_ns: int, paths: list[str], number: int, event: Event) -> dict[str, Any]:
+    what, t_ns, rule, parent, end_ns, source, record, _, seq, length, frames, several, wait_ns, cause = event
     return {
         "event": number,
-        "parent": event.parent or None,
-        "what": event.what,
-        "t": round(m.seconds(event.t_ns), 6),
-        "end": round(m.seconds(event.end_ns), 6) if event.end_ns >= 0 else None,
-        "source": paths[event.source] if event.source >= 0 else None,
-        "record": event.record or None,
-        "seq": event.seq if event.seq >= 0 else None,
-        "length": event.length if event.length >= 0 else None,
-        "frames": event.frames or None,
-        "number": event.number,
-        "wait_s": round(event.wait_ns / 1e9, 6) if event.wait_ns >= 0 else None,
-        "cause": event.cause or None,
-        "rule": event.rule,
+        "parent": parent or None,
+        "what": what,
+        "t": round(float(t_ns - t0_ns) / 1e9, 6),
+        "end": round(float(end_ns - t0_ns) / 1e9, 6) if end_ns >= 0 else None,
+        "source": paths[source] if source >= 0 else None,
+        "record": record or None,
+        "seq": seq if seq >= 0 else None,
+        "length": length if length >= 0 else None,
+        "frames": frames or None,
+        "number": several,
+        "wait_s": round(wait_ns / 1e9, 6) if wait_ns >= 0 else None,
+        "cause": cause or None,
+        "rule": rule,
     }
 
 

@@ -78,6 +78,10 @@ class Episode:
         """A column of its rows as a list."""
         return self.of.values(name)[self.begin : self.end]
 
+    def first(self, name: str) -> Any:
+        """A column of its first row."""
+        return self.of.values(name)[self.begin]
+
     @property
     def causes(self) -> list[str]:
         """Why each of its segments was sent again."""
@@ -202,22 +206,24 @@ class Evidence:
 
     def timeouts_in(self, episode: Episode) -> Table | None:
         """Timeouts by which something of a recovery was sent again; None if there are none."""
-        known = self._timeout_of
-        if not known:
+        known = self._timeout_of.get(episode.conn)
+        if known is None:
             return None
-        places = [known.get((episode.conn, one)) for one in episode.values("record")]
-        mine = sorted(place for place in places if place is not None)
+        mine = sorted([known[record] for record in episode.values("record") if record in known])
         rows = self.rows("timeouts") if mine else None
         return None if rows is None else rows.where(np.array(mine, dtype=np.int64))
 
     @cached_property
-    def _timeout_of(self) -> dict[tuple[int, int], int]:
-        """Places of timeouts by connection and the packet sent again."""
+    def _timeout_of(self) -> dict[int, dict[int, int]]:
+        """Places of timeouts by connection, then by the packet sent again."""
         rows = self.rows("timeouts")
-        if rows is None:
-            return {}
-        keys = zip(rows["conn"].tolist(), rows["record"].tolist(), strict=True)
-        return {key: place for place, key in enumerate(keys)}
+        found: dict[int, dict[int, int]] = {}
+        if rows is not None:
+            for place, (conn, record) in enumerate(
+                zip(rows["conn"].tolist(), rows["record"].tolist(), strict=True)
+            ):
+                found.setdefault(conn, {})[record] = place
+        return found
 
     @cached_property
     def _timeouts(self) -> Grouped:

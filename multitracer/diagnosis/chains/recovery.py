@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
@@ -61,21 +63,25 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
     t_ns, source, record, seq, duplicate = map(
         episode.values, ("t_ns", "source", "record", "seq", "duplicate")
     )
-    for word in dict.fromkeys(causes):
-        rows = [row for row, cause in enumerate(causes) if cause == word]
+    words = dict.fromkeys(causes)
+    rows: Sequence[int] = range(len(causes))
+    for word in words:
+        if len(words) > 1:
+            rows = [row for row, cause in enumerate(causes) if cause == word]
+        first, number = rows[0], len(rows)
         chain.add(
             Event(
                 word if word != "timeout" else "timeout_retransmission",
-                t_ns[rows[0]],
-                f"{count(len(rows), 'segment')} retransmitted in the same recovery (RFC 6582)",
+                t_ns[first],
+                f"{count(number, 'segment')} retransmitted in the same recovery (RFC 6582)",
                 last,
                 end_ns=t_ns[rows[-1]],
-                source=source[rows[0]],
-                record=record[rows[0]],
+                source=source[first],
+                record=record[first],
                 conn=episode.conn,
-                seq=min(seq[row] for row in rows),
-                length=sum(duplicate[row] for row in rows),
-                number=len(rows),
+                seq=min([seq[row] for row in rows]),
+                length=sum([duplicate[row] for row in rows]),
+                number=number,
             )
         )
 
@@ -152,15 +158,16 @@ def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
             add_episode(evidence, chain, episode, last)
             chains.append(chain)
             continue
-        chain = Chain("loss", episode.copy_ns, episode.conn)
+        copy_ns = episode.copy_ns
+        chain = Chain("loss", copy_ns, episode.conn)
         first = chain.add(
             Event(
                 "sent",
-                episode.copy_ns,
+                copy_ns,
                 "first transmission of the retransmitted data",
                 conn=episode.conn,
-                seq=episode.values("seq")[0],
-                length=episode.values("length")[0],
+                seq=episode.first("seq"),
+                length=episode.first("length"),
             )
         )
         add_episode(evidence, chain, episode, _lost_between(evidence, chain, episode, first))

@@ -145,8 +145,10 @@ def _gaps_of(bursts: Sequence[Chain]) -> str:
 
 
 def _losses(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
-    needless = [chain for chain in mine if _needless(chain)]
-    lossy = [chain for chain in mine if chain not in needless]
+    needless: list[Chain] = []
+    lossy: list[Chain] = []
+    for chain in mine:
+        (needless if _needless(chain) else lossy).append(chain)
     found = []
     if lossy:
         recoveries = several(len(lossy), "recovery", "recoveries")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Mapping
 from itertools import repeat
@@ -55,13 +56,14 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     links = _charge(evidence, charged, held)
     beside = sorted([*queue_chains(evidence), *xoff_chains(evidence)], key=lambda one: one.t_ns)
     chains = [*charged, *held, *beside]
-    table, events = chain_table(chains, evidence.byte_ns), event_table(chains)
+    table, events, byte_ns = chain_table(chains, evidence.byte_ns), event_table(chains), evidence.byte_ns
+    del evidence, drops, resets, calls, still, acks, bursts, found, charged, held, beside, left
     words = table.words("kind")
     summary = {
-        "count": len(chains),
+        "count": len(table),
         "kinds": {kind: int(np.count_nonzero(words == kind)) for kind in sorted(set(words.tolist()))},
         "idle_s": round(int(table["idle_ns"].sum()) / 1e9, 6),
-        "byte_us": round(evidence.byte_ns / 1e3, 6),
+        "byte_us": round(byte_ns / 1e3, 6),
         "chains": _words(m, chains, table),
     }
     return Result("chains", summary, {"chains": table, "chain_events": events, "chain_links": links})
@@ -69,37 +71,40 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 def _charge(evidence: Evidence, chains: list[Chain], held: list[Chain]) -> Table:
     """Which chain each idle phase, timeout and repeat belongs to; `held` are numbered behind the others."""
-    by_repeat: dict[tuple[int, int], int] = {}
+    by_repeat: dict[int, dict[int, int]] = {one.conn: {} for one in evidence.episodes}
     for number, chain in enumerate(chains, 1):
         for episode in _episodes_of(evidence, chain):
-            by_repeat.update(dict.fromkeys(zip(repeat(episode.conn), episode.values("record")), number))
-    times: list[int] = []
-    records: list[int] = []
-    numbers: list[int] = []
+            by_repeat[episode.conn].update(dict.fromkeys(episode.values("record"), number))
+    times, records, numbers = array("q"), array("q"), array("q")
     for episode in evidence.episodes:
         repeated = episode.values("record")
-        times += episode.values("t_ns")
-        records += repeated
-        numbers += map(by_repeat.get, zip(repeat(episode.conn), repeated), repeat(0))
-    rows = list(zip(repeat("repeat"), times, records, numbers))
+        times.extend(episode.values("t_ns"))
+        records.extend(repeated)
+        numbers.extend(map(by_repeat[episode.conn].get, repeated, repeat(0)))
+    what = ["repeat"] * len(times)
     timeouts = evidence.rows("timeouts")
+    fired = []
     if timeouts is not None:
         for t_ns, record, conn in zip(
             *(timeouts[n].tolist() for n in ("t_ns", "record", "conn")), strict=True
         ):
-            rows.append(("timeout", t_ns, record, by_repeat.get((conn, record), 0)))
-    rows += _charge_idle(evidence, chains, held, by_repeat)
+            fired.append(("timeout", t_ns, record, by_repeat.get(conn, {}).get(record, 0)))
+    for word, t_ns, record, number in (*fired, *_charge_idle(evidence, chains, held, by_repeat)):
+        what.append(word)
+        times.append(t_ns)
+        records.append(record)
+        numbers.append(number)
     given = {
-        "what": np.array([row[0] for row in rows], dtype=object),
-        "t_ns": [row[1] for row in rows],
-        "record": [row[2] for row in rows],
-        "chain": [row[3] for row in rows],
+        "what": np.array(what, dtype=object),
+        "t_ns": np.array(times),
+        "record": np.array(records),
+        "chain": np.array(numbers),
     }
-    return Table.filled(CHAIN_LINKS, len(rows), given)
+    return Table.filled(CHAIN_LINKS, len(what), given)
 
 
 def _charge_idle(
-    evidence: Evidence, chains: list[Chain], held: list[Chain], by_repeat: dict[tuple[int, int], int]
+    evidence: Evidence, chains: list[Chain], held: list[Chain], by_repeat: dict[int, dict[int, int]]
 ) -> list[tuple[str, int, int, int]]:
     phases = evidence.rows("idle_phases")
     if phases is None:
@@ -111,12 +116,13 @@ def _charge_idle(
     columns = ("t_ns", "end_ns", "conn", "wake_record", "frame_record", "cause")
     for start, end, conn, wake, frame, code in zip(*(phases[name].tolist() for name in columns), strict=True):
         cause = IDLE_CAUSES[code]
-        number = by_repeat.get((conn, wake), 0)
+        mine = by_repeat.get(conn, {})
+        number = mine.get(wake, 0)
         if not number and cause in _BEHIND_LOSS:
             before = bisect_right(starts.get(conn, []), end + _SLACK_NS)
             if before:
                 last = evidence.episodes_by[conn][before - 1]
-                number = by_repeat.get((conn, last.first_record), 0)
+                number = mine.get(last.first_record, 0)
         elif not number and cause in _AWAITED:
             number = next((n for n, one in enumerate(held, len(chains) + 1) if _behind(one, start, end)), 0)
         if number:
@@ -157,9 +163,11 @@ def _source_of(evidence: Evidence) -> int:
 
 
 def _words(m: Timeline, chains: list[Chain], table: Table) -> list[dict[str, Any]]:
-    """The chains for the summary."""
+    """The chains for the summary; the list is empty after it, as each of them is there once."""
     paths, t0_ns = [source.path for source in m.sources], m.t0_ns
-    rows = zip(chains, table["end_ns"].tolist(), table["cost_ns"].tolist(), strict=True)
+    chains.reverse()
+    taken = (chains.pop() for _ in range(len(chains)))
+    rows = zip(taken, table["end_ns"].tolist(), table["cost_ns"].tolist(), strict=True)
     return [
         {
             "chain": number,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from multitracer.model.schema import Schema
 
     Array = npt.NDArray[Any]
+    _Column = Array | "Sparse" | "_Pick" | "_Parts" | "_Taken" | "_Back" | "_Of"
 else:
     Array = Any
 
@@ -46,7 +47,7 @@ class Table:
         if unknown or missing:
             raise ValueError(f"table {schema.name}: missing {sorted(missing)}, unknown {sorted(unknown)}")
         self.schema = schema
-        self._columns: dict[str, Array | Sparse | _Pick | _Parts] = {
+        self._columns: dict[str, _Column] = {
             column.name: given
             if isinstance(given := columns[column.name], Sparse)
             else np.asarray(given, dtype=_dtype(column.dtype))
@@ -62,7 +63,7 @@ class Table:
         self._pick: _Pick | None = None  # what all columns are picked by, unless they are known to be the same
 
     @classmethod
-    def _of(cls, schema: Schema, columns: dict[str, Array | Sparse | _Pick | _Parts], rows: int) -> Table:
+    def _of(cls, schema: Schema, columns: dict[str, _Column], rows: int) -> Table:
         """A table out of columns that are known to fit."""
         table = cls.__new__(cls)
         table.schema, table._columns, table._rows = schema, columns, rows
@@ -136,7 +137,7 @@ class Table:
         if len(tables) < 2:
             return cls.concat(schema, tables).sorted_by(by)
         order = np.argsort(np.concatenate([table[by] for table in tables]), kind="stable")
-        columns: dict[str, Array | Sparse | _Pick | _Parts] = dict.fromkeys(
+        columns: dict[str, _Column] = dict.fromkeys(
             schema.by_name, _Parts(tables, order)
         )
         for name in schema.by_name:
@@ -157,6 +158,14 @@ class Table:
         if isinstance(column, _Pick):
             column = column.table[name][column.rows]
             self._columns[name] = column
+        elif isinstance(column, _Of):
+            column = column.table[name]
+        elif isinstance(column, _Taken):
+            column = self._take(name, column)
+        elif isinstance(column, _Back):
+            ordered, column = column.table[name], np.empty_like(column.table[name])
+            column[self._columns[name].rows] = ordered
+            self._columns[name] = column
         elif isinstance(column, _Parts):
             column = np.concatenate([table[name] for table in column.tables])[column.rows]
             self._columns[name] = column
@@ -164,6 +173,18 @@ class Table:
             column = column.array(self._rows, _dtype(self.schema.by_name[name].dtype))
             self._columns[name] = column
         return column
+
+    def _take(self, name: str, column: _Taken) -> Array:
+        """A column in another order, out of the table that held it until now, which has it back from here."""
+        holder = column.table
+        while isinstance(other := holder._columns[name], _Of):
+            holder = other.table
+        taken = holder[name][column.rows]
+        taken.flags.writeable = False  # flows are views of it
+        self._columns[name] = taken
+        if isinstance(holder._columns[name], np.ndarray):
+            holder._columns[name] = _Back(self, column.rows)
+        return taken
 
     def _constant(self, name: str) -> Any:
         """What all rows of a column are known to hold, None if that is not known."""
@@ -192,14 +213,54 @@ class Table:
             if len(rows) != len(self):
                 raise ValueError(f"table {self.schema.name}: a mask of {len(rows)} for {len(self)} rows")
             rows = np.flatnonzero(rows)
+        return self._picked(rows, len(rows))
+
+    def between(self, begin: int, end: int) -> Table:
+        """Adjacent rows; their columns are no copies where those of this table are there.
+
+        Parameters
+        ----------
+        begin, end : int
+            The first row, and the one behind the last.
+        """
+        return self._picked(slice(begin, end), end - begin)
+
+    def reordered(self, order: Array) -> Table:
+        """All rows in another order; a column moves there when it is first used, and comes back when it must.
+
+        So one order of all rows is held, that which is asked for. Columns of it cannot be written to.
+
+        Parameters
+        ----------
+        order : array of int64
+            Every row number once.
+        """
+        holder, rows = self, order
+        if self._pick is not None and not isinstance(self._pick.rows, slice):
+            there = np.zeros(len(self._pick.table), dtype=np.bool_)
+            there[self._pick.rows] = True
+            if len(there) == len(self) and there.all():
+                holder, rows = self._pick.table, self._pick.rows[order]
+        taken = _Taken(holder, rows)
+        columns: dict[str, _Column] = dict.fromkeys(self._columns, taken)
+        columns.update({name: Sparse(one) for name in self._columns if (one := self._constant(name)) is not None})
+        return Table._of(self.schema, columns, len(order))
+
+    def _picked(self, rows: Array | slice, count: int) -> Table:
         # Rows of rows are taken from where those are: the columns between need not be made.
-        pick = _Pick(self, rows) if self._pick is None else _Pick(self._pick.table, self._pick.rows[rows])
-        picked: dict[str, Array | Sparse | _Pick | _Parts] = dict.fromkeys(self._columns, pick)
+        table, before = (self, None) if self._pick is None else self._pick
+        if isinstance(before, slice):
+            first = before.start
+            rows = slice(first + rows.start, first + rows.stop) if isinstance(rows, slice) else rows + first
+        elif before is not None:
+            rows = before[rows]
+        pick = _Pick(table, rows)
+        picked: dict[str, _Column] = dict.fromkeys(self._columns, pick)
         if self._constants is None:  # the same for all that is picked of it: often thousands of flows
             known = ((name, self._constant(name)) for name in self._columns)
             self._constants = {name: Sparse(one) for name, one in known if one is not None}
         picked.update(self._constants)
-        found = Table._of(self.schema, picked, len(rows))
+        found = Table._of(self.schema, picked, count)
         found._constants, found._pick = self._constants, pick
         return found
 
@@ -219,7 +280,10 @@ class Table:
             If a column has not as many values as the table has rows.
         """
         rows = len(self)
-        changed: dict[str, Array | Sparse | _Pick | _Parts] = dict(self._columns)
+        held = self._columns.items()
+        changed: dict[str, _Column] = {
+            name: _Of(self) if isinstance(one, np.ndarray | _Taken | _Back) else one for name, one in held
+        }
         for name, values in columns.items():
             array = np.asarray(values, dtype=_dtype(self.schema.by_name[name].dtype))
             if len(array) != rows:
@@ -287,6 +351,26 @@ class Sparse(NamedTuple):
 
 class _Pick(NamedTuple):
     """A column still to be taken from another table."""
+
+    table: Table
+    rows: Array | slice
+
+
+class _Of(NamedTuple):
+    """A column that another table has."""
+
+    table: Table
+
+
+class _Taken(NamedTuple):
+    """A column still to be taken over from another table, in another order."""
+
+    table: Table
+    rows: Array
+
+
+class _Back(NamedTuple):
+    """A column that another table has taken over: it holds these rows, in its order."""
 
     table: Table
     rows: Array

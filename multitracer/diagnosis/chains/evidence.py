@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,7 @@ _SECOND_NS = 1_000_000_000
 class Repeats:
     """Retransmissions of one connection in time order.
 
-    There may be tens of thousands of recoveries of a few segments each: values out of lists take a tenth of
+    There may be tens of thousands of recoveries of a few segments each: values out of Python's arrays take a tenth of
     the time that they take out of arrays of that length.
 
     Parameters
@@ -40,13 +41,13 @@ class Repeats:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._values: dict[str, list[Any]] = {}
+        self._values: dict[str, array[int]] = {}
 
-    def values(self, name: str) -> list[Any]:
-        """A column as a list."""
+    def values(self, name: str) -> array[int]:
+        """A column of whole numbers."""
         found = self._values.get(name)
         if found is None:
-            found = self._values[name] = self.table[name].tolist()
+            found = self._values[name] = array("q", self.table[name].astype(np.int64).tobytes())
         return found
 
     @cached_property
@@ -74,11 +75,11 @@ class Episode:
     begin: int
     end: int
 
-    def values(self, name: str) -> list[Any]:
-        """A column of its rows as a list."""
+    def values(self, name: str) -> array[int]:
+        """A column of its rows."""
         return self.of.values(name)[self.begin : self.end]
 
-    def first(self, name: str) -> Any:
+    def first(self, name: str) -> int:
         """A column of its first row."""
         return self.of.values(name)[self.begin]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
             Event(
                 word if word != "timeout" else "timeout_retransmission",
                 t_ns[first],
-                f"{count(number, 'segment')} retransmitted in the same recovery (RFC 6582)",
+                _repeated(number),
                 last,
                 end_ns=t_ns[rows[-1]],
                 source=source[first],
@@ -84,6 +85,11 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
                 number=number,
             )
         )
+
+
+@cache
+def _repeated(number: int) -> str:
+    return f"{count(number, 'segment')} retransmitted in the same recovery (RFC 6582)"
 
 
 def drop_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:

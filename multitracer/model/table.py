@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multitracer.model.lazy import np
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from multitracer.model.schema import Schema
 
     Array = npt.NDArray[Any]
-    _Column = Array | "Sparse" | "_Pick" | "_Parts" | "_Taken" | "_Back" | "_Of"
+    _Column = Array | "Sparse" | "_Pick" | "_Parts" | "_Taken" | "_Back" | "_Of" | "_Later"
 else:
     Array = Any
 
@@ -103,6 +103,20 @@ class Table:
         return cls(schema, columns, rows)
 
     @classmethod
+    def later(cls, schema: Schema, rows: int, make: Callable[[], Table]) -> Table:
+        """A table that is made when one of its columns is first used.
+
+        Parameters
+        ----------
+        schema : Schema
+        rows : int
+            How many it will have.
+        make : callable
+            Makes it.
+        """
+        return cls._of(schema, dict.fromkeys(schema.by_name, _Later(make)), rows)
+
+    @classmethod
     def in_time(cls, schema: Schema, given: Mapping[str, Any]) -> Table:
         """A table of the columns given, which have ``t_ns`` among them, in order of time; see `filled`."""
         return cls.filled(schema, len(given["t_ns"]), given).sorted_by("t_ns")
@@ -160,6 +174,10 @@ class Table:
             self._columns[name] = column
         elif isinstance(column, _Of):
             column = column.table[name]
+        elif isinstance(column, _Later):
+            made = column.make()
+            self._columns = dict(made._columns)
+            column = self[name]
         elif isinstance(column, _Taken):
             column = self._take(name, column)
         elif isinstance(column, _Back):
@@ -190,6 +208,9 @@ class Table:
         """What all rows of a column are known to hold, None if that is not known."""
         column = self._columns[name]
         return column.absent if isinstance(column, Sparse) and column.rows is None else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.schema, self.columns)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
@@ -354,6 +375,12 @@ class _Pick(NamedTuple):
 
     table: Table
     rows: Array | slice
+
+
+class _Later(NamedTuple):
+    """A column of a table still to be made."""
+
+    make: Callable[[], Table]
 
 
 class _Of(NamedTuple):

@@ -32,11 +32,12 @@ def capture_tables(state: AlignmentState, source: int, clock: Nominal) -> dict[s
         By name of the schema.
     """
     trace = state.traces[source]
+    terms = connections.Terms.of(source, state.merged, len(trace.connections))
     found = {}
     for name, table in trace.tables.items():
         columns = _common(table, source, clock)
         if {"conn", "dir", "seq"} <= set(table):
-            columns |= connections.columns(table, source, state.merged, len(trace.connections))
+            columns |= connections.columns(table, terms)
         found[name] = table.replace(**columns)
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from multitracer.model.lazy import np
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from multitracer.model.schema import Schema
 
     Array = npt.NDArray[Any]
-    _Column = Array | "Sparse" | "_Pick" | "_Parts" | "_Taken" | "_Back" | "_Of" | "_Later"
+    _Column: TypeAlias = "Array | Sparse | _Pick | _Parts | _Taken | _Back | _Of | _Later"
 else:
     Array = Any
 
@@ -60,7 +60,7 @@ class Table:
             raise ValueError(f"table {schema.name}: columns of different lengths {sorted(lengths)}")
         self._rows = lengths.pop() if lengths else 0
         self._constants: dict[str, Sparse] | None = None
-        self._pick: _Pick | None = None  # what all columns are picked by, unless they are known to be the same
+        self._pick: _Pick | None = None  # what all columns are picked by, but those that are one value
 
     @classmethod
     def _of(cls, schema: Schema, columns: dict[str, _Column], rows: int) -> Table:
@@ -151,9 +151,7 @@ class Table:
         if len(tables) < 2:
             return cls.concat(schema, tables).sorted_by(by)
         order = np.argsort(np.concatenate([table[by] for table in tables]), kind="stable")
-        columns: dict[str, _Column] = dict.fromkeys(
-            schema.by_name, _Parts(tables, order)
-        )
+        columns: dict[str, _Column] = dict.fromkeys(schema.by_name, _Parts(tables, order))
         for name in schema.by_name:
             if (shared := _shared(tables, name)) is not None:
                 columns[name] = shared
@@ -181,9 +179,10 @@ class Table:
         elif isinstance(column, _Taken):
             column = self._take(name, column)
         elif isinstance(column, _Back):
-            ordered, column = column.table[name], np.empty_like(column.table[name])
-            column[self._columns[name].rows] = ordered
-            self._columns[name] = column
+            ordered = column.table[name]
+            back = np.empty_like(ordered)
+            back[column.rows] = ordered
+            self._columns[name] = column = back
         elif isinstance(column, _Parts):
             column = np.concatenate([table[name] for table in column.tables])[column.rows]
             self._columns[name] = column
@@ -197,7 +196,7 @@ class Table:
         holder = column.table
         while isinstance(other := holder._columns[name], _Of):
             holder = other.table
-        taken = holder[name][column.rows]
+        taken: Array = holder[name][column.rows]
         taken.flags.writeable = False  # flows are views of it
         self._columns[name] = taken
         if isinstance(holder._columns[name], np.ndarray):
@@ -264,7 +263,9 @@ class Table:
                 holder, rows = self._pick.table, self._pick.rows[order]
         taken = _Taken(holder, rows)
         columns: dict[str, _Column] = dict.fromkeys(self._columns, taken)
-        columns.update({name: Sparse(one) for name in self._columns if (one := self._constant(name)) is not None})
+        for name in columns:
+            if (one := self._constant(name)) is not None:
+                columns[name] = Sparse(one)
         return Table._of(self.schema, columns, len(order))
 
     def _picked(self, rows: Array | slice, count: int) -> Table:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -30,8 +29,8 @@ _SECOND_NS = 1_000_000_000
 class Repeats:
     """Retransmissions of one connection in time order.
 
-    There may be tens of thousands of recoveries of a few segments each: values out of Python's arrays take a tenth of
-    the time that they take out of arrays of that length.
+    There may be tens of thousands of recoveries of a few segments each: values out of Python's arrays take a
+    tenth of the time that they take out of NumPy's arrays of that length.
 
     Parameters
     ----------

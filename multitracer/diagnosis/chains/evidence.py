@@ -50,6 +50,11 @@ class Repeats:
         return found
 
     @cached_property
+    def sent_again(self) -> tuple[array[int], ...]:
+        """What of each is in a chain: ``t_ns``, ``source``, ``record``, ``seq``, ``duplicate``."""
+        return tuple(map(self.values, ("t_ns", "source", "record", "seq", "duplicate")))
+
+    @cached_property
     def causes(self) -> list[str]:
         """Why each was sent."""
         words: list[str] = self.table.words("cause").tolist()

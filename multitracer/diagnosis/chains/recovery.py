@@ -32,7 +32,6 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
         Number, from 1, of the chain's event that caused the recovery.
     """
     chain.conn = episode.conn
-    chain.duplicate += episode.duplicate
     last = parent
     mine = evidence.timeouts_in(episode)
     if mine is not None:
@@ -60,17 +59,19 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
                     cause=str(verdicts[row]),
                 )
             )
-    causes = episode.causes
-    t_ns, source, record, seq, duplicate = map(
-        episode.values, ("t_ns", "source", "record", "seq", "duplicate")
-    )
-    words = dict.fromkeys(causes)
-    rows: Sequence[int] = range(len(causes))
+    begin, end = episode.begin, episode.end
+    causes = episode.of.causes
+    t_ns, source, record, seq, duplicate = episode.of.sent_again
+    words = dict.fromkeys(causes[begin:end])
+    rows: Sequence[int] = range(begin, end)
     for word in words:
         if len(words) > 1:
-            rows = [row for row, cause in enumerate(causes) if cause == word]
+            rows = [row for row in range(begin, end) if causes[row] == word]
         first, number = rows[0], len(rows)
-        chain.add(
+        one = number == 1
+        length = duplicate[first] if one else sum([duplicate[row] for row in rows])
+        chain.duplicate += length
+        chain.events.append(
             Event(
                 word if word != "timeout" else "timeout_retransmission",
                 t_ns[first],
@@ -80,8 +81,8 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
                 source=source[first],
                 record=record[first],
                 conn=episode.conn,
-                seq=min([seq[row] for row in rows]),
-                length=sum([duplicate[row] for row in rows]),
+                seq=seq[first] if one else min([seq[row] for row in rows]),
+                length=length,
                 number=number,
             )
         )

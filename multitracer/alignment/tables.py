@@ -12,7 +12,7 @@ from multitracer.alignment.relation import Nominal
 from multitracer.alignment.state import AlignmentState, entities
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.errors import Issue
-from multitracer.model.table import Array, Table
+from multitracer.model.table import Array, Sparse, Table
 
 
 def capture_tables(state: AlignmentState, source: int, clock: Nominal) -> dict[str, Table]:
@@ -125,7 +125,7 @@ def _without(table: Table, name: str, repeated: Mapping[str, Array] | None) -> T
 def _common(table: Table, source: int, clock: Nominal) -> dict[str, Any]:
     return {
         "t_ns": clock.apply(table["t_ns"], table["record"]),
-        "source": np.broadcast_to(np.int16(source), (len(table),)),
+        "source": Sparse(source),
     }
 
 

@@ -307,10 +307,14 @@ class Table:
             name: _Of(self) if isinstance(one, np.ndarray | _Taken | _Back) else one for name, one in held
         }
         for name, values in columns.items():
+            if isinstance(values, Sparse):
+                changed[name] = values
+                continue
             array = np.asarray(values, dtype=_dtype(self.schema.by_name[name].dtype))
             if len(array) != rows:
                 raise ValueError(f"table {self.schema.name}: {name} has {len(array)} values for {rows} rows")
-            changed[name] = array
+            if array is not self._columns[name]:
+                changed[name] = array
         return Table._of(self.schema, changed, rows)
 
     def code(self, column: str, word: str) -> int:

@@ -8,7 +8,8 @@ use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
 use multitracer_core::input::Kept;
 use multitracer_core::issue::Issues;
 use multitracer_core::tracker::{
-    AtMost, Columns, Connection, ConnectionStore, MultipathRow, QuotedError, Tracking, covered_before, track_within,
+    AtMost, Columns, Connection, ConnectionStore, MultipathRow, QuotedError, Tracking, covered_before,
+    track_within,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};

@@ -121,7 +121,7 @@ def command(
     elif interval is not None or max_connections is not None:
         raise UsageError("--interval and --max-connections need --follow")
     else:
-        # What is made is kept to the end: to search it for cycles again and again took up to a fifth of the time.
+        # What is made is kept to the end: searching it for cycles took up to a fifth of the time.
         ctx.with_resource(uncollected())
         measurement = load(paths, formats, "auto" if full is None else "bounded" if full else "summary")
     analysis = analyze(measurement)

@@ -101,8 +101,12 @@ def read_capture(
     keep_segments: bool,
     report: Callable[[int], None] | None = None,
     skip: list[int] = ...,
-) -> dict[str, Any]:
-    """Keys: info (dict), issues (of _Issue), connections (dicts; a list with `keep_segments`), tables."""
+    most: int | None = None,
+) -> dict[str, Any] | None:
+    """Keys: info (dict), issues (of _Issue), connections (dicts; a list with `keep_segments`), tables.
+
+    None if there are more connections than `most`.
+    """
 
 @final
 class Follow:

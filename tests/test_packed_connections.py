@@ -71,6 +71,10 @@ def test_summaries_are_those_of_connections_that_were_never_packed(tmp_path: Pat
     path = str(capture(tmp_path / "many.pcap", told))
     kept = native.read_capture(path, keep_segments=True)
     packed = native.read_capture(path, keep_segments=False)
+    many = len(kept["connections"])
+    assert native.read_capture(path, keep_segments=True, most=many)["connections"] == kept["connections"]
+    with pytest.raises(native.TooManyConnections):
+        native.read_capture(path, keep_segments=True, most=many - 1)
     assert len(kept["connections"]) >= CONNECTIONS
     assert list(packed["connections"]) == kept["connections"]
     assert packed["issues"] == kept["issues"]

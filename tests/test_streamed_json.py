@@ -86,6 +86,20 @@ def test_long_lists_come_in_several_pieces() -> None:
     assert first + "".join(pieces) == dumped({"before": 1, "rows": ["x" * 10_000] * 100, "after": []})
 
 
+@given(st.dictionaries(st.text(), VALUES, max_size=4))
+def test_lists_within_values_come_in_pieces_too(data: dict[str, Any]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jsontext, "_LONG", 1)
+        patch.setattr(jsontext, "_PIECE", 20)
+        assert "".join(jsontext.pieces(data)) == dumped(data)
+        with_a_list = {
+            "chains": {"count": 3, "rows": [{"events": [data, data, 1]}, 2, data], "last": [[], {}]}
+        }
+        pieces = list(jsontext.pieces(with_a_list))
+        assert "".join(pieces) == dumped(with_a_list)
+        assert len(pieces) > 1
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [float("-inf")]])
 def test_what_is_no_number_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+import weakref
+
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from multitracer.model.schema import SEGMENTS
 from multitracer.model.table import Sparse, Table
@@ -66,3 +70,93 @@ def test_rows_of_several_tables_in_order() -> None:
     assert (picked["source"].tolist(), picked["record"].tolist()) == ([1, 1], [7, 8])
     assert Table.merged(SEGMENTS, [second], "t_ns")["seq"].tolist() == [5, 4]
     assert len(Table.merged(SEGMENTS, [], "t_ns")) == 0
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("rows"), st.randoms(use_true_random=False)),
+        st.tuples(st.just("between"), st.randoms(use_true_random=False)),
+        st.tuples(st.just("reordered"), st.randoms(use_true_random=False)),
+        st.tuples(st.just("replace"), st.randoms(use_true_random=False)),
+        st.tuples(st.just("look"), st.sampled_from(["t_ns", "seq", "ack", "sack_high", "ip_id"])),
+    ),
+    max_size=8,
+)
+
+
+@given(STEPS, st.integers(1, 9))
+def test_rows_of_rows_are_what_whole_columns_would_be(steps: list[tuple[str, object]], rows: int) -> None:
+    """However tables follow from each other, and whichever columns are looked at in between or at the end."""
+    names = ("t_ns", "seq", "ack", "sack_high", "ip_id")
+    sparse = Sparse.of_core((-1, np.array([0], np.uint32), np.array([7])))
+    given_columns = {"t_ns": np.arange(rows), "seq": np.arange(rows) * 10, "sack_high": sparse}
+    plain = {
+        "t_ns": list(range(rows)),
+        "seq": [10 * row for row in range(rows)],
+        "ack": [-1] * rows,
+        "sack_high": [7] + [-1] * (rows - 1),
+        "ip_id": [0] * rows,
+    }
+    tables: list[tuple[Table, dict[str, list[int]]]] = [(Table.filled(SEGMENTS, rows, given_columns), plain)]
+    for kind, how in steps:
+        held, expected = tables[-1]
+        count = len(held)
+        if kind == "look":
+            assert held[how].tolist() == expected[how]
+            continue
+        if kind == "rows":
+            picked = [how.randrange(count) for _ in range(how.randrange(count + 2))] if count else []
+            tables.append(
+                (
+                    held.where(np.array(picked, dtype=np.int64)),
+                    {name: [expected[name][row] for row in picked] for name in names},
+                )
+            )
+        elif kind == "between":
+            begin, end = sorted((how.randint(0, count), how.randint(0, count)))
+            tables.append((held.between(begin, end), {name: expected[name][begin:end] for name in names}))
+        elif kind == "reordered":
+            order = how.sample(range(count), count)
+            tables.append(
+                (
+                    held.reordered(np.array(order, dtype=np.int64)),
+                    {name: [expected[name][row] for row in order] for name in names},
+                )
+            )
+        else:
+            acks = [how.randrange(100) for _ in range(count)]
+            tables.append(
+                (held.replace(ack=acks, ip_id=Sparse(5)), {**expected, "ack": acks, "ip_id": [5] * count})
+            )
+    for held, expected in reversed(tables):
+        assert {name: held[name].tolist() for name in names} == expected
+
+
+def test_a_column_is_held_once_where_all_rows_are_in_another_order() -> None:
+    seq = np.arange(ROWS)
+    segments = table(seq=seq)
+    other = segments.reordered(np.array([4, 3, 2, 1, 0]))
+    held = weakref.ref(seq)
+    del seq
+    flow = other.between(1, 3)
+    assert flow["seq"].tolist() == [3, 2]
+    assert held() is None
+    with pytest.raises(ValueError, match="read-only"):
+        flow["seq"][0] = 1
+    assert segments["seq"].tolist() == list(range(ROWS))
+
+
+def test_a_table_that_is_made_later_is_made_once() -> None:
+    made = []
+
+    def make() -> Table:
+        made.append(1)
+        return table(seq=np.arange(ROWS))
+
+    later = Table.later(SEGMENTS, ROWS, make)
+    assert (len(later), made) == (ROWS, [])
+    assert later.where(np.array([2]))["seq"].tolist() == [2]
+    assert later["t_ns"].tolist() == list(range(ROWS))
+    assert made == [1]
+    copied = pickle.loads(pickle.dumps(Table.later(SEGMENTS, ROWS, make)))
+    assert copied["seq"].tolist() == list(range(ROWS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -260,19 +260,66 @@ def _shifts(
     return (shifts[0], shifts[1]) if same or meets == 2 else None
 
 
-def columns(table: Table, source: int, merged: Sequence[Merged], count: int) -> dict[str, Array]:
+class Terms(NamedTuple):
+    """What makes the columns of one capture common ones, by its own numbers of connections.
+
+    The last entry of each array answers for a connection of -1.
+
+    Attributes
+    ----------
+    connections : int
+        Number of connections in the capture.
+    number : array of int32
+    flipped : array of int8
+        1: its forward direction is the reverse one in common terms.
+    shift : array of int64, shape (connections + 1, 2)
+        What to add to sequence numbers of each direction.
+    same : bool
+        Nothing changes.
+    """
+
+    connections: int
+    number: Array
+    flipped: Array
+    shift: Array
+    same: bool
+
+    @classmethod
+    def of(cls, source: int, merged: Sequence[Merged], count: int) -> Terms:
+        """Those of a capture.
+
+        Parameters
+        ----------
+        source : int
+            Index of the capture.
+        merged : sequence of Merged
+            The measurement's connections in their final order.
+        count : int
+            Number of connections in the capture.
+        """
+        number = np.full(count + 1, -1, dtype=np.int32)
+        flipped = np.zeros(count + 1, dtype=np.int8)
+        shift = np.zeros((count + 1, 2), dtype=np.int64)
+        for index, common in enumerate(merged):
+            member = common.member(source)
+            if member is not None:
+                number[member.conn] = index
+                if member.flipped or member.shift != (0, 0):
+                    flipped[member.conn] = member.flipped
+                    shift[member.conn] = member.shift
+        same = bool(np.all(number[:count] == np.arange(count))) and not flipped.any() and not shift.any()
+        return cls(count, number, flipped, shift, same)
+
+
+def columns(table: Table, terms: Terms) -> dict[str, Array]:
     """The conn, dir and sequence columns of a capture's table in common terms, if they are not already.
 
     Parameters
     ----------
     table : Table
         segments, retransmissions or timeouts of the capture.
-    source : int
-        Index of the capture.
-    merged : sequence of Merged
-        The measurement's connections in their final order.
-    count : int
-        Number of connections in the capture.
+    terms : Terms
+        Of the capture.
 
     Returns
     -------
@@ -280,17 +327,8 @@ def columns(table: Table, source: int, merged: Sequence[Merged], count: int) -> 
         The columns to replace, by name, of the table's length: ``conn``, ``dir``, ``seq``, and ``ack`` and
         ``sack_high`` where the table has them. Empty if they are in common terms already.
     """
-    number = np.full(count + 1, -1, dtype=np.int32)  # the last entry answers for conn -1
-    flipped = np.zeros(count + 1, dtype=np.int8)
-    shift = np.zeros((count + 1, 2), dtype=np.int64)
-    for index, common in enumerate(merged):
-        member = common.member(source)
-        if member is not None:
-            number[member.conn] = index
-            flipped[member.conn] = member.flipped
-            shift[member.conn] = member.shift
-    same = bool(np.all(number[:count] == np.arange(count)))
-    if same and not flipped.any() and not shift.any() and int(table["conn"].max(initial=-1)) < count:
+    count, number, flipped, shift, same = terms
+    if same and int(table["conn"].max(initial=-1)) < count:
         return {}  # as they are: a capture alone, or the first of several
     conn = np.where((table["conn"] >= 0) & (table["conn"] < count), table["conn"], count)
     direction = (table["dir"] ^ flipped[conn]).astype(np.int8)

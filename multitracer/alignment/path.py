@@ -250,7 +250,8 @@ def _own_segments(state: AlignmentState, source: int) -> Table:
     table = trace.tables.get("segments", Table.empty(schema.SEGMENTS))
     if not len(table):
         return table
-    return table.replace(**connections.columns(table, source, state.merged, len(trace.connections)))
+    terms = connections.Terms.of(source, state.merged, len(trace.connections))
+    return table.replace(**connections.columns(table, terms))
 
 
 def _main_connection(state: AlignmentState) -> None:

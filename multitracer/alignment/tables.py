@@ -12,7 +12,7 @@ from multitracer.alignment.relation import Nominal
 from multitracer.alignment.state import AlignmentState, entities
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.errors import Issue
-from multitracer.model.table import Array, Table
+from multitracer.model.table import Array, Sparse, Table
 
 
 def capture_tables(state: AlignmentState, source: int, clock: Nominal) -> dict[str, Table]:
@@ -32,11 +32,12 @@ def capture_tables(state: AlignmentState, source: int, clock: Nominal) -> dict[s
         By name of the schema.
     """
     trace = state.traces[source]
+    terms = connections.Terms.of(source, state.merged, len(trace.connections))
     found = {}
     for name, table in trace.tables.items():
         columns = _common(table, source, clock)
         if {"conn", "dir", "seq"} <= set(table):
-            columns |= connections.columns(table, source, state.merged, len(trace.connections))
+            columns |= connections.columns(table, terms)
         found[name] = table.replace(**columns)
     return found
 
@@ -124,7 +125,7 @@ def _without(table: Table, name: str, repeated: Mapping[str, Array] | None) -> T
 def _common(table: Table, source: int, clock: Nominal) -> dict[str, Any]:
     return {
         "t_ns": clock.apply(table["t_ns"], table["record"]),
-        "source": np.broadcast_to(np.int16(source), (len(table),)),
+        "source": Sparse(source),
     }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Mapping
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -54,13 +56,14 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     links = _charge(evidence, charged, held)
     beside = sorted([*queue_chains(evidence), *xoff_chains(evidence)], key=lambda one: one.t_ns)
     chains = [*charged, *held, *beside]
-    table, events = chain_table(chains, evidence.byte_ns), event_table(chains)
+    table, events, byte_ns = chain_table(chains, evidence.byte_ns), event_table(chains), evidence.byte_ns
+    del evidence, drops, resets, calls, still, acks, bursts, found, charged, held, beside, left
     words = table.words("kind")
     summary = {
-        "count": len(chains),
+        "count": len(table),
         "kinds": {kind: int(np.count_nonzero(words == kind)) for kind in sorted(set(words.tolist()))},
         "idle_s": round(int(table["idle_ns"].sum()) / 1e9, 6),
-        "byte_us": round(evidence.byte_ns / 1e3, 6),
+        "byte_us": round(byte_ns / 1e3, 6),
         "chains": _words(m, chains, table),
     }
     return Result("chains", summary, {"chains": table, "chain_events": events, "chain_links": links})
@@ -68,33 +71,40 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 def _charge(evidence: Evidence, chains: list[Chain], held: list[Chain]) -> Table:
     """Which chain each idle phase, timeout and repeat belongs to; `held` are numbered behind the others."""
-    rows: list[tuple[str, int, int, int]] = []
-    by_repeat: dict[tuple[int, int], int] = {}
+    by_repeat: dict[int, dict[int, int]] = {one.conn: {} for one in evidence.episodes}
     for number, chain in enumerate(chains, 1):
         for episode in _episodes_of(evidence, chain):
-            for record in episode.values("record"):
-                by_repeat[episode.conn, record] = number
+            by_repeat[episode.conn].update(dict.fromkeys(episode.values("record"), number))
+    times, records, numbers = array("q"), array("q"), array("q")
     for episode in evidence.episodes:
-        for t_ns, record in zip(episode.values("t_ns"), episode.values("record"), strict=True):
-            rows.append(("repeat", t_ns, record, by_repeat.get((episode.conn, record), 0)))
+        repeated = episode.values("record")
+        times.extend(episode.values("t_ns"))
+        records.extend(repeated)
+        numbers.extend(map(by_repeat[episode.conn].get, repeated, repeat(0)))
+    what = ["repeat"] * len(times)
     timeouts = evidence.rows("timeouts")
+    fired = []
     if timeouts is not None:
         for t_ns, record, conn in zip(
             *(timeouts[n].tolist() for n in ("t_ns", "record", "conn")), strict=True
         ):
-            rows.append(("timeout", t_ns, record, by_repeat.get((conn, record), 0)))
-    rows += _charge_idle(evidence, chains, held, by_repeat)
+            fired.append(("timeout", t_ns, record, by_repeat.get(conn, {}).get(record, 0)))
+    for word, t_ns, record, number in (*fired, *_charge_idle(evidence, chains, held, by_repeat)):
+        what.append(word)
+        times.append(t_ns)
+        records.append(record)
+        numbers.append(number)
     given = {
-        "what": np.array([row[0] for row in rows], dtype=object),
-        "t_ns": [row[1] for row in rows],
-        "record": [row[2] for row in rows],
-        "chain": [row[3] for row in rows],
+        "what": np.array(what, dtype=object),
+        "t_ns": np.array(times),
+        "record": np.array(records),
+        "chain": np.array(numbers),
     }
-    return Table.filled(CHAIN_LINKS, len(rows), given)
+    return Table.filled(CHAIN_LINKS, len(what), given)
 
 
 def _charge_idle(
-    evidence: Evidence, chains: list[Chain], held: list[Chain], by_repeat: dict[tuple[int, int], int]
+    evidence: Evidence, chains: list[Chain], held: list[Chain], by_repeat: dict[int, dict[int, int]]
 ) -> list[tuple[str, int, int, int]]:
     phases = evidence.rows("idle_phases")
     if phases is None:
@@ -106,12 +116,13 @@ def _charge_idle(
     columns = ("t_ns", "end_ns", "conn", "wake_record", "frame_record", "cause")
     for start, end, conn, wake, frame, code in zip(*(phases[name].tolist() for name in columns), strict=True):
         cause = IDLE_CAUSES[code]
-        number = by_repeat.get((conn, wake), 0)
+        mine = by_repeat.get(conn, {})
+        number = mine.get(wake, 0)
         if not number and cause in _BEHIND_LOSS:
             before = bisect_right(starts.get(conn, []), end + _SLACK_NS)
             if before:
                 last = evidence.episodes_by[conn][before - 1]
-                number = by_repeat.get((conn, last.first_record), 0)
+                number = mine.get(last.first_record, 0)
         elif not number and cause in _AWAITED:
             number = next((n for n, one in enumerate(held, len(chains) + 1) if _behind(one, start, end)), 0)
         if number:
@@ -152,44 +163,47 @@ def _source_of(evidence: Evidence) -> int:
 
 
 def _words(m: Timeline, chains: list[Chain], table: Table) -> list[dict[str, Any]]:
-    """The chains for the summary."""
-    paths = [source.path for source in m.sources]
-    rows = zip(chains, table["end_ns"].tolist(), table["cost_ns"].tolist(), strict=True)
+    """The chains for the summary; the list is empty after it, as each of them is there once."""
+    paths, t0_ns = [source.path for source in m.sources], m.t0_ns
+    chains.reverse()
+    taken = (chains.pop() for _ in range(len(chains)))
+    rows = zip(taken, table["end_ns"].tolist(), table["cost_ns"].tolist(), strict=True)
     return [
         {
             "chain": number,
             "kind": chain.kind,
-            "start": round(m.seconds(chain.t_ns), 6),
-            "end": round(m.seconds(end_ns), 6),
+            "start": round(float(chain.t_ns - t0_ns) / 1e9, 6),
+            "end": round(float(end_ns - t0_ns) / 1e9, 6),
             "conn": chain.conn if chain.conn >= 0 else None,
-            "idle_s": round(chain.idle_ns / 1e9, 6),
-            "held_s": round(chain.held_ns / 1e9, 6),
+            "idle_s": round(chain.idle_ns / 1e9, 6) if chain.idle_ns else 0.0,
+            "held_s": round(chain.held_ns / 1e9, 6) if chain.held_ns else 0.0,
             "duplicate_bytes": chain.duplicate,
             "dropped_bytes": chain.dropped,
             "cost_s": round(cost_ns / 1e9, 6),
-            "silence_s": round(chain.silence_ns / 1e9, 6),
-            "events": [_event(m, paths, place, event) for place, event in enumerate(chain.events, 1)],
+            "silence_s": round(chain.silence_ns / 1e9, 6) if chain.silence_ns else 0.0,
+            "events": [_event(t0_ns, paths, place, event) for place, event in enumerate(chain.events, 1)],
         }
         for number, (chain, end_ns, cost_ns) in enumerate(rows, 1)
     ]
 
 
-def _event(m: Timeline, paths: list[str], number: int, event: Event) -> dict[str, Any]:
+def _event(t0_ns: int, paths: list[str], number: int, event: Event) -> dict[str, Any]:
+    what, t_ns, rule, parent, end_ns, source, record, _, seq, length, frames, several, wait_ns, cause = event
     return {
         "event": number,
-        "parent": event.parent or None,
-        "what": event.what,
-        "t": round(m.seconds(event.t_ns), 6),
-        "end": round(m.seconds(event.end_ns), 6) if event.end_ns >= 0 else None,
-        "source": paths[event.source] if event.source >= 0 else None,
-        "record": event.record or None,
-        "seq": event.seq if event.seq >= 0 else None,
-        "length": event.length if event.length >= 0 else None,
-        "frames": event.frames or None,
-        "number": event.number,
-        "wait_s": round(event.wait_ns / 1e9, 6) if event.wait_ns >= 0 else None,
-        "cause": event.cause or None,
-        "rule": event.rule,
+        "parent": parent or None,
+        "what": what,
+        "t": round(float(t_ns - t0_ns) / 1e9, 6),
+        "end": round(float(end_ns - t0_ns) / 1e9, 6) if end_ns >= 0 else None,
+        "source": paths[source] if source >= 0 else None,
+        "record": record or None,
+        "seq": seq if seq >= 0 else None,
+        "length": length if length >= 0 else None,
+        "frames": frames or None,
+        "number": several,
+        "wait_s": round(wait_ns / 1e9, 6) if wait_ns >= 0 else None,
+        "cause": cause or None,
+        "rule": rule,
     }
 
 

@@ -39,16 +39,24 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     out when the timer expires (RFC 6298 section 5); without SACK each duplicate ACK stands for a segment (RFC
     6582). RFC 3042 (limited transmit); RFC 6937 (proportional rate reduction); RFC 3168, 9768 (ECN).
     """
-    tables, entries = [], []
+    parts, entries, count = [], [], 0
     for some in batches(m):
         states = sender_states(m, some, answered=True)
         if states is not None:
             rows = _walk(states)
-            tables.append(rows.rows)
+            parts.append(some)
+            count += len(rows)
             entries += _entries(m, states, rows)
     if not entries:
         return Result("flight", inconclusive="needs data and its ACKs in the capture next to the sender")
-    return Result("flight", {"connections": entries}, {"in_flight": Table.concat(IN_FLIGHT, tables)})
+    table = Table.later(IN_FLIGHT, count, lambda: _in_flight(m, parts))
+    return Result("flight", {"connections": entries}, {"in_flight": table})
+
+
+def _in_flight(m: Timeline, parts: Sequence[Sequence[Connection]]) -> Table:
+    """The walks of all batches that have any; made once more, as few look at them and they are long."""
+    found = (sender_states(m, some, answered=True) for some in parts)
+    return Table.concat(IN_FLIGHT, [_walk(states).rows for states in found if states is not None])
 
 
 def _entries(m: Timeline, states: SenderStates, rows: FlowBatch) -> list[dict[str, Any]]:

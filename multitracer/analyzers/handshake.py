@@ -7,13 +7,13 @@ its key of the JSON object and its columns of a batch (`multitracer.model.analys
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multitracer.model.analysis import Analyzer, BatchColumn, Result
 from multitracer.model.quantities import duration, rate
 
 if TYPE_CHECKING:
+    from multitracer.model.table import Array, Table
     from multitracer.model.timeline import Connection, Timeline
 
 _DIRECTIONS = ("forward", "reverse")
@@ -197,28 +197,48 @@ def _exchanges(m: Timeline, connections: Sequence[Connection]) -> dict[int, Entr
     flags = segments["flags"]
     answered = {}
     for index, own in found.items():
-        syns = [row for row in own if not flags[row] & _ACK]
-        answers = [row for row in own if flags[row] & _ACK]
+        kinds = flags[own].tolist()
+        syns = [row for row, kind in zip(own, kinds, strict=True) if not kind & _ACK]
+        answers = [row for row, kind in zip(own, kinds, strict=True) if kind & _ACK]
         if syns and answers:
             answered[index] = (syns, answers)
+    if not answered:
+        return {}
     by_index = {one.index: one for one in connections}
+    ends = [(syns[0], answers[0]) for syns, answers in answered.values()]
+    syn, answer = (_Syns.of(segments, list(rows)) for rows in zip(*ends, strict=True))
+    of = np.array(list(answered), dtype=np.int64)
+    third = _first_acks(m, of, np.array(syn.dir), nearest[of], np.array(answer.t_ns))
+    once = [len(syns) + len(answers) == 2 for syns, answers in answered.values()]
     return {
-        index: _exchange(m, by_index[index], nearest[index], syns, answers)
-        for index, (syns, answers) in answered.items()
+        index: _exchange(by_index[index], syn.one(at), answer.one(at), once[at], third[at])
+        for at, index in enumerate(answered)
     }
 
 
-def _exchange(m: Timeline, connection: Connection, source: int, syns: list[int], answers: list[int]) -> Entry:
-    segments = m.table("segments")
-    syn, answer = syns[0], answers[0]
-    t_ns, client = segments["t_ns"], int(segments["dir"][syn])
-    address, port = connection.endpoints[client]
-    carried = int(segments["length"][syn])
+class _Syns(NamedTuple):
+    """Columns of one SYN or SYN-ACK of each connection, or of one of them."""
+
+    t_ns: Any
+    dir: Any
+    length: Any
+    flags: Any
+    ack: Any
+
+    @classmethod
+    def of(cls, segments: Table, rows: list[int]) -> _Syns:
+        return cls(*(segments[name][rows].tolist() for name in cls._fields))
+
+    def one(self, at: int) -> _Syns:
+        return _Syns(*(column[at] for column in self))
+
+
+def _exchange(connection: Connection, syn: _Syns, answer: _Syns, once: bool, third: int | None) -> Entry:
+    address, port = connection.endpoints[syn.dir]
     rtt_ms = None
-    if len(syns) == len(answers) == 1:  # Karn: of a repeated SYN it is unknown which one was answered
-        third = _first_ack(m, connection.index, client, int(source), int(t_ns[answer]))
-        there = (int(t_ns[answer]) - int(t_ns[syn])) / 1e6
-        back = None if third is None else (third - int(t_ns[answer])) / 1e6
+    if once:  # Karn: of a repeated SYN it is unknown which one was answered
+        there = (answer.t_ns - syn.t_ns) / 1e6
+        back = None if third is None else (third - answer.t_ns) / 1e6
         rtt_ms = {
             "syn_to_synack": round(there, 3),
             "synack_to_ack": None if back is None else round(back, 3),
@@ -226,20 +246,32 @@ def _exchange(m: Timeline, connection: Connection, source: int, syns: list[int],
         }
     return {
         "opened_by": f"[{address}]:{port}" if ":" in address else f"{address}:{port}",
-        "ecn": _ecn(int(segments["flags"][syn]), int(segments["flags"][answer])),
-        "syn_bytes": carried,
+        "ecn": _ecn(syn.flags, answer.flags),
+        "syn_bytes": syn.length,
         # The SYN counts as one byte: an acknowledgment of more accepts the data (RFC 7413 4.2.2).
-        "fast_open": None if not carried else bool(int(segments["ack"][answer]) > 1),
+        "fast_open": None if not syn.length else answer.ack > 1,
         "rtt_ms": rtt_ms,
     }
 
 
-def _first_ack(m: Timeline, conn: int, direction: int, source: int, after_ns: int) -> int | None:
-    """Time of the first segment of a direction behind the SYN-ACK."""
-    rows = m.flow(conn, direction, source)
-    first = int(rows["t_ns"].searchsorted(after_ns))
-    later = range(first, len(rows))
-    return next((int(rows["t_ns"][at]) for at in islice(later, 8) if not rows["flags"][at] & _SYN), None)
+def _first_acks(
+    m: Timeline, conn: Array, direction: Array, source: Array, after_ns: Array
+) -> list[int | None]:
+    """Time of the first segment of a direction behind the SYN-ACK, of each connection."""
+    import numpy as np
+
+    rows, of = m.flows(conn, direction, source)
+    later = np.flatnonzero(rows["t_ns"] >= after_ns[of])
+    of = of[later]
+    # Of the first eight of each, those that are no SYN.
+    place = np.arange(len(of)) - np.searchsorted(of, of)
+    first = later[place < 8]
+    first = first[(rows["flags"][first] & _SYN) == 0]
+    found: list[int | None] = [None] * len(conn)
+    all_of = np.searchsorted(later, first)
+    for at, t_ns in zip(of[all_of][::-1].tolist(), rows["t_ns"][first][::-1].tolist(), strict=True):
+        found[at] = t_ns
+    return found
 
 
 def _ecn(syn: int, answer: int) -> str:

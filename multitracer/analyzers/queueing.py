@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,13 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     found = bottleneck(m)
     if found is None:
         return Result("queueing", inconclusive=why_no_bottleneck(m))
-    rows, entries = [], []
+    loaded, entries, count = [], [], 0
     for connection in m.connections:
         table = _load(m, connection, found)
         if table is None:
             continue
-        rows.append(table)
+        loaded.append(connection)
+        count += len(table)
         entries.append(_words(connection, table, found))
     if not entries:
         return Result("queueing", inconclusive="no RTT of data was measured")
@@ -45,7 +46,14 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         "rate_basis": found.basis,
         "connections": entries,
     }
-    return Result("queueing", summary, {"load": Table.concat(LOAD, rows).sorted_by("t_ns")})
+    table = Table.later(LOAD, count, lambda: _loads(m, loaded, found))
+    return Result("queueing", summary, {"load": table})
+
+
+def _loads(m: Timeline, connections: Sequence[Connection], found: Bottleneck) -> Table:
+    """The load of all connections; made once more, as few look at it and it is long."""
+    tables = (_load(m, connection, found) for connection in connections)
+    return Table.concat(LOAD, [one for one in tables if one is not None]).sorted_by("t_ns")
 
 
 def _load(m: Timeline, connection: Connection, found: Bottleneck) -> Table | None:

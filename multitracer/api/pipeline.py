@@ -25,6 +25,7 @@ from multitracer.model.errors import (
 from multitracer.model.parser import Parser
 from multitracer.model.timeline import Timeline
 from multitracer.model.trace import Trace
+from multitracer.native import TooManyConnections
 from multitracer.reading.discovery import STDIN, Files, discover
 from multitracer.reading.opening import (
     Formats,
@@ -122,41 +123,63 @@ def read(
 
         files.settings = declared.with_points(files.settings, point, lone)
     with contextlib.ExitStack() as stack:
+        most = None
         if len(lone) == 1 and detail != "full":
-            summary = _summary(lone[0], format_of(lone[0], format), detail, known, stack)
+            wanted = format_of(lone[0], format)
+            summary, most = _summary(lone[0], wanted, detail, known, stack)
             if summary is not None:
-                from multitracer.alignment import align_single
+                return _of_summary(summary, files)
+        try:
+            return _whole(files, paths, format, progress, most)
+        except TooManyConnections:
+            summary = summarised(lone[0], wanted, known)
+            if summary is None or most is None:
+                raise
+            _say_too_many(summary, lone[0], most)
+            return _of_summary(summary, files)
 
-                return Measurement.of(align_single(summary, files.settings))
-        return _whole(files, paths, format, progress)
+
+def _of_summary(summary: Trace, files: Files) -> Measurement:
+    from multitracer.alignment import align_single
+
+    return Measurement.of(align_single(summary, files.settings))
+
+
+def _say_too_many(summary: Trace, path: str, limit: int) -> bool:
+    """Whether a capture has more connections than the limit; if so, its issues say it."""
+    count = len(summary.connections)
+    if count > limit:
+        said = cost_of(count) + (FULL_KEEPS if count <= FULL_CONNECTIONS else "")
+        summary.issues.append(Issue("too-many-connections", count, detail=said, path=path))
+    return count > limit
 
 
 def _summary(
     path: str, format: str | None, detail: Detail, known: Mapping[str, Parser], stack: contextlib.ExitStack
-) -> Trace | None:
-    """A lone trace without tables, if it is to be read so; else standard input can be read still."""
+) -> tuple[Trace | None, int | None]:
+    """A lone trace without tables, if it is to be read so.
+
+    Else standard input can be read still, and there may be a number of connections above which it is.
+    """
     if detail == "summary":
-        return summarised(path, format, known)
+        return summarised(path, format, known), None
     held = None
     if path == STDIN and not os.isatty(0):
         held = stack.enter_context(HeldInput(SUMMARY_BYTES))
     large = is_large(path) if held is None else held.goes_on
     limit = FULL_CONNECTIONS if detail == "bounded" else SUMMARY_CONNECTIONS
     if not large and not _may_hold_many(path, held, limit):
-        return None
+        return None, None
+    if held is None and not (detail == "auto" and large):
+        return None, limit  # they are counted while all is read
     summary = summarised(path, format, known)
-    if summary is None or (detail == "auto" and large):
-        return summary
-    count = len(summary.connections)
-    if count > limit:
-        said = cost_of(count) + (FULL_KEEPS if count <= FULL_CONNECTIONS else "")
-        summary.issues.append(Issue("too-many-connections", count, detail=said, path=path))
-        return summary
+    if summary is None or (detail == "auto" and large) or _say_too_many(summary, path, limit):
+        return summary, None
     if held is not None:
         if held.goes_on:
-            return summary
+            return summary, None
         held.again()
-    return None
+    return None, None
 
 
 def _whole(
@@ -164,8 +187,9 @@ def _whole(
     paths: tuple[str | os.PathLike[str], ...],
     format: Formats,
     progress: Progress | None,
+    most: int | None = None,
 ) -> Measurement:
-    """Every segment of all files."""
+    """Every segment of all files, or of a capture with at most so many connections."""
     known = registry.parsers()
     total = len(files.named) + len(files.found) + 1
     traces: list[Trace] = []
@@ -175,7 +199,7 @@ def _whole(
             progress(done, total, path)
         try:
             asked = format_of(path, format) or declared_format(path, files.settings)
-            trace = open_trace(path, asked, known, files.settings)
+            trace = open_trace(path, asked, known, files.settings, most)
             traces += [trace, *trace.others]
         except MultiTracerError as error:
             if path in files.named:

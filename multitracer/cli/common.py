@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import sys
@@ -272,6 +273,18 @@ def selected(measurement: Measurement) -> Measurement:
     from multitracer.api.selection import select
 
     return select(measurement, chosen["conns"], chosen["filter"])
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No search for cycles of objects, for a command that ends soon after what it makes."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def needs_linux(command: str) -> None:

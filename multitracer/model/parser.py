@@ -31,6 +31,8 @@ class Parser:
         errors.
     summarise : callable or None
         As `parse`, without tables and in memory that does not grow with the file; captures only.
+    bounded : callable or None
+        ``bounded(path, most)``: as `parse`, of a capture with at most so many connections; captures only.
     configured : callable or None
         ``configured(path, settings)``: as `parse`, with what ``[sources."FILE"]`` of measurement.toml says
         about the file (units, columns, direction); None if the format has nothing to set.
@@ -50,6 +52,7 @@ class Parser:
     sniff: Callable[[bytes], bool]
     parse: Callable[[str], Trace]
     summarise: Callable[[str], Trace] | None = None
+    bounded: Callable[[str, int], Trace] | None = None
     configured: Callable[[str, Mapping[str, Any]], Trace] | None = None
     named: Callable[[str], bool] | None = None
     whole_test: bool = False
@@ -65,6 +68,17 @@ class Parser:
         """Where the format is described, in the documentation."""
         return f"docs/formats/{self.name}.md"
 
-    def read(self, path: str, settings: Mapping[str, Any]) -> Trace:
-        """Parse a file with its settings, where the format takes any."""
+    def read(self, path: str, settings: Mapping[str, Any], most: int | None = None) -> Trace:
+        """Parse a file with its settings, where the format takes any.
+
+        Parameters
+        ----------
+        path : str
+        settings : mapping
+            What measurement.toml says about it.
+        most : int, optional
+            Of a capture with more connections, nothing is kept (see `bounded`).
+        """
+        if most is not None and self.bounded is not None:
+            return self.bounded(path, most)
         return self.parse(path) if self.configured is None else self.configured(path, settings)

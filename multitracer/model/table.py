@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from multitracer.model.lazy import np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from multitracer.model.schema import Schema
 
     Array = npt.NDArray[Any]
+    _Column: TypeAlias = "Array | Sparse | _Pick | _Parts | _Taken | _Back | _Of | _Later"
 else:
     Array = Any
 
@@ -38,7 +39,7 @@ class Table:
         If a column is missing, unknown, or of another length.
     """
 
-    __slots__ = ("_columns", "_constants", "_rows", "schema")
+    __slots__ = ("_columns", "_constants", "_pick", "_rows", "schema")
 
     def __init__(self, schema: Schema, columns: Mapping[str, Any], rows: int | None = None) -> None:
         unknown = set(columns) - set(schema.by_name)
@@ -46,7 +47,7 @@ class Table:
         if unknown or missing:
             raise ValueError(f"table {schema.name}: missing {sorted(missing)}, unknown {sorted(unknown)}")
         self.schema = schema
-        self._columns: dict[str, Array | Sparse | _Pick | _Parts] = {
+        self._columns: dict[str, _Column] = {
             column.name: given
             if isinstance(given := columns[column.name], Sparse)
             else np.asarray(given, dtype=_dtype(column.dtype))
@@ -59,13 +60,14 @@ class Table:
             raise ValueError(f"table {schema.name}: columns of different lengths {sorted(lengths)}")
         self._rows = lengths.pop() if lengths else 0
         self._constants: dict[str, Sparse] | None = None
+        self._pick: _Pick | None = None  # what all columns are picked by, but those that are one value
 
     @classmethod
-    def _of(cls, schema: Schema, columns: dict[str, Array | Sparse | _Pick | _Parts], rows: int) -> Table:
+    def _of(cls, schema: Schema, columns: dict[str, _Column], rows: int) -> Table:
         """A table out of columns that are known to fit."""
         table = cls.__new__(cls)
         table.schema, table._columns, table._rows = schema, columns, rows
-        table._constants = None
+        table._constants = table._pick = None
         return table
 
     @classmethod
@@ -99,6 +101,20 @@ class Table:
         for name in set(given) - set(columns):
             columns[name] = given[name]
         return cls(schema, columns, rows)
+
+    @classmethod
+    def later(cls, schema: Schema, rows: int, make: Callable[[], Table]) -> Table:
+        """A table that is made when one of its columns is first used.
+
+        Parameters
+        ----------
+        schema : Schema
+        rows : int
+            How many it will have.
+        make : callable
+            Makes it.
+        """
+        return cls._of(schema, dict.fromkeys(schema.by_name, _Later(make)), rows)
 
     @classmethod
     def in_time(cls, schema: Schema, given: Mapping[str, Any]) -> Table:
@@ -135,9 +151,7 @@ class Table:
         if len(tables) < 2:
             return cls.concat(schema, tables).sorted_by(by)
         order = np.argsort(np.concatenate([table[by] for table in tables]), kind="stable")
-        columns: dict[str, Array | Sparse | _Pick | _Parts] = dict.fromkeys(
-            schema.by_name, _Parts(tables, order)
-        )
+        columns: dict[str, _Column] = dict.fromkeys(schema.by_name, _Parts(tables, order))
         for name in schema.by_name:
             if (shared := _shared(tables, name)) is not None:
                 columns[name] = shared
@@ -156,6 +170,19 @@ class Table:
         if isinstance(column, _Pick):
             column = column.table[name][column.rows]
             self._columns[name] = column
+        elif isinstance(column, _Of):
+            column = column.table[name]
+        elif isinstance(column, _Later):
+            made = column.make()
+            self._columns = dict(made._columns)
+            column = self[name]
+        elif isinstance(column, _Taken):
+            column = self._take(name, column)
+        elif isinstance(column, _Back):
+            ordered = column.table[name]
+            back = np.empty_like(ordered)
+            back[column.rows] = ordered
+            self._columns[name] = column = back
         elif isinstance(column, _Parts):
             column = np.concatenate([table[name] for table in column.tables])[column.rows]
             self._columns[name] = column
@@ -164,10 +191,25 @@ class Table:
             self._columns[name] = column
         return column
 
+    def _take(self, name: str, column: _Taken) -> Array:
+        """A column in another order, out of the table that held it until now, which has it back from here."""
+        holder = column.table
+        while isinstance(other := holder._columns[name], _Of):
+            holder = other.table
+        taken: Array = holder[name][column.rows]
+        taken.flags.writeable = False  # flows are views of it
+        self._columns[name] = taken
+        if isinstance(holder._columns[name], np.ndarray):
+            holder._columns[name] = _Back(self, column.rows)
+        return taken
+
     def _constant(self, name: str) -> Any:
         """What all rows of a column are known to hold, None if that is not known."""
         column = self._columns[name]
         return column.absent if isinstance(column, Sparse) and column.rows is None else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.schema, self.columns)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
@@ -191,13 +233,57 @@ class Table:
             if len(rows) != len(self):
                 raise ValueError(f"table {self.schema.name}: a mask of {len(rows)} for {len(self)} rows")
             rows = np.flatnonzero(rows)
-        picked: dict[str, Array | Sparse | _Pick | _Parts] = dict.fromkeys(self._columns, _Pick(self, rows))
+        return self._picked(rows, len(rows))
+
+    def between(self, begin: int, end: int) -> Table:
+        """Adjacent rows; their columns are no copies where those of this table are there.
+
+        Parameters
+        ----------
+        begin, end : int
+            The first row, and the one behind the last.
+        """
+        return self._picked(slice(begin, end), end - begin)
+
+    def reordered(self, order: Array) -> Table:
+        """All rows in another order; a column moves there when it is first used, and comes back when it must.
+
+        So one order of all rows is held, that which is asked for. Columns of it cannot be written to.
+
+        Parameters
+        ----------
+        order : array of int64
+            Every row number once.
+        """
+        holder, rows = self, order
+        if self._pick is not None and not isinstance(self._pick.rows, slice):
+            there = np.zeros(len(self._pick.table), dtype=np.bool_)
+            there[self._pick.rows] = True
+            if len(there) == len(self) and there.all():
+                holder, rows = self._pick.table, self._pick.rows[order]
+        taken = _Taken(holder, rows)
+        columns: dict[str, _Column] = dict.fromkeys(self._columns, taken)
+        for name in columns:
+            if (one := self._constant(name)) is not None:
+                columns[name] = Sparse(one)
+        return Table._of(self.schema, columns, len(order))
+
+    def _picked(self, rows: Array | slice, count: int) -> Table:
+        # Rows of rows are taken from where those are: the columns between need not be made.
+        table, before = (self, None) if self._pick is None else self._pick
+        if isinstance(before, slice):
+            first = before.start
+            rows = slice(first + rows.start, first + rows.stop) if isinstance(rows, slice) else rows + first
+        elif before is not None:
+            rows = before[rows]
+        pick = _Pick(table, rows)
+        picked: dict[str, _Column] = dict.fromkeys(self._columns, pick)
         if self._constants is None:  # the same for all that is picked of it: often thousands of flows
             known = ((name, self._constant(name)) for name in self._columns)
             self._constants = {name: Sparse(one) for name, one in known if one is not None}
         picked.update(self._constants)
-        found = Table._of(self.schema, picked, len(rows))
-        found._constants = self._constants
+        found = Table._of(self.schema, picked, count)
+        found._constants, found._pick = self._constants, pick
         return found
 
     def sorted_by(self, name: str) -> Table:
@@ -216,12 +302,19 @@ class Table:
             If a column has not as many values as the table has rows.
         """
         rows = len(self)
-        changed: dict[str, Array | Sparse | _Pick | _Parts] = dict(self._columns)
+        held = self._columns.items()
+        changed: dict[str, _Column] = {
+            name: _Of(self) if isinstance(one, np.ndarray | _Taken | _Back) else one for name, one in held
+        }
         for name, values in columns.items():
+            if isinstance(values, Sparse):
+                changed[name] = values
+                continue
             array = np.asarray(values, dtype=_dtype(self.schema.by_name[name].dtype))
             if len(array) != rows:
                 raise ValueError(f"table {self.schema.name}: {name} has {len(array)} values for {rows} rows")
-            changed[name] = array
+            if array is not self._columns[name]:
+                changed[name] = array
         return Table._of(self.schema, changed, rows)
 
     def code(self, column: str, word: str) -> int:
@@ -284,6 +377,32 @@ class Sparse(NamedTuple):
 
 class _Pick(NamedTuple):
     """A column still to be taken from another table."""
+
+    table: Table
+    rows: Array | slice
+
+
+class _Later(NamedTuple):
+    """A column of a table still to be made."""
+
+    make: Callable[[], Table]
+
+
+class _Of(NamedTuple):
+    """A column that another table has."""
+
+    table: Table
+
+
+class _Taken(NamedTuple):
+    """A column still to be taken over from another table, in another order."""
+
+    table: Table
+    rows: Array
+
+
+class _Back(NamedTuple):
+    """A column that another table has taken over: it holds these rows, in its order."""
 
     table: Table
     rows: Array

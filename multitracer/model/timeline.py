@@ -107,18 +107,19 @@ class FlowIndex:
     """
 
     def __init__(self, segments: Table) -> None:
-        self._segments = segments
-        conn, source = segments["conn"].astype(np.int64), segments["source"].astype(np.int64)
+        conn, source = segments["conn"].astype(np.int64) + 1, segments["source"]
         self._sources = int(source.max(initial=0)) + 1
-        key = (conn * 2 + segments["dir"]) * self._sources + source
+        self._connections = int(conn.max(initial=0)) + 1
+        key = (source * np.int64(2) + segments["dir"]) * self._connections + conn
+        t_ns = segments["t_ns"]
         # Rows are in time order already; a stable sort keeps them so within each flow.
-        self._order = np.argsort(key, kind="stable")
-        ordered = key[self._order]
-        self._keys, starts = np.unique(ordered, return_index=True)
+        in_time = not np.any(t_ns[1:] < t_ns[:-1])
+        order = np.argsort(key, kind="stable") if in_time else np.lexsort((t_ns, key))
+        self._keys, starts = np.unique(key[order], return_index=True)
         self._bounds = np.append(starts, len(key))
-        t_ns = segments["t_ns"][self._order]
-        self._in_time = not np.any((t_ns[1:] < t_ns[:-1]) & (ordered[1:] == ordered[:-1]))
-        self._tables: dict[tuple[int, int, int], Table] = {}
+        self._segments = segments.reordered(order)
+        self._tables: dict[int, Table] = {}
+        self._carrying: list[int] | None = None
 
     def of(self, conn: int, direction: int, source: int | None) -> Table:
         """The segments of one flow; the same table at every call.
@@ -132,16 +133,29 @@ class FlowIndex:
         source : int or None
             The capture among the sources; None as if there were none.
         """
-        index = -1 if source is None else source
-        known = self._tables.get((conn, direction, index))
+        at = self._place(conn, direction, source)
+        known = self._tables.get(at)
         if known is None:
-            known = self._segments.where(self.rows(conn, direction, index))
-            known = known if self._in_time else known.sorted_by("t_ns")
-            self._tables[conn, direction, index] = known
+            begin, end = self._bounds[at : at + 2].tolist() if at >= 0 else (0, 0)
+            known = self._tables[at] = self._segments.between(begin, end)
         return known
 
-    def flows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
-        """Row numbers of many flows, sorted by flow, then by time.
+    def carrying(self, conn: int, direction: int, source: int | None) -> int:
+        """How many segments of a flow carry data.
+
+        Parameters
+        ----------
+        conn, direction : int
+        source : int or None
+        """
+        at = self._place(conn, direction, source)
+        if self._carrying is None:
+            data = np.append(0, np.cumsum(self._segments["length"] > 0))
+            self._carrying = np.diff(data[self._bounds]).tolist()
+        return 0 if at < 0 else self._carrying[at]
+
+    def flows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Table, Array]:
+        """The segments of many flows, sorted by flow, then by time.
 
         Parameters
         ----------
@@ -151,43 +165,32 @@ class FlowIndex:
 
         Returns
         -------
-        rows : array of int64
-            Into the table of segments.
+        segments : Table
         of : array of int64
             For each row, its flow, from 0 to n - 1.
         """
-        key = (conn * 2 + direction) * self._sources + source
+        key = (np.asarray(source) * np.int64(2) + direction) * self._connections + conn + 1
         at = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
         there = (np.asarray(source) >= 0) & (np.asarray(source) < self._sources) & bool(len(self._keys))
+        there &= conn < self._connections - 1
         there = np.broadcast_to(there, key.shape) & (self._keys[at] == key if len(self._keys) else False)
         begin = np.where(there, self._bounds[at], 0)
         sizes = np.where(there, np.append(self._bounds, 0)[at + 1], 0) - begin
         of = np.repeat(np.arange(len(key)), sizes)
-        rows = self._order[np.arange(len(of)) + (begin - np.cumsum(sizes) + sizes)[of]]
-        if not self._in_time:
-            rows = rows[np.lexsort((self._segments["t_ns"][rows], of))]
-        return rows, of
+        first, several = begin[sizes > 0], sizes[sizes > 0]
+        if np.array_equal(first[1:], (first + several)[:-1]):
+            start = int(first[0]) if len(first) else 0
+            return self._segments.between(start, start + len(of)), of
+        rows = np.arange(len(of)) + (begin - np.cumsum(sizes) + sizes)[of]
+        return self._segments.where(rows), of
 
-    def rows(self, conn: int, direction: int, source: int) -> Array:
-        """Row numbers of one flow as they stand in the table; none of what is no capture.
-
-        Parameters
-        ----------
-        conn, direction, source : int
-            Connection, 0 or 1, and capture.
-
-        Returns
-        -------
-        array of int64
-            Into the table of segments.
-        """
-        if not 0 <= source < self._sources:
-            return self._order[:0]
-        key = (conn * 2 + direction) * self._sources + source
-        at = int(np.searchsorted(self._keys, key))
-        if at == len(self._keys) or self._keys[at] != key:
-            return self._order[:0]
-        return self._order[self._bounds[at] : self._bounds[at + 1]]
+    def _place(self, conn: int, direction: int, source: int | None) -> int:
+        """Which flow this is; -1: none that there is."""
+        if source is None or not 0 <= source < self._sources or conn >= self._connections - 1:
+            return -1
+        key = (source * 2 + direction) * self._connections + conn + 1
+        at = int(self._keys.searchsorted(key))
+        return at if at < len(self._keys) and self._keys[at] == key else -1
 
 
 @dataclass
@@ -298,11 +301,10 @@ class Timeline:
         source : int or None
             The capture among the sources.
         """
-        rows = self._flow_index().rows(conn, direction, -1 if source is None else source)
-        return int(np.count_nonzero(self.table("segments")["length"][rows] > 0))
+        return self._flow_index().carrying(conn, direction, source)
 
-    def flow_rows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
-        """Rows of `segments` of many flows, flow behind flow, each in time order; the flow of each.
+    def flows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Table, Array]:
+        """Segments of many flows, flow behind flow, each in time order; the flow of each.
 
         Parameters
         ----------
@@ -313,8 +315,9 @@ class Timeline:
 
         Returns
         -------
-        rows, flow : int array
-            Of equal length: rows of `segments`, and for each its flow's place in `conn`.
+        segments : Table
+        flow : int array
+            For each row, its flow's place in `conn`.
         """
         return self._flow_index().flows(conn, direction, source)
 

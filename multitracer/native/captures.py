@@ -14,6 +14,10 @@ from multitracer.native.columns import Columns
 _BATCH_BYTES = 1 << 20
 
 
+class TooManyConnections(Exception):
+    """A capture holds more connections than were to be kept with all their segments."""
+
+
 class RawPacket(NamedTuple):
     """One record of a capture.
 
@@ -63,6 +67,7 @@ def read_capture(
     keep_segments: bool,
     report: Callable[[int], None] | None = None,
     skip: Sequence[int] = (),
+    most: int | None = None,
 ) -> dict[str, Any]:
     """Decode a capture and track its TCP connections, in one pass.
 
@@ -76,6 +81,8 @@ def read_capture(
         Called with the bytes read so far, some twenty times a second.
     skip : sequence of int
         Records that are left out: packets that a radio link sent again.
+    most : int, optional
+        Of more connections nothing is returned; they are counted while the capture is read.
 
     Returns
     -------
@@ -89,11 +96,14 @@ def read_capture(
     Raises
     ------
     UnreadableFile, CorruptTrace
+    TooManyConnections
     """
     paths = several(path)
     if keep_segments:
         np.ndarray  # noqa: B018  the core needs NumPy: where it cannot be loaded, Python says so better
-    found = called(named(paths), lambda: _core.read_capture(paths, keep_segments, report, list(skip)))
+    found = called(named(paths), lambda: _core.read_capture(paths, keep_segments, report, list(skip), most))
+    if found is None:
+        raise TooManyConnections
     if keep_segments:
         found["segments"] = Columns(found["segments"])
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from multitracer.model.derived import Derived
@@ -90,4 +91,5 @@ _ATTEMPTS = ("unanswered", "refused")
 
 
 def _sums(connections: Sequence[Object], key: str, names: Sequence[str]) -> dict[str, int]:
-    return {name: sum(one[key][name] for one in connections) for name in names}
+    parts = [one[key] for one in connections]
+    return {name: sum(map(itemgetter(name), parts)) for name in names}

@@ -34,7 +34,7 @@ class Event(NamedTuple):
     cause: str = ""
 
 
-@dataclass
+@dataclass(slots=True)
 class Chain:
     """What began with one thing.
 

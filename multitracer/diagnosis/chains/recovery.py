@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
+
 import numpy as np
 
 from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
@@ -29,7 +32,6 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
         Number, from 1, of the chain's event that caused the recovery.
     """
     chain.conn = episode.conn
-    chain.duplicate += episode.duplicate
     last = parent
     mine = evidence.timeouts_in(episode)
     if mine is not None:
@@ -57,27 +59,38 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
                     cause=str(verdicts[row]),
                 )
             )
-    causes = episode.causes
-    t_ns, source, record, seq, duplicate = map(
-        episode.values, ("t_ns", "source", "record", "seq", "duplicate")
-    )
-    for word in dict.fromkeys(causes):
-        rows = [row for row, cause in enumerate(causes) if cause == word]
-        chain.add(
+    begin, end = episode.begin, episode.end
+    causes = episode.of.causes
+    t_ns, source, record, seq, duplicate = episode.of.sent_again
+    words = dict.fromkeys(causes[begin:end])
+    rows: Sequence[int] = range(begin, end)
+    for word in words:
+        if len(words) > 1:
+            rows = [row for row in range(begin, end) if causes[row] == word]
+        first, number = rows[0], len(rows)
+        one = number == 1
+        length = duplicate[first] if one else sum([duplicate[row] for row in rows])
+        chain.duplicate += length
+        chain.events.append(
             Event(
                 word if word != "timeout" else "timeout_retransmission",
-                t_ns[rows[0]],
-                f"{count(len(rows), 'segment')} retransmitted in the same recovery (RFC 6582)",
+                t_ns[first],
+                _repeated(number),
                 last,
                 end_ns=t_ns[rows[-1]],
-                source=source[rows[0]],
-                record=record[rows[0]],
+                source=source[first],
+                record=record[first],
                 conn=episode.conn,
-                seq=min(seq[row] for row in rows),
-                length=sum(duplicate[row] for row in rows),
-                number=len(rows),
+                seq=seq[first] if one else min([seq[row] for row in rows]),
+                length=length,
+                number=number,
             )
         )
+
+
+@cache
+def _repeated(number: int) -> str:
+    return f"{count(number, 'segment')} retransmitted in the same recovery (RFC 6582)"
 
 
 def drop_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
@@ -152,15 +165,16 @@ def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
             add_episode(evidence, chain, episode, last)
             chains.append(chain)
             continue
-        chain = Chain("loss", episode.copy_ns, episode.conn)
+        copy_ns = episode.copy_ns
+        chain = Chain("loss", copy_ns, episode.conn)
         first = chain.add(
             Event(
                 "sent",
-                episode.copy_ns,
+                copy_ns,
                 "first transmission of the retransmitted data",
                 conn=episode.conn,
-                seq=episode.values("seq")[0],
-                length=episode.values("length")[0],
+                seq=episode.first("seq"),
+                length=episode.first("length"),
             )
         )
         add_episode(evidence, chain, episode, _lost_between(evidence, chain, episode, first))

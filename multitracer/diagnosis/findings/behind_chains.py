@@ -145,8 +145,10 @@ def _gaps_of(bursts: Sequence[Chain]) -> str:
 
 
 def _losses(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
-    needless = [chain for chain in mine if _needless(chain)]
-    lossy = [chain for chain in mine if chain not in needless]
+    needless: list[Chain] = []
+    lossy: list[Chain] = []
+    for chain in mine:
+        (needless if _needless(chain) else lossy).append(chain)
     found = []
     if lossy:
         recoveries = several(len(lossy), "recovery", "recoveries")
@@ -333,10 +335,13 @@ def _segments(chains: Sequence[Chain], *what: str) -> int:
 
 
 def _again(chains: Sequence[Chain]) -> str:
-    parts = [
-        f"{number} {words}" for kind, words in _SENT_AGAIN.items() if (number := _segments(chains, kind)) > 0
-    ]
-    total = _segments(chains)
+    numbers = dict.fromkeys(_SENT_AGAIN, 0)
+    for chain in chains:
+        for event in chain["events"]:
+            if event["what"] in numbers:
+                numbers[event["what"]] += event["number"]
+    parts = [f"{numbers[kind]} {words}" for kind, words in _SENT_AGAIN.items() if numbers[kind] > 0]
+    total = sum(numbers.values())
     how = joined(parts) if len(parts) > 1 else "".join(parts).partition(" ")[2]
     colon = ":" if len(parts) > 1 else ""
     return f"; {several(total, 'segment was', 'segments were')} retransmitted{colon} {how}" if parts else ""

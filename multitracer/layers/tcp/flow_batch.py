@@ -20,7 +20,7 @@ Times = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _COUNTABLE = 2**62
-_ROWS = 1 << 19
+_ROWS = 1 << 16
 """Segments in one batch: larger batches are no faster and take more memory."""
 
 
@@ -33,8 +33,7 @@ def batches(m: Timeline, connections: Sequence[Connection] | None = None) -> Ite
     connections : sequence of Connection, optional
         All of the timeline by default.
     """
-    conn = m.table("segments")["conn"]
-    rows = np.bincount(conn[conn >= 0])
+    rows = m.once("segments_by_connection", lambda: _by_connection(m))
     some: list[Connection] = []
     held = 0
     for one in m.connections if connections is None else connections:
@@ -46,6 +45,12 @@ def batches(m: Timeline, connections: Sequence[Connection] | None = None) -> Ite
         held += size
     if some:
         yield some
+
+
+def _by_connection(m: Timeline) -> Times:
+    """How many segments each connection has."""
+    conn = m.table("segments")["conn"]
+    return np.bincount(conn[conn >= 0])
 
 
 class FlowBatch:
@@ -98,7 +103,7 @@ class FlowBatch:
 
     def one(self, flow: int) -> Table:
         """The rows of one flow."""
-        return self.rows.where(np.arange(*self.bounds[flow : flow + 2]))
+        return self.rows.between(*self.bounds[flow : flow + 2].tolist())
 
     def counted(self, which: Flags) -> Times:
         """How many rows of each flow a mask picks."""
@@ -157,8 +162,8 @@ def flows(
     direction = np.array([one.data_dir for one in connections], dtype=np.int64)
     if source is None:
         source = -1
-    rows, of = m.flow_rows(conn, 1 - direction if reverse else direction, source)
-    return FlowBatch(m.table("segments").where(rows), of, len(conn))
+    rows, of = m.flows(conn, 1 - direction if reverse else direction, source)
+    return FlowBatch(rows, of, len(conn))
 
 
 class GroupedSearch:

@@ -8,7 +8,8 @@ use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
 use multitracer_core::input::Kept;
 use multitracer_core::issue::Issues;
 use multitracer_core::tracker::{
-    Columns, Connection, ConnectionStore, MultipathRow, QuotedError, Tracking, covered_before, track_beside,
+    AtMost, Columns, Connection, ConnectionStore, MultipathRow, QuotedError, Tracking, covered_before,
+    track_within,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};
@@ -67,17 +68,24 @@ pub(crate) struct Captured {
     pub(crate) issues: Issues,
 }
 
-/// Or which of the files cannot be read, and why.
-type Outcome = Result<Captured, (usize, ReadError)>;
+/// Nothing, if there are more connections than were asked for; or which of the files cannot be read, and why.
+type Outcome = Result<Option<Captured>, (usize, ReadError)>;
 
-fn read_and_track(paths: &[PathBuf], keep_segments: bool, skip: &[u64], progress: &Progress) -> Outcome {
+fn read_and_track(
+    paths: &[PathBuf],
+    keep_segments: bool,
+    skip: &[u64],
+    most: Option<usize>,
+    progress: &Progress,
+) -> Outcome {
     let mut issues = Issues::default();
     let tracking = match keep_segments {
         true => Tracking::Table,
         false if capture::is_much(paths) => Tracking::divided(),
         false => Tracking::Summary,
     };
-    let (info, mut tracker) = track_beside(tracking, |relay| {
+    let limit = most.map(|connections| AtMost { connections, exceeded: &progress.cancel });
+    let (info, mut tracker) = track_within(tracking, limit, |relay| {
         if skip.is_empty() {
             return capture::read_parts(paths, relay, &mut issues, Some(progress));
         }
@@ -85,10 +93,13 @@ fn read_and_track(paths: &[PathBuf], keep_segments: bool, skip: &[u64], progress
         capture::read_parts(paths, &mut sink, &mut issues, Some(progress))
     })
     .map_err(|error| (0, error.into()))?;
+    if most.is_some_and(|most| tracker.connection_count() > most) {
+        return Ok(None);
+    }
     let info = info?;
     let (icmp_errors, multipath) = (tracker.take_icmp_errors(), tracker.take_multipath());
     let (connections, columns) = tracker.conclude(&mut issues);
-    Ok(Captured { info, connections, columns, icmp_errors, multipath, issues })
+    Ok(Some(Captured { info, connections, columns, icmp_errors, multipath, issues }))
 }
 
 /// Of each stretch of bytes, how many an earlier one had; see the stub.
@@ -104,23 +115,26 @@ fn bytes_covered_before<'py>(
 
 /// Read a capture; see the stub for the shape of the result.
 #[pyfunction]
-#[pyo3(signature = (paths, keep_segments, report=None, skip=Vec::new()))]
+#[pyo3(signature = (paths, keep_segments, report=None, skip=Vec::new(), most=None))]
 fn read_capture<'py>(
     py: Python<'py>,
     paths: Vec<PathBuf>,
     keep_segments: bool,
     report: Option<Bound<'py, PyAny>>,
     mut skip: Vec<u64>,
-) -> PyResult<Bound<'py, PyDict>> {
+    most: Option<usize>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
     let kept = (keep_segments && paths.len() == 1).then(|| Kept::new(capture::MOST_BYTES));
     let progress = Progress { kept, ..Progress::default() };
     skip.sort_unstable();
-    let work = || read_and_track(&paths, keep_segments, &skip, &progress);
+    let work = || read_and_track(&paths, keep_segments, &skip, most, &progress);
     let outcome = watched(py, &progress, report.as_ref(), work)?;
-    let result = captured_to_python(py, outcome.map_err(|(_, error)| error_to_python(error))?)?;
+    let outcome = outcome.map_err(|(_, error)| error_to_python(error))?;
+    let Some(captured) = outcome else { return Ok(None) };
+    let result = captured_to_python(py, captured)?;
     let piped = progress.kept.and_then(Kept::into_bytes);
     result.set_item("piped", piped.map(|bytes| PyBytes::new(py, &bytes)))?;
-    Ok(result)
+    Ok(Some(result))
 }
 
 /// See the stub of `read_capture`.

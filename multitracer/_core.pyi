@@ -101,8 +101,13 @@ def read_capture(
     keep_segments: bool,
     report: Callable[[int], None] | None = None,
     skip: list[int] = ...,
-) -> dict[str, Any]:
-    """Keys: info (dict), issues (of _Issue), connections (dicts; a list with `keep_segments`), tables."""
+    most: int | None = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> dict[str, Any] | None:
+    """Keys: info (dict), issues (of _Issue), connections (dicts; a list with `keep_segments`), tables.
+
+    None if there are more than `most` connections; `meanwhile` is called while the core reads.
+    """
 
 @final
 class Follow:

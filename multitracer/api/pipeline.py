@@ -18,6 +18,7 @@ from multitracer.model.errors import (
     Issue,
     MultiTracerError,
     NothingToRead,
+    TooManyConnections,
     UnknownFormat,
     UnmappedTable,
     UsageError,
@@ -56,6 +57,9 @@ SMALLEST_RECORD = 56
 
 SMALLEST_PACKED = 1
 """Bytes that it may come to in a compressed one: packets of a flood differ in a few."""
+
+PACKED = 8
+"""A compressed capture is taken to be so many times as large."""
 
 CONNECTION_BYTES = 16_000
 """What a connection of one segment takes in `analyze --full` (1.6 GB for 100,000; docs/performance.md)."""
@@ -122,31 +126,38 @@ def read(
 
         files.settings = declared.with_points(files.settings, point, lone)
     with contextlib.ExitStack() as stack:
-        if len(lone) == 1 and detail != "full":
-            summary = _summary(lone[0], format_of(lone[0], format), detail, known, stack)
-            if summary is not None:
-                from multitracer.alignment import align_single
+        if len(lone) != 1 or detail == "full":
+            return _whole(files, paths, format, progress)
+        path, held = lone[0], None
+        if detail != "summary" and path == STDIN and not os.isatty(0):
+            held = stack.enter_context(HeldInput(SUMMARY_BYTES))
+        size, packed = _size(path, held)
+        limit = FULL_CONNECTIONS if detail == "bounded" else SUMMARY_CONNECTIONS
+        if detail != "summary" and size <= (SUMMARY_BYTES // PACKED if packed else SUMMARY_BYTES):
+            # One that may hold many connections is read as if it held few, until it is known that it does not.
+            few = size <= limit * (SMALLEST_PACKED if packed else SMALLEST_RECORD)
+            try:
+                return _whole(files, paths, format, progress, None if few else limit)
+            except TooManyConnections:
+                if held is not None:
+                    held.again()
+        summary = _summary(path, format_of(path, format), detail, known, held)
+        if summary is not None:
+            from multitracer.alignment import align_single
 
-                return Measurement.of(align_single(summary, files.settings))
+            return Measurement.of(align_single(summary, files.settings))
         return _whole(files, paths, format, progress)
 
 
 def _summary(
-    path: str, format: str | None, detail: Detail, known: Mapping[str, Parser], stack: contextlib.ExitStack
+    path: str, format: str | None, detail: Detail, known: Mapping[str, Parser], held: HeldInput | None
 ) -> Trace | None:
     """A lone trace without tables, if it is to be read so; else standard input can be read still."""
-    if detail == "summary":
-        return summarised(path, format, known)
-    held = None
-    if path == STDIN and not os.isatty(0):
-        held = stack.enter_context(HeldInput(SUMMARY_BYTES))
-    large = is_large(path) if held is None else held.goes_on
-    limit = FULL_CONNECTIONS if detail == "bounded" else SUMMARY_CONNECTIONS
-    if not large and not _may_hold_many(path, held, limit):
-        return None
     summary = summarised(path, format, known)
-    if summary is None or (detail == "auto" and large):
+    large = is_large(path) if held is None else held.goes_on
+    if summary is None or detail == "summary" or (detail == "auto" and large):
         return summary
+    limit = FULL_CONNECTIONS if detail == "bounded" else SUMMARY_CONNECTIONS
     count = len(summary.connections)
     if count > limit:
         said = cost_of(count) + (FULL_KEEPS if count <= FULL_CONNECTIONS else "")
@@ -164,8 +175,9 @@ def _whole(
     paths: tuple[str | os.PathLike[str], ...],
     format: Formats,
     progress: Progress | None,
+    most: int | None = None,
 ) -> Measurement:
-    """Every segment of all files."""
+    """Every segment of all files; `TooManyConnections` if a capture has more than `most`."""
     known = registry.parsers()
     total = len(files.named) + len(files.found) + 1
     traces: list[Trace] = []
@@ -175,7 +187,7 @@ def _whole(
             progress(done, total, path)
         try:
             asked = format_of(path, format) or declared_format(path, files.settings)
-            trace = open_trace(path, asked, known, files.settings)
+            trace = open_trace(path, asked, known, files.settings, most)
             traces += [trace, *trace.others]
         except MultiTracerError as error:
             if path in files.named:
@@ -230,18 +242,16 @@ def is_large(path: str) -> bool:
         return False
 
 
-def _may_hold_many(path: str, held: HeldInput | None, limit: int) -> bool:
-    """Whether a capture is large enough for more than so many connections."""
+def _size(path: str, held: HeldInput | None) -> tuple[int, bool]:
+    """Bytes of a file, and whether they may be compressed; of one that cannot be read 0."""
+    if held is not None:
+        return held.size, held.begin not in _PLAIN
     try:
-        if held is not None:
-            size, begin = held.size, held.begin
-        else:
-            with open(path, "rb") as file:
-                begin = file.read(4)
-            size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            begin = file.read(4)
+        return os.path.getsize(path), begin not in _PLAIN
     except OSError:
-        return False
-    return size > limit * (SMALLEST_RECORD if begin in _PLAIN else SMALLEST_PACKED)
+        return 0, False
 
 
 _PLAIN = tuple(bytes.fromhex(magic) for magic in ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "0a0d0d0a"))

@@ -31,6 +31,9 @@ class Parser:
         errors.
     summarise : callable or None
         As `parse`, without tables and in memory that does not grow with the file; captures only.
+    few : callable or None
+        ``few(path, most)``: as `parse`, but raises `TooManyConnections`, as soon as it is known, where there
+        are more connections than that; captures only.
     configured : callable or None
         ``configured(path, settings)``: as `parse`, with what ``[sources."FILE"]`` of measurement.toml says
         about the file (units, columns, direction); None if the format has nothing to set.
@@ -50,6 +53,7 @@ class Parser:
     sniff: Callable[[bytes], bool]
     parse: Callable[[str], Trace]
     summarise: Callable[[str], Trace] | None = None
+    few: Callable[[str, int], Trace] | None = None
     configured: Callable[[str, Mapping[str, Any]], Trace] | None = None
     named: Callable[[str], bool] | None = None
     whole_test: bool = False
@@ -65,6 +69,22 @@ class Parser:
         """Where the format is described, in the documentation."""
         return f"docs/formats/{self.name}.md"
 
-    def read(self, path: str, settings: Mapping[str, Any]) -> Trace:
-        """Parse a file with its settings, where the format takes any."""
+    def read(self, path: str, settings: Mapping[str, Any], most: int | None = None) -> Trace:
+        """Parse a file with its settings, where the format takes any.
+
+        Parameters
+        ----------
+        path : str
+        settings : mapping of str to Any
+            What measurement.toml says about the file.
+        most : int, optional
+            Connections that a capture may hold.
+
+        Raises
+        ------
+        TooManyConnections
+            There are more.
+        """
+        if most is not None and self.few is not None:
+            return self.few(path, most)
         return self.parse(path) if self.configured is None else self.configured(path, settings)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import multitracer._core as _core
+from multitracer.model.errors import TooManyConnections
 from multitracer.model.lazy import np
 from multitracer.model.table import Array
 from multitracer.native.call import Scan, called, named, scanned, several
@@ -63,6 +64,7 @@ def read_capture(
     keep_segments: bool,
     report: Callable[[int], None] | None = None,
     skip: Sequence[int] = (),
+    most: int | None = None,
 ) -> dict[str, Any]:
     """Decode a capture and track its TCP connections, in one pass.
 
@@ -76,6 +78,8 @@ def read_capture(
         Called with the bytes read so far, some twenty times a second.
     skip : sequence of int
         Records that are left out: packets that a radio link sent again.
+    most : int, optional
+        Connections that it may hold: reading ends early where there are more.
 
     Returns
     -------
@@ -89,14 +93,25 @@ def read_capture(
     Raises
     ------
     UnreadableFile, CorruptTrace
+    TooManyConnections
+        More than `most`.
     """
     paths = several(path)
-    if keep_segments:
-        np.ndarray  # noqa: B018  the core needs NumPy: where it cannot be loaded, Python says so better
-    found = called(named(paths), lambda: _core.read_capture(paths, keep_segments, report, list(skip)))
+    # Tables need NumPy: it is loaded while the core reads. Where it cannot be loaded, Python says so better.
+    meanwhile = _load_numpy if keep_segments else None
+    found = called(
+        named(paths),
+        lambda: _core.read_capture(paths, keep_segments, report, list(skip), most, meanwhile),
+    )
+    if found is None:
+        raise TooManyConnections
     if keep_segments:
         found["segments"] = Columns(found["segments"])
     return found
+
+
+def _load_numpy() -> None:
+    np.ndarray  # noqa: B018
 
 
 class Follow:

@@ -45,6 +45,18 @@ def parse(path: str) -> Trace:
     return trace_of(path, native.read_capture(path, keep_segments=True))
 
 
+def few(path: str, most: int) -> Trace:
+    """Read a capture of at most so many connections.
+
+    Raises
+    ------
+    UnreadableFile, CorruptTrace
+    TooManyConnections
+        It has more: then little of it may have been read.
+    """
+    return trace_of(path, native.read_capture(path, keep_segments=True, most=most))
+
+
 def summarise(path: str) -> Trace:
     """Read a capture without tables: memory is in proportion to connections.
 
@@ -107,7 +119,9 @@ def _details(path: str, info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parser(name: str, title: str, sniff: Callable[[bytes], bool]) -> Parser:
-    return Parser(name=name, title=title, layer="tcp", sniff=sniff, parse=parse, summarise=summarise)
+    return Parser(
+        name=name, title=title, layer="tcp", sniff=sniff, parse=parse, few=few, summarise=summarise
+    )
 
 
 PCAP = _parser(

@@ -33,6 +33,7 @@ def open_trace(
     format: str | None = None,
     parsers: Mapping[str, Parser] | None = None,
     settings: Mapping[str, Any] | None = None,
+    most: int | None = None,
 ) -> Trace:
     """Read one file.
 
@@ -45,10 +46,14 @@ def open_trace(
         The parsers to choose from; all that are registered by default.
     settings : mapping, optional
         Contents of measurement.toml, for formats that cannot say all themselves.
+    most : int, optional
+        Connections that a capture may hold.
 
     Raises
     ------
     UnreadableFile, UnknownFormat, CorruptTrace, UsageError
+    TooManyConnections
+        There are more than `most`.
     """
     from multitracer.model import declared
 
@@ -60,9 +65,9 @@ def open_trace(
         raise UsageError(f"unknown format {format!r}; known are {', '.join(known)}")
     entry = declared.entry(settings or {}, path)
     if not remote.is_url(path):
-        return _read(_parsers(path, format, known), path, entry)
+        return _read(_parsers(path, format, known), path, entry, most)
     with remote.streamed(path) as local:
-        trace = _read(_parsers(local, format, known), local, entry)
+        trace = _read(_parsers(local, format, known), local, entry, most)
     for one in (trace, *trace.others):
         one.source.path = path
         one.issues = [replace(issue, path=path) for issue in one.issues]
@@ -74,9 +79,9 @@ def _parsers(path: str, format: str | None, known: Mapping[str, Parser]) -> list
     return claimants(path, known) if format is None else [known[format]]
 
 
-def _read(parsers: list[Parser], path: str, entry: Mapping[str, Any]) -> Trace:
+def _read(parsers: list[Parser], path: str, entry: Mapping[str, Any], most: int | None) -> Trace:
     """The trace of a file; of one in several formats the first, with what the others make of it."""
-    trace, *others = [parser.read(path, entry) for parser in parsers]
+    trace, *others = [parser.read(path, entry, most) for parser in parsers]
     if others:
         traces = [trace, *others]
         records = [one.source.records for one in traces]

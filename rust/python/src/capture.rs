@@ -22,7 +22,7 @@ use crate::tables::{
     arrivals_to_python, icmp_errors_to_python, multipath_to_python, retransmissions_to_python,
     segments_to_python, timeouts_to_python,
 };
-use crate::watch::watched;
+use crate::watch::{Beside, watched};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(read_capture, m)?)?;
@@ -67,17 +67,35 @@ pub(crate) struct Captured {
     pub(crate) issues: Issues,
 }
 
-/// Or which of the files cannot be read, and why.
-type Outcome = Result<Captured, (usize, ReadError)>;
+/// Or which of the files cannot be read, and why. Nothing where there are more connections than were asked for.
+type Outcome = Result<Option<Captured>, (usize, ReadError)>;
 
-fn read_and_track(paths: &[PathBuf], keep_segments: bool, skip: &[u64], progress: &Progress) -> Outcome {
+/// What to read of a capture.
+struct Wanted {
+    keep_segments: bool,
+    /// Records that are left out, ascending.
+    skip: Vec<u64>,
+    /// Connections at most.
+    most: Option<usize>,
+}
+
+fn read_and_track(paths: &[PathBuf], wanted: &Wanted, progress: &Progress) -> Outcome {
+    let Wanted { keep_segments, skip, most } = wanted;
     let mut issues = Issues::default();
-    let tracking = match keep_segments {
+    let tracking = match *keep_segments {
         true => Tracking::Table,
         false if capture::is_much(paths) => Tracking::divided(),
         false => Tracking::Summary,
     };
+    let mut exceeded = false;
     let (info, mut tracker) = track_beside(tracking, |relay| {
+        if let Some(most) = *most {
+            let mut sink = capture::Without { sink: relay, records: skip };
+            let mut few = capture::Few::new(&mut sink, most, progress);
+            let info = capture::read_parts(paths, &mut few, &mut issues, Some(progress));
+            exceeded = few.exceeded();
+            return info;
+        }
         if skip.is_empty() {
             return capture::read_parts(paths, relay, &mut issues, Some(progress));
         }
@@ -85,10 +103,16 @@ fn read_and_track(paths: &[PathBuf], keep_segments: bool, skip: &[u64], progress
         capture::read_parts(paths, &mut sink, &mut issues, Some(progress))
     })
     .map_err(|error| (0, error.into()))?;
+    if exceeded {
+        return Ok(None);
+    }
     let info = info?;
     let (icmp_errors, multipath) = (tracker.take_icmp_errors(), tracker.take_multipath());
     let (connections, columns) = tracker.conclude(&mut issues);
-    Ok(Captured { info, connections, columns, icmp_errors, multipath, issues })
+    if most.is_some_and(|most| connections.len() > most) {
+        return Ok(None);
+    }
+    Ok(Some(Captured { info, connections, columns, icmp_errors, multipath, issues }))
 }
 
 /// Of each stretch of bytes, how many an earlier one had; see the stub.
@@ -104,23 +128,30 @@ fn bytes_covered_before<'py>(
 
 /// Read a capture; see the stub for the shape of the result.
 #[pyfunction]
-#[pyo3(signature = (paths, keep_segments, report=None, skip=Vec::new()))]
+#[pyo3(signature = (paths, keep_segments, report=None, skip=Vec::new(), most=None, meanwhile=None))]
 fn read_capture<'py>(
     py: Python<'py>,
     paths: Vec<PathBuf>,
     keep_segments: bool,
     report: Option<Bound<'py, PyAny>>,
     mut skip: Vec<u64>,
-) -> PyResult<Bound<'py, PyDict>> {
+    most: Option<usize>,
+    meanwhile: Option<Bound<'py, PyAny>>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
     let kept = (keep_segments && paths.len() == 1).then(|| Kept::new(capture::MOST_BYTES));
     let progress = Progress { kept, ..Progress::default() };
     skip.sort_unstable();
-    let work = || read_and_track(&paths, keep_segments, &skip, &progress);
-    let outcome = watched(py, &progress, report.as_ref(), work)?;
-    let result = captured_to_python(py, outcome.map_err(|(_, error)| error_to_python(error))?)?;
+    let wanted = Wanted { keep_segments, skip, most };
+    let work = || read_and_track(&paths, &wanted, &progress);
+    let beside = Beside { report: report.as_ref(), meanwhile: meanwhile.as_ref() };
+    let outcome = watched(py, &progress, beside, work)?;
+    let Some(captured) = outcome.map_err(|(_, error)| error_to_python(error))? else {
+        return Ok(None);
+    };
+    let result = captured_to_python(py, captured)?;
     let piped = progress.kept.and_then(Kept::into_bytes);
     result.set_item("piped", piped.map(|bytes| PyBytes::new(py, &bytes)))?;
-    Ok(result)
+    Ok(Some(result))
 }
 
 /// See the stub of `read_capture`.
@@ -242,7 +273,7 @@ fn ip_packets<'py>(
 #[pyfunction]
 fn continuation(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Option<Vec<usize>>> {
     let progress = Progress::default();
-    watched(py, &progress, None, || capture::continuation(&paths, Some(&progress)))?.map_err(error_to_python)
+    watched(py, &progress, Beside::default(), || capture::continuation(&paths, Some(&progress)))?.map_err(error_to_python)
 }
 
 fn info_to_python<'py>(py: Python<'py>, info: &CaptureInfo) -> PyResult<Bound<'py, PyDict>> {

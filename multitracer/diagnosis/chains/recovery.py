@@ -61,8 +61,9 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
     t_ns, source, record, seq, duplicate = map(
         episode.values, ("t_ns", "source", "record", "seq", "duplicate")
     )
-    for word in dict.fromkeys(causes):
-        rows = [row for row, cause in enumerate(causes) if cause == word]
+    words = dict.fromkeys(causes)
+    for word in words:
+        rows = [row for row, cause in enumerate(causes) if len(words) == 1 or cause == word]
         chain.add(
             Event(
                 word if word != "timeout" else "timeout_retransmission",
@@ -152,15 +153,16 @@ def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
             add_episode(evidence, chain, episode, last)
             chains.append(chain)
             continue
-        chain = Chain("loss", episode.copy_ns, episode.conn)
+        copy_ns = episode.copy_ns
+        chain = Chain("loss", copy_ns, episode.conn)
         first = chain.add(
             Event(
                 "sent",
-                episode.copy_ns,
+                copy_ns,
                 "first transmission of the retransmitted data",
                 conn=episode.conn,
-                seq=episode.values("seq")[0],
-                length=episode.values("length")[0],
+                seq=episode.of.values("seq")[episode.begin],
+                length=episode.of.values("length")[episode.begin],
             )
         )
         add_episode(evidence, chain, episode, _lost_between(evidence, chain, episode, first))

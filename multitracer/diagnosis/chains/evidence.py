@@ -200,15 +200,22 @@ class Evidence:
         rows = self.rows("timeouts")
         return None if rows is None else rows.where(self._timeouts.rows(conn))
 
-    def timeouts_in(self, episode: Episode) -> Table | None:
-        """Timeouts by which something of a recovery was sent again; None if there are none."""
+    def timeout_rows(self, episode: Episode) -> list[int]:
+        """Rows, among all timeouts, of those by which something of a recovery was sent again; ascending."""
         known = self._timeout_of
         if not known:
-            return None
+            return []
         places = [known.get((episode.conn, one)) for one in episode.values("record")]
-        mine = sorted(place for place in places if place is not None)
-        rows = self.rows("timeouts") if mine else None
-        return None if rows is None else rows.where(np.array(mine, dtype=np.int64))
+        return sorted(place for place in places if place is not None)
+
+    @cached_property
+    def timeout_values(self) -> dict[str, list[Any]]:
+        """Columns of all timeouts as lists, as for `Repeats`; verdicts as words. Empty if there are none."""
+        rows = self.rows("timeouts")
+        if rows is None:
+            return {}
+        found = {name: rows[name].tolist() for name in rows}
+        return {**found, "verdict": rows.words("verdict").tolist()}
 
     @cached_property
     def _timeout_of(self) -> dict[tuple[int, int], int]:

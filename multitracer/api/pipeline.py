@@ -134,7 +134,7 @@ def read(
         size, packed = _size(path, held)
         limit = FULL_CONNECTIONS if detail == "bounded" else SUMMARY_CONNECTIONS
         if detail != "summary" and size <= (SUMMARY_BYTES // PACKED if packed else SUMMARY_BYTES):
-            # One that may hold many connections is read as if it held few, until it is known that it does not.
+            # One that may hold many connections is read whole until it is known that it does.
             few = size <= limit * (SMALLEST_PACKED if packed else SMALLEST_RECORD)
             try:
                 return _whole(files, paths, format, progress, None if few else limit)

@@ -119,9 +119,7 @@ def _details(path: str, info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parser(name: str, title: str, sniff: Callable[[bytes], bool]) -> Parser:
-    return Parser(
-        name=name, title=title, layer="tcp", sniff=sniff, parse=parse, few=few, summarise=summarise
-    )
+    return Parser(name=name, title=title, layer="tcp", sniff=sniff, parse=parse, few=few, summarise=summarise)
 
 
 PCAP = _parser(

@@ -86,7 +86,7 @@ class Reasons:
         return Grouped(states["conn"], states["dir"])
 
     def next_data(self, t_ns: int) -> tuple[SenderState, int] | None:
-        """Sender and row of the first data segment sent after a time, within the transfer of its connection."""
+        """Sender and row of the first data segment after a time, within the transfer of its connection."""
         times, of, rows = self._sent
         at = int(np.searchsorted(times, t_ns, side="right"))
         return (self.states[int(of[at])], int(rows[at])) if at < len(times) else None

@@ -6,7 +6,6 @@ from typing import Any
 
 from matplotlib.text import Text
 
-
 _DECIDING = (
     "_horizontalalignment",
     "_linespacing",
@@ -35,5 +34,6 @@ class Label(Text):
             tuple(vars(self).get(name) for name in _DECIDING),
         )
         if self._remembered is None or self._remembered[0] != key:
-            self._remembered = key, super()._get_layout(renderer)
+            lay_out: Any = getattr(super(), "_get_layout")  # noqa: B009  the stubs do not have it
+            self._remembered = key, lay_out(renderer)
         return self._remembered[1]

@@ -102,20 +102,22 @@ def _attempt(canvas: Canvas, place: str, size: float, height: float | None, *, g
         dealt = _dealt(legends.rows(canvas, panels), across, size)
         lowest = max((legends.height_of(one, across / len(dealt), size) for one in dealt), default=0.0)
         # Where there is no room by far, no legend is made to be measured.
-        if not grow and height is not None:
-            if height * 72.0 - _taken(canvas, margins, SURELY * lowest) < _least(canvas):
-                return False
+        free = float("inf") if height is None else height * 72.0 - _taken(canvas, margins, SURELY * lowest)
+        if not grow and free < _least(canvas):
+            return False
         below = _below(canvas, dealt, across, size)
         under = max((_tall(canvas, one) for one in below), default=0.0)
         under += canvas.pt(GAP) if below else 0.0
-    for step in range(3):  # numbers at the axes depend on their length, and their width is a margin
+    measured = 0
+    while True:  # numbers at the axes depend on their length, and their width is a margin
         tall = _place_panels(canvas, margins, under, height, wide, grow=grow)
         if tall is None:
             return False
         _fit_axes(canvas)
-        taken = margins
-        margins = _measured(canvas, taken, place, edge) if step < 2 else taken
-        if margins == taken:
+        if measured == 2:
+            break
+        before, margins, measured = margins, _measured(canvas, margins, place, edge), measured + 1
+        if margins == before:
             break
     _write_heading(canvas, margins, wide, tall)
     if place == "right":
@@ -276,7 +278,7 @@ def _tall(canvas: Canvas, one: Legend) -> float:
 def _dealt(
     blocks: Sequence[Sequence[legends.Row]], room: float, size: float
 ) -> list[list[list[legends.Row]]]:
-    """What legends across the figure hold: as many columns as make them lowest without tearing words apart."""
+    """What legends across the figure hold: in as many columns as make them lowest, no word torn apart."""
     if not blocks:
         return []
 

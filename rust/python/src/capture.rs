@@ -273,7 +273,8 @@ fn ip_packets<'py>(
 #[pyfunction]
 fn continuation(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Option<Vec<usize>>> {
     let progress = Progress::default();
-    watched(py, &progress, Beside::default(), || capture::continuation(&paths, Some(&progress)))?.map_err(error_to_python)
+    watched(py, &progress, Beside::default(), || capture::continuation(&paths, Some(&progress)))?
+        .map_err(error_to_python)
 }
 
 fn info_to_python<'py>(py: Python<'py>, info: &CaptureInfo) -> PyResult<Bound<'py, PyDict>> {
